@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import HELPFUL
-from scenario.test_runs_with_generated_tests import GOOD, RIGHT, TASK, block
+from scenario.test_runs_with_generated_tests import GOOD_TESTS, RIGHT, TASK, fence_code
 from suture.bench import Problem
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.reports import build_report, render_markdown_report
@@ -52,7 +52,7 @@ async def row_of(tests: str, sandbox: Sandbox, home: Path) -> BenchmarkRow:
 
 
 async def test_tests_that_decided_and_are_right(tmp_path: Path, sandbox: Sandbox) -> None:
-    made = await row_of(GOOD, sandbox, tmp_path)
+    made = await row_of(GOOD_TESTS, sandbox, tmp_path)
     assert made.fault == ""
     assert {test.right for test in made.tests} == {True}
     assert any(test.decided for test in made.tests)
@@ -62,7 +62,7 @@ async def test_tests_that_decided_and_are_right(tmp_path: Path, sandbox: Sandbox
 
 
 async def test_a_wrong_test_is_told_from_right_ones(tmp_path: Path, sandbox: Sandbox) -> None:
-    mixed = block(["assert largest([4, 9]) == 9", "assert largest([4, 8]) == 4"])
+    mixed = fence_code(["assert largest([4, 9]) == 9", "assert largest([4, 8]) == 4"])
     made = await row_of(mixed, sandbox, tmp_path)
     assert sorted(str(test.right) for test in made.tests) == ["False", "True"]
     (wrong,) = (test for test in made.tests if test.right is False)

@@ -16,11 +16,11 @@ from suture.loop.policy.next_moves import decide
 from suture.loop.recipes.recipe_files import load_recipe
 
 
-def recipe_called(name: str) -> LoopSettings:
+def recipe_settings(name: str) -> LoopSettings:
     return LoopSettings(recipe=name)
 
 
-def candidate(name: str, round: int, passed: int = 0, signature: str = "") -> Attempt:
+def make_attempt(name: str, round: int, passed: int = 0, signature: str = "") -> Attempt:
     return Attempt(
         candidate=name,
         origin="sample",
@@ -33,26 +33,28 @@ def candidate(name: str, round: int, passed: int = 0, signature: str = "") -> At
 
 
 histories = st.lists(
-    st.builds(candidate, st.text("abcdef", min_size=1, max_size=3), st.integers(0, 9), st.integers(0, 3)),
+    st.builds(make_attempt, st.text("abcdef", min_size=1, max_size=3), st.integers(0, 9), st.integers(0, 3)),
     max_size=8,
 )
 
 
-def moves_of(recipe: str, history: list[Attempt], rounds: int, left: int | None = None) -> tuple[Move, ...]:
+def decide_moves(
+    recipe: str, history: list[Attempt], rounds: int, left: int | None = None
+) -> tuple[Move, ...]:
     known = tuple(sorted((t for t in history if t.round < rounds), key=lambda t: t.round))
     progress = Progress(kind="write", round=rounds, attempts=known, attempts_left=left)
-    return decide(progress, load_recipe(recipe_called(recipe), 0.8))
+    return decide(progress, load_recipe(recipe_settings(recipe), 0.8))
 
 
 @given(history=histories, rounds=st.integers(0, 12))
-def test_best_of_k_samples_and_nothing_else(history: list[Attempt], rounds: int) -> None:
-    assert {move.kind for move in moves_of("best_of_k", history, rounds)} == {"sample"}
+def test_best_of_k_only_samples(history: list[Attempt], rounds: int) -> None:
+    assert {move.kind for move in decide_moves("best_of_k", history, rounds)} == {"sample"}
 
 
 @given(history=histories, rounds=st.integers(1, 12))
-def test_always_repair_repairs_the_best_and_never_starts_again(history: list[Attempt], rounds: int) -> None:
+def test_always_repair_repairs_the_best_and_never_samples_again(history: list[Attempt], rounds: int) -> None:
     known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
-    (move,) = moves_of("always_repair", history, rounds)
+    (move,) = decide_moves("always_repair", history, rounds)
     best = find_best(known)
     assert (move.kind, move.parent) == (("repair", best.candidate) if best else ("sample", None))
 
@@ -60,29 +62,29 @@ def test_always_repair_repairs_the_best_and_never_starts_again(history: list[Att
 @given(history=histories, rounds=st.integers(1, 12))
 def test_reflexion_continues_from_the_last_reply(history: list[Attempt], rounds: int) -> None:
     known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
-    (move,) = moves_of("reflexion", history, rounds)
+    (move,) = decide_moves("reflexion", history, rounds)
     assert move.parent == (known[-1].candidate if known else None)
 
 
 @pytest.mark.parametrize("name", ["best_of_k", "always_repair", "reflexion"])
 @given(history=histories, rounds=st.integers(1, 40))
-def test_a_baseline_is_ended_by_its_budget_alone(name: str, history: list[Attempt], rounds: int) -> None:
-    assert moves_of(name, history, rounds)[0].kind != "stop"
-    (stop,) = moves_of(name, history, rounds, left=0)
+def test_only_the_budget_ends_a_baseline(name: str, history: list[Attempt], rounds: int) -> None:
+    assert decide_moves(name, history, rounds)[0].kind != "stop"
+    (stop,) = decide_moves(name, history, rounds, left=0)
     assert stop.outcome == "budget_exhausted"
 
 
-def test_a_repair_is_drawn_where_the_greedy_one_brought_nothing_new() -> None:
-    history = [candidate("a", 0)]
-    (greedy,) = moves_of("always_repair", history, 1)
-    (drawn,) = moves_of("always_repair", history, 2)
-    assert (greedy.temperature, drawn.temperature) == (0.0, 0.8)
+def test_a_repair_is_sampled_after_a_greedy_one_without_new_code() -> None:
+    history = [make_attempt("a", 0)]
+    (greedy,) = decide_moves("always_repair", history, 1)
+    (sampled,) = decide_moves("always_repair", history, 2)
+    assert (greedy.temperature, sampled.temperature) == (0.0, 0.8)
 
 
-def test_a_recipe_may_be_a_file_of_the_users_own(tmp_path: Path) -> None:
+def test_a_recipe_may_be_a_users_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('summary = "Wide."\nsamples = 9\n')
-    recipe = load_recipe(recipe_called(str(path)), 0.8)
+    recipe = load_recipe(recipe_settings(str(path)), 0.8)
     assert (recipe.name, recipe.samples, recipe.repair_rounds) == ("mine", 9, 2)
 
 
@@ -95,13 +97,13 @@ def test_a_recipe_may_be_a_file_of_the_users_own(tmp_path: Path) -> None:
         ("samples = ", "not valid TOML"),
     ],
 )
-def test_a_recipe_that_means_nothing_is_a_usage_error(tmp_path: Path, text: str, message: str) -> None:
+def test_an_invalid_recipe_is_a_usage_error(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=message):
-        load_recipe(recipe_called(str(path)), 0.8)
+        load_recipe(recipe_settings(str(path)), 0.8)
 
 
-def test_a_recipe_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_missing_recipe_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.toml"):
-        load_recipe(recipe_called(str(tmp_path / "nowhere.toml")), 0.8)
+        load_recipe(recipe_settings(str(tmp_path / "nowhere.toml")), 0.8)

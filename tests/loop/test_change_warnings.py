@@ -1,4 +1,4 @@
-"""Signs that a change games the tests, in any language."""
+"""Signs that a change games the tests, in several languages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from suture.loop.evaluation.change_warnings import find_gaming_signs
 
 
 @pytest.mark.parametrize(
-    ("path", "before", "after", "test", "says"),
+    ("path", "before", "after", "test", "warnings"),
     [
         (
             "a.py",
@@ -35,9 +35,9 @@ from suture.loop.evaluation.change_warnings import find_gaming_signs
         ("a.txt", "1\n", "41\n", "41\n", ()),
     ],
 )
-def test_a_change_that_names_what_the_tests_use_is_suspicious(
-    path: str, before: str, after: str, test: str, says: tuple[str, ...]
+def test_a_change_that_uses_values_of_the_tests_is_suspicious(
+    path: str, before: str, after: str, test: str, warnings: tuple[str, ...]
 ) -> None:
     tests = {f"test_{path}": test}
     signs = find_gaming_signs(path, before, after, tests)
-    assert tuple(map(render_tampering_warning, signs)) == says
+    assert tuple(map(render_tampering_warning, signs)) == warnings

@@ -21,7 +21,7 @@ THRESHOLD = 0.9
 SCORES = st.none() | st.floats(0, 1)
 
 
-def verdict(
+def make_verdict(
     count: int = 1,
     *,
     status: CheckStatus = "passed",
@@ -37,42 +37,45 @@ def verdict(
 
 
 @pytest.mark.parametrize(
-    "found",
+    "verdict",
     [
         None,
-        verdict(0),
-        verdict(status="failed"),
-        verdict(status="skipped"),
-        verdict(trust=0.5),
-        verdict(provenance="oracle"),
+        make_verdict(0),
+        make_verdict(status="failed"),
+        make_verdict(status="skipped"),
+        make_verdict(trust=0.5),
+        make_verdict(provenance="oracle"),
     ],
 )
-def test_no_evidence_is_no_confidence(found: Verdict | None) -> None:
-    assert estimate_confidence(found, THRESHOLD) == 0.0
+def test_a_verdict_without_evidence_has_no_confidence(verdict: Verdict | None) -> None:
+    assert estimate_confidence(verdict, THRESHOLD) == 0.0
 
 
 def test_one_failing_check_outweighs_all_others() -> None:
-    outcomes = (*verdict(20).outcomes, CheckOutcome(check_id="x", status="failed"))
+    outcomes = (*make_verdict(20).outcomes, CheckOutcome(check_id="x", status="failed"))
     assert estimate_confidence(Verdict(candidate="c", outcomes=outcomes, evidence="nonce"), THRESHOLD) == 0.0
 
 
-def test_more_checks_never_lower_it_and_weaker_evidence_never_raises_it() -> None:
-    by_count = [estimate_confidence(verdict(n), THRESHOLD) for n in (1, 2, 5, 20, 100)]
+def test_confidence_grows_with_checks_and_evidence() -> None:
+    by_count = [estimate_confidence(make_verdict(n), THRESHOLD) for n in (1, 2, 5, 20, 100)]
+
     assert by_count == sorted(by_count)
     kinds: tuple[Evidence, ...] = ("exit_status", "nonce", "split")
     by_kind = [
-        estimate_confidence(verdict(50, evidence=kind), THRESHOLD, mutation_score=1, rivals=0)
+        estimate_confidence(make_verdict(50, evidence=kind), THRESHOLD, mutation_score=1, rivals=0)
         for kind in kinds
     ]
     assert by_kind == sorted(by_kind)
     assert by_kind[0] <= 0.75
 
 
-def test_who_wrote_the_check_counts() -> None:
-    written: tuple[Provenance, ...] = ("adversarial", "spec", "visible", "user")
-    by_provenance = [estimate_confidence(verdict(3, provenance=who), THRESHOLD) for who in written]
+def test_confidence_depends_on_the_provenance_of_the_checks() -> None:
+    provenances: tuple[Provenance, ...] = ("adversarial", "spec", "visible", "user")
+    by_provenance = [
+        estimate_confidence(make_verdict(3, provenance=provenance), THRESHOLD) for provenance in provenances
+    ]
     assert by_provenance == sorted(by_provenance)
-    assert len(set(by_provenance)) == len(written)
+    assert len(set(by_provenance)) == len(provenances)
 
 
 @given(
@@ -80,91 +83,110 @@ def test_who_wrote_the_check_counts() -> None:
     score=SCORES,
     rivals=st.none() | st.integers(0, 50),
 )
-def test_each_feature_can_only_speak_for_a_candidate(
+def test_better_inputs_never_lower_a_confidence_feature(
     fixed: float, score: float | None, rivals: int | None
 ) -> None:
     assert all(constant >= 0 for constant in COEFFICIENTS[1:])
-    grounds = ConfidenceInputs(fixed=fixed, mutation_score=score, rivals=rivals)
-    better = [
-        replace(grounds, fixed=fixed + 1),
-        replace(grounds, mutation_score=1.0),
-        replace(grounds, rivals=0),
+    inputs = ConfidenceInputs(fixed=fixed, mutation_score=score, rivals=rivals)
+    improvements = [
+        replace(inputs, fixed=fixed + 1),
+        replace(inputs, mutation_score=1.0),
+        replace(inputs, rivals=0),
     ]
-    for more in better:
+    for improved in improvements:
         assert all(
-            a <= b for a, b in zip(confidence_features(grounds), confidence_features(more), strict=True)
+            a <= b for a, b in zip(confidence_features(inputs), confidence_features(improved), strict=True)
         )
 
 
-def failing_before(count: int) -> Verdict:
-    """The verdict on code on which the first of some checks failed."""
-    outcomes = verdict(20).outcomes
+def make_failing_verdict(count: int) -> Verdict:
+    """Return a verdict of twenty checks of which the first `count` fail."""
+    outcomes = make_verdict(20).outcomes
     failed = tuple(replace(outcome, status="failed") for outcome in outcomes[:count])
     return Verdict(candidate="b", outcomes=(*failed, *outcomes[count:]), evidence="nonce")
 
 
-def test_more_failing_tests_pin_a_repair_better() -> None:
-    known = [failing_before(n) for n in (1, 2, 4, 8)]
-    found = [estimate_confidence(verdict(20), THRESHOLD, before=before, mutation_score=0) for before in known]
-    assert found == sorted(set(found))
+def test_confidence_grows_with_the_number_of_repaired_tests() -> None:
+    verdicts_before = [make_failing_verdict(n) for n in (1, 2, 4, 8)]
+    confidences = [
+        estimate_confidence(make_verdict(20), THRESHOLD, before=before, mutation_score=0)
+        for before in verdicts_before
+    ]
+    assert confidences == sorted(set(confidences))
 
 
-def test_tests_that_rivals_pass_too_do_not_speak_against_them() -> None:
-    """Twenty tests were fixed, `or` for `and` was wrong, and its rival was right: the confidence was 0.95."""
+def test_repaired_tests_do_not_raise_confidence_over_a_rival() -> None:
+    """In a real run, a wrong repair of twenty tests had a confidence of 0.95 although its rival was right."""
     few, many = (
-        estimate_confidence(verdict(20), THRESHOLD, before=failing_before(n), rivals=1) for n in (2, 20)
+        estimate_confidence(make_verdict(20), THRESHOLD, before=make_failing_verdict(n), rivals=1)
+        for n in (2, 20)
     )
     assert few == many < 0.9
-    five = estimate_confidence(verdict(20), THRESHOLD, before=failing_before(20), rivals=5)
+    five = estimate_confidence(make_verdict(20), THRESHOLD, before=make_failing_verdict(20), rivals=5)
     assert five < many
 
 
-def test_the_tests_say_less_the_less_a_repair_stands_out_among_its_rivals() -> None:
-    """Two wrong repairs had at most half of the scores, with confidences of 0.93 and 0.74."""
-    known: dict[str, Any] = {"before": failing_before(3), "mutation_score": 1.0, "rivals": 1}
+def test_confidence_falls_with_the_share_of_the_scores() -> None:
+    """In real runs, two wrong repairs had at most half of the scores, but confidences of 0.93 and 0.74."""
+    evidence: dict[str, Any] = {"before": make_failing_verdict(3), "mutation_score": 1.0, "rivals": 1}
 
-    def by(share: float | None) -> float:
-        return estimate_confidence(verdict(20), THRESHOLD, **known, share=share)
+    def confidence_at(share: float | None) -> float:
+        return estimate_confidence(make_verdict(20), THRESHOLD, **evidence, share=share)
 
-    assert by(0.5) == 0.7071
-    assert by(0.1) < by(0.44) < by(0.5) < by(0.7) < by(1.0) == by(None)
+    assert confidence_at(0.5) == 0.7071
+    assert (
+        confidence_at(0.1)
+        < confidence_at(0.44)
+        < confidence_at(0.5)
+        < confidence_at(0.7)
+        < confidence_at(1.0)
+        == confidence_at(None)
+    )
 
 
-def test_what_a_certificate_only_claims_can_only_lower_it() -> None:
-    before = failing_before(1)
+def test_unproved_claims_of_a_certificate_only_lower_the_confidence() -> None:
+    before = make_failing_verdict(1)
 
-    def certified(rivals: int, *, share: float = 0.0, warned: bool = False) -> float:
-        grounds: dict[str, Any] = {"before": before, "mutation_score": 0.9, "share": share}
+    def certify(rivals: int, *, share: float = 0.0, has_warnings: bool = False) -> float:
+        evidence: dict[str, Any] = {"before": before, "mutation_score": 0.9, "share": share}
         return compute_certified_confidence(
-            verdict(20), THRESHOLD, **grounds, rivals=rivals, has_warnings=warned
+            make_verdict(20), THRESHOLD, **evidence, rivals=rivals, has_warnings=has_warnings
         )
 
-    proved = estimate_confidence(verdict(20), THRESHOLD, before=before, mutation_score=0.9)
-    assert certified(-3) == certified(0) == proved > certified(5) > certified(5, warned=True)
-    assert certified(1) <= proved
-    assert certified(1, share=0.1) < certified(1, share=1.0) == certified(1)
-    assert certified(1, share=-1.0) == certified(1, share=7.0) == certified(1)
+    estimated = estimate_confidence(make_verdict(20), THRESHOLD, before=before, mutation_score=0.9)
+
+    assert certify(-3) == certify(0) == estimated > certify(5) > certify(5, has_warnings=True)
+    assert certify(1) <= estimated
+    assert certify(1, share=0.1) < certify(1, share=1.0) == certify(1)
+    assert certify(1, share=-1.0) == certify(1, share=7.0) == certify(1)
 
 
-def test_unguarded_lines_and_rivals_lower_it() -> None:
-    known = failing_before(1)
+def test_surviving_mutants_and_rivals_lower_the_confidence() -> None:
+    before = make_failing_verdict(1)
     by_score = [
-        estimate_confidence(verdict(20), THRESHOLD, before=known, mutation_score=s / 4) for s in range(5)
+        estimate_confidence(make_verdict(20), THRESHOLD, before=before, mutation_score=score / 4)
+        for score in range(5)
     ]
+
     assert by_score == sorted(set(by_score))
-    by_rivals = [estimate_confidence(verdict(20), THRESHOLD, before=known, rivals=n) for n in (12, 3, 1, 0)]
+    by_rivals = [
+        estimate_confidence(make_verdict(20), THRESHOLD, before=before, rivals=count)
+        for count in (12, 3, 1, 0)
+    ]
     assert by_rivals == sorted(set(by_rivals))
 
 
-def test_a_repair_that_one_test_pins_and_many_rival_is_worth_less_than_a_well_pinned_one() -> None:
-    """The order that the constants by judgement did not have: the wrong one had the highest value."""
+def test_a_repair_of_one_test_with_many_rivals_has_less_confidence() -> None:
+    """The earlier constants, which were set by judgement, gave the wrong repair the highest value."""
     loose = estimate_confidence(
-        verdict(3), THRESHOLD, before=failing_before(1), mutation_score=1.0, rivals=11
+        make_verdict(3), THRESHOLD, before=make_failing_verdict(1), mutation_score=1.0, rivals=11
     )
-    tight = estimate_confidence(verdict(9), THRESHOLD, before=failing_before(6), mutation_score=0.9, rivals=0)
+    tight = estimate_confidence(
+        make_verdict(9), THRESHOLD, before=make_failing_verdict(6), mutation_score=0.9, rivals=0
+    )
     assert loose < 0.7 < 0.85 < tight
 
 
-def test_a_warning_adds_doubt() -> None:
+def test_a_warning_lowers_the_confidence() -> None:
     assert reduce_confidence_for_warnings(0.8) == 0.7
     assert reduce_confidence_for_warnings(0.1) == 0.0

@@ -20,22 +20,24 @@ OTHER = CODE.replace("result = 0", "result = 1")
 
 
 def make_tools(sandbox: BubblewrapSandbox, **options: object) -> dict[str, object]:
-    probe = TraceTarget(
+    target = TraceTarget(
         sandbox=sandbox,
         settings=SandboxSettings(),
         files={"solution.py": CODE.encode()},
         module="solution.py",
     )
-    return {tool.name: tool for tool in make_debugger_tools(probe, **options)}  # type: ignore[arg-type]
+    return {tool.name: tool for tool in make_debugger_tools(target, **options)}  # type: ignore[arg-type]
 
 
-async def use_tool(tools: dict[str, object], tool: str, given: str = "", code: str = "") -> str:
-    return str(await tools[tool].run(ToolAction(tool=tool, input=given, code=code)))  # type: ignore[attr-defined]
+async def use_tool(tools: dict[str, object], tool: str, input_text: str = "", code: str = "") -> str:
+    return str(await tools[tool].run(ToolAction(tool=tool, input=input_text, code=code)))  # type: ignore[attr-defined]
 
 
 async def test_a_call_is_traced_and_compared_with_code_that_passes(sandbox: BubblewrapSandbox) -> None:
     tools = make_tools(sandbox, setup="numbers = [1, 2]", reference={"solution.py": REPAIRED.encode()})
+
     text = await use_tool(tools, "trace_call", "total(numbers)")
+
     assert "line 4: result = value   -> result = 1" in text
     assert "The result is 2" in text
     difference = "`result` in total is 2 at line 4 of solution.py, and 3 in the run that passes"
@@ -45,6 +47,7 @@ async def test_a_call_is_traced_and_compared_with_code_that_passes(sandbox: Bubb
 
 async def test_a_snippet_is_run(sandbox: BubblewrapSandbox) -> None:
     tools = make_tools(sandbox, setup="import math")
+
     assert await use_tool(tools, "run_snippet", "total([1, 2]) + math.floor(0.5)") == "The result is 2"
     assert (
         await use_tool(tools, "run_snippet", code="for n in (3, 4):\n    print(total([n]))")
@@ -54,12 +57,14 @@ async def test_a_snippet_is_run(sandbox: BubblewrapSandbox) -> None:
     assert "NameError" in await use_tool(tools, "run_snippet", "nothing")
 
 
-async def test_odd_inputs_are_answered_in_words(sandbox: BubblewrapSandbox) -> None:
+async def test_invalid_inputs_get_an_explanation(sandbox: BubblewrapSandbox) -> None:
     tools = make_tools(sandbox)
+
     for name in ("trace_call", "run_snippet"):
         assert await use_tool(tools, name) == "There was no input."
         assert "may have 4000" in await use_tool(tools, name, "1 + " * 2000 + "1")
         assert "SyntaxError" in await use_tool(tools, name, "total(")
+
     assert "def total(values)" in await use_tool(tools, "inspect_function", "total([1])")
     assert "There is no function 'f'" in await use_tool(tools, "inspect_function", "f")
 
@@ -80,8 +85,8 @@ async def test_two_attempts_are_compared(sandbox: BubblewrapSandbox) -> None:
     assert "the code is the same" in await use_tool(tools, "diff_iterations", "2 2")
 
 
-def test_the_setup_of_a_test_runs_nothing_of_the_code() -> None:
-    kept = ["import math", "limit = 3", "def near(x):\n    return x"]
-    test = "\n".join([*kept, "found = total([1])", "total([2])", "assert near(limit)"])
-    assert find_test_setup(test) == "\n".join(kept)
+def test_the_setup_of_a_test_contains_no_call_of_the_code() -> None:
+    setup_lines = ["import math", "limit = 3", "def near(x):\n    return x"]
+    test = "\n".join([*setup_lines, "found = total([1])", "total([2])", "assert near(limit)"])
+    assert find_test_setup(test) == "\n".join(setup_lines)
     assert find_test_setup("assert total(") == ""

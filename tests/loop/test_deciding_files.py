@@ -1,4 +1,4 @@
-"""Files that decide a test command's result are protected, however the command reaches them."""
+"""Files that decide the result of a test command are protected, however the command reaches them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ JS = ("src/a.js", "src/index.js", "checks/a.js", "checks/deep/b.js", "checks/ind
 PYTHON = ("app/__init__.py", "app/core.py", "app/testcore.py", "checks/check_it.py", "checks/__main__.py")
 
 
-def deciding(command: tuple[str, ...], paths: tuple[str, ...], **scripts: str) -> set[str]:
+def find_deciding(command: tuple[str, ...], paths: tuple[str, ...], **scripts: str) -> set[str]:
     files = dict.fromkeys(paths, b"")
     files["package.json"] = json.dumps({"scripts": scripts}).encode()
     return {*find_deciding_files(command, files, Path("/nowhere"))}
 
 
 @pytest.mark.parametrize(
-    ("line", "decides"),
+    ("line", "expected"),
     [
         ("mocha checks", {"checks/a.js", "checks/deep/b.js", "checks/index.js"}),
         ("nyc mocha './checks/*.js'", {"checks/a.js", "checks/index.js"}),
@@ -41,9 +41,9 @@ def deciding(command: tuple[str, ...], paths: tuple[str, ...], **scripts: str) -
         ("eslint src", set()),
     ],
 )
-def test_what_a_runner_is_given_decides(line: str, decides: set[str]) -> None:
-    assert deciding(("npm", "test"), JS, test=line) == decides
-    assert deciding(("sh", "-c", line), JS) == decides
+def test_files_named_to_a_runner_decide(line: str, expected: set[str]) -> None:
+    assert find_deciding(("npm", "test"), JS, test=line) == expected
+    assert find_deciding(("sh", "-c", line), JS) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_what_a_runner_is_given_decides(line: str, decides: set[str]) -> None:
         {"test": "node --run unit", "unit": "npm test", "preunit": "node run.js"},
     ],
 )
-def test_a_script_that_a_script_starts_is_read(scripts: dict[str, str]) -> None:
-    assert deciding(("npm", "test"), JS, build="node src/a.js", **scripts) == {"run.js"}
+def test_nested_package_scripts_are_read(scripts: dict[str, str]) -> None:
+    assert find_deciding(("npm", "test"), JS, build="node src/a.js", **scripts) == {"run.js"}
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,22 @@ def test_a_script_that_a_script_starts_is_read(scripts: dict[str, str]) -> None:
         ("sh -c 'cd packages/a; yarn unit'", ""),
     ],
 )
-def test_scripts_of_packages_within_are_read(command: str, script: str) -> None:
-    own = {"test": "npm run unit", "unit": "node check", "build": "node b"}
+def test_scripts_of_nested_packages_are_read(command: str, script: str) -> None:
+    package_scripts = {"test": "npm run unit", "unit": "node check", "build": "node b"}
     files = {
         "package.json": json.dumps({"workspaces": ["packages/*"], "scripts": {"test": script}}).encode(),
-        "packages/a/package.json": json.dumps({"scripts": own}).encode(),
+        "packages/a/package.json": json.dumps({"scripts": package_scripts}).encode(),
         **dict.fromkeys(("packages/a/check.js", "packages/a/b.js", "check.js", "packages/a/index.js"), b""),
         "node_modules/x/package.json": b'{"scripts": {"test": "node index"}}',
         "node_modules/x/index.js": b"",
     }
     found = find_deciding_files(tuple(shlex.split(command)), files, Path("/nowhere"))
+
     assert {*found} - {"package.json"} == {"packages/a/check.js"}
 
 
 @pytest.mark.parametrize(
-    ("command", "script", "decides"),
+    ("command", "script", "expected"),
     [
         ("npm --prefix packages/a test", "", "a"),
         ("npm test", "npm --prefix=./packages/a/ run unit", "a"),
@@ -94,28 +95,26 @@ def test_scripts_of_packages_within_are_read(command: str, script: str) -> None:
         ("npm test", "node all.js", "ab"),
     ],
 )
-def test_a_folder_that_is_named_is_the_only_package_that_is_read(
-    command: str, script: str, decides: str
-) -> None:
-    own = json.dumps({"scripts": {"test": "npm run unit", "unit": "node check"}}).encode()
+def test_only_the_named_package_is_read(command: str, script: str, expected: str) -> None:
+    package_scripts = json.dumps({"scripts": {"test": "npm run unit", "unit": "node check"}}).encode()
     files = {"package.json": json.dumps({"scripts": {"test": script} if script else {}}).encode()}
     for name in "ab":
-        files |= {f"packages/{name}/package.json": own, f"packages/{name}/check.js": b""}
+        files |= {f"packages/{name}/package.json": package_scripts, f"packages/{name}/check.js": b""}
     found = find_deciding_files(tuple(command.split()), files, Path("/nowhere"))
-    assert {*found} - {"package.json"} == {f"packages/{name}/check.js" for name in decides}
+    assert {*found} - {"package.json"} == {f"packages/{name}/check.js" for name in expected}
 
 
-def test_where_tests_have_usual_names_the_rest_of_their_folder_is_the_code() -> None:
-    assert deciding(("mocha", "src"), ("src/a.js", "src/a.spec.js")) == set()
-    assert deciding(("mocha", "src/**/*.js"), ("src/a.js", "src/a.spec.js")) == set()
-    assert deciding(("mocha", "src/**/*-check.js"), ("src/a.js", "src/a-check.js")) == {"src/a-check.js"}
-    everything = ("python", "-m", "unittest", "discover", "-p", "*.py")
-    assert deciding(everything, ("add.py", "test_add.py")) == set()
-    assert deciding(("mocha", "."), JS) == set()
+def test_other_files_beside_usually_named_tests_do_not_decide() -> None:
+    assert find_deciding(("mocha", "src"), ("src/a.js", "src/a.spec.js")) == set()
+    assert find_deciding(("mocha", "src/**/*.js"), ("src/a.js", "src/a.spec.js")) == set()
+    assert find_deciding(("mocha", "src/**/*-check.js"), ("src/a.js", "src/a-check.js")) == {"src/a-check.js"}
+    discover_all = ("python", "-m", "unittest", "discover", "-p", "*.py")
+    assert find_deciding(discover_all, ("add.py", "test_add.py")) == set()
+    assert find_deciding(("mocha", "."), JS) == set()
 
 
 @pytest.mark.parametrize(
-    ("line", "decides"),
+    ("line", "expected"),
     [
         ("python -m unittest", {"app/testcore.py"}),
         ("python -m unittest discover -v", {"app/testcore.py"}),
@@ -129,14 +128,16 @@ def test_where_tests_have_usual_names_the_rest_of_their_folder_is_the_code() -> 
         ("pytest app", set()),
     ],
 )
-def test_files_that_python_looks_for_decide(line: str, decides: set[str]) -> None:
-    assert deciding(("sh", "-c", line), PYTHON) == decides
+def test_files_that_python_runners_discover_decide(line: str, expected: set[str]) -> None:
+    assert find_deciding(("sh", "-c", line), PYTHON) == expected
 
 
-def test_a_shell_script_that_the_command_names_is_read_and_so_is_go_run() -> None:
+def test_shell_scripts_and_go_run_are_read() -> None:
     files = {"check.sh": b"set -e\nmocha checks\n", "checks/a.js": b"", "src/a.js": b""}
     assert {*find_deciding_files(("sh", "check.sh"), files, Path("/nowhere"))} == {"check.sh", "checks/a.js"}
-    assert deciding(("go", "run", "./cmd/check"), ("cmd/check/main.go", "add.go")) == {"cmd/check/main.go"}
+    assert find_deciding(("go", "run", "./cmd/check"), ("cmd/check/main.go", "add.go")) == {
+        "cmd/check/main.go"
+    }
 
 
 MAKEFILE = b"""
@@ -166,7 +167,7 @@ run:
 
 
 @pytest.mark.parametrize(
-    ("command", "task_file", "text", "decides"),
+    ("command", "task_file", "text", "expected"),
     [
         ("make test", "Makefile", MAKEFILE, {"checks/run.py", "checks/last.sh", "checks/deep.py"}),
         ("make", "GNUmakefile", MAKEFILE, {"checks/run.py", "checks/last.sh", "checks/deep.py"}),
@@ -191,17 +192,19 @@ run:
         ("make test", "Makefile", b"test: test\nA = $(B)\nB = $(A)\n\t$(A)\n", set()),
     ],
 )
-def test_what_a_target_runs_decides(command: str, task_file: str, text: bytes, decides: set[str]) -> None:
+def test_files_run_by_task_targets_decide(
+    command: str, task_file: str, text: bytes, expected: set[str]
+) -> None:
     files = dict.fromkeys(("app.py", "checks/run.py", "checks/deep.py", "checks/last.py"), b"")
     deep = b"checks/deep.py" if task_file != "checks/Makefile" else b"deep.py"
     files |= {"checks/last.sh": b"", "rules.mk": b"deep: ; python " + deep, task_file: text}
     found = {*find_deciding_files(tuple(shlex.split(command)), files, Path("/nowhere"))} - {task_file}
-    assert found == decides
+    assert found == expected
     assert is_protected(task_file)
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "decides"),
+    ("path", "text", "expected"),
     [
         (
             "pyproject.toml",
@@ -219,16 +222,18 @@ def test_what_a_target_runs_decides(command: str, task_file: str, text: bytes, d
         ("app.py", b"pytest_plugins = 'tools.plug'\n", set()),
     ],
 )
-def test_plugins_that_configuration_or_tests_name_decide(path: str, text: bytes, decides: set[str]) -> None:
+def test_pytest_plugins_named_by_configuration_or_tests_decide(
+    path: str, text: bytes, expected: set[str]
+) -> None:
     files = {**dict.fromkeys(("tools/plug.py", "src/tools/more.py", "tools/code.py"), b""), path: text}
-    assert {*find_deciding_files(("pytest",), files, Path("/nowhere"))} == decides
-    # A project that is a plugin is to be healed.
+    assert {*find_deciding_files(("pytest",), files, Path("/nowhere"))} == expected
+    # The code of a project that is itself a pytest plugin can be repaired.
     files["setup.cfg"] = b"[options.entry_points]\npytest11 = p = tools.plug\n"
     assert {*find_deciding_files(("pytest",), files, Path("/nowhere"))} == set()
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "decides"),
+    ("path", "text", "expected"),
     [
         (
             "jest.config.js",
@@ -259,22 +264,22 @@ def test_plugins_that_configuration_or_tests_name_decide(path: str, text: bytes,
         ),
     ],
 )
-def test_what_runners_are_configured_to_load_decides(path: str, text: str, decides: set[str]) -> None:
+def test_files_loaded_by_runner_configuration_decide(path: str, text: str, expected: set[str]) -> None:
     files = {**dict.fromkeys(("src/a.js", "tools/setup.js", "checks/a.js"), b""), path: text.encode()}
-    assert {*find_deciding_files(("npx", "mocha"), files, Path("/nowhere"))} - {path} == decides
+    assert {*find_deciding_files(("npx", "mocha"), files, Path("/nowhere"))} - {path} == expected
     assert is_protected(path)
 
 
-def test_tests_py_is_a_test() -> None:
+def test_a_file_named_tests_py_is_protected() -> None:
     assert is_protected("shop/tests.py")
     assert not is_protected("shop/contests.py")
 
 
 @pytest.mark.heavy
-async def test_a_test_that_only_a_nested_script_names_is_not_repaired(
+async def test_a_test_named_only_by_a_nested_script_is_not_changed(
     tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
-    """Its exit status is all that there is to the verdict: a change of the test would pass."""
+    """The exit status alone is the verdict, so a change of the test would pass."""
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     project = tmp_path / "project"
     project.mkdir()
@@ -283,6 +288,7 @@ async def test_a_test_that_only_a_nested_script_names_is_not_repaired(
     (project / "twice.js").write_text("exports.twice = (n) => process.env.NEVER + n;\n")
     (project / "check.js").write_text("if (require('./twice').twice(4) !== 9) process.exit(3);\n")
     task, _ = build_heal_task(project)
+
     assert is_protected("check.js", task.protected)
     settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
         update={

@@ -1,4 +1,4 @@
-"""Repairs that behave differently: the answer of a person prefers one and excludes the other."""
+"""Repairs behave differently, and the user's answer prefers one and excludes the other."""
 
 from __future__ import annotations
 
@@ -19,47 +19,53 @@ DIFFERENCE = DistinguishingInput(
 )
 
 
-def repair(label: str) -> Repair:
+def make_repair(label: str) -> Repair:
     change = Proposal(path="a.py", edits=(), label=label, score=1.0, operators=())
     return Repair(proposal=change, text="", score=1.0)
 
 
-FOUND = PlausibleRepairs(repairs=tuple(map(repair, "abcd")), difference=DIFFERENCE)
+REPAIRS = PlausibleRepairs(repairs=tuple(map(make_repair, "abcd")), difference=DIFFERENCE)
 
 
-def question(difference: DistinguishingInput | None) -> Review:
+def make_review(difference: DistinguishingInput | None) -> Review:
     stage = "distinguish" if difference else "delivery"
-    nothing: dict[str, Any] = {"candidate": None, "verdict": None, "diagnosis": None}
     return Review(
-        **{"run_id": "r", "key": "k", "stage": cast(Any, stage), "moves": (), "diff": "", **nothing},
+        run_id="r",
+        key="k",
+        stage=cast(Any, stage),
+        moves=(),
+        diff="",
+        candidate=None,
+        verdict=None,
+        diagnosis=None,
         task=Task(statement="anything"),
         difference=difference,
     )
 
 
 @pytest.mark.parametrize(
-    ("choice", "left"), [("first", "abd"), ("second", "cd"), ("neither", "d"), ("unsure", "abcd")]
+    ("choice", "remaining"), [("first", "abd"), ("second", "cd"), ("neither", "d"), ("unsure", "abcd")]
 )
-def test_what_is_right_comes_first_and_what_is_wrong_goes(choice: str, left: str) -> None:
-    assert "".join(one.proposal.label for one in apply_choice(FOUND, choice).repairs) == left
+def test_an_answer_orders_and_excludes_repairs(choice: str, remaining: str) -> None:
+    assert "".join(repair.proposal.label for repair in apply_choice(REPAIRS, choice).repairs) == remaining
 
 
-async def test_who_distinguishes_repairs_is_asked_nothing_else() -> None:
+async def test_the_asker_gets_only_questions_about_differences() -> None:
     async def ask(difference: DistinguishingInput) -> Choice | None:
         return "second" if difference is DIFFERENCE else None
 
     approve = ReviewAnswer(choice="approve")
-    both, alone = (
+    asker_and_reviewer, asker_only = (
         reviewer_with_asker(ask, lambda review: approve),
         reviewer_with_asker(lambda difference: None, None),
     )
     for reviewer, difference, expected in (
-        (both, DIFFERENCE, ReviewAnswer(choice="second")),
-        (both, None, approve),
-        (alone, DIFFERENCE, ReviewAnswer(choice="unsure")),
-        (alone, None, None),
+        (asker_and_reviewer, DIFFERENCE, ReviewAnswer(choice="second")),
+        (asker_and_reviewer, None, approve),
+        (asker_only, DIFFERENCE, ReviewAnswer(choice="unsure")),
+        (asker_only, None, None),
     ):
-        answer = reviewer(question(difference))
+        answer = reviewer(make_review(difference))
         assert (await cast(Any, answer)) == expected
 
 
@@ -68,4 +74,4 @@ def test_an_answer_to_another_kind_of_question_is_refused(
     difference: DistinguishingInput | None, choice: str
 ) -> None:
     with pytest.raises(UsageError, match="does not answer the question"):
-        question(difference).require_answered_by(ReviewAnswer(choice=cast(Any, choice)))
+        make_review(difference).require_answered_by(ReviewAnswer(choice=cast(Any, choice)))

@@ -1,4 +1,4 @@
-"""When a stronger model takes over from the coder: a pure function of the progress."""
+"""The policy decides from the progress alone when a stronger model takes over from the coder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CRITIC = load_recipe(LoopSettings(recipe="critic"), 0.8)
 BASELINES = ("greedy", "best_of_k", "lean_best_of_k", "always_repair", "reflexion")
 
 
-def tried(name: str, round: int, start: int | None = None, depth: int = 0, passed: int = 0) -> Attempt:
+def make_attempt(name: str, round: int, start: int | None = None, depth: int = 0, passed: int = 0) -> Attempt:
     return Attempt(
         candidate=name,
         origin="sample",
@@ -30,73 +30,83 @@ def tried(name: str, round: int, start: int | None = None, depth: int = 0, passe
     )
 
 
-REPAIRED = (tried("a", 0), tried("b", 1), tried("c", 2, 1, 1), tried("d", 3, 1, 2))
-"""A greedy reply, samples, and the two repairs of their lineage, all of them wrong."""
-USED_UP = Progress(kind="write", round=4, attempts=REPAIRED, samples_asked=5, can_escalate=True)
-CIRCLES = Progress(kind="write", round=3, attempts=(tried("a", 0),), samples_asked=9, can_escalate=True)
+REPAIRED_ATTEMPTS = (
+    make_attempt("a", 0),
+    make_attempt("b", 1),
+    make_attempt("c", 2, 1, 1),
+    make_attempt("d", 3, 1, 2),
+)
+"""A greedy reply, a sample and the two repairs of that sample, all of them wrong."""
+REPAIRS_EXHAUSTED = Progress(
+    kind="write", round=4, attempts=REPAIRED_ATTEMPTS, samples_asked=5, can_escalate=True
+)
+NO_NEW_CODE = Progress(
+    kind="write", round=3, attempts=(make_attempt("a", 0),), samples_asked=9, can_escalate=True
+)
 
 
 @pytest.mark.parametrize(
-    ("progress", "why"),
-    [(USED_UP, "repairs_exhausted"), (CIRCLES, "no_new_code")],
+    ("progress", "code"),
+    [(REPAIRS_EXHAUSTED, "repairs_exhausted"), (NO_NEW_CODE, "no_new_code")],
 )
-def test_it_opens_with_a_greedy_reply_of_its_own(progress: Progress, why: str) -> None:
+def test_the_stronger_model_starts_with_a_greedy_reply(progress: Progress, code: str) -> None:
     escalation = find_escalation(progress, ADAPTIVE)
+
     assert escalation is not None
-    assert escalation.code == why
+    assert escalation.code == code
     (move,) = decide(progress, ADAPTIVE)
     assert (move.kind, move.temperature, move.index) == ("sample", 0.0, progress.samples_asked)
     assert move.reason == escalation
     assert next_parent(progress, ADAPTIVE) is None
 
 
-@pytest.mark.parametrize("progress", [USED_UP, CIRCLES])
-def test_nobody_takes_over_where_nobody_was_named_or_somebody_has(progress: Progress) -> None:
+@pytest.mark.parametrize("progress", [REPAIRS_EXHAUSTED, NO_NEW_CODE])
+def test_there_is_no_escalation_without_a_stronger_model(progress: Progress) -> None:
     assert find_escalation(replace(progress, can_escalate=False), ADAPTIVE) is None
 
 
-def test_what_a_run_does_without_a_stronger_model_is_as_it_was() -> None:
-    (end,) = decide(replace(CIRCLES, can_escalate=False), ADAPTIVE)
+def test_a_run_without_a_stronger_model_samples_or_ends_stuck() -> None:
+    (end,) = decide(replace(NO_NEW_CODE, can_escalate=False), ADAPTIVE)
     assert end.outcome == "stuck"
-    fresh = decide(replace(USED_UP, can_escalate=False), ADAPTIVE)
+    fresh = decide(replace(REPAIRS_EXHAUSTED, can_escalate=False), ADAPTIVE)
     assert [move.kind for move in fresh] == ["sample"] * 4
 
 
 @pytest.mark.parametrize("round", range(4))
-def test_not_before_the_usual_rounds_have_failed(round: int) -> None:
-    before = tuple(one for one in REPAIRED if one.round < round)
-    assert find_escalation(replace(USED_UP, round=round, attempts=before), ADAPTIVE) is None
+def test_there_is_no_escalation_before_the_usual_rounds_have_failed(round: int) -> None:
+    before = tuple(attempt for attempt in REPAIRED_ATTEMPTS if attempt.round < round)
+    assert find_escalation(replace(REPAIRS_EXHAUSTED, round=round, attempts=before), ADAPTIVE) is None
 
 
-def test_code_that_passes_needs_no_stronger_model_whatever_a_critic_says() -> None:
-    liked = replace(tried("a", 0, passed=3), failed=0, sent_back=True)
+def test_passing_code_needs_no_stronger_model_despite_the_critic() -> None:
+    passing = replace(make_attempt("a", 0, passed=3), failed=0, sent_back=True)
     for round in range(1, 8):
-        progress = replace(CIRCLES, round=round, attempts=(liked,))
+        progress = replace(NO_NEW_CODE, round=round, attempts=(passing,))
         assert find_escalation(progress, CRITIC) is None
     assert decide(progress, CRITIC)[0].outcome == "healed"
 
 
-def test_after_it_took_over_rounds_are_counted_again_and_the_run_still_ends() -> None:
-    taken = replace(CIRCLES, can_escalate=False, escalated=3)
-    assert decide(replace(taken, round=4), ADAPTIVE)[0].kind == "sample"
-    assert decide(replace(taken, round=5), ADAPTIVE)[0].outcome == "stuck"
+def test_the_stagnation_count_restarts_after_an_escalation() -> None:
+    escalated = replace(NO_NEW_CODE, can_escalate=False, escalated=3)
+    assert decide(replace(escalated, round=4), ADAPTIVE)[0].kind == "sample"
+    assert decide(replace(escalated, round=5), ADAPTIVE)[0].outcome == "stuck"
 
 
-def test_a_recipe_without_fresh_starts_continues_to_repair_with_it() -> None:
-    lineage = tuple(tried(str(number), number, 0, number) for number in range(5))
-    progress = replace(CIRCLES, round=5, attempts=(replace(lineage[0], passed=1), *lineage[1:]))
+def test_a_recipe_without_samples_continues_to_repair() -> None:
+    lineage = tuple(make_attempt(str(number), number, 0, number) for number in range(5))
+    progress = replace(NO_NEW_CODE, round=5, attempts=(replace(lineage[0], passed=1), *lineage[1:]))
     assert find_escalation(progress, CRITIC) == Reason(code="no_progress", count=3)
     (move,) = decide(progress, CRITIC)
     assert (move.kind, move.parent) == ("repair", "4")
 
 
 @pytest.mark.parametrize("name", list_recipes())
-def test_a_baseline_stays_what_it_is(name: str) -> None:
+def test_baseline_recipes_do_not_escalate(name: str) -> None:
     recipe = load_recipe(LoopSettings(recipe=name), 0.8)
-    escalates = any(find_escalation(progress, recipe) for progress in (USED_UP, CIRCLES))
+    escalates = any(find_escalation(progress, recipe) for progress in (REPAIRS_EXHAUSTED, NO_NEW_CODE))
     assert escalates == (name not in BASELINES)
 
 
-def test_nothing_is_asked_without_an_attempt() -> None:
-    (end,) = decide(replace(USED_UP, attempts_left=0), ADAPTIVE)
+def test_there_is_no_escalation_without_an_attempt_left() -> None:
+    (end,) = decide(replace(REPAIRS_EXHAUSTED, attempts_left=0), ADAPTIVE)
     assert end.outcome == "budget_exhausted"

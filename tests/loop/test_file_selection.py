@@ -1,4 +1,4 @@
-"""Selection of the files that the coder is shown."""
+"""The selection of the files that the coder's prompt shows."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ PROJECT = {
 }
 
 
-def shown(*facts: Counterexample, files: dict[str, bytes] = PROJECT) -> list[str]:
+def select_files(*facts: Counterexample, files: dict[str, bytes] = PROJECT) -> list[str]:
     return list(select_suspicious_files(files, facts, {path for path in files if is_protected(path)}))
 
 
 def test_the_file_that_raised_comes_first() -> None:
-    assert shown(Counterexample(check_id="t", file="shop/prices.py"))[0] == "shop/prices.py"
+    assert select_files(Counterexample(check_id="t", file="shop/prices.py"))[0] == "shop/prices.py"
 
 
 def test_without_a_traceback_the_imports_of_the_tests_are_followed() -> None:
-    assert shown() == ["shop/cart.py", "shop/prices.py", "shop/unrelated.py"]
+    assert select_files() == ["shop/cart.py", "shop/prices.py", "shop/unrelated.py"]
 
 
-def test_tests_are_never_shown_as_files_to_change() -> None:
-    assert shown(Counterexample(check_id="t", file="tests/test_cart.py"))[0] == "shop/cart.py"
+def test_tests_are_not_selected() -> None:
+    assert select_files(Counterexample(check_id="t", file="tests/test_cart.py"))[0] == "shop/cart.py"
 
 
 def test_relative_imports_and_a_src_layout_are_understood() -> None:
@@ -45,7 +45,7 @@ def test_relative_imports_and_a_src_layout_are_understood() -> None:
         "src/pkg/a_first.py": b"z = 3\n",
         "tests/test_pkg.py": b"from pkg import f\n",
     }
-    assert shown(files=files) == [
+    assert select_files(files=files) == [
         "src/pkg/__init__.py",
         "src/pkg/core.py",
         "src/pkg/deep.py",
@@ -53,34 +53,36 @@ def test_relative_imports_and_a_src_layout_are_understood() -> None:
     ]
 
 
-def test_no_file_is_cut_in_the_middle() -> None:
+def test_no_file_is_truncated() -> None:
     files = {"a.py": b"a = 1\n" * MAX_SELECTED_CHARS, "b.py": b"b = 1\n"}
-    assert shown(files=files) == ["a.py"]
+    assert select_files(files=files) == ["a.py"]
     assert select_suspicious_files(files, (), ())["a.py"] == "a = 1\n" * MAX_SELECTED_CHARS
 
 
-def test_a_file_that_does_not_parse_is_shown_and_stops_nothing() -> None:
+def test_a_file_that_does_not_parse_is_selected() -> None:
     files = {"roman.py": b"def f(:\n", "test_roman.py": b"import roman\n"}
-    assert shown(files=files) == ["roman.py"]
+    assert select_files(files=files) == ["roman.py"]
 
 
-def test_an_empty_file_is_shown_since_it_may_be_the_one_to_write() -> None:
-    assert shown(files={"calc.py": b"", "test_calc.py": b"from calc import add\n"}) == ["calc.py"]
+def test_an_empty_file_is_selected() -> None:
+    assert select_files(files={"calc.py": b"", "test_calc.py": b"from calc import add\n"}) == ["calc.py"]
 
 
-def test_with_nothing_else_an_empty_package_is_shown() -> None:
-    assert shown(files={"shop/__init__.py": b"", "test_shop.py": b"from shop import f\n"}) == [
+def test_an_empty_package_is_selected_if_it_is_the_only_code() -> None:
+    assert select_files(files={"shop/__init__.py": b"", "test_shop.py": b"from shop import f\n"}) == [
         "shop/__init__.py"
     ]
 
 
-def test_nothing_to_show_is_a_usage_error_with_a_remedy() -> None:
+def test_a_project_without_readable_code_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="declare its encoding"):
-        shown(files={"calc.py": "NAME = 'caf\xe9'\n".encode("latin-1"), "test_calc.py": b"import calc\n"})
+        select_files(
+            files={"calc.py": "NAME = 'caf\xe9'\n".encode("latin-1"), "test_calc.py": b"import calc\n"}
+        )
 
 
-def test_source_that_is_too_deep_for_the_parser_is_shown_and_stops_nothing() -> None:
+def test_source_too_deep_for_the_parser_is_selected() -> None:
     deep = ("x = " + "+".join(["1"] * 5000) + "\n").encode()
     deeper = ("x = " + "-" * 60000 + "1\n").encode()
     files = {"big.py": deep, "test_a.py": b"import big\n" + deeper}
-    assert shown(files=files) == ["big.py"]
+    assert select_files(files=files) == ["big.py"]

@@ -1,4 +1,4 @@
-"""Adopted generated tests: either every verdict includes them, or none does."""
+"""Generated tests are adopted for every verdict or for none."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from suture.models import RoleModel, RoleModels
 from suture.models.pricing import PriceTable
 from suture.testing import FakeClock, ScriptedModel
 
-OWN = Check(id="own", provenance="user", source="assert f(1) == 1\n")
-TRUSTED = Check(id="new", provenance="spec", source="assert f(2) == 2\n", trust=0.99)
+USER_CHECK = Check(id="own", provenance="user", source="assert f(1) == 1\n")
+TRUSTED_CHECK = Check(id="new", provenance="spec", source="assert f(2) == 2\n", trust=0.99)
 
 
-async def assessed(*_: object, **__: object) -> TrustAssessment:
-    kept = (AssessedCheck(check=TRUSTED, reasons=(), signals=TrustSignals()),)
+async def trust_check(*_: object, **__: object) -> TrustAssessment:
+    kept = (AssessedCheck(check=TRUSTED_CHECK, reasons=(), signals=TrustSignals()),)
     return TrustAssessment(kept=kept, removed=(), candidates=2, behaviours=1)
 
 
-async def out_of_time(entry: Attempt, suite: Suite, context: RunContext) -> Attempt:
-    assert TRUSTED in suite.task.checks
+async def run_out_of_time(entry: Attempt, suite: Suite, context: RunContext) -> Attempt:
+    assert TRUSTED_CHECK in suite.task.checks
     raise BudgetExceeded("seconds", 60, 60)
 
 
-async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
+async def test_a_test_not_run_on_every_candidate_does_not_decide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generated_tests, "assess_checks", assessed)
-    monkeypatch.setattr(generated_tests, "judge_again", out_of_time)
+    monkeypatch.setattr(generated_tests, "assess_checks", trust_check)
+    monkeypatch.setattr(generated_tests, "judge_again", run_out_of_time)
     settings, folder = Settings(), new_run(tmp_path)
     role_model = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:
         models = RoleModels({"coder": role_model}, PriceTable({}))
         context = RunContext(
             spec=RunSpec(
-                task=Task(statement="anything", checks=(OWN,)),
+                task=Task(statement="anything", checks=(USER_CHECK,)),
                 settings=settings,
                 project=Path(),
                 models=models,
@@ -70,8 +70,10 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
             blob=context.candidates.save(candidate),
             verdict=context.candidates.save(verdict),
         )
-        aids = RoleContributions(generated=folder.save_json({"checks": [encode_record(TRUSTED)]}))
+        contributions = RoleContributions(
+            generated=folder.save_json({"checks": [encode_record(TRUSTED_CHECK)]})
+        )
         state: LoopState = {**initial_state(folder.id), "judged": [encode_record(entry)]}
         with pytest.raises(BudgetExceeded):
-            await generated_tests.adopt_generated_tests(state, aids, context)
-        assert context.task.checks == (await context.suites.load()).task.checks == (OWN,)
+            await generated_tests.adopt_generated_tests(state, contributions, context)
+        assert context.task.checks == (await context.suites.load()).task.checks == (USER_CHECK,)

@@ -1,4 +1,4 @@
-"""Every helper uses the model of a role that the settings know, and a run opens that model."""
+"""Every helper role uses the model of a role in the settings, and a run opens that model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from suture.core.settings.schema import RoleSettings
 from suture.loop.recipes.recipe_schema import RecipeHelpers
 from suture.models import Role
 
-OWN_SETTINGS = {
+MODEL_ROLE_BY_PROMPT = {
     "coder": "coder",
     "agent": "coder",
     "planner": "planner",
@@ -30,8 +30,8 @@ OWN_SETTINGS = {
     "summariser": "summariser",
     "optimiser": "optimiser",
 }
-"""Prompt file -> the role whose settings hold for it."""
-WANTED_BY: dict[str, RecipeHelpers] = {
+"""The model role of each prompt, by the name of the prompt file."""
+HELPERS_BY_PROMPT: dict[str, RecipeHelpers] = {
     "planner": RecipeHelpers(plan=True),
     "spec_tester": RecipeHelpers(spec_tests=True),
     "property_tester": RecipeHelpers(property_tests=True),
@@ -45,9 +45,14 @@ WANTED_BY: dict[str, RecipeHelpers] = {
 }
 
 
-def test_every_prompt_is_of_somebody_with_a_model() -> None:
-    assert set(packaged_prompt_names()) == set(OWN_SETTINGS)
-    assert {"coder": "coder", "agent": "coder", "project_coder": "coder", **MODEL_ROLES} == OWN_SETTINGS
+def test_every_prompt_has_a_model_role() -> None:
+    assert set(packaged_prompt_names()) == set(MODEL_ROLE_BY_PROMPT)
+    assert {
+        "coder": "coder",
+        "agent": "coder",
+        "project_coder": "coder",
+        **MODEL_ROLES,
+    } == MODEL_ROLE_BY_PROMPT
 
 
 @pytest.mark.parametrize("role", get_args(Role))
@@ -55,7 +60,7 @@ def test_every_role_has_settings(role: Role) -> None:
     assert {role, f"{role}_temperature", f"{role}_max_tokens"} <= RoleSettings.model_fields.keys()
 
 
-@pytest.mark.parametrize("helper", WANTED_BY)
-def test_the_model_of_a_helper_is_opened_where_a_recipe_has_it(helper: str) -> None:
-    assert WANTED_BY[helper].model_roles == (MODEL_ROLES[helper],)
+@pytest.mark.parametrize("helper", HELPERS_BY_PROMPT)
+def test_a_recipe_needs_the_models_of_its_helpers(helper: str) -> None:
+    assert HELPERS_BY_PROMPT[helper].model_roles == (MODEL_ROLES[helper],)
     assert RecipeHelpers().model_roles == ()

@@ -1,4 +1,4 @@
-"""Candidates made from the parts of a plan: a part that fails leaves nothing behind and stops all calls."""
+"""Candidates are made from the parts of a plan. A part that fails stops all other calls."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ CODE = "```python\ndef f():\n    return 1\n```"
 MOVE = Move(kind="sample")
 
 
-class ByPart:
-    """Answers the second part slowly; the first at once, with what it is given."""
+class PartModel:
+    """Answer the second part slowly, and the first part at once with the given reply or error."""
 
     name = "scripted:parts"
     notice = "scripted, not a model"
 
     def __init__(self, first: Exception | str) -> None:
         self.first = first
-        self.at_once = self.most = self.answered = 0
+        self.running = self.max_running = self.answered = 0
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        self.at_once += 1
-        self.most = max(self.most, self.at_once)
+        self.running += 1
+        self.max_running = max(self.max_running, self.running)
         try:
             await asyncio.sleep(0)
             if "the first part" in messages[-1].content:
@@ -50,7 +50,7 @@ class ByPart:
             await asyncio.sleep(0.05)
             return Reply(text=CODE, prompt_tokens=10, completion_tokens=10)
         finally:
-            self.at_once -= 1
+            self.running -= 1
             self.answered += 1
 
 
@@ -65,7 +65,7 @@ def ledger(folder: RunFolder) -> Iterator[Ledger]:
         yield ledger
 
 
-def context_of(model: ByPart, folder: RunFolder, ledger: Ledger, limits: Limits) -> RunContext:
+def make_context(model: PartModel, folder: RunFolder, ledger: Ledger, limits: Limits) -> RunContext:
     settings, task = Settings(), Task(statement="anything")
     role_model = RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200)
     models = RoleModels({"coder": role_model}, PriceTable({}))
@@ -80,63 +80,63 @@ def context_of(model: ByPart, folder: RunFolder, ledger: Ledger, limits: Limits)
     )
 
 
-async def made(context: RunContext) -> dict[str, str]:
+async def write_plan(context: RunContext) -> dict[str, str]:
     suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
-    return await write_planned_files(planned_writing(context, suite))
+    return await write_planned_files(make_planned_writing(context, suite))
 
 
-def planned_writing(context: RunContext, suite: Suite, coder: Role = "coder") -> PlannedWriting:
+def make_planned_writing(context: RunContext, suite: Suite, coder: Role = "coder") -> PlannedWriting:
     return PlannedWriting(plan=PLAN, lessons=(), move=MOVE, suite=suite, coder=coder, context=context)
 
 
 @pytest.mark.parametrize("fault", [ModelTimeout("too slow"), ModelError("gone")])
-async def test_a_part_that_fails_leaves_no_call_running_and_no_attempt_used(
+async def test_a_failing_part_leaves_no_call_running_and_costs_no_attempt(
     fault: ModelError, folder: RunFolder, ledger: Ledger
 ) -> None:
-    model = ByPart(fault)
+    model = PartModel(fault)
     with pytest.raises(type(fault)):
-        await made(context_of(model, folder, ledger, Limits(attempts=2)))
-    assert (model.at_once, model.answered) == (0, 2)
+        await write_plan(make_context(model, folder, ledger, Limits(attempts=2)))
+    assert (model.running, model.answered) == (0, 2)
     assert not list(open_reservations(ledger.events))
     assert Budget(ledger, Limits(), FakeClock()).spend().attempts == 0
 
 
-async def test_a_part_that_the_budget_does_not_allow_gives_the_attempt_back(
-    folder: RunFolder, ledger: Ledger
-) -> None:
-    context = context_of(ByPart(CODE), folder, ledger, Limits(attempts=2, tokens=10))
+async def test_a_part_refused_by_the_budget_costs_no_attempt(folder: RunFolder, ledger: Ledger) -> None:
+    context = make_context(PartModel(CODE), folder, ledger, Limits(attempts=2, tokens=10))
     with pytest.raises(BudgetExceeded):
-        await made(context)
+        await write_plan(context)
     assert not list(open_reservations(ledger.events))
     assert context.budget.remaining_attempts() == 2
 
 
-async def test_parts_draw_in_turn_where_tokens_of_replies_are_limited(
+async def test_parts_run_one_at_a_time_with_limited_completion_tokens(
     folder: RunFolder, ledger: Ledger
 ) -> None:
-    free, limited = ByPart(CODE), ByPart(CODE)
-    await made(context_of(free, folder, ledger, Limits()))
-    await made(context_of(limited, folder, ledger, Limits(completion_tokens=900)))
-    assert (free.most, limited.most) == (2, 1)
+    unlimited, limited = PartModel(CODE), PartModel(CODE)
+    await write_plan(make_context(unlimited, folder, ledger, Limits()))
+    await write_plan(make_context(limited, folder, ledger, Limits(completion_tokens=900)))
+    assert (unlimited.max_running, limited.max_running) == (2, 1)
 
 
-async def test_a_part_that_brings_nothing_spends_the_attempt(folder: RunFolder, ledger: Ledger) -> None:
-    context = context_of(ByPart("no code"), folder, ledger, Limits(attempts=2))
+async def test_a_part_with_a_malformed_reply_spends_the_attempt(folder: RunFolder, ledger: Ledger) -> None:
+    context = make_context(PartModel("no code"), folder, ledger, Limits(attempts=2))
     with pytest.raises(MalformedReply):
-        await made(context)
+        await write_plan(context)
     assert context.budget.remaining_attempts() == 1
 
 
-async def test_a_hard_case_has_its_parts_written_by_the_stronger_model(
+async def test_the_stronger_model_writes_the_parts_after_escalation(
     folder: RunFolder, ledger: Ledger
 ) -> None:
-    weak, strong = ByPart(CODE), ByPart(CODE)
+    weak, strong = PartModel(CODE), PartModel(CODE)
     usual, stronger = (
         RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200) for model in (weak, strong)
     )
     role_models: dict[Role, RoleModel] = {"coder": usual, "escalate": stronger}
-    context = context_of(weak, folder, ledger, Limits(attempts=2))
+    context = make_context(weak, folder, ledger, Limits(attempts=2))
     context = replace(context, models=RoleModels(role_models, PriceTable({})))
     suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
-    await write_planned_files(planned_writing(context, suite, "escalate"))
+
+    await write_planned_files(make_planned_writing(context, suite, "escalate"))
+
     assert (weak.answered, strong.answered > 0) == (0, True)

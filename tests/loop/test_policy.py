@@ -1,4 +1,4 @@
-"""The policy is a pure function: these tests need no model, no sandbox and no graph."""
+"""The policy is a pure function, so these tests need no model, sandbox or graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADAPTIVE = load_recipe(LoopSettings(), 0.8)
 GREEDY = load_recipe(LoopSettings(recipe="greedy"), 0.8)
 
 
-def tried(
+def make_attempt(
     name: str,
     round: int,
     *,
@@ -43,7 +43,7 @@ def tried(
     )
 
 
-BASE = tried("base", -1, origin="user", failed=2)
+BASE = make_attempt("base", -1, origin="user", failed=2)
 
 
 def test_the_first_reply_of_a_write_task_is_greedy() -> None:
@@ -56,64 +56,68 @@ def test_failing_code_is_repaired_before_anything_else() -> None:
     assert (move.kind, move.parent, move.temperature) == ("repair", "base", 0.0)
 
 
-def test_a_second_draw_comes_before_the_first_repair() -> None:
-    moves = decide(Progress(kind="write", round=1, attempts=(tried("a", 0),), samples_asked=1), ADAPTIVE)
+def test_new_samples_come_before_the_first_repair() -> None:
+    moves = decide(
+        Progress(kind="write", round=1, attempts=(make_attempt("a", 0),), samples_asked=1), ADAPTIVE
+    )
     assert [move.kind for move in moves] == ["sample"] * 4
     assert [move.index for move in moves] == [1, 2, 3, 4]
 
 
-def test_then_the_best_is_repaired_twice_and_then_comes_a_fresh_start() -> None:
-    history = [tried("a", 0), tried("b", 1, passed=1), tried("c", 1)]
+def test_the_best_sample_is_repaired_twice_before_new_samples() -> None:
+    history = [make_attempt("a", 0), make_attempt("b", 1, passed=1), make_attempt("c", 1)]
     moves = decide(Progress(kind="write", round=2, attempts=tuple(history)), ADAPTIVE)
+
     assert {(move.kind, move.parent) for move in moves} == {("repair", "b")}
-    history.append(tried("d", 2, start=1, depth=1))
+    history.append(make_attempt("d", 2, start=1, depth=1))
     moves = decide(Progress(kind="write", round=3, attempts=tuple(history)), ADAPTIVE)
     assert {(move.kind, move.parent) for move in moves} == {("repair", "b")}
-    history.append(tried("e", 3, start=1, depth=2))
+    history.append(make_attempt("e", 3, start=1, depth=2))
     moves = decide(Progress(kind="write", round=4, attempts=tuple(history)), ADAPTIVE)
     assert {move.kind for move in moves} == {"sample"}
 
 
 @pytest.mark.parametrize(("recipe", "outcome"), [(GREEDY, "not_healed"), (ADAPTIVE, None)])
-def test_greedy_gives_up_after_one_round(recipe: Recipe, outcome: str | None) -> None:
-    moves = decide(Progress(kind="write", round=1, attempts=(tried("a", 0),)), recipe)
+def test_the_greedy_recipe_ends_after_one_round(recipe: Recipe, outcome: str | None) -> None:
+    moves = decide(Progress(kind="write", round=1, attempts=(make_attempt("a", 0),)), recipe)
     assert moves[0].outcome == outcome
 
 
-def test_passing_code_is_left_alone() -> None:
+def test_passing_code_is_not_changed() -> None:
     (move,) = decide(Progress(kind="heal", round=0, attempts=(replace(BASE, passed=3, failed=0),)), ADAPTIVE)
     assert move.outcome == "nothing_to_heal"
 
 
-def test_code_that_passes_gets_second_opinions_once_where_the_recipe_wants_them() -> None:
-    curious = ADAPTIVE.model_copy(update={"second_opinions": 3})
-    passes = tried("a", 0, passed=2, failed=0)
-    now = Progress(kind="write", round=1, attempts=(passes,), samples_asked=1)
-    moves = decide(now, curious)
+def test_passing_code_gets_second_opinions_once_if_the_recipe_asks() -> None:
+    recipe = ADAPTIVE.model_copy(update={"second_opinions": 3})
+    passing = make_attempt("a", 0, passed=2, failed=0)
+    progress = Progress(kind="write", round=1, attempts=(passing,), samples_asked=1)
+    moves = decide(progress, recipe)
+
     assert [(move.kind, move.index, move.temperature) for move in moves] == [
         ("sample", 1, 0.8),
         ("sample", 2, 0.8),
         ("sample", 3, 0.8),
     ]
-    assert next_parent(now, curious) is None
-    assert decide(replace(now, round=2), curious)[0].outcome == "healed"
-    assert decide(replace(now, attempts_left=0), curious)[0].outcome == "healed"
-    healed = Progress(
-        kind="heal", round=1, attempts=(BASE, tried("a", 0, passed=2, failed=0, origin="repair"))
+    assert next_parent(progress, recipe) is None
+    assert decide(replace(progress, round=2), recipe)[0].outcome == "healed"
+    assert decide(replace(progress, attempts_left=0), recipe)[0].outcome == "healed"
+    repaired = Progress(
+        kind="heal", round=1, attempts=(BASE, make_attempt("a", 0, passed=2, failed=0, origin="repair"))
     )
-    assert decide(healed, curious)[0].outcome == "healed"
+    assert decide(repaired, recipe)[0].outcome == "healed"
 
 
-def test_code_without_a_check_is_never_called_healed() -> None:
-    progress = Progress(kind="write", round=1, attempts=(tried("a", 0, failed=0),), checks=0)
+def test_code_without_a_check_is_not_healed() -> None:
+    progress = Progress(kind="write", round=1, attempts=(make_attempt("a", 0, failed=0),), checks=0)
     (move,) = decide(progress, ADAPTIVE)
     assert move.outcome == "not_healed"
 
 
-def test_rounds_that_bring_nothing_new_are_nudged_once_and_then_end_the_run() -> None:
-    one = Progress(kind="write", round=4, attempts=(tried("a", 0), tried("b", 2, start=2)))
-    assert {move.kind for move in decide(one, ADAPTIVE)} == {"sample"}
-    (move,) = decide(replace(one, round=5), ADAPTIVE)
+def test_rounds_without_new_code_lead_to_a_nudge_and_then_to_stuck() -> None:
+    progress = Progress(kind="write", round=4, attempts=(make_attempt("a", 0), make_attempt("b", 2, start=2)))
+    assert {move.kind for move in decide(progress, ADAPTIVE)} == {"sample"}
+    (move,) = decide(replace(progress, round=5), ADAPTIVE)
     assert move.outcome == "stuck"
 
 
@@ -121,18 +125,20 @@ def test_rounds_that_bring_nothing_new_are_nudged_once_and_then_end_the_run() ->
     ("faults", "outcome"),
     [(("budget",), "budget_exhausted"), (("model", "model"), "infra_error"), (("malformed",), None)],
 )
-def test_faults_of_a_whole_round(faults: tuple[ProposalFault, ...], outcome: str | None) -> None:
-    progress = Progress(kind="write", round=1, attempts=(tried("a", 0),), faults=faults)
+def test_a_round_with_only_faults_may_end_the_run(
+    faults: tuple[ProposalFault, ...], outcome: str | None
+) -> None:
+    progress = Progress(kind="write", round=1, attempts=(make_attempt("a", 0),), faults=faults)
     assert decide(progress, ADAPTIVE)[0].outcome == outcome
 
 
 def test_a_regression_loses_to_the_code_it_started_from() -> None:
     base = replace(BASE, passed=2)
-    worse = replace(tried("a", 0, passed=9), regressed=1)
+    worse = replace(make_attempt("a", 0, passed=9), regressed=1)
     assert find_best([base, worse]) is base
 
 
-candidates = st.builds(
+attempts = st.builds(
     Attempt,
     candidate=st.text("abcdef", min_size=1, max_size=3),
     origin=st.just("sample"),
@@ -149,15 +155,16 @@ candidates = st.builds(
 @given(
     kind=st.sampled_from(["write", "heal"]),
     round=st.integers(0, 9),
-    history=st.lists(candidates, max_size=8),
+    history=st.lists(attempts, max_size=8),
     left=st.one_of(st.none(), st.integers(0, 5)),
 )
-def test_the_policy_always_answers_and_never_asks_for_more_than_is_left(
+def test_the_policy_always_decides_valid_moves_within_the_attempts(
     kind: TaskKind, round: int, history: list[Attempt], left: int | None
 ) -> None:
     known = ([BASE] if kind == "heal" else []) + [t for t in history if t.round < round]
     moves = decide(Progress(kind=kind, round=round, attempts=tuple(known), attempts_left=left), ADAPTIVE)
     stops = [move for move in moves if move.kind == "stop"]
+
     assert moves
     assert stops == ([] if len(stops) == 0 else list(moves[:1]))
     assert all(stop.outcome for stop in stops)
@@ -167,7 +174,7 @@ def test_the_policy_always_answers_and_never_asks_for_more_than_is_left(
     assert parents <= {t.candidate for t in known}
 
 
-@given(history=st.lists(candidates, max_size=8), rounds=st.integers(0, 9))
+@given(history=st.lists(attempts, max_size=8), rounds=st.integers(0, 9))
 def test_stuck_detection_counts_rounds(history: list[Attempt], rounds: int) -> None:
     known = [t for t in history if t.round < rounds]
     assert 0 <= count_rounds_without_new_code(known, rounds) <= rounds

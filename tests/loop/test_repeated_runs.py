@@ -1,4 +1,4 @@
-"""A pass counts only if a second run passes; a fault beside a verdict does not lose the verdict."""
+"""A pass counts only if a second run passes too, and a sandbox fault does not lose other verdicts."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from suture.testing import ScriptedModel
 
 COMMAND = BARE_PYTEST
 BUGGY = "def answer():\n    return 41\n"
-FOUND = BUGGY.replace("41", "42")
-WRITTEN = "def answer():\n    return 6 * 7\n"
+FOUND_BY_SEARCH = BUGGY.replace("41", "42")
+WRITTEN_BY_MODEL = "def answer():\n    return 6 * 7\n"
 TESTS = (
     "import os\n\nfrom deep import answer\n\n\n"
     "def test_answer():\n    assert answer() in (40, 42)\n    assert 'UNLUCKY' not in os.environ\n"
 )
 
-Before = Callable[[str, int, RunRequest], Awaitable[RunRequest]]
+BeforeRun = Callable[[str, int, RunRequest], Awaitable[RunRequest]]
 
 
 class InterceptingSandbox:
@@ -50,7 +50,7 @@ class InterceptingSandbox:
 
     name = "intercepting"
 
-    def __init__(self, sandbox: BubblewrapSandbox, before: Before) -> None:
+    def __init__(self, sandbox: BubblewrapSandbox, before: BeforeRun) -> None:
         self._sandbox = sandbox
         self._before = before
         self.judged: list[str] = []
@@ -92,83 +92,92 @@ def settings(tmp_path: Path) -> Settings:
     )
 
 
-def events_of(settings: Settings, run_id: str, kind: str) -> list[Event]:
+def read_events(settings: Settings, run_id: str, kind: str) -> list[Event]:
     events = read_ledger(find_run(settings.paths.home, run_id).ledger_path).events
     return [event for event in events if event.kind == kind]
 
 
-async def test_what_passes_only_once_is_not_healed(
+async def test_a_repair_that_passes_only_once_is_not_delivered(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
     (project / "test_deep.py").write_text(TESTS.replace("(40, 42)", "(42,)"))
 
-    async def unlucky(text: str, number: int, request: RunRequest) -> RunRequest:
-        only_once = text not in (BUGGY, WRITTEN) and number == 2
-        return replace(request, env={**request.env, "UNLUCKY": "1"}) if only_once else request
+    async def fail_second_run(text: str, number: int, request: RunRequest) -> RunRequest:
+        is_second_run = text not in (BUGGY, WRITTEN_BY_MODEL) and number == 2
+        return replace(request, env={**request.env, "UNLUCKY": "1"}) if is_second_run else request
 
-    intercepting = InterceptingSandbox(sandbox, unlucky)
-    model = ScriptedModel([f"```python\n{WRITTEN}```"])
+    intercepting = InterceptingSandbox(sandbox, fail_second_run)
+    model = ScriptedModel([f"```python\n{WRITTEN_BY_MODEL}```"])
+
     result = await heal(
         project, HealOptions(test=COMMAND, settings=settings, sandbox=intercepting, model=model)
     )
+
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
-    assert dict(result.candidate.files) == {"deep.py": WRITTEN}
-    lost = events_of(settings, result.run_id, "candidate.unconfirmed")
-    assert lost
-    assert {tuple(event.data["checks"]) for event in lost} == {("test_deep.py::test_answer",)}
-    found = {event.data["candidate"] for event in lost}
-    checked = {e.data["candidate"]: e.data for e in events_of(settings, result.run_id, "candidate.checked")}
-    assert {(checked[c]["passed"], checked[c]["failed"], checked[c]["runs"]) for c in found} == {(0, 1, 2)}
+    assert dict(result.candidate.files) == {"deep.py": WRITTEN_BY_MODEL}
+    unconfirmed = read_events(settings, result.run_id, "candidate.unconfirmed")
+    assert unconfirmed
+    assert {tuple(event.data["checks"]) for event in unconfirmed} == {("test_deep.py::test_answer",)}
+    unconfirmed_hashes = {event.data["candidate"] for event in unconfirmed}
+    checked = {e.data["candidate"]: e.data for e in read_events(settings, result.run_id, "candidate.checked")}
+    assert {
+        (checked[candidate]["passed"], checked[candidate]["failed"], checked[candidate]["runs"])
+        for candidate in unconfirmed_hashes
+    } == {(0, 1, 2)}
     assert [checked[result.candidate.hash][key] for key in ("passed", "failed", "runs")] == [1, 0, 2]
-    assert intercepting.judged.count(WRITTEN) == 2
+    assert intercepting.judged.count(WRITTEN_BY_MODEL) == 2
 
 
-async def test_a_fault_of_the_sandbox_does_not_lose_the_verdict_beside_it(
+async def test_a_sandbox_fault_does_not_lose_other_verdicts(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    broke = asyncio.Event()
+    has_broken = asyncio.Event()
 
-    async def breaks(text: str, number: int, request: RunRequest) -> RunRequest:
-        if text == FOUND:
-            broke.set()
+    async def break_once(text: str, number: int, request: RunRequest) -> RunRequest:
+        if text == FOUND_BY_SEARCH:
+            has_broken.set()
             raise SandboxBroken("the sandbox broke")
         if text != BUGGY:
-            await broke.wait()
+            await has_broken.wait()
         return request
 
     result = await heal(
-        project, HealOptions(test=COMMAND, settings=settings, sandbox=InterceptingSandbox(sandbox, breaks))
+        project,
+        HealOptions(test=COMMAND, settings=settings, sandbox=InterceptingSandbox(sandbox, break_once)),
     )
-    proposed = events_of(settings, result.run_id, "candidate.proposed")
-    checked = events_of(settings, result.run_id, "candidate.checked")
-    assert len(proposed) == len(checked) == 2  # the code as it is was checked too, and one never was
+
+    proposed = read_events(settings, result.run_id, "candidate.proposed")
+    checked = read_events(settings, result.run_id, "candidate.checked")
+    # The unchanged code was checked too, and one candidate was never checked.
+    assert len(proposed) == len(checked) == 2
     assert result.outcome == "healed"
     assert (result.reason.cut_short_by, result.reason.detail) == ("fault", "the sandbox broke")
     assert result.candidate is not None
-    assert result.candidate.files["deep.py"] not in (BUGGY, FOUND)
+    assert result.candidate.files["deep.py"] not in (BUGGY, FOUND_BY_SEARCH)
 
 
-async def test_all_have_ended_before_a_fault_continues() -> None:
+async def test_a_fault_is_raised_after_all_verdicts_have_ended() -> None:
     ended: list[str] = []
 
-    async def slow() -> str:
+    async def succeed() -> str:
         await asyncio.sleep(0.01)
         ended.append("slow")
         return "slow"
 
-    async def fails(fault: Exception) -> str:
+    async def fail(fault: Exception) -> str:
         raise fault
 
-    late = BudgetExceeded("seconds", used=2, limit=1)
-    assert await gather_verdicts([fails(late), slow()]) == ["slow"]
+    out_of_time = BudgetExceeded("seconds", used=2, limit=1)
+    assert await gather_verdicts([fail(out_of_time), succeed()]) == ["slow"]
+
     with pytest.raises(BudgetExceeded):
-        await gather_verdicts([fails(late)])
+        await gather_verdicts([fail(out_of_time)])
     ended.clear()
-    with pytest.raises(SandboxBroken, match="fell") as raised:
-        await gather_verdicts([fails(late), fails(SandboxBroken("fell")), slow()])
+    with pytest.raises(SandboxBroken, match="fell") as caught:
+        await gather_verdicts([fail(out_of_time), fail(SandboxBroken("fell")), succeed()])
     assert ended == ["slow"]
-    assert [note.split(":")[1].strip() for note in raised.value.__notes__] == ["BudgetExceeded"]
+    assert [note.split(":")[1].strip() for note in caught.value.__notes__] == ["BudgetExceeded"]
     assert await gather_verdicts([]) == []
 
 
@@ -177,12 +186,17 @@ def make_verdict(**statuses: CheckStatus) -> Verdict:
     return Verdict(candidate="c", outcomes=outcomes, evidence="nonce", wall_s=len(outcomes))
 
 
-def test_a_check_passed_where_it_passed_twice() -> None:
+def test_a_check_passes_only_if_it_passes_in_both_runs() -> None:
     first = make_verdict(a="passed", b="passed", c="passed", d="passed", e="skipped")
-    both = merge_runs(first, make_verdict(a="passed", b="timeout", c="skipped", e="skipped"))
-    assert {o.check_id: o.status for o in both.outcomes} == {
-        **{"a": "passed", "b": "timeout", "c": "failed", "d": "failed", "e": "skipped"}
+    merged = merge_runs(first, make_verdict(a="passed", b="timeout", c="skipped", e="skipped"))
+
+    assert {outcome.check_id: outcome.status for outcome in merged.outcomes} == {
+        "a": "passed",
+        "b": "timeout",
+        "c": "failed",
+        "d": "failed",
+        "e": "skipped",
     }
-    assert (sorted(both.failed), both.evidence, both.wall_s) == (["b", "c", "d"], "nonce", 5.0)
-    assert both.notes == (VerdictNote(code="not_repeated", subjects=("b", "c", "d")),)
+    assert (sorted(merged.failed), merged.evidence, merged.wall_s) == (["b", "c", "d"], "nonce", 5.0)
+    assert merged.notes == (VerdictNote(code="not_repeated", subjects=("b", "c", "d")),)
     assert merge_runs(first, first) == first

@@ -1,4 +1,4 @@
-"""Replay of a run of the real embedded model: without weights and calls, with the same ledger."""
+"""A run of the real embedded model is replayed without weights and calls, with the same ledger."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 
-async def test_replies_of_the_embedded_model_replay(tmp_path: Path, require: Require) -> None:
+async def test_a_run_of_the_embedded_model_is_replayable(tmp_path: Path, require: Require) -> None:
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
     home, cache = tmp_path / "home", PathSettings().cache
     try:
@@ -39,12 +39,16 @@ async def test_replies_of_the_embedded_model_replay(tmp_path: Path, require: Req
         model=ModelSettings(name=f"local:{SMALL}", max_tokens=120, context_tokens=4096, threads=1),
         budget=BudgetSettings(attempts=3, seconds=500),
         paths=PathSettings(home=home, cache=cache),
-        repair=RepairSettings(enabled=False),  # the models are what is tested here
+        repair=RepairSettings(enabled=False),  # this test is about the model
     )
+
     recorded = await solve(TASK, WriteOptions(settings=settings))
+
     events = read_ledger(find_run(home, recorded.run_id).ledger_path).events
     assert [event for event in events if event.kind == "model.called"], recorded.reason
-    elsewhere = settings.model_copy(update={"paths": PathSettings(home=home, cache=tmp_path / "no-weights")})
-    again = await replay(recorded.run_id, settings=elsewhere)
-    assert again.same, str(again.difference)
-    assert (again.result.outcome, again.result.spend.model_calls) == (recorded.outcome, 0)
+    without_weights = settings.model_copy(
+        update={"paths": PathSettings(home=home, cache=tmp_path / "no-weights")}
+    )
+    replayed = await replay(recorded.run_id, settings=without_weights)
+    assert replayed.same, str(replayed.difference)
+    assert (replayed.result.outcome, replayed.result.spend.model_calls) == (recorded.outcome, 0)

@@ -1,4 +1,4 @@
-"""Runs with `model.name = none`, and tests that no change of the code can make pass."""
+"""Runs with `model.name = none`, and tests that no change of the code can satisfy."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ from suture.sandbox import BubblewrapSandbox
 pytestmark = pytest.mark.timeout(300)
 COMMAND = BARE_PYTEST
 CODE = "def add(a, b):\n    return a - b\n"
-FINE = "from sums import add\n\n\ndef test_fine():\n    assert add(1, 2) == 3\n"
-NEVER = "from sums import add\n\n\ndef test_never():\n    assert add(1, 2) == 'no sum is this'\n"
-TORN = f"{FINE}\n\ndef test_torn(:\n    assert add(2, 2) == 4\n"
-ENDLESS = f"{FINE}\n\ndef test_endless():\n    n = 0\n    while True:\n        n += 1\n"
+SATISFIABLE_TEST = "from sums import add\n\n\ndef test_fine():\n    assert add(1, 2) == 3\n"
+UNSATISFIABLE_TEST = "from sums import add\n\n\ndef test_never():\n    assert add(1, 2) == 'no sum is this'\n"
+MALFORMED_TEST = f"{SATISFIABLE_TEST}\n\ndef test_torn(:\n    assert add(2, 2) == 4\n"
+ENDLESS_TEST = f"{SATISFIABLE_TEST}\n\ndef test_endless():\n    n = 0\n    while True:\n        n += 1\n"
 
 
-async def healed(folder: Path, tests: str, sandbox: BubblewrapSandbox) -> Result:
+async def run_heal(folder: Path, tests: str, sandbox: BubblewrapSandbox) -> Result:
     """Heal a small project without any model."""
     project = folder / "project"
     project.mkdir()
     (project / "sums.py").write_text(CODE)
     (project / "test_sums.py").write_text(tests)
-    return await heal(project, HealOptions(test=COMMAND, settings=settings_in(folder), sandbox=sandbox))
+    return await heal(project, HealOptions(test=COMMAND, settings=make_settings(folder), sandbox=sandbox))
 
 
-def settings_in(folder: Path, **changed: object) -> Settings:
-    """Nobody is asked, and nothing is proved, to be quick."""
-    kept = {
+def make_settings(folder: Path, **overrides: object) -> Settings:
+    """Return settings without a model and, for speed, without certification."""
+    defaults = {
         "model": ModelSettings(name=NO_MODEL),
         "paths": PathSettings(home=folder / "home", cache=folder / "cache"),
         "sandbox": SandboxSettings(test_timeout_s=90),
         "certification": CertificationSettings(seconds=0),
     }
-    return Settings.model_validate({**kept, **changed})
+    return Settings.model_validate({**defaults, **overrides})
 
 
-async def test_what_the_search_finds_is_healed(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
-    result = await healed(tmp_path, FINE, sandbox)
+async def test_a_repair_found_by_the_search_heals(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    result = await run_heal(tmp_path, SATISFIABLE_TEST, sandbox)
     assert result.outcome == "healed"
 
 
-async def test_what_it_does_not_find_is_an_outcome(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
-    result = await healed(tmp_path, NEVER, sandbox)
+async def test_a_search_without_a_repair_ends_not_healed(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    result = await run_heal(tmp_path, UNSATISFIABLE_TEST, sandbox)
     assert result.outcome == "not_healed"
     assert result.reason.code == "no_model"
     assert (result.spend.attempts, result.spend.model_calls) == (0, 0)
@@ -68,46 +68,48 @@ async def test_what_it_does_not_find_is_an_outcome(tmp_path: Path, sandbox: Bubb
     assert read_ledger(ledger).events[-1].kind == "run.finished"
 
 
-async def test_where_only_a_model_could_help_its_absence_is_an_error(tmp_path: Path) -> None:
+async def test_a_run_that_needs_a_model_is_refused_without_one(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="code is written by a model"):
         await solve(
-            "Write double(n).", WriteOptions(asserts="assert double(2) == 4", settings=settings_in(tmp_path))
+            "Write double(n).",
+            WriteOptions(asserts="assert double(2) == 4", settings=make_settings(tmp_path)),
         )
     (tmp_path / "sums.py").write_text(CODE)
-    (tmp_path / "test_sums.py").write_text(FINE)
+    (tmp_path / "test_sums.py").write_text(SATISFIABLE_TEST)
     with pytest.raises(PrerequisiteError, match="the search is off"):
         await heal(
             tmp_path,
-            HealOptions(test=COMMAND, settings=settings_in(tmp_path, repair=RepairSettings(enabled=False))),
+            HealOptions(test=COMMAND, settings=make_settings(tmp_path, repair=RepairSettings(enabled=False))),
         )
+
     with pytest.raises(PrerequisiteError, match="the search is off"):
         await heal(
             tmp_path,
-            HealOptions(test=COMMAND, settings=settings_in(tmp_path, loop=LoopSettings(recipe="greedy"))),
+            HealOptions(test=COMMAND, settings=make_settings(tmp_path, loop=LoopSettings(recipe="greedy"))),
         )
 
 
-async def test_a_test_file_that_is_no_python_is_named(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
-    result = await healed(tmp_path, TORN, sandbox)
+async def test_a_test_file_that_is_not_python_is_reported(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    result = await run_heal(tmp_path, MALFORMED_TEST, sandbox)
     assert (result.outcome, result.cause) == ("not_a_code_fault", "suspect_test")
     assert "test_sums.py is not valid Python, line 8: SyntaxError" in result.reason.detail
 
 
 @pytest.mark.heavy
-async def test_a_test_that_loops_by_itself_is_named_before_the_suite_waits_for_it(
+async def test_a_test_with_an_endless_loop_is_reported_before_the_suite_runs(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    result = await healed(tmp_path, ENDLESS, sandbox)
+    result = await run_heal(tmp_path, ENDLESS_TEST, sandbox)
     assert (result.outcome, result.cause) == ("not_a_code_fault", "suspect_test")
     assert "test_sums.py::test_endless: its own loop at line 10 has no end" in result.reason.detail
     (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
     assert "candidate.checked" not in {event.kind for event in read_ledger(ledger).events}
 
 
-def test_a_loop_that_may_end_is_not_called_endless() -> None:
-    ways_out = ("break", "return", "add(1, 2)", "assert n", "d[n]", "raise ValueError")
-    for way in ways_out:
-        tree = ast.parse(f"def test_a(d):\n    n = 0\n    while True:\n        n += 1\n        {way}\n")
-        assert not list(endless_loops(tree)), way
+def test_a_loop_that_may_end_is_not_endless() -> None:
+    statements = ("break", "return", "add(1, 2)", "assert n", "d[n]", "raise ValueError")
+    for statement in statements:
+        tree = ast.parse(f"def test_a(d):\n    n = 0\n    while True:\n        n += 1\n        {statement}\n")
+        assert not list(endless_loops(tree)), statement
     tree = ast.parse("class TestA:\n    def test_b(self):\n        while 1:\n            print('on')\n")
     assert list(endless_loops(tree)) == [("TestA::test_b", 3)]

@@ -1,4 +1,4 @@
-"""The search examines unchanged code while triage asks the model; for the user's own runner that is the rerun."""
+"""The search takes its baseline during triage. Under the user's own runner, this is also the rerun."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from suture.loop.services.search_prefetch import SearchPrefetch
 
 NAME = "a.test.js::adds"
 FILES = {"a.js": b"exports.add = (a, b) => a - b;\n", "a.test.js": b"test('adds', () => {});\n"}
-SEEN = {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "lines": {"a.js": [1]}, "ms": 1}]}
+BASELINE_EVENT = {
+    "event": "baseline",
+    "tests": [{"id": NAME, "status": "failed", "lines": {"a.js": [1]}, "ms": 1}],
+}
 
 
-class Command:
-    """A command whose look has seen one test fail."""
+class StubCommand:
+    """A test command whose baseline run reports one failing test."""
 
     interpreter = SimpleNamespace(source_roots=())
 
     async def run_helper_program(self, *args: Any, **more: Any) -> bytes:
-        return json.dumps(SEEN).encode()
+        return json.dumps(BASELINE_EVENT).encode()
 
 
-class Context:
+class StubContext:
     """The parts of a run's context that starting a baseline run uses."""
 
     recipe = SimpleNamespace(mutate=True)
@@ -43,25 +46,25 @@ class Context:
 
 
 @pytest.mark.parametrize(("argv", "is_rerun"), [(("npx", "jest"), True), (("node", "--test"), False)])
-async def test_what_fails_under_the_users_own_runner_has_failed_again(
-    argv: tuple[str, ...], is_rerun: bool
-) -> None:
+async def test_a_baseline_under_the_users_runner_is_the_rerun(argv: tuple[str, ...], is_rerun: bool) -> None:
     task = Task(statement="", kind="heal", files=FILES, test_command=argv, language="javascript")
     suite = Suite(
         task=task,
         sandbox=cast(Any, None),
         settings=SandboxSettings(),
-        command=cast(Any, Command()),
+        command=cast(Any, StubCommand()),
         test_files=("a.test.js",),
     )
     failed = (CheckOutcome(check_id=NAME, status="failed"),)
-    context: Any = Context(task)
-    failed_again = start_baseline(suite, Verdict(candidate="c", outcomes=failed, evidence="nonce"), context)
-    assert (failed_again is not None) == is_rerun
-    if failed_again is not None:
-        assert await failed_again() == {NAME}
+    context: Any = StubContext(task)
+    rerun = start_baseline(suite, Verdict(candidate="c", outcomes=failed, evidence="nonce"), context)
+
+    assert (rerun is not None) == is_rerun
+
+    if rerun is not None:
+        assert await rerun() == {NAME}
     texts = {"a.js": FILES["a.js"].decode()}
-    look = await context.prefetch.take_baseline(suite, texts)
-    assert look is not None
-    assert (await look.spectrum()).target_tests == (NAME,)
+    baseline = await context.prefetch.take_baseline(suite, texts)
+    assert baseline is not None
+    assert (await baseline.spectrum()).target_tests == (NAME,)
     assert await context.prefetch.take_baseline(suite, {"a.js": "another"}) is None

@@ -1,4 +1,4 @@
-"""Work on many outcomes is done once, and a search leaves time for the verdict on its result."""
+"""A search leaves time for the verdict on its result."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from suture.loop.evaluation.search_setup import limit_search
 from suture.loop.policy.attempts import failure_signature
 
 
-class Counting(Verdict):
-    """A verdict that counts how often its failures are looked for."""
+class CountingVerdict(Verdict):
+    """A verdict that counts how often its failures are computed."""
 
-    looks = 0
+    accesses = 0
 
     @property
     def failed(self) -> frozenset[str]:
-        """As ever."""
-        type(self).looks += 1
+        """Return the failures, and count the access."""
+        type(self).accesses += 1
         return super().failed
 
 
-def test_failures_are_found_once_however_many_outcomes_there_are() -> None:
+def test_failures_are_computed_once_for_many_outcomes() -> None:
     outcomes = tuple(CheckOutcome(check_id=f"t{n}", status="failed") for n in range(50))
-    verdict = Counting(candidate="c", outcomes=outcomes, evidence="nonce")
+    verdict = CountingVerdict(candidate="c", outcomes=outcomes, evidence="nonce")
     plain = Verdict(candidate="c", outcomes=outcomes, evidence="nonce")
     assert failure_signature(verdict, 0.5) == failure_signature(plain, 0.5)
-    assert Counting.looks == 1
+    assert CountingVerdict.accesses == 1
 
 
-def context_with(left_s: float | None, model: str, seconds: float | None) -> RunContext:
+def make_context(left_s: float | None, model: str, seconds: float | None) -> RunContext:
     budget = SimpleNamespace(remaining_s=lambda: left_s)
     settings = SimpleNamespace(repair=RepairSettings(seconds=seconds))
     has_model, nothing_recalled = model != "none", SimpleNamespace(events=())
@@ -47,20 +47,21 @@ def context_with(left_s: float | None, model: str, seconds: float | None) -> Run
     )
 
 
-def test_where_no_test_passed_more_is_kept() -> None:
+def test_more_time_is_reserved_if_no_test_passed() -> None:
     failed = (CheckOutcome(check_id="t", status="error"),)
     base = Verdict(candidate="c", outcomes=failed, evidence="nonce", wall_s=1.0)
-    limits = limit_search(context_with(100.0, "none", None), base)
+    limits = limit_search(make_context(100.0, "none", None), base)
     assert (limits.max_seconds, limits.reserve_s) == pytest.approx((70.0, 0.0))
 
 
-def test_how_long_a_run_took_that_was_stopped_says_nothing_of_a_verdict() -> None:
+def test_the_duration_of_a_timed_out_run_does_not_limit_the_search() -> None:
     fact = Counterexample(
         check_id="c", exception="the time limit was reached though no test failed", code="time_limit"
     )
     stopped = (CheckOutcome(check_id="c", status="error", counterexample=fact),)
     base = Verdict(candidate="c", outcomes=stopped, evidence="nonce", wall_s=36.0)
-    limits = limit_search(context_with(24.0, "none", None), base)
+    limits = limit_search(make_context(24.0, "none", None), base)
+
     assert (limits.max_seconds, limits.reserve_s) == pytest.approx((16.8, 0.0))
 
 
@@ -74,12 +75,12 @@ def test_how_long_a_run_took_that_was_stopped_says_nothing_of_a_verdict() -> Non
         (100.0, 90.0, 40.0, 40.0),
     ],
 )
-def test_the_time_of_the_verdict_is_kept(
+def test_time_for_the_verdict_is_reserved(
     left_s: float | None, verdict_s: float, with_model_s: float, alone_s: float
 ) -> None:
     base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=verdict_s)
-    for model, wanted_s in (("local:m", with_model_s), ("none", alone_s)):
-        assert limit_search(context_with(left_s, model, None), base).max_seconds == pytest.approx(wanted_s)
+    for model, expected_s in (("local:m", with_model_s), ("none", alone_s)):
+        assert limit_search(make_context(left_s, model, None), base).max_seconds == pytest.approx(expected_s)
 
 
 @pytest.mark.parametrize(
@@ -94,13 +95,13 @@ def test_the_time_of_the_verdict_is_kept(
         (None, 17.0, "none", None, 0.0),
     ],
 )
-def test_what_is_kept_for_a_proof_is_the_searchs_while_there_is_nothing_to_prove(
+def test_the_time_for_certification_extends_the_search(
     left_s: float | None, verdict_s: float, model: str, knob_s: float | None, wanted_s: float
 ) -> None:
     base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=verdict_s)
-    assert limit_search(context_with(left_s, model, knob_s), base).reserve_s == pytest.approx(wanted_s)
+    assert limit_search(make_context(left_s, model, knob_s), base).reserve_s == pytest.approx(wanted_s)
 
 
-def test_who_says_how_long_is_heard() -> None:
+def test_an_explicit_search_limit_is_used() -> None:
     base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=1.0)
-    assert limit_search(context_with(900.0, "none", 7.0), base).max_seconds == 7.0
+    assert limit_search(make_context(900.0, "none", 7.0), base).max_seconds == 7.0

@@ -1,4 +1,4 @@
-"""Tasks are made from what a user types."""
+"""Tasks are built from the user's input."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def test_a_pytest_file_names_the_module_and_the_entry_point(tmp_path: Path) -> N
     )
     (tmp_path / "conftest.py").write_text("")
     task = build_write_task("Merge them.", test=test)
+
     assert (task.module, task.entry_point) == ("tools/merge.py", "merge_all")
     assert task.test_command == ("python", "-m", "pytest", "-q", "test_merge.py")
     assert set(task.files) == {"test_merge.py", "conftest.py"}
@@ -110,7 +111,7 @@ def test_healing_needs_code_and_tests(tmp_path: Path) -> None:
     assert build_heal_task(tmp_path)[0].test_command == ("python", "-m", "pytest", "-q")
 
 
-def test_the_example_has_checks() -> None:
+def test_the_example_task_has_checks() -> None:
     task = example_task()
     assert task.entry_point == "merge_intervals"
     assert len(task.checks) == 4
@@ -142,9 +143,7 @@ def test_shell_syntax_is_a_usage_error_that_names_the_shell(tmp_path: Path, comm
 
 
 @pytest.mark.parametrize("command", ["PYTHONPATH=. pytest", ["A=1", "pytest", "-k", "a or b"]])
-def test_a_variable_in_front_is_a_usage_error_that_names_env(
-    tmp_path: Path, command: str | list[str]
-) -> None:
+def test_a_leading_variable_is_a_usage_error_that_names_env(tmp_path: Path, command: str | list[str]) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     with pytest.raises(UsageError, match="as: env "):
         build_heal_task(tmp_path, test=command)
@@ -159,13 +158,15 @@ def test_a_variable_in_front_is_a_usage_error_that_names_env(
         ("pytest t.py::t[(1)] a\\;b", ("pytest", "t.py::t[(1)]", "a;b")),
     ],
 )
-def test_what_needs_no_shell_of_ours_stays(tmp_path: Path, command: str, words: tuple[str, ...]) -> None:
+def test_commands_without_shell_syntax_are_split_into_words(
+    tmp_path: Path, command: str, words: tuple[str, ...]
+) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     assert build_heal_task(tmp_path, test=command)[0].test_command == words
 
 
 @pytest.mark.parametrize(
-    ("command", "named"),
+    ("command", "protected_path"),
     [
         ("python -m pytest -q trials.py", "trials.py"),
         ("pytest ./trials.py::test_one", "trials.py"),
@@ -179,7 +180,9 @@ def test_what_needs_no_shell_of_ours_stays(tmp_path: Path, command: str, words: 
         ("python [a]*.py", "[a]*.py"),
     ],
 )
-def test_what_the_test_command_names_is_protected(tmp_path: Path, command: str, named: str) -> None:
+def test_the_file_named_by_the_test_command_is_protected(
+    tmp_path: Path, command: str, protected_path: str
+) -> None:
     (tmp_path / "qa" / "sub").mkdir(parents=True)
     names = (
         "trials.py",
@@ -194,10 +197,11 @@ def test_what_the_test_command_names_is_protected(tmp_path: Path, command: str, 
     for name in names:
         (tmp_path / name).write_text("")
     task, _ = build_heal_task(tmp_path, test=command)
-    assert {name for name in names if is_protected(name, task.protected)} == {named}
+
+    assert {name for name in names if is_protected(name, task.protected)} == {protected_path}
 
 
-def test_an_absolute_path_in_the_command_is_protected_too(tmp_path: Path) -> None:
+def test_an_absolute_path_in_the_command_is_protected(tmp_path: Path) -> None:
     for name in ("trials.py", "add.py"):
         (tmp_path / name).write_text("")
     task, snapshot = build_heal_task(tmp_path, test=["python", str(tmp_path.resolve() / "trials.py")])
@@ -207,74 +211,78 @@ def test_an_absolute_path_in_the_command_is_protected_too(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "command", ["pytest -k add", "pytest -m add", "python -m pytest -m add", "python -m unittest -k add"]
 )
-def test_words_that_only_look_like_a_module_protect_nothing(tmp_path: Path, command: str) -> None:
+def test_options_that_look_like_modules_protect_nothing(tmp_path: Path, command: str) -> None:
     (tmp_path / "add.py").write_text("")
     task, _ = build_heal_task(tmp_path, test=command)
     assert not is_protected("add.py", task.protected)
 
 
-def test_a_command_that_names_all_of_the_code_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_command_that_names_the_whole_code_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("assert False\n")
     with pytest.raises(UsageError, match=r"main\.py.*file of their own"):
         build_heal_task(tmp_path, test="python main.py")
 
 
-def subject_of(folder: Path, imports: str, name: str = "test_y.py") -> tuple[str, str | None]:
+def find_subject(folder: Path, imports: str, name: str = "test_y.py") -> tuple[str, str | None]:
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(f"{imports}\n\ndef test_a():\n    assert True\n")
     task = build_write_task("Add them", test=folder / name)
     return task.module, task.entry_point
 
 
-def test_the_subject_is_no_library_no_conftest_and_no_test(
+def test_the_subject_is_not_a_library_conftest_or_test(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert subject_of(tmp_path, "import no_such_frame as pd\nfrom calc import add") == ("calc.py", "add")
-    assert subject_of(tmp_path, "from conftest import mk\nfrom calc import add") == ("calc.py", "add")
-    assert subject_of(tmp_path, "from calc import add\nfrom tests.tools import mk") == ("calc.py", "add")
-    assert subject_of(tmp_path, "from calc import add\nimport yaml") == ("calc.py", "add")
-    assert subject_of(tmp_path, "from calc import *") == ("calc.py", None)
+    assert find_subject(tmp_path, "import no_such_frame as pd\nfrom calc import add") == ("calc.py", "add")
+    assert find_subject(tmp_path, "from conftest import mk\nfrom calc import add") == ("calc.py", "add")
+    assert find_subject(tmp_path, "from calc import add\nfrom tests.tools import mk") == ("calc.py", "add")
+    assert find_subject(tmp_path, "from calc import add\nimport yaml") == ("calc.py", "add")
+    assert find_subject(tmp_path, "from calc import *") == ("calc.py", None)
 
 
-def test_the_subject_is_a_module_that_exists_or_is_called_like_the_test(
+def test_the_subject_exists_or_is_named_like_the_test(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "calc.py").write_text("")
-    assert subject_of(tmp_path, "from calc import add\nimport no_such_frame") == ("calc.py", "add")
-    assert subject_of(tmp_path, "from . import calc") == ("calc.py", None)
+
+    assert find_subject(tmp_path, "from calc import add\nimport no_such_frame") == ("calc.py", "add")
+    assert find_subject(tmp_path, "from . import calc") == ("calc.py", None)
     imports = "from merge import merge_all\nfrom calc import add\nimport no_such_frame"
-    assert subject_of(tmp_path, imports, "test_merge.py") == ("merge.py", "merge_all")
+    assert find_subject(tmp_path, imports, "test_merge.py") == ("merge.py", "merge_all")
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "cart.py").write_text("")
-    assert subject_of(tmp_path, "from shop import cart") == ("shop/cart.py", None)
+    assert find_subject(tmp_path, "from shop import cart") == ("shop/cart.py", None)
 
 
-def test_a_subject_beside_the_test_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_subject_in_the_folder_of_the_test_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "calc.py").write_text("")
-    assert subject_of(tmp_path, "from calc import add", "sub/test_y.py") == ("sub/calc.py", "add")
+    assert find_subject(tmp_path, "from calc import add", "sub/test_y.py") == ("sub/calc.py", "add")
 
 
 @pytest.mark.parametrize("source", ["def test_x(:\n", "def test_x():\n    x = " + "-" * 60000 + "1\n"])
-def test_a_test_file_that_is_no_python_is_a_usage_error(tmp_path: Path, source: str) -> None:
+def test_a_test_file_that_is_not_python_is_a_usage_error(tmp_path: Path, source: str) -> None:
     (tmp_path / "test_x.py").write_text(source)
     with pytest.raises(UsageError, match="is not Python"):
         build_write_task("Write it.", test=tmp_path / "test_x.py")
 
 
-def test_a_pipeline_that_is_there_is_no_new_project_for_our_sample_data(tmp_path: Path) -> None:
+def test_sample_data_is_not_written_into_an_existing_pipeline(tmp_path: Path) -> None:
     package = tmp_path / "rows"
     (package / "rows").mkdir(parents=True)
     (package / "rows" / "__main__.py").write_text("print()\n")
     task = build_project_task("Let it skip rows.", ProjectRequest(kind="data_pipeline", existing=package))
+
     assert task.project is not None
     assert not task.project.is_new
     assert SAMPLE_PATH in task.files
-    assert SAMPLE_PATH in task.given_files  # nobody writes it into the user's project
-    made = build_project_task("Turn rows into sums.", ProjectRequest(kind="data_pipeline"))
-    assert made.project is not None
-    assert made.project.is_new
-    assert SAMPLE_PATH not in made.given_files
+    assert SAMPLE_PATH in task.given_files  # a given file is never written into the user's project
+    new_task = build_project_task("Turn rows into sums.", ProjectRequest(kind="data_pipeline"))
+    assert new_task.project is not None
+    assert new_task.project.is_new
+    assert SAMPLE_PATH not in new_task.given_files

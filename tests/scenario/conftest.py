@@ -14,17 +14,17 @@ from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, S
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Settings whose runs lie in the test's own folder."""
+    """Settings that store the runs in the test's own folder."""
     return Settings(
         paths=PathSettings(home=tmp_path / "home"),
-        repair=RepairSettings(enabled=False),  # the models are what is tested here
+        repair=RepairSettings(enabled=False),  # these tests are about the models
         budget=BudgetSettings(attempts=8, seconds=100),
     )
 
 
 @pytest.fixture(params=sorted(FIXES))
 def broken_project(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, Any]]:
-    """A copy of each example that ships, and the fix it needs."""
+    """A copy of each broken example, and the repair that it needs."""
     project = tmp_path / "project"
     shutil.copytree(EXAMPLES / request.param, project, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     return project, FIXES[request.param]

@@ -1,4 +1,4 @@
-"""A ledger that kills its process right after an event was written."""
+"""A ledger that kills its process right after it has written an event."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from suture.core.ledger import Event, Ledger, Payload
 
-WITH_HELPERS = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+ENV_WITH_TEST_PATH = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 """The environment of a process that imports this module."""
 
 
 class DeadlyLedger:
-    """Kills its process right after an event is on disk."""
+    """Kill the process right after the given number of events of one kind is on disk."""
 
     def __init__(self, kind: str, count: int) -> None:
         self._kind, self._left = kind, count

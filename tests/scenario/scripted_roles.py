@@ -9,22 +9,22 @@ from suture.agents import packaged_prompt, packaged_prompt_names
 from suture.models import Message, Reply, Sampling, prompt_token_upper_bound
 
 
-def as_json(**fields: object) -> str:
+def to_json(**fields: object) -> str:
     return json.dumps(fields)
 
 
-SYSTEMS = {
+ROLES_BY_SYSTEM_PROMPT = {
     packaged_prompt(name).render("system"): name for name in packaged_prompt_names() if name != "optimiser"
 }
-OPTIMISES = "This code is correct:"
-"""The optimiser is introduced as the coder is; this tells them apart."""
+OPTIMISER_OPENING = "This code is correct:"
+"""The optimiser has the coder's system prompt. This line identifies the optimiser."""
 
 
 class ScriptedRoles:
-    """Answers each role from a list of its own, and with the last entry of it for ever.
+    """Answer each role from its own list of replies, and repeat the last reply at the end of the list.
 
     Args:
-        replies: Role, by the name of its prompt file -> what it says, in order.
+        replies: The replies of each role in order, by the name of the role's prompt file.
     """
 
     name = "scripted:cast"
@@ -34,9 +34,9 @@ class ScriptedRoles:
         self.calls: list[str] = []
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """The next reply of whoever asks; a repetition of a question counts as one more."""
-        role = SYSTEMS[messages[0].content]
-        if role == "coder" and OPTIMISES in messages[1].content:
+        """Return the next reply of the calling role. A repeated question counts as another call."""
+        role = ROLES_BY_SYSTEM_PROMPT[messages[0].content]
+        if role == "coder" and OPTIMISER_OPENING in messages[1].content:
             role = "optimiser"
         replies = self.replies[role]
         text = replies[min(self.calls.count(role), len(replies) - 1)]
@@ -49,4 +49,4 @@ class ScriptedRoles:
         )
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""

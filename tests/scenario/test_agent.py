@@ -1,4 +1,4 @@
-"""An agent with tools on a bug in three files: scripted replies, the real graph, sandbox and store."""
+"""An agent with tools repairs a bug in three files. Only its replies are scripted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def shell(line: str) -> str:
     return f"TOOL: shell\n```sh\n{line}\n```"
 
 
-LOOKS = ["I look around.\n\nTOOL: search\nINPUT: total(", "TOOL: read\nINPUT: shop/receipt.py:1-5"]
+INSPECTIONS = [
+    "I inspect the project.\n\nTOOL: search\nINPUT: total(",
+    "TOOL: read\nINPUT: shop/receipt.py:1-5",
+]
 REPAIRS = [
     edit("shop/prices.py", "    return net * rate", "    return net * (1 + rate)"),
     edit("shop/basket.py", "items[1:]", "items"),
@@ -82,7 +85,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-async def healed_by(
+async def run_agent(
     replies: list[str],
     project: Path,
     settings: Settings,
@@ -93,7 +96,7 @@ async def healed_by(
 ) -> tuple[Result, RunFolder, ScriptedModel]:
     recipe = project.parent / "own.toml"
     recipe.write_text(f'agent = "alone"\nagent_steps = {steps}\nagent_turns = {turns}\n')
-    chosen = settings.model_copy(
+    agent_settings = settings.model_copy(
         update={
             "loop": LoopSettings(recipe=str(recipe)),
             "certification": CertificationSettings(seconds=0, mutants=0),
@@ -102,44 +105,44 @@ async def healed_by(
         }
     )
     model = ScriptedModel(replies)
-    result = await heal(project, HealOptions(test=test, settings=chosen, model=model))
+    result = await heal(project, HealOptions(test=test, settings=agent_settings, model=model))
     return result, find_run(settings.paths.home, result.run_id), model
 
 
-def steps_of(folder: RunFolder) -> list[tuple[AgentStepped, str]]:
+def read_steps(folder: RunFolder) -> list[tuple[AgentStepped, str]]:
     events: tuple[Event, ...] = read_ledger(folder.ledger_path).events
-    stepped = [event.payload for event in events if isinstance(event.payload, AgentStepped)]
-    return [(step, str(folder.load_json(step.observation))) for step in stepped]
+    steps = [event.payload for event in events if isinstance(event.payload, AgentStepped)]
+    return [(step, str(folder.load_json(step.observation))) for step in steps]
 
 
-async def test_a_bug_in_three_files_is_repaired_step_by_step(project: Path, settings: Settings) -> None:
-    result, folder, model = await healed_by([*LOOKS, *REPAIRS], project, settings)
+async def test_an_agent_repairs_a_bug_in_three_files(project: Path, settings: Settings) -> None:
+    result, folder, model = await run_agent([*INSPECTIONS, *REPAIRS], project, settings)
+
     assert result.outcome == "healed", result.reason
     assert set(result.candidate.files if result.candidate else ()) == {
         "shop/prices.py",
         "shop/basket.py",
         "shop/receipt.py",
     }
-    observations = dict(enumerate((observation for _, observation in steps_of(folder)), 1))
+    observations = dict(enumerate((observation for _, observation in read_steps(folder)), 1))
     assert "shop/basket.py:4: def total(items, rate):" in observations[1]
     assert 'return "total " + total(items, rate)' in observations[2]
     assert observations[3] == "Changed shop/prices.py."
     assert observations[4].startswith("EditError: edit block 1 (shop/basket.py)")
     assert observations[6].startswith("(exit code 0)")
     assert observations[7] == "Every test passes."
-    assert steps_of(folder)[-1][0].ending == "passed"
+    assert read_steps(folder)[-1][0].ending == "passed"
     assert result.spend.attempts == 1
     assert result.spend.model_calls == 7
     assert (folder.path / "certificate.json").is_file()
     assert "test_line" in model.calls[0].messages[1].content
-    again = await replay(result.run_id, settings=settings)
-    assert again.same, again.difference
+
+    replayed = await replay(result.run_id, settings=settings)
+    assert replayed.same, replayed.difference
 
 
 @pytest.mark.heavy
-async def test_what_it_must_not_do_comes_to_nothing_and_is_reported(
-    project: Path, settings: Settings
-) -> None:
+async def test_forbidden_commands_have_no_effect_and_are_reported(project: Path, settings: Settings) -> None:
     replies = [
         "TOOL: browse\nINPUT: the web",
         "I would like to think.",
@@ -158,10 +161,12 @@ async def test_what_it_must_not_do_comes_to_nothing_and_is_reported(
         shell("echo 'def line(' > shop/receipt.py"),
         "TOOL: submit",
     ]
-    result, folder, _ = await healed_by(replies, project, settings)
+
+    result, folder, _ = await run_agent(replies, project, settings)
+
     assert result.outcome == "not_healed"
     assert result.diff == ""
-    observations = [observation for _, observation in steps_of(folder)]
+    observations = [observation for _, observation in read_steps(folder)]
     assert observations[0].startswith(
         "ToolError: there is no tool 'browse', only shell, list_files, read_file, "
     )
@@ -180,88 +185,92 @@ async def test_what_it_must_not_do_comes_to_nothing_and_is_reported(
     assert observations[11] == "CreateError: 'shop/prices.py': it is there already: use edit."
     assert "shop/basket.py\nshop/prices.py" in observations[12]
     assert observations[13].startswith("0 of 1 tests pass.")
-    here = {path.relative_to(project).as_posix(): path for path in project.rglob("*") if path.is_file()}
-    assert {name: path.read_text() for name, path in here.items()} == FILES
+    paths = {path.relative_to(project).as_posix(): path for path in project.rglob("*") if path.is_file()}
+    assert {name: path.read_text() for name, path in paths.items()} == FILES
 
 
 @pytest.mark.parametrize(
-    ("replies", "ended"),
+    ("replies", "ending"),
     [
         ([f"TOOL: search\nINPUT: word{n}" for n in range(4)], "changed nothing in 4 step(s)"),
         (["TOOL: run_tests"] * 3, "changed nothing in 3 step(s): repeated"),
         (["Sorry."] * 3, "changed nothing in 3 step(s): malformed"),
     ],
 )
-async def test_a_model_that_never_stops_is_stopped(
-    replies: list[str], ended: str, project: Path, settings: Settings
+async def test_an_agent_that_makes_no_progress_is_stopped(
+    replies: list[str], ending: str, project: Path, settings: Settings
 ) -> None:
-    result, _, model = await healed_by(replies, project, settings, steps=4)
+    result, _, model = await run_agent(replies, project, settings, steps=4)
     assert result.outcome == "not_healed"
-    assert ended in result.reason.detail
+    assert ending in result.reason.detail
     assert len(model.calls) == len(replies)
 
 
-async def test_a_second_turn_begins_with_what_the_first_one_reached(
-    project: Path, settings: Settings
-) -> None:
+async def test_a_second_turn_starts_from_the_result_of_the_first(project: Path, settings: Settings) -> None:
     tests = project / "tests" / "test_prices.py"
     tests.write_text(
         "from shop.prices import gross\n\n\ndef test_gross():\n    assert gross(100, 0.5) == 150\n"
     )
     replies = [REPAIRS[0], "TOOL: submit", REPAIRS[2], REPAIRS[3], "TOOL: run_tests"]
-    result, _, model = await healed_by(replies, project, settings, turns=2, test=BARE_PYTEST)
+
+    result, _, model = await run_agent(replies, project, settings, turns=2, test=BARE_PYTEST)
+
     assert "test_prices" in model.calls[0].messages[1].content
     assert "test_prices" not in model.calls[2].messages[1].content.partition("## Files")[0]
     assert result.outcome == "healed", result.reason
     assert result.spend.attempts == 2
 
 
-async def test_killed_after_any_step_it_continues_and_pays_for_no_reply_twice(
+async def test_a_run_killed_after_any_step_resumes_and_pays_for_no_reply_twice(
     project: Path, settings: Settings, tmp_path: Path
 ) -> None:
-    """What a kill leaves is what is on disk: the record up to there, and the replies that had come."""
-    result, folder, model = await healed_by([*LOOKS, *REPAIRS], project, settings)
+    """A kill leaves the ledger up to that point and the replies that had arrived."""
+    result, folder, model = await run_agent([*INSPECTIONS, *REPAIRS], project, settings)
     lines = folder.ledger_path.read_text().splitlines(keepends=True)
     events = read_ledger(folder.ledger_path).events
-    kept = tmp_path / "kept"
-    shutil.copytree(settings.paths.home, kept)
-    points = [n for n, event in enumerate(events) if isinstance(event.payload, AgentStepped | ModelCalled)]
-    for at in points[1::5]:
+    backup = tmp_path / "kept"
+    shutil.copytree(settings.paths.home, backup)
+    kill_points = [
+        n for n, event in enumerate(events) if isinstance(event.payload, AgentStepped | ModelCalled)
+    ]
+    for point in kill_points[1::5]:
         shutil.rmtree(settings.paths.home)
-        shutil.copytree(kept, settings.paths.home)
-        folder.ledger_path.write_text("".join(lines[: at + 1]))
-        for place in settings.paths.home.glob("*checkpoint*"):
-            place.unlink()
-        asked = [event.payload.call for event in events[: at + 1] if isinstance(event.payload, ModelCalled)]
+        shutil.copytree(backup, settings.paths.home)
+        folder.ledger_path.write_text("".join(lines[: point + 1]))
+        for checkpoint in settings.paths.home.glob("*checkpoint*"):
+            checkpoint.unlink()
+        paid_calls = [
+            event.payload.call for event in events[: point + 1] if isinstance(event.payload, ModelCalled)
+        ]
         for reply in folder.replies_path.glob("*.json"):
-            if reply.stem not in asked:
+            if reply.stem not in paid_calls:
                 reply.unlink()
-        left = ScriptedModel([*LOOKS, *REPAIRS][len(asked) :])
-        again = await resume(result.run_id, settings=settings, model=left)
-        assert (again.outcome, again.diff) == ("healed", result.diff), again.reason
-        assert len(left.calls) == len(model.calls) - len(asked)
+        remaining = ScriptedModel([*INSPECTIONS, *REPAIRS][len(paid_calls) :])
+        resumed = await resume(result.run_id, settings=settings, model=remaining)
+        assert (resumed.outcome, resumed.diff) == ("healed", result.diff), resumed.reason
+        assert len(remaining.calls) == len(model.calls) - len(paid_calls)
 
 
-def test_the_first_command_of_a_reply_counts_written_out_or_called() -> None:
-    reply = (
-        "I look.\nTOOL: read\nINPUT: a.py\n\nTOOL: edit\na.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE"
-    )
+def test_the_first_command_of_a_reply_is_parsed() -> None:
+    reply = "I inspect.\nTOOL: read\nINPUT: a.py\n\nTOOL: edit\na.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE"
+
     assert parse_command(reply) == AgentCommand(tool="read_file", input="a.py")
-    assert cut_after_first_command(reply) == "I look.\nTOOL: read\nINPUT: a.py"
+    assert cut_after_first_command(reply) == "I inspect.\nTOOL: read\nINPUT: a.py"
     assert parse_command("```bash\nls -a\n```") == AgentCommand(tool="shell", input="ls -a")
-    whole = AgentCommand(tool="create_file", input="a.py\nx = 1")
-    assert parse_command("TOOL: create_file\nINPUT: a.py\n\n```python\nx = 1\n```") == whole
-    assert parse_command('TOOL: create_file\nINPUT: {"path": "a.py", "content": "x = 1\\n"}') == whole
-    assert parse_command('TOOL: create_file\nINPUT: {"content": "x = 1\\n", "path": "a.py"}') == whole
+    create = AgentCommand(tool="create_file", input="a.py\nx = 1")
+    assert parse_command("TOOL: create_file\nINPUT: a.py\n\n```python\nx = 1\n```") == create
+    assert parse_command('TOOL: create_file\nINPUT: {"path": "a.py", "content": "x = 1\\n"}') == create
+    assert parse_command('TOOL: create_file\nINPUT: {"content": "x = 1\\n", "path": "a.py"}') == create
     assert parse_command("TOOL: create_file\nINPUT: a/__init__.py").input == "a/__init__.py"
+
     with pytest.raises(MalformedReply, match="needs a path"):
         parse_command("TOOL: create_file\n```python\nimport os\n```")
-    deep = f"TOOL: search\nINPUT: {'[' * 7000}"
-    assert parse_command(deep).tool == "search"
-    called = '{"path": "a.py", "search": "x = 1\\n", "replace": "x = 2"}'
-    assert parse_command(f"TOOL: edit\nINPUT: {called}") == AgentCommand(
+    deeply_nested = f"TOOL: search\nINPUT: {'[' * 7000}"
+    assert parse_command(deeply_nested).tool == "search"
+    arguments = '{"path": "a.py", "search": "x = 1\\n", "replace": "x = 2"}'
+    assert parse_command(f"TOOL: edit\nINPUT: {arguments}") == AgentCommand(
         tool="edit", input="a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE"
     )
-    called = '{"command": "ls\\npwd"}'
-    assert parse_command(f"TOOL: shell\nINPUT: {called}") == AgentCommand(tool="shell", input="ls\npwd")
+    arguments = '{"command": "ls\\npwd"}'
+    assert parse_command(f"TOOL: shell\nINPUT: {arguments}") == AgentCommand(tool="shell", input="ls\npwd")
     assert parse_command("TOOL: run_tests\nINPUT: {}") == AgentCommand(tool="run_tests")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scenario.killing_ledger import WITH_HELPERS, DeadlyLedger
+from scenario.killing_ledger import ENV_WITH_TEST_PATH, DeadlyLedger
 from suture.api import HealOptions, heal, resume
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import AgentStepped, CandidateProposed
@@ -29,7 +29,7 @@ from suture.core.settings import (
 from suture.core.settings.schema import ModelSettings
 from suture.models import Message, Reply, Sampling
 
-# A table that is too long for a prompt, and that no traceback names.
+# The table is too long for a prompt, and no traceback names its file.
 RATES = "".join(f'    "kind {n}": 0.{n:04},  # as of the tariff\'s page {n}\n' for n in range(1, 301))
 FILES = {
     "shop/__init__.py": "",
@@ -67,11 +67,11 @@ REPAIRS = {
 }
 
 STEPS = 7
-"""A look and an edit for each file, and the tests."""
+"""Reading and editing each of the three files, and one run of the tests."""
 
 
-class Reader:
-    """Mends every wrong line that it is shown, and nothing else; with tools it reads file after file."""
+class RepairingModel:
+    """Repair every wrong line that a prompt contains. With tools, read and edit one file after the other."""
 
     name = "scripted:reader"
 
@@ -92,30 +92,30 @@ class Reader:
         pass
 
     def _repair(self, prompt: str) -> str:
-        shown = [path for path, (wrong, _) in REPAIRS.items() if wrong in prompt]
+        paths = [path for path, (wrong, _) in REPAIRS.items() if wrong in prompt]
         return "\n".join(
-            f"### {path}\n```python\n{FILES[path].replace(*REPAIRS[path])}```\n" for path in shown
+            f"### {path}\n```python\n{FILES[path].replace(*REPAIRS[path])}```\n" for path in paths
         )
 
     def _step(self, prompt: str, number: int) -> str:
         paths = list(REPAIRS)
-        at, looks = divmod(number - 1, 2)
-        if at >= len(paths):
-            return call("run_tests")
-        if not looks:
-            return call("read", path=paths[at])
-        wrong, right = REPAIRS[paths[at]]
+        position, is_edit = divmod(number - 1, 2)
+        if position >= len(paths):
+            return format_tool_call("run_tests")
+        if not is_edit:
+            return format_tool_call("read", path=paths[position])
+        wrong, right = REPAIRS[paths[position]]
         assert wrong in prompt
-        whole = next(line for line in FILES[paths[at]].splitlines() if wrong in line)
-        return call("edit", path=paths[at], search=whole, replace=whole.replace(wrong, right))
+        line = next(row for row in FILES[paths[position]].splitlines() if wrong in row)
+        return format_tool_call("edit", path=paths[position], search=line, replace=line.replace(wrong, right))
 
 
-def call(tool: str, **given: str) -> str:
-    """What the seam makes of a tool call."""
-    return f"TOOL: {tool}\nINPUT: {json.dumps(given)}"
+def format_tool_call(tool: str, **arguments: str) -> str:
+    """Return a tool call as the model interface renders it."""
+    return f"TOOL: {tool}\nINPUT: {json.dumps(arguments)}"
 
 
-def settings_at(home: Path, *, tools: bool = True, recipe: str = "adaptive") -> Settings:
+def make_settings(home: Path, *, tools: bool = True, recipe: str = "adaptive") -> Settings:
     return Settings(
         paths=PathSettings(home=home),
         repair=RepairSettings(enabled=False),
@@ -127,28 +127,31 @@ def settings_at(home: Path, *, tools: bool = True, recipe: str = "adaptive") -> 
     )
 
 
-def project_in(folder: Path) -> Path:
+def write_project(folder: Path) -> Path:
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
 
 
-async def healed(folder: Path, *, tools: bool = True, recipe: str = "adaptive") -> Result:
-    settings = settings_at(folder / "home", tools=tools, recipe=recipe)
+async def run_heal(folder: Path, *, tools: bool = True, recipe: str = "adaptive") -> Result:
+    settings = make_settings(folder / "home", tools=tools, recipe=recipe)
     return await heal(
-        project_in(folder / "project"),
-        HealOptions(test="python -m unittest", settings=settings, model=Reader(folder / "calls.jsonl")),
+        write_project(folder / "project"),
+        HealOptions(
+            test="python -m unittest", settings=settings, model=RepairingModel(folder / "calls.jsonl")
+        ),
     )
 
 
-async def went_on(folder: Path, *, recipe: str = "adaptive") -> Result:
-    settings = settings_at(folder / "home", recipe=recipe)
-    return await resume("last", settings=settings, model=Reader(folder / "calls.jsonl"))
+async def run_resume(folder: Path, *, recipe: str = "adaptive") -> Result:
+    settings = make_settings(folder / "home", recipe=recipe)
+    return await resume("last", settings=settings, model=RepairingModel(folder / "calls.jsonl"))
 
 
-async def test_what_repairs_cannot_repair_an_agent_does_after_them(tmp_path: Path) -> None:
-    result = await healed(tmp_path)
+async def test_an_agent_takes_over_when_repairs_fail(tmp_path: Path) -> None:
+    result = await run_heal(tmp_path)
+
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert set(result.candidate.files) == set(REPAIRS)
@@ -160,25 +163,27 @@ async def test_what_repairs_cannot_repair_an_agent_does_after_them(tmp_path: Pat
     ]
 
 
-async def test_the_same_knowledge_fails_in_repairs_alone_and_heals_as_an_agent(tmp_path: Path) -> None:
-    repaired = await healed(tmp_path / "repairs", recipe="always_repair")
+async def test_the_same_model_fails_with_repairs_alone_and_heals_as_an_agent(tmp_path: Path) -> None:
+    repaired = await run_heal(tmp_path / "repairs", recipe="always_repair")
+
     assert (repaired.outcome, repaired.spend.attempts) == ("budget_exhausted", 12)
     events = read_ledger(find_run(tmp_path / "repairs" / "home", "last").ledger_path).events
     written = {proposed.files for _, proposed in select_events(events, CandidateProposed)}
-    # What it was shown it mended; the third file no prompt shows.
+    # The model repaired the two files that it saw. No prompt contains the third one.
     assert ("shop/prices.py", "shop/receipt.py") in written
     assert not any("shop/rates.py" in files for files in written)
-    asked = (tmp_path / "repairs" / "calls.jsonl").read_text()
-    assert "net * RATES[kind]" in asked
-    assert REPAIRS["shop/rates.py"][0] not in asked.replace('\\"', '"')
-    agent = await healed(tmp_path / "agent", recipe="agent")
+    prompts = (tmp_path / "repairs" / "calls.jsonl").read_text()
+    assert "net * RATES[kind]" in prompts
+    assert REPAIRS["shop/rates.py"][0] not in prompts.replace('\\"', '"')
+
+    agent = await run_heal(tmp_path / "agent", recipe="agent")
     assert agent.outcome == "healed", agent.reason
     assert agent.candidate is not None
     assert set(agent.candidate.files) == set(REPAIRS)
 
 
-async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path: Path) -> None:
-    result = await healed(tmp_path, tools=False)
+async def test_a_model_without_tools_never_runs_as_an_agent(tmp_path: Path) -> None:
+    result = await run_heal(tmp_path, tools=False)
     assert result.outcome == "stuck", result.reason
     events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
     assert not list(select_events(events, AgentStepped))
@@ -186,16 +191,16 @@ async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "count"), [("agent.stepped", 1), ("model.called", 6), ("agent.stepped", 5)])
-async def test_killed_in_a_turn_it_continues_and_pays_nothing_twice(
+async def test_a_run_killed_in_a_turn_resumes_and_pays_nothing_twice(
     tmp_path: Path, kind: str, count: int
 ) -> None:
-    assert victim(tmp_path, "adaptive", kind, count) == -signal.SIGKILL
-    before = len(paid_calls(tmp_path))
-    done = await went_on(tmp_path)
-    assert done.outcome == "healed", done.reason
+    assert run_until_killed(tmp_path, "adaptive", kind, count) == -signal.SIGKILL
+    paid_before = len(paid_calls(tmp_path))
+    resumed = await run_resume(tmp_path)
+    assert resumed.outcome == "healed", resumed.reason
     paid = paid_calls(tmp_path)
-    assert len(set(paid)) == len(paid) > before
-    assert done.spend.attempts == 10  # a turn is one
+    assert len(set(paid)) == len(paid) > paid_before
+    assert resumed.spend.attempts == 10  # a whole turn of the agent is one attempt
 
 
 @pytest.mark.heavy
@@ -208,17 +213,19 @@ async def test_killed_in_a_turn_it_continues_and_pays_nothing_twice(
         ("agent.stepped", (5, 6, 7)),
     ],
 )
-async def test_killed_at_each_step_one_after_the_other_it_pays_for_seven_replies(
+async def test_a_run_killed_at_every_step_pays_for_each_reply_once(
     tmp_path: Path, kind: str, points: tuple[int, ...]
 ) -> None:
-    """Each process dies once a reply or a step is on disk, and the next goes on to the one after it."""
+    """Each process is killed once a reply or a step is on disk, and the next one gets one further."""
     for point in points:
-        # Of a kept reply it is written down again that it was used, of a kept step nothing is.
-        new = point if kind == "model.called" or point == points[0] else 1
-        assert victim(tmp_path, "agent", kind, new) == -signal.SIGKILL
+        # A resumed run records the reuse of each stored reply again, but nothing for a stored step.
+        count = point if kind == "model.called" or point == points[0] else 1
+        assert run_until_killed(tmp_path, "agent", kind, count) == -signal.SIGKILL
         assert len(paid_calls(tmp_path)) == point
-    done = await went_on(tmp_path, recipe="agent")
-    assert (done.outcome, done.spend.attempts, done.spend.model_calls) == ("healed", 1, STEPS)
+
+    resumed = await run_resume(tmp_path, recipe="agent")
+
+    assert (resumed.outcome, resumed.spend.attempts, resumed.spend.model_calls) == ("healed", 1, STEPS)
     paid = paid_calls(tmp_path)
     assert len(set(paid)) == len(paid) == STEPS
     events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
@@ -231,16 +238,16 @@ def paid_calls(folder: Path) -> list[str]:
     return (folder / "calls.jsonl").read_text().splitlines()
 
 
-def victim(folder: Path, recipe: str, kind: str, count: int) -> int:
-    """How a process ended that begins a run, or goes on with it, and dies with its so many-th new event."""
-    words = [sys.executable, __file__, str(folder), recipe, kind, str(count)]
-    return subprocess.run(words, env=WITH_HELPERS, timeout=100).returncode
+def run_until_killed(folder: Path, recipe: str, kind: str, count: int) -> int:
+    """Start or resume a run in a process that dies at the given event, and return its exit status."""
+    command = [sys.executable, __file__, str(folder), recipe, kind, str(count)]
+    return subprocess.run(command, env=ENV_WITH_TEST_PATH, timeout=100).returncode
 
 
-async def begin_or_go_on(folder: Path, recipe: str) -> None:
-    await (went_on if (folder / "home").exists() else healed)(folder, recipe=recipe)
+async def start_or_resume(folder: Path, recipe: str) -> None:
+    await (run_resume if (folder / "home").exists() else run_heal)(folder, recipe=recipe)
 
 
 if __name__ == "__main__":
     DeadlyLedger(sys.argv[3], int(sys.argv[4])).arm()
-    asyncio.run(begin_or_go_on(Path(sys.argv[1]), sys.argv[2]))
+    asyncio.run(start_or_resume(Path(sys.argv[1]), sys.argv[2]))

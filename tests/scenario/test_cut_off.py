@@ -1,4 +1,4 @@
-"""A suite that takes longer than a run may is reported as cut off, not as failing."""
+"""A test suite that takes longer than its time limit is reported as cut off, not as failing."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ SLOW = (
 
 
 @pytest.mark.heavy
-async def test_what_was_not_reached_has_not_failed_and_no_change_is_tried(tmp_path: Path) -> None:
+async def test_tests_not_reached_do_not_count_as_failed(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / "sums.py").write_text("def total(values):\n    return sum(values)\n")
     (project / "test_sums.py").write_text(SLOW)
-    given = {"paths.home": str(tmp_path / "state"), "model.name": "none", "sandbox.test_timeout_s": "8"}
-    settings = load_settings(project, given).settings
+    overrides = {"paths.home": str(tmp_path / "state"), "model.name": "none", "sandbox.test_timeout_s": "8"}
+    settings = load_settings(project, overrides).settings
+
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))
+
     assert result.outcome == "budget_exhausted"
     message = re.fullmatch(
         r"your tests were cut off after \d+ s: (\d+) passed, 1 failed, (\d+) were not reached; "
@@ -53,16 +55,18 @@ async def test_what_was_not_reached_has_not_failed_and_no_change_is_tried(tmp_pa
     )
 
 
-async def test_the_seconds_count_from_when_the_user_asked(tmp_path: Path) -> None:
+async def test_the_time_budget_of_heal_starts_at_the_users_request(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / "sums.py").write_text("def total(values):\n    return sum(values)\n")
     (project / "test_sums.py").write_text(
         "from sums import total\n\n\ndef test_it():\n    assert total([1]) == 2\n"
     )
-    given = {"paths.home": str(tmp_path / "state"), "model.name": "none", "budget.seconds": "100"}
-    settings = load_settings(project, given).settings
+    overrides = {"paths.home": str(tmp_path / "state"), "model.name": "none", "budget.seconds": "100"}
+    settings = load_settings(project, overrides).settings
+
     result = await heal(project, HealOptions(settings=settings, requested_at_s=time.time() - 99.9))
+
     assert result.outcome == "budget_exhausted"
     assert result.reason.detail.startswith(
         "the first run of your tests had not ended when the 100 seconds were over"
@@ -70,13 +74,15 @@ async def test_the_seconds_count_from_when_the_user_asked(tmp_path: Path) -> Non
     assert result.spend.seconds == pytest.approx(100, abs=20)
 
 
-async def test_the_seconds_of_new_code_count_from_then_too(tmp_path: Path) -> None:
-    given = {"paths.home": str(tmp_path / "state"), "budget.seconds": "100"}
-    settings = load_settings(tmp_path, given).settings
-    right = ScriptedModel(["```python\ndef double(n):\n    return 2 * n\n```"])
+async def test_the_time_budget_of_solve_starts_at_the_users_request(tmp_path: Path) -> None:
+    overrides = {"paths.home": str(tmp_path / "state"), "budget.seconds": "100"}
+    settings = load_settings(tmp_path, overrides).settings
+    model = ScriptedModel(["```python\ndef double(n):\n    return 2 * n\n```"])
     task = "Write a function double(n). double(4) == 8."
+
     result = await solve(
-        task, WriteOptions(settings=settings, model=right, requested_at_s=time.time() - 99.9)
+        task, WriteOptions(settings=settings, model=model, requested_at_s=time.time() - 99.9)
     )
+
     assert result.outcome == "budget_exhausted"
     assert result.spend.seconds == pytest.approx(100, abs=20)

@@ -1,4 +1,4 @@
-"""A reply that was cut within its code is asked for once more, with a higher limit."""
+"""A reply that was truncated inside its code is requested once more, with a higher token limit."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from suture.testing import ScriptedModel
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
 WHOLE = "```python\ndef add(a, b):\n    return a + b\n```"
 WRONG = WHOLE.replace("+", "-")
-MOST = 100
+MAX_TOKENS = 100
 
 
-class Wordy(ScriptedModel):
-    """Uses all the room it has where its script says that the reply was cut."""
+class CountingModel(ScriptedModel):
+    """Report as many tokens as the limit allows for each reply that is truncated."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         reply = await super().complete(messages, sampling)
@@ -31,18 +31,18 @@ class Wordy(ScriptedModel):
         return Reply(**{**vars(reply), "prompt_tokens": 50, "completion_tokens": tokens})
 
 
-def cut(text: str) -> Reply:
+def truncated_reply(text: str) -> Reply:
     return Reply(text=text, finish="length")
 
 
-TORN = cut("Sure.\n\n```python\ndef add(a, b):\n    total = a")
+TRUNCATED = truncated_reply("Sure.\n\n```python\ndef add(a, b):\n    total = a")
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """One greedy reply."""
+    """Settings for one greedy reply."""
     return settings.model_copy(
-        update={"loop": LoopSettings(recipe="greedy"), "model": ModelSettings(max_tokens=MOST)}
+        update={"loop": LoopSettings(recipe="greedy"), "model": ModelSettings(max_tokens=MAX_TOKENS)}
     )
 
 
@@ -50,84 +50,94 @@ def reply_limits(calls: Sequence[ScriptedCall]) -> list[int]:
     return [call.sampling.max_tokens for call in calls]
 
 
-def events_of(settings: Settings, kind: str) -> list[Any]:
+def read_event_data(settings: Settings, kind: str) -> list[Any]:
     events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
     return [event.data for event in events if event.kind == kind]
 
 
-async def test_it_is_asked_for_again_with_twice_the_limit_and_is_one_attempt(settings: Settings) -> None:
-    model = Wordy([TORN, WHOLE])
+async def test_a_truncated_reply_is_requested_again_with_twice_the_limit(settings: Settings) -> None:
+    model = CountingModel([TRUNCATED, WHOLE])
+
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
+
     assert result.outcome == "healed"
-    assert reply_limits(model.calls) == [MOST, 2 * MOST]
+    assert reply_limits(model.calls) == [MAX_TOKENS, 2 * MAX_TOKENS]
     first, second = model.calls
     assert first.messages == second.messages
     assert first.sampling.index == second.sampling.index
     spend = result.spend
-    assert (spend.attempts, spend.model_calls, spend.completion_tokens) == (1, 2, MOST + 20)
-    (noted,) = events_of(settings, "reply.truncated")
-    assert noted["retry_max_tokens"] == 2 * MOST
-    assert noted["call"] == events_of(settings, "model.called")[0]["call"]
+    assert (spend.attempts, spend.model_calls, spend.completion_tokens) == (1, 2, MAX_TOKENS + 20)
+    (truncated,) = read_event_data(settings, "reply.truncated")
+    assert truncated["retry_max_tokens"] == 2 * MAX_TOKENS
+    assert truncated["call"] == read_event_data(settings, "model.called")[0]["call"]
 
 
-async def test_once_only_and_what_is_torn_is_never_code(settings: Settings) -> None:
-    model = Wordy([TORN], repeat_last=True)
+async def test_a_truncated_reply_is_requested_again_only_once(settings: Settings) -> None:
+    model = CountingModel([TRUNCATED], repeat_last=True)
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
-    assert reply_limits(model.calls) == [MOST, 2 * MOST]
+    assert reply_limits(model.calls) == [MAX_TOKENS, 2 * MAX_TOKENS]
     assert (result.candidate, result.spend.attempts) == (None, 1)
-    assert "was cut short before the code was complete" in events_of(settings, "move.failed")[0]["message"]
+    assert (
+        "was cut short before the code was complete" in read_event_data(settings, "move.failed")[0]["message"]
+    )
 
 
 @pytest.mark.parametrize(
     "text", [f"{WHOLE}\n\nThis function adds its two", f"{WHOLE}\n\n```text\nadd(1, 2) is", WHOLE]
 )
-async def test_whole_code_is_used_where_only_words_are_missing(settings: Settings, text: str) -> None:
-    model = Wordy([cut(text)])
+async def test_complete_code_is_used_when_only_prose_is_truncated(settings: Settings, text: str) -> None:
+    model = CountingModel([truncated_reply(text)])
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert (result.outcome, len(model.calls)) == ("healed", 1)
 
 
 @pytest.mark.parametrize(
-    ("replies", "asked"),
+    ("max_completion_tokens", "limits"),
     [
-        (MOST, [MOST]),
-        (2 * MOST, [MOST]),
-        (2 * MOST + 50, [MOST, MOST + 50]),
-        (MOST // 2 + 20, [MOST // 2 + 20]),
+        (MAX_TOKENS, [MAX_TOKENS]),
+        (2 * MAX_TOKENS, [MAX_TOKENS]),
+        (2 * MAX_TOKENS + 50, [MAX_TOKENS, MAX_TOKENS + 50]),
+        (MAX_TOKENS // 2 + 20, [MAX_TOKENS // 2 + 20]),
     ],
 )
-async def test_a_cap_of_the_replies_is_kept(settings: Settings, replies: int, asked: list[int]) -> None:
-    budget = BudgetSettings(attempts=1, seconds=100, completion_tokens=replies)
-    model = Wordy([TORN], repeat_last=True)
+async def test_the_retry_respects_the_completion_token_budget(
+    settings: Settings, max_completion_tokens: int, limits: list[int]
+) -> None:
+    budget = BudgetSettings(attempts=1, seconds=100, completion_tokens=max_completion_tokens)
+    model = CountingModel([TRUNCATED], repeat_last=True)
+
     result = await solve(
         TASK, WriteOptions(settings=settings.model_copy(update={"budget": budget}), model=model)
     )
-    assert reply_limits(model.calls) == asked
-    assert result.spend.completion_tokens == sum(asked) <= replies
+
+    assert reply_limits(model.calls) == limits
+    assert result.spend.completion_tokens == sum(limits) <= max_completion_tokens
 
 
-async def test_tokens_that_are_not_there_are_not_spent(settings: Settings) -> None:
-    model = Wordy([TORN], repeat_last=True)
-    whole = await solve(TASK, WriteOptions(settings=settings, model=model))
-    reserved = events_of(settings, "budget.reserved")[0]["tokens"]
+async def test_no_retry_is_made_without_tokens_left(settings: Settings) -> None:
+    model = CountingModel([TRUNCATED], repeat_last=True)
+    unlimited = await solve(TASK, WriteOptions(settings=settings, model=model))
+    reserved = read_event_data(settings, "budget.reserved")[0]["tokens"]
     budget = BudgetSettings(attempts=1, seconds=100, tokens=reserved + 50)
-    short = Wordy([TORN], repeat_last=True)
-    result = await solve(
-        TASK, WriteOptions(settings=settings.model_copy(update={"budget": budget}), model=short)
+    limited_model = CountingModel([TRUNCATED], repeat_last=True)
+
+    limited = await solve(
+        TASK, WriteOptions(settings=settings.model_copy(update={"budget": budget}), model=limited_model)
     )
-    assert (len(model.calls), len(short.calls)) == (2, 1)
-    assert result.spend.tokens < whole.spend.tokens
+
+    assert (len(model.calls), len(limited_model.calls)) == (2, 1)
+    assert limited.spend.tokens < unlimited.spend.tokens
 
 
-async def test_the_second_draw_is_on_disk_too(settings: Settings) -> None:
-    result = await solve(TASK, WriteOptions(settings=settings, model=Wordy([TORN, WHOLE])))
-    again = await replay(result.run_id, settings=settings)
-    assert again.same, again.difference
-    assert again.result.outcome == "healed"
+async def test_the_retry_is_replayed_from_disk(settings: Settings) -> None:
+    result = await solve(TASK, WriteOptions(settings=settings, model=CountingModel([TRUNCATED, WHOLE])))
+    replayed = await replay(result.run_id, settings=settings)
+    assert replayed.same, replayed.difference
+    assert replayed.result.outcome == "healed"
 
 
-class SlowFirst(Wordy):
-    """Greedy it is wrong; then the first sample is right, and comes when the second has been there, cut."""
+class SlowFirstSample(CountingModel):
+    """The greedy reply is wrong. The first sample is right, but arrives after the second, truncated one."""
 
     def __init__(self) -> None:
         super().__init__([])
@@ -140,57 +150,73 @@ class SlowFirst(Wordy):
             await asyncio.wait_for(self._second.wait(), 10)
             return Reply(text=WHOLE, prompt_tokens=50, completion_tokens=20)
         self._second.set()
-        return Reply(text=TORN.text, finish="length", prompt_tokens=50, completion_tokens=sampling.max_tokens)
+        return Reply(
+            text=TRUNCATED.text, finish="length", prompt_tokens=50, completion_tokens=sampling.max_tokens
+        )
 
 
-@pytest.mark.parametrize(("spare", "again_with"), [(0, []), (210, [160])])
-async def test_a_replay_draws_again_what_the_run_did_and_nothing_else(
-    settings: Settings, spare: int, again_with: list[int]
+@pytest.mark.parametrize(("spare_tokens", "retry_limits"), [(0, []), (210, [160])])
+async def test_a_replay_repeats_the_retries_of_its_run_only(
+    settings: Settings, spare_tokens: int, retry_limits: list[int]
 ) -> None:
-    two = LoopSettings(recipe="best_of_k", samples=2)
+    sampling = LoopSettings(recipe="best_of_k", samples=2)
     budget = BudgetSettings(attempts=3, seconds=100)
-    wide = settings.model_copy(update={"loop": two, "budget": budget})
-    await solve(TASK, WriteOptions(settings=wide, model=SlowFirst()))
-    both = sum(reserved["tokens"] for reserved in events_of(wide, "budget.reserved")[1:3])
-    limited = budget.model_copy(update={"tokens": 70 + both + spare})
-    tight = wide.model_copy(update={"budget": limited})
-    run = await solve(TASK, WriteOptions(settings=tight, model=SlowFirst()))
-    assert [cut["retry_max_tokens"] for cut in events_of(tight, "reply.truncated")] == again_with
-    again = await replay(run.run_id, settings=tight)
-    assert again.same, again.difference
+    unlimited = settings.model_copy(update={"loop": sampling, "budget": budget})
+    await solve(TASK, WriteOptions(settings=unlimited, model=SlowFirstSample()))
+    reserved_tokens = sum(
+        reserved["tokens"] for reserved in read_event_data(unlimited, "budget.reserved")[1:3]
+    )
+    limited_budget = budget.model_copy(update={"tokens": 70 + reserved_tokens + spare_tokens})
+    limited = unlimited.model_copy(update={"budget": limited_budget})
+
+    run = await solve(TASK, WriteOptions(settings=limited, model=SlowFirstSample()))
+
+    truncated = read_event_data(limited, "reply.truncated")
+    assert [event["retry_max_tokens"] for event in truncated] == retry_limits
+
+    replayed = await replay(run.run_id, settings=limited)
+    assert replayed.same, replayed.difference
 
 
-async def test_what_is_whole_in_a_cut_reply_counts_where_the_second_draw_fails(settings: Settings) -> None:
-    partly = cut(WHOLE.removesuffix("```") + "\n\ndef double(n):\n    twice = n")
-    model = Wordy([partly, ModelTimeout("too slow")])
+async def test_complete_code_of_a_truncated_reply_is_used_when_the_retry_fails(settings: Settings) -> None:
+    partly_complete = truncated_reply(WHOLE.removesuffix("```") + "\n\ndef double(n):\n    twice = n")
+    model = CountingModel([partly_complete, ModelTimeout("too slow")])
+
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
-    assert reply_limits(model.calls) == [MOST, 2 * MOST]
+
+    assert reply_limits(model.calls) == [MAX_TOKENS, 2 * MAX_TOKENS]
     assert (result.outcome, result.spend.attempts) == ("healed", 1)
-    again = await replay(result.run_id, settings=settings)
-    assert again.same, again.difference
+
+    replayed = await replay(result.run_id, settings=settings)
+    assert replayed.same, replayed.difference
 
 
-def begun_settings(settings: Settings) -> Settings:
-    model = ModelSettings(max_tokens=MOST, prefill=True)
+def prefilled_settings(settings: Settings) -> Settings:
+    model = ModelSettings(max_tokens=MAX_TOKENS, prefill=True)
     return settings.model_copy(update={"loop": LoopSettings(recipe="lean_best_of_k"), "model": model})
 
 
-async def test_a_reply_that_was_begun_is_gone_on_with_where_it_was_cut(settings: Settings) -> None:
-    model = Wordy([cut("a, b):\n    total = a"), " + b\n    return total"])
-    result = await solve(TASK, WriteOptions(settings=begun_settings(settings), model=model))
+async def test_a_prefilled_reply_continues_where_it_was_truncated(settings: Settings) -> None:
+    model = CountingModel([truncated_reply("a, b):\n    total = a"), " + b\n    return total"])
+
+    result = await solve(TASK, WriteOptions(settings=prefilled_settings(settings), model=model))
+
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert list(result.candidate.files.values()) == ["def add(a, b):\n    total = a + b\n    return total\n"]
-    begun = [call.messages[-1].content for call in model.calls]
-    assert begun == ["```python\ndef add(", "```python\ndef add(a, b):\n    total = a"]
+    prefills = [call.messages[-1].content for call in model.calls]
+    assert prefills == ["```python\ndef add(", "```python\ndef add(a, b):\n    total = a"]
     assert (result.spend.attempts, result.spend.model_calls) == (1, 2)
-    again = await replay(result.run_id, settings=settings)
-    assert again.result.candidate == result.candidate
+
+    replayed = await replay(result.run_id, settings=settings)
+    assert replayed.result.candidate == result.candidate
 
 
-async def test_a_reply_that_goes_in_circles_is_left(settings: Settings) -> None:
-    model = Wordy([cut("a, b):\n" + "    total = a\n" * 9), "a, b):\n    return a + b"], repeat_last=True)
-    result = await solve(TASK, WriteOptions(settings=begun_settings(settings), model=model))
+async def test_a_repetitive_truncated_reply_is_not_continued(settings: Settings) -> None:
+    model = CountingModel(
+        [truncated_reply("a, b):\n" + "    total = a\n" * 9), "a, b):\n    return a + b"], repeat_last=True
+    )
+    result = await solve(TASK, WriteOptions(settings=prefilled_settings(settings), model=model))
     assert result.outcome == "healed"
     assert {call.messages[-1].content for call in model.calls} == {"```python\ndef add("}
-    assert events_of(settings, "reply.truncated") == []
+    assert read_event_data(settings, "reply.truncated") == []

@@ -32,97 +32,115 @@ TESTS = "from add import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Attempts for the usual model to fail in, and some more; nothing is proved."""
+    """Enough attempts for both models to fail, and no certification."""
     budget, proof = BudgetSettings(attempts=14, seconds=100), CertificationSettings(seconds=0)
     return settings.model_copy(update={"budget": budget, "certification": proof})
 
 
-def wrong(number: int) -> str:
+def wrong_reply(number: int) -> str:
     return f"```python\ndef add(a, b):\n    return a - b - {number}\n```"
 
 
-def with_stronger(settings: Settings, folder: Path, *replies: object) -> Settings:
+def add_stronger_model(settings: Settings, folder: Path, *replies: object) -> Settings:
     script = folder / "strong.json"
     script.write_text(json.dumps(replies), "utf-8")
-    return named(settings, f"scripted:{script}")
+    return set_stronger_model(settings, f"scripted:{script}")
 
 
-def named(settings: Settings, model: str) -> Settings:
+def set_stronger_model(settings: Settings, model: str) -> Settings:
     return settings.model_copy(update={"models": RoleSettings(escalate=model)})
 
 
-def events_of(settings: Settings) -> tuple[Event, ...]:
+def read_events(settings: Settings) -> tuple[Event, ...]:
     return tuple(read_ledger(find_run(settings.paths.home, "last").ledger_path).events)
 
 
-def event_data(settings: Settings, kind: str) -> list[Mapping[str, Any]]:
-    return [event.data for event in events_of(settings) if event.kind == kind]
+def read_event_data(settings: Settings, kind: str) -> list[Mapping[str, Any]]:
+    return [event.data for event in read_events(settings) if event.kind == kind]
 
 
-async def test_it_takes_over_when_the_usual_model_goes_in_circles(settings: Settings, tmp_path: Path) -> None:
-    strong = with_stronger(settings, tmp_path, RIGHT)
-    weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
-    result = await solve(TASK, WriteOptions(settings=strong, model=weak))
+async def test_the_stronger_model_takes_over_when_the_usual_one_repeats_itself(
+    settings: Settings, tmp_path: Path
+) -> None:
+    escalating = add_stronger_model(settings, tmp_path, RIGHT)
+    weak = ScriptedModel([wrong_reply(0)], name="scripted:weak", repeat_last=True)
+
+    result = await solve(TASK, WriteOptions(settings=escalating, model=weak))
+
     assert result.outcome == "healed"
-    (escalated,) = event_data(strong, "model.escalated")
-    assert (escalated["from"], escalated["to"]) == ("scripted:weak", strong.models.escalate)
-    assert event_data(strong, "run.started")[0]["escalation_model"] == strong.models.escalate
+    (escalated,) = read_event_data(escalating, "model.escalated")
+    assert (escalated["from"], escalated["to"]) == ("scripted:weak", escalating.models.escalate)
+    assert read_event_data(escalating, "run.started")[0]["escalation_model"] == escalating.models.escalate
     assert escalated["reason"]["code"] == "no_new_code"
-    calls = [(call["role"], call["model"]) for call in event_data(strong, "model.called")]
-    assert calls == [("coder", "scripted:weak")] * len(weak.calls) + [("escalate", strong.models.escalate)]
-    spend = spend_by_group(events_of(strong), "role")
+    calls = [(call["role"], call["model"]) for call in read_event_data(escalating, "model.called")]
+    assert calls == [("coder", "scripted:weak")] * len(weak.calls) + [
+        ("escalate", escalating.models.escalate)
+    ]
+    spend = spend_by_group(read_events(escalating), "role")
     assert (spend["escalate"].attempts, spend["escalate"].model_calls) == (1, 1)
     assert spend["coder"].attempts + 1 == result.spend.attempts <= settings.budget.attempts
 
 
-async def test_it_continues_with_it_within_the_same_budget(settings: Settings, tmp_path: Path) -> None:
-    strong = with_stronger(settings, tmp_path, *map(wrong, range(100, 120)))
+async def test_the_stronger_model_continues_within_the_same_budget(
+    settings: Settings, tmp_path: Path
+) -> None:
+    escalating = add_stronger_model(settings, tmp_path, *map(wrong_reply, range(100, 120)))
+
     result = await solve(
-        TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True))
+        TASK, WriteOptions(settings=escalating, model=ScriptedModel([wrong_reply(0)], repeat_last=True))
     )
+
     assert result.outcome == "budget_exhausted"
     assert result.spend.attempts == settings.budget.attempts
-    roles = [call["role"] for call in event_data(strong, "model.called")]
-    assert roles == sorted(roles)  # once it has taken over, nobody else is asked
+    roles = [call["role"] for call in read_event_data(escalating, "model.called")]
+    assert roles == sorted(roles)  # after it has taken over, no other model is called
     assert roles.count("escalate") > 1
-    assert len(event_data(strong, "model.escalated")) == 1
+    assert len(read_event_data(escalating, "model.escalated")) == 1
 
 
-async def test_it_draws_with_a_temperature_of_its_own(settings: Settings, tmp_path: Path) -> None:
-    strong = with_stronger(settings, tmp_path, *map(wrong, range(100, 120)))
-    own = strong.models.model_copy(update={"escalate_temperature": 0.3})
-    strong = strong.model_copy(update={"models": own})
-    await solve(TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True)))
-    (escalated,) = event_data(strong, "model.escalated")
-    drawn: dict[bool, set[float]] = {False: set(), True: set()}
-    for decided in event_data(strong, "moves.decided"):
+async def test_the_stronger_model_has_its_own_temperature(settings: Settings, tmp_path: Path) -> None:
+    escalating = add_stronger_model(settings, tmp_path, *map(wrong_reply, range(100, 120)))
+    roles = escalating.models.model_copy(update={"escalate_temperature": 0.3})
+    escalating = escalating.model_copy(update={"models": roles})
+
+    await solve(
+        TASK, WriteOptions(settings=escalating, model=ScriptedModel([wrong_reply(0)], repeat_last=True))
+    )
+
+    (escalated,) = read_event_data(escalating, "model.escalated")
+    temperatures: dict[bool, set[float]] = {False: set(), True: set()}
+    for decided in read_event_data(escalating, "moves.decided"):
         moves = [move for move in decided["moves"] if move["kind"] != "stop"]
-        drawn[decided["round"] >= escalated["round"]] |= {move["temperature"] for move in moves}
-    assert drawn == {False: {0.0, 0.8}, True: {0.0, 0.3}}
+        temperatures[decided["round"] >= escalated["round"]] |= {move["temperature"] for move in moves}
+    assert temperatures == {False: {0.0, 0.8}, True: {0.0, 0.3}}
 
 
-async def test_without_the_setting_the_run_is_stuck(settings: Settings) -> None:
+async def test_a_run_is_stuck_without_a_stronger_model(settings: Settings) -> None:
     result = await solve(
-        TASK, WriteOptions(settings=settings, model=ScriptedModel([wrong(0)], repeat_last=True))
+        TASK, WriteOptions(settings=settings, model=ScriptedModel([wrong_reply(0)], repeat_last=True))
     )
     assert result.outcome == "stuck"
-    assert event_data(settings, "model.escalated") == []
+    assert read_event_data(settings, "model.escalated") == []
 
 
-async def test_it_is_not_asked_where_the_usual_model_is_enough(settings: Settings, tmp_path: Path) -> None:
-    strong = with_stronger(settings, tmp_path, {"raise": "ModelError", "message": "asked"})
-    result = await solve(TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0), *[RIGHT] * 4])))
+async def test_the_stronger_model_is_not_called_when_the_usual_one_succeeds(
+    settings: Settings, tmp_path: Path
+) -> None:
+    escalating = add_stronger_model(settings, tmp_path, {"raise": "ModelError", "message": "asked"})
+    result = await solve(
+        TASK, WriteOptions(settings=escalating, model=ScriptedModel([wrong_reply(0), *[RIGHT] * 4]))
+    )
     assert result.outcome == "healed"
-    assert {call["role"] for call in event_data(strong, "model.called")} == {"coder"}
+    assert {call["role"] for call in read_event_data(escalating, "model.called")} == {"coder"}
 
 
-async def test_an_escalated_run_replays_alike(settings: Settings, tmp_path: Path) -> None:
-    strong = with_stronger(settings, tmp_path, wrong(7), RIGHT)
-    weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
-    result = await solve(TASK, WriteOptions(settings=strong, model=weak))
-    again = await replay(result.run_id, settings=strong)
-    assert again.same, again.difference
-    assert again.result.outcome == "healed"
+async def test_an_escalated_run_is_replayable(settings: Settings, tmp_path: Path) -> None:
+    escalating = add_stronger_model(settings, tmp_path, wrong_reply(7), RIGHT)
+    weak = ScriptedModel([wrong_reply(0)], name="scripted:weak", repeat_last=True)
+    result = await solve(TASK, WriteOptions(settings=escalating, model=weak))
+    replayed = await replay(result.run_id, settings=escalating)
+    assert replayed.same, replayed.difference
+    assert replayed.result.outcome == "healed"
 
 
 @pytest.fixture
@@ -134,38 +152,42 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_a_certificate_names_who_wrote_the_code(settings: Settings, tmp_path: Path) -> None:
-    proof = CertificationSettings(seconds=20, mutants=0)
-    strong = with_stronger(settings.model_copy(update={"certification": proof}), tmp_path, RIGHT)
-    weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
-    result = await solve(TASK, WriteOptions(settings=strong, model=weak))
-    text = (find_run(strong.paths.home, result.run_id).path / "certificate.json").read_bytes()
-    assert parse_certificate(text).claims.model == f"scripted:weak, {strong.models.escalate}"
+async def test_the_certificate_names_both_models(settings: Settings, tmp_path: Path) -> None:
+    certification = CertificationSettings(seconds=20, mutants=0)
+    escalating = add_stronger_model(
+        settings.model_copy(update={"certification": certification}), tmp_path, RIGHT
+    )
+    weak = ScriptedModel([wrong_reply(0)], name="scripted:weak", repeat_last=True)
+    result = await solve(TASK, WriteOptions(settings=escalating, model=weak))
+    certificate = (find_run(escalating.paths.home, result.run_id).path / "certificate.json").read_bytes()
+    assert parse_certificate(certificate).claims.model == f"scripted:weak, {escalating.models.escalate}"
 
 
-async def test_code_is_repaired_by_it_too(settings: Settings, tmp_path: Path, project: Path) -> None:
-    strong = with_stronger(settings, tmp_path, RIGHT)
-    weak = ScriptedModel([wrong(0)], repeat_last=True)
-    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=strong, model=weak))
-    assert result.outcome == "healed"
-    assert len(event_data(strong, "model.escalated")) == 1
-
-
-async def test_a_stronger_model_that_is_missing_ends_the_run_and_says_why(
-    settings: Settings, project: Path
+async def test_the_stronger_model_repairs_a_project(
+    settings: Settings, tmp_path: Path, project: Path
 ) -> None:
-    keyless = named(settings, "openai:big").model_copy(
+    escalating = add_stronger_model(settings, tmp_path, RIGHT)
+    weak = ScriptedModel([wrong_reply(0)], repeat_last=True)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=escalating, model=weak))
+    assert result.outcome == "healed"
+    assert len(read_event_data(escalating, "model.escalated")) == 1
+
+
+async def test_a_missing_key_of_the_stronger_model_ends_the_run(settings: Settings, project: Path) -> None:
+    keyless = set_stronger_model(settings, "openai:big").model_copy(
         update={"keys": KeySettings(), "repair": RepairSettings(candidates=0)}
     )
-    weak = ScriptedModel([wrong(0)], repeat_last=True)
+    weak = ScriptedModel([wrong_reply(0)], repeat_last=True)
+
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=keyless, model=weak))
+
     assert result.outcome == "infra_error"
     assert "OPENAI_API_KEY" in result.reason.detail
     assert result.spend.attempts == len(weak.calls)
 
 
-async def test_a_budget_of_money_needs_its_price(settings: Settings) -> None:
-    priced = named(settings, "openai:nobody-knows").model_copy(
+async def test_a_money_budget_needs_the_price_of_the_stronger_model(settings: Settings) -> None:
+    priced = set_stronger_model(settings, "openai:nobody-knows").model_copy(
         update={
             "keys": KeySettings(openai=SecretStr("k")),
             "budget": settings.budget.model_copy(update={"money": 1.0}),

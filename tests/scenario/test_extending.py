@@ -1,4 +1,4 @@
-"""Roles, moves and check sources of other packages in whole runs."""
+"""Advisers, fixers, check sources, providers, recipes and datasets of other packages in whole runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scenario.scripted_roles import as_json
-from scenario.test_recipes import RIGHT, TASK, wrong
+from scenario.scripted_roles import to_json
+from scenario.test_recipes import RIGHT, TASK, wrong_reply
 from suture.api import WriteOptions, replay, solve
 from suture.bench import load_problems
 from suture.core.ledger import find_run, read_ledger
@@ -80,25 +80,25 @@ def problems():
     )
 """
 
-Chosen = Callable[[str], Settings]
+ChooseHelpers = Callable[[str], Settings]
 
 
 @pytest.fixture
-def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Chosen:
-    """Settings with a recipe of these helpers, and a package installed that brings some."""
-    (tmp_path / "plugin_of_a_test.py").write_text(PLUGIN)
-    about = tmp_path / "plugin_of_a_test-1.0.dist-info"
+def choose_helpers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> ChooseHelpers:
+    """Install a package with plugins, and return a function that makes settings which use them."""
+    (tmp_path / "test_plugin.py").write_text(PLUGIN)
+    about = tmp_path / "test_plugin-1.0.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin-of-a-test\nVersion: 1.0\n")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: test-plugin\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
-        "[suture.advisers]\nrules = plugin_of_a_test:adviser\nlost = plugin_of_a_test:gone\n"
-        "broken_rules = plugin_of_a_test:breaking_adviser\n"
-        "[suture.fixers]\nsign = plugin_of_a_test:fixer\nbroken_sign = plugin_of_a_test:breaking_fixer\n"
-        "[suture.check_sources]\nzero = plugin_of_a_test:check_source\n"
-        "broken_zero = plugin_of_a_test:breaking_source\n"
-        "[suture.providers]\nparrot = plugin_of_a_test:Parrot\nchat = plugin_of_a_test:chat_model\n"
-        "[suture.recipes]\nthree = plugin_of_a_test:RECIPE\n"
-        "[suture.datasets]\nmine = plugin_of_a_test:problems\n"
+        "[suture.advisers]\nrules = test_plugin:adviser\nlost = test_plugin:gone\n"
+        "broken_rules = test_plugin:breaking_adviser\n"
+        "[suture.fixers]\nsign = test_plugin:fixer\nbroken_sign = test_plugin:breaking_fixer\n"
+        "[suture.check_sources]\nzero = test_plugin:check_source\n"
+        "broken_zero = test_plugin:breaking_source\n"
+        "[suture.providers]\nparrot = test_plugin:Parrot\nchat = test_plugin:chat_model\n"
+        "[suture.recipes]\nthree = test_plugin:RECIPE\n"
+        "[suture.datasets]\nmine = test_plugin:problems\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -112,73 +112,79 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) 
     return choose
 
 
-async def test_a_role_of_a_package_is_asked_and_the_coder_reads_what_it_says(chosen: Chosen) -> None:
-    model = ScriptedModel([wrong(1), "Add.", RIGHT])
-    result = await solve(TASK, WriteOptions(settings=chosen('advisers = ["rules"]'), model=model))
+async def test_the_coder_reads_the_advice_of_a_plugin_adviser(choose_helpers: ChooseHelpers) -> None:
+    model = ScriptedModel([wrong_reply(1), "Add.", RIGHT])
+    result = await solve(TASK, WriteOptions(settings=choose_helpers('advisers = ["rules"]'), model=model))
     assert (result.outcome, result.spend.attempts, result.spend.model_calls) == ("healed", 2, 3)
     assert "House rule: Add." in model.calls[-1].messages[-1].content
 
 
-async def test_a_move_of_a_package_makes_candidates_that_are_judged(chosen: Chosen) -> None:
+async def test_candidates_of_a_plugin_fixer_are_judged(choose_helpers: ChooseHelpers) -> None:
     result = await solve(
-        TASK, WriteOptions(settings=chosen('fixers = ["sign"]'), model=ScriptedModel([wrong(1)]))
+        TASK,
+        WriteOptions(settings=choose_helpers('fixers = ["sign"]'), model=ScriptedModel([wrong_reply(1)])),
     )
     assert (result.outcome, result.spend.attempts) == ("healed", 1)
     assert result.candidate is not None
     assert (result.candidate.origin, result.candidate.label) == ("mutation", "by sign")
 
 
-async def test_checks_of_a_package_are_trusted_no_more_than_they_earn(chosen: Chosen) -> None:
-    chosen_settings = chosen('check_sources = ["zero"]')
-    result = await solve(TASK, WriteOptions(settings=chosen_settings, model=ScriptedModel([RIGHT])))
+async def test_checks_of_a_plugin_start_untrusted(choose_helpers: ChooseHelpers) -> None:
+    plugin_settings = choose_helpers('check_sources = ["zero"]')
+    result = await solve(TASK, WriteOptions(settings=plugin_settings, model=ScriptedModel([RIGHT])))
     assert result.outcome == "healed"
-    events = read_ledger(find_run(chosen_settings.paths.home, result.run_id).ledger_path).events
-    (weighed,) = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
-    assert [test["trust"] < 0.5 for test in weighed] == [True]
+    events = read_ledger(find_run(plugin_settings.paths.home, result.run_id).ledger_path).events
+    (tests,) = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
+    assert [test["trust"] < 0.5 for test in tests] == [True]
 
 
-async def test_a_package_that_raises_is_named_in_the_result_and_the_run_continues(chosen: Chosen) -> None:
+async def test_a_run_continues_and_names_the_plugins_that_raised(choose_helpers: ChooseHelpers) -> None:
     helpers = 'advisers = ["broken_rules"]\nfixers = ["broken_sign", "sign"]\ncheck_sources = ["broken_zero"]'
-    chosen_settings = chosen(helpers)
-    model = ScriptedModel([wrong(2), "Yes.", RIGHT], repeat_last=True)  # `sign` cannot repair the first
-    result = await solve(TASK, WriteOptions(settings=chosen_settings, model=model))
+    plugin_settings = choose_helpers(helpers)
+    # `sign` cannot repair the first reply.
+    model = ScriptedModel([wrong_reply(2), "Yes.", RIGHT], repeat_last=True)
+
+    result = await solve(TASK, WriteOptions(settings=plugin_settings, model=model))
+
     assert result.outcome == "healed", result.reason
     assert set(result.failed_roles) == {"broken_rules", "broken_sign", "broken_zero"}
-    events = read_ledger(find_run(chosen_settings.paths.home, result.run_id).ledger_path).events
+    events = read_ledger(find_run(plugin_settings.paths.home, result.run_id).ledger_path).events
     degraded = [(e.data["role"], e.data["error_type"]) for e in events if e.kind == "role.degraded"]
     assert {("broken_rules", "RuntimeError"), ("broken_sign", "TypeError")} < set(degraded)
 
 
-async def test_a_package_that_is_not_there_or_broken_is_an_error_at_once(chosen: Chosen) -> None:
-    model = ScriptedModel([as_json()])
+async def test_a_missing_or_broken_plugin_is_refused_before_any_model_call(
+    choose_helpers: ChooseHelpers,
+) -> None:
+    model = ScriptedModel([to_json()])
     with pytest.raises(UsageError, match="there is no adviser 'nobody'"):
-        await solve(TASK, WriteOptions(settings=chosen('advisers = ["nobody"]'), model=model))
+        await solve(TASK, WriteOptions(settings=choose_helpers('advisers = ["nobody"]'), model=model))
     with pytest.raises(PrerequisiteError, match="does not load"):
-        await solve(TASK, WriteOptions(settings=chosen('advisers = ["lost"]'), model=model))
+        await solve(TASK, WriteOptions(settings=choose_helpers('advisers = ["lost"]'), model=model))
     assert not model.calls
 
 
 @pytest.mark.parametrize("name", ["parrot:grey", "chat:any"])
-async def test_a_provider_of_a_package_writes_the_code(chosen: Chosen, name: str) -> None:
-    plain = chosen("")
+async def test_a_plugin_provider_writes_the_code(choose_helpers: ChooseHelpers, name: str) -> None:
+    plain = choose_helpers("")
     model = plain.model.model_copy(update={"name": name})
     result = await solve(TASK, WriteOptions(settings=plain.model_copy(update={"model": model})))
     assert result.outcome == "healed", result.reason
-    kept = find_run(plain.paths.home, result.run_id).replies_path.rglob("*.json")
-    assert ["return a + b" in path.read_text("utf-8") for path in kept] == [True]
+    replies = find_run(plain.paths.home, result.run_id).replies_path.rglob("*.json")
+    assert ["return a + b" in path.read_text("utf-8") for path in replies] == [True]
 
 
-async def test_a_recipe_of_a_package_is_kept_with_the_run(chosen: Chosen, tmp_path: Path) -> None:
-    named = chosen("").model_copy(update={"loop": LoopSettings(recipe="three")})
-    assert load_recipe(named.loop, 0.0).samples == 3
-    result = await solve(TASK, WriteOptions(settings=named, model=ScriptedModel([RIGHT])))
-    (tmp_path / "plugin_of_a_test-1.0.dist-info" / "entry_points.txt").write_text("")
-    again = await replay(result.run_id, settings=named)
-    assert again.same, again
+async def test_a_plugin_recipe_is_stored_with_the_run(choose_helpers: ChooseHelpers, tmp_path: Path) -> None:
+    recipe_settings = choose_helpers("").model_copy(update={"loop": LoopSettings(recipe="three")})
+    assert load_recipe(recipe_settings.loop, 0.0).samples == 3
+    result = await solve(TASK, WriteOptions(settings=recipe_settings, model=ScriptedModel([RIGHT])))
+    (tmp_path / "test_plugin-1.0.dist-info" / "entry_points.txt").write_text("")
+    replayed = await replay(result.run_id, settings=recipe_settings)
+    assert replayed.same, replayed
 
 
-def test_a_set_of_a_package_holds_problems(chosen: Chosen) -> None:
-    chosen("")
+def test_a_plugin_dataset_provides_problems(choose_helpers: ChooseHelpers) -> None:
+    choose_helpers("")
     (problem,) = load_problems("mine")
     assert (problem.dataset, problem.id) == ("mine", "mine/1")
     with pytest.raises(UsageError, match="there is no set 'yours'") as caught:

@@ -1,4 +1,4 @@
-"""Forks from a step of another run: earlier steps are neither repeated nor paid again."""
+"""Forks from a step of another run: earlier steps are neither repeated nor paid for again."""
 
 from __future__ import annotations
 
@@ -25,84 +25,94 @@ def settings(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-async def first(settings: Settings) -> Result:
-    """One wrong sample, two more, then two repairs."""
-    result = await solve(TASK, WriteOptions(settings=settings, model=script()))
+async def first_run(settings: Settings) -> Result:
+    """A run with one wrong sample, two more wrong samples, then two right repairs."""
+    result = await solve(TASK, WriteOptions(settings=settings, model=make_model()))
     assert result.outcome == "healed", result.reason
     return result
 
 
-def script() -> ScriptedModel:
+def make_model() -> ScriptedModel:
     return ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO, RIGHT], repeat_last=True)
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
+def read_files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def events_of(settings: Settings, run: str) -> tuple[Event, ...]:
+def read_events(settings: Settings, run: str) -> tuple[Event, ...]:
     return read_ledger(find_run(settings.paths.home, run).ledger_path).events
 
 
-def asked(settings: Settings, run: str) -> list[bool]:
-    """For each call, whether it was answered from the record."""
-    return [event.data["replayed"] for event in events_of(settings, run) if event.kind == "model.called"]
+def list_replayed_calls(settings: Settings, run: str) -> list[bool]:
+    """Return for each model call whether it was answered from the record."""
+    return [event.data["replayed"] for event in read_events(settings, run) if event.kind == "model.called"]
 
 
-async def test_a_fork_that_changes_nothing_ends_alike_and_asks_nobody(
-    settings: Settings, first: Result
+async def test_an_unchanged_fork_ends_alike_without_model_calls(
+    settings: Settings, first_run: Result
 ) -> None:
-    folder = find_run(settings.paths.home, first.run_id).path
-    before = files_below(folder)
-    for step in range(last_step(events_of(settings, first.run_id)) + 1):
+    folder = find_run(settings.paths.home, first_run.run_id).path
+    before = read_files(folder)
+
+    for step in range(last_step(read_events(settings, first_run.run_id)) + 1):
         model = ScriptedModel([])
-        forked = await fork_from_iteration(first.run_id, step, settings=settings, model=model)
-        assert (forked.outcome, forked.diff) == (first.outcome, first.diff), step
+        forked = await fork_from_iteration(first_run.run_id, step, settings=settings, model=model)
+        assert (forked.outcome, forked.diff) == (first_run.outcome, first_run.diff), step
         assert (forked.spend.model_calls, model.calls) == (0, [])
-        assert forked.spend.attempts == first.spend.attempts
-        assert forked.spend.tokens == first.spend.tokens
-        assert all(asked(settings, forked.run_id))
-    assert files_below(folder) == before
+        assert forked.spend.attempts == first_run.spend.attempts
+        assert forked.spend.tokens == first_run.spend.tokens
+        assert all(list_replayed_calls(settings, forked.run_id))
+
+    assert read_files(folder) == before
 
 
 @pytest.mark.heavy
-async def test_another_model_starts_where_the_first_one_was(settings: Settings, first: Result) -> None:
+async def test_a_fork_continues_with_another_model(settings: Settings, first_run: Result) -> None:
     model = ScriptedModel([RIGHT], name="scripted:another", repeat_last=True)
-    forked = await fork_from_iteration(first.run_id, 1, settings=settings, model=model)
+
+    forked = await fork_from_iteration(first_run.run_id, 1, settings=settings, model=model)
+
     assert forked.outcome == "healed", forked.reason
-    assert len(model.calls) == 2  # the two samples of the second round; the greedy one was there
-    assert asked(settings, forked.run_id) == [True, False, False]
+    assert len(model.calls) == 2  # the two samples of the second round; the greedy one comes from the record
+    assert list_replayed_calls(settings, forked.run_id) == [True, False, False]
     assert (forked.spend.attempts, forked.spend.model_calls) == (3, 2)
-    again = await replay(forked.run_id, settings=settings)
-    assert again.same, str(again.difference)
-    assert again.result.diff == forked.diff
-    unasked = ScriptedModel([], name="scripted:another")
-    twice = await fork_from_iteration(forked.run_id, 1, settings=settings, model=unasked)
-    assert (twice.diff, unasked.calls) == (forked.diff, [])
+
+    replayed = await replay(forked.run_id, settings=settings)
+    assert replayed.same, str(replayed.difference)
+    assert replayed.result.diff == forked.diff
+    uncalled = ScriptedModel([], name="scripted:another")
+    forked_again = await fork_from_iteration(forked.run_id, 1, settings=settings, model=uncalled)
+    assert (forked_again.diff, uncalled.calls) == (forked.diff, [])
 
 
-async def test_a_setting_and_a_recipe_can_be_others(settings: Settings, first: Result) -> None:
+async def test_a_fork_can_change_settings_and_the_recipe(settings: Settings, first_run: Result) -> None:
     forked = await fork_from_iteration(
-        first.run_id,
+        first_run.run_id,
         1,
         changes={"loop.recipe": "greedy", "budget.attempts": "1"},
         settings=settings,
         model=ScriptedModel([]),
     )
+
     assert forked.outcome in ("not_healed", "budget_exhausted")
-    started = events_of(settings, forked.run_id)[0].data
+    started = read_events(settings, forked.run_id)[0].data
     assert (started["recipe"], started["limits"]["attempts"]) == ("greedy", 1)
+
     with pytest.raises(UsageError, match="recipes"):
-        await fork_from_iteration(first.run_id, 1, changes={"loop.recipes": "x"}, settings=settings)
+        await fork_from_iteration(first_run.run_id, 1, changes={"loop.recipes": "x"}, settings=settings)
+
     with pytest.raises(UsageError, match="samples"):
-        await fork_from_iteration(first.run_id, 1, changes={"loop.samples": "many"}, settings=settings)
+        await fork_from_iteration(first_run.run_id, 1, changes={"loop.samples": "many"}, settings=settings)
 
 
-async def test_a_hint_is_in_every_later_prompt(settings: Settings, first: Result) -> None:
+async def test_a_forks_hint_is_in_every_later_prompt(settings: Settings, first_run: Result) -> None:
     model = ScriptedModel([RIGHT], repeat_last=True)
+
     forked = await fork_from_iteration(
-        first.run_id, 2, hint="add it to itself", settings=settings, model=model
+        first_run.run_id, 2, hint="add it to itself", settings=settings, model=model
     )
+
     assert forked.outcome == "healed", forked.reason
     assert model.calls
     for call in model.calls:
@@ -111,30 +121,33 @@ async def test_a_hint_is_in_every_later_prompt(settings: Settings, first: Result
 
 
 @pytest.mark.heavy
-async def test_an_edited_candidate_is_judged_first(settings: Settings, first: Result) -> None:
-    own = "def double(n):\n    return 2 * n\n"
+async def test_a_forks_edited_candidate_is_judged_first(settings: Settings, first_run: Result) -> None:
+    edited = "def double(n):\n    return 2 * n\n"
+
     forked = await fork_from_iteration(
-        first.run_id, 1, candidate=own, settings=settings, model=ScriptedModel([])
+        first_run.run_id, 1, candidate=edited, settings=settings, model=ScriptedModel([])
     )
+
     assert forked.outcome == "healed", forked.reason
     assert forked.candidate is not None
-    assert forked.candidate.files["solution.py"] == own
+    assert forked.candidate.files["solution.py"] == edited
     assert (await replay(forked.run_id, settings=settings)).same
+
     with pytest.raises(UsageError, match=r"conftest\.py"):
         await fork_from_iteration(
-            first.run_id,
+            first_run.run_id,
             1,
             candidate={"conftest.py": "x = 1\n"},
             settings=settings,
             model=ScriptedModel([]),
         )
-    assert [event.kind for event in events_of(settings, "last")] == ["run.started", "run.failed"]
+    assert [event.kind for event in read_events(settings, "last")] == ["run.started", "run.failed"]
 
 
-async def test_a_step_that_is_not_there_is_said_so(settings: Settings, first: Result) -> None:
-    last = last_step(events_of(settings, first.run_id))
+async def test_a_missing_step_or_checkpoint_is_refused(settings: Settings, first_run: Result) -> None:
+    last = last_step(read_events(settings, first_run.run_id))
     with pytest.raises(UsageError, match=f"there are 0 to {last}"):
-        await fork_from_iteration(first.run_id, 99, settings=settings)
+        await fork_from_iteration(first_run.run_id, 99, settings=settings)
     (settings.paths.home / "checkpoints.db").unlink()
     with pytest.raises(UsageError, match="checkpoints are gone"):
-        await fork_from_iteration(first.run_id, 1, settings=settings)
+        await fork_from_iteration(first_run.run_id, 1, settings=settings)

@@ -1,4 +1,4 @@
-"""Forks that cannot begin end with an event, and with an error for whoever can act on it."""
+"""A fork that cannot start ends with a final event and a useful error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEST = "from code_of_mine import double\n\n\ndef test_double():\n    assert doub
 REPAIRED = {"code_of_mine.py": "def double(n):\n    return n + n\n"}
 
 
-class Fallen:
+class BrokenSandbox:
     """A sandbox that raises a given error when it is used."""
 
     name = "fallen"
@@ -34,10 +34,10 @@ class Fallen:
         raise self._fault
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
-async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
+async def test_a_fork_that_cannot_collect_its_tests_records_its_end(
     settings: Settings, tmp_path: Path
 ) -> None:
     project = tmp_path / "project"
@@ -49,12 +49,12 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
     first = await heal(project, HealOptions(test=BARE_PYTEST, settings=quick, model=model))
 
     async def fork(fault: BaseException) -> Any:
-        sandbox_requirement = cast(Sandbox, Fallen(fault))
+        broken_sandbox = cast(Sandbox, BrokenSandbox(fault))
         return await fork_from_iteration(
-            first.run_id, 0, candidate=REPAIRED, settings=quick, model=model, sandbox=sandbox_requirement
+            first.run_id, 0, candidate=REPAIRED, settings=quick, model=model, sandbox=broken_sandbox
         )
 
-    def last() -> tuple[str, Any]:
+    def read_last_event() -> tuple[str, Any]:
         events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
         assert events[0].kind == "run.started"
         assert len(events) == 2
@@ -62,12 +62,13 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
 
     with pytest.raises(PrerequisiteError, match="no pytest"):
         await fork(PrerequisiteError("no pytest"))
-    assert last() == ("run.failed", "no pytest")
+    assert read_last_event() == ("run.failed", "no pytest")
     assert (await fork(SandboxBroken("it fell"))).outcome == "infra_error"
-    assert last() == ("run.finished", "infra_error")
+    assert read_last_event() == ("run.finished", "infra_error")
+
     with pytest.raises(Cancelled):
         await fork(asyncio.CancelledError())
-    assert last() == ("run.finished", "cancelled")
-    broken = find_run(settings.paths.home, "last")
+    assert read_last_event() == ("run.finished", "cancelled")
+    folder = find_run(settings.paths.home, "last")
     with pytest.raises(StorageError, match="ended while it began"):
-        load_fork_origin(broken, read_ledger(broken.ledger_path).events)
+        load_fork_origin(folder, read_ledger(folder.ledger_path).events)

@@ -11,77 +11,83 @@ from typing import Any
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from scenario.projects import tree
+from scenario.projects import read_tree
 from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import Settings
 from suture.testing import ScriptedModel
 
-pytestmark = pytest.mark.timeout(300)  # the proof alone may take a minute
+pytestmark = pytest.mark.timeout(300)  # the certification alone may take a minute
 TEST = BARE_PYTEST
 
 
-def block(path: str, text: str) -> str:
+def format_file(path: str, text: str) -> str:
     return f"### {path}\n```python\n{text}\n```"
 
 
 @pytest.mark.heavy
-async def test_wrong_first_and_right_second_heals(
+async def test_an_example_is_healed_after_a_wrong_reply(
     broken_project: tuple[Path, dict[str, Any]], settings: Settings
 ) -> None:
     project, fix = broken_project
-    before = tree(project)
+    before = read_tree(project)
     text = (project / fix["file"]).read_text()
     right = text.replace(fix["wrong"], fix["right"])
     wrong = right.replace(
         fix["right"], "raise RuntimeError('wrong')  # " + fix["right"].splitlines()[0].strip()
     )
-    model = ScriptedModel([block(fix["file"], wrong), *[block(fix["file"], right)] * 4])
+    model = ScriptedModel([format_file(fix["file"], wrong), *[format_file(fix["file"], right)] * 4])
+
     result = await heal(project, HealOptions(test=TEST, settings=settings, model=model))
+
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
-    assert tree(project) == before
+    assert read_tree(project) == before
     assert fix["file"] in result.diff
     assert 2 <= result.spend.attempts <= 5
 
 
 @pytest.mark.heavy
-async def test_the_printed_diff_applies_and_the_tests_pass(
+async def test_the_diff_applies_and_can_be_undone(
     broken_project: tuple[Path, dict[str, Any]], settings: Settings, tmp_path: Path
 ) -> None:
     project, fix = broken_project
     right = (project / fix["file"]).read_text().replace(fix["wrong"], fix["right"])
     copy = shutil.copytree(project, tmp_path / "copy")
-    model = ScriptedModel([block(fix["file"], right)])
+    model = ScriptedModel([format_file(fix["file"], right)])
+
     result = await heal(project, HealOptions(test=TEST, settings=settings, model=model, apply=True))
+
     assert result.outcome == "healed", result.reason
     assert (project / fix["file"]).read_text() == right
     subprocess.run(["git", "apply", "--unsafe-paths", "-"], input=result.diff.encode(), cwd=copy, check=True)
-    assert tree(copy) == tree(project)
-    passed = subprocess.run(
+    assert read_tree(copy) == read_tree(project)
+    completed = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=copy, check=False
     )
-    assert passed.returncode == 0
+    assert completed.returncode == 0
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    applied = next(event for event in events if event.kind == "tree.applied")
-    undo = Path(applied.data["undo"]).read_bytes()
+    event = next(event for event in events if event.kind == "tree.applied")
+    undo = Path(event.data["undo"]).read_bytes()
     subprocess.run(["git", "apply", "--unsafe-paths", "-"], input=undo, cwd=project, check=True)
     assert (project / fix["file"]).read_text() != right
 
 
-async def test_code_that_is_always_wrong_is_not_healed_and_nothing_is_lost(
+async def test_wrong_replies_do_not_heal_and_leave_the_project_unchanged(
     broken_project: tuple[Path, dict[str, Any]], settings: Settings
 ) -> None:
     project, fix = broken_project
-    before = tree(project)
+    before = read_tree(project)
     text = (project / fix["file"]).read_text()
-    replies = [block(fix["file"], text + f"\n# attempt {number}\n") for number in range(20)]
+    replies = [format_file(fix["file"], text + f"\n# attempt {number}\n") for number in range(20)]
+
     result = await heal(project, HealOptions(test=TEST, settings=settings, model=ScriptedModel(replies)))
+
     assert result.outcome in ("budget_exhausted", "stuck")
     assert result.spend.attempts <= settings.budget.attempts
-    assert tree(project) == before
+    assert read_tree(project) == before
 
 
-async def test_code_that_passes_is_left_alone(
+async def test_a_passing_project_is_left_unchanged(
     broken_project: tuple[Path, dict[str, Any]], settings: Settings
 ) -> None:
     project, fix = broken_project

@@ -10,7 +10,7 @@ from bare_pytest import BARE_PYTEST
 from suture.api import HealOptions, heal
 from suture.core.settings import load_settings
 
-pytestmark = pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work
+pytestmark = pytest.mark.timeout(300)  # the search is slow on a busy machine
 
 FILES = {
     ".gitignore": "_version.py\n",
@@ -27,7 +27,7 @@ FILES = {
 }
 
 
-def lay(root: Path) -> Path:
+def write_project(root: Path) -> Path:
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
@@ -35,18 +35,20 @@ def lay(root: Path) -> Path:
 
 
 @pytest.mark.heavy
-async def test_it_is_healed_with_what_its_build_has_written(tmp_path: Path) -> None:
-    project = lay(tmp_path / "project")
+async def test_a_project_is_healed_with_its_generated_module(tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project")
     (project / "pkg" / "_version.py").write_text("version = '1.2'\n")
     settings = load_settings(project, {"paths.home": str(tmp_path / "state"), "model.name": "none"}).settings
+
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))
+
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert list(result.candidate.files) == ["pkg/sums.py"]
 
 
-async def test_what_no_build_has_written_is_reported_and_nothing_is_tried(tmp_path: Path) -> None:
-    project = lay(tmp_path / "project")
+async def test_a_missing_generated_module_is_reported_and_nothing_is_tried(tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project")
     settings = load_settings(project, {"paths.home": str(tmp_path / "state"), "model.name": "none"}).settings
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))
     assert result.outcome == "not_a_code_fault"

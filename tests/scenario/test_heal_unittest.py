@@ -1,4 +1,4 @@
-"""The search also repairs a project with a unittest command, which judges the repair."""
+"""The search repairs a project whose test command is unittest, and unittest judges the repair."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CheapestTest(unittest.TestCase):
 """
 
 
-@pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work
+@pytest.mark.timeout(300)  # the search is slow on a busy machine
 async def test_a_unittest_project_heals_without_a_model(tmp_path: Path, settings: Settings) -> None:
     project = tmp_path / "project"
     (project / "tests").mkdir(parents=True)
@@ -47,12 +47,14 @@ async def test_a_unittest_project_heals_without_a_model(tmp_path: Path, settings
     (project / "tests" / "__init__.py").write_text("")
     (project / "tests" / "test_shop.py").write_text(TESTS)
     searching = load_settings(tmp_path, {"paths.home": str(settings.paths.home)}).settings
+
     result = await heal(
         project,
         HealOptions(
             test="python -m unittest discover -t . -s tests", settings=searching, model=ScriptedModel([])
         ),
     )
+
     assert (result.outcome, result.evidence) == ("healed", "exit_status"), result.reason
     assert "+        if price < best:" in result.diff
     assert result.spend.model_calls == 0

@@ -1,4 +1,4 @@
-"""Repair by a model after a search that found only a part: the prompt, and the accepted replies."""
+"""Repair by a model after a search that found only part of the repair: prompts and accepted replies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
-pytestmark = pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work
+pytestmark = pytest.mark.timeout(300)  # the search is slow on a busy machine
 TEST = BARE_PYTEST
 FILLER = "\n\n".join(f"def unused_{n}(value):\n    return [value] * {n}  # {'x' * 40}\n" for n in range(90))
 SHOP = (
@@ -58,16 +58,18 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def searching(settings: Settings) -> Settings:
+def enable_search(settings: Settings) -> Settings:
     return settings.model_copy(update={"repair": RepairSettings(candidates=60)})
 
 
 @pytest.mark.heavy
-async def test_the_prompt_shows_what_the_search_found_and_only_the_functions_in_question(
+async def test_the_prompt_shows_the_partial_repair_and_the_suspect_functions(
     project: Path, settings: Settings
 ) -> None:
     model = ScriptedModel([EDITS])
-    result = await heal(project, HealOptions(test=TEST, settings=searching(settings), model=model))
+
+    result = await heal(project, HealOptions(test=TEST, settings=enable_search(settings), model=model))
+
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert result.candidate.files["shop.py"].endswith(FILLER)
@@ -80,12 +82,12 @@ async def test_the_prompt_shows_what_the_search_found_and_only_the_functions_in_
 
 
 @pytest.mark.heavy
-async def test_a_block_that_does_not_apply_is_in_the_prompt_of_the_model(
-    project: Path, settings: Settings
-) -> None:
-    wrong = EDITS.replace("return str(number)", "return number")
-    model = ScriptedModel([wrong, EDITS], repeat_last=True)
+async def test_the_next_prompt_reports_an_edit_that_did_not_apply(project: Path, settings: Settings) -> None:
+    inapplicable = EDITS.replace("return str(number)", "return number")
+    model = ScriptedModel([inapplicable, EDITS], repeat_last=True)
+
     result = await heal(project, HealOptions(test=TEST, settings=settings, model=model))
+
     assert result.outcome == "healed", result.reason
     assert result.spend.attempts >= 2
     first, second = (call.messages[-1].content for call in model.calls[:2])
@@ -95,7 +97,7 @@ async def test_a_block_that_does_not_apply_is_in_the_prompt_of_the_model(
     assert [e.data["error_type"] for e in events if e.kind == "move.failed"] == ["EditDoesNotApply"]
 
 
-async def test_a_reply_may_make_a_file_but_not_a_protected_one(tmp_path: Path, settings: Settings) -> None:
+async def test_a_reply_may_create_a_file_but_not_a_protected_one(tmp_path: Path, settings: Settings) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").write_text("")
     cart = "def total(prices):\n    from shop.rates import RATE\n\n    return sum(prices) * RATE\n"
@@ -104,7 +106,9 @@ async def test_a_reply_may_make_a_file_but_not_a_protected_one(tmp_path: Path, s
         "from shop.cart import total\n\n\ndef test_total():\n    assert total([1, 2]) == 6\n"
     )
     reply = "### shop/rates.py\n```python\nRATE = 2\n```\n### test_more.py\n```python\nMORE = 1\n```\n"
+
     result = await heal(tmp_path, HealOptions(test=TEST, settings=settings, model=ScriptedModel([reply])))
+
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert dict(result.candidate.files) == {"shop/rates.py": "RATE = 2\n"}
@@ -121,7 +125,7 @@ METHOD = (
 )
 
 
-async def test_without_a_search_the_line_that_raised_says_which_function_to_show(
+async def test_without_a_search_the_prompt_shows_the_function_that_raised(
     tmp_path: Path, settings: Settings
 ) -> None:
     (tmp_path / "cart.py").write_text(CART)
@@ -129,8 +133,10 @@ async def test_without_a_search_the_line_that_raised_says_which_function_to_show
     test = "from cart import Cart\n\n\ndef test_mean():\n" + body
     (tmp_path / "test_cart.py").write_text(test)
     model = ScriptedModel([METHOD])
-    without = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
-    result = await heal(tmp_path, HealOptions(test=TEST, settings=without, model=model))
+    search_disabled = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
+
+    result = await heal(tmp_path, HealOptions(test=TEST, settings=search_disabled, model=model))
+
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert result.candidate.files["cart.py"] == CART.replace("self.price)", "self.prices)")

@@ -20,7 +20,7 @@ from suture.testing import ScriptedModel
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"),
-    pytest.mark.timeout(300),  # a search: slow where the machine is busy with other work
+    pytest.mark.timeout(300),  # the search is slow on a busy machine
 ]
 
 RIGHT = '''"""Levels."""
@@ -46,7 +46,7 @@ WRONG = RIGHT.replace(
     return quotient // 2 + bool(rest > 40)
 """,
 )
-"""No small change mends it: only the past knows how."""
+"""No small change repairs this version. Only an earlier commit contains the repair."""
 TESTS = """from levels import level, name
 
 
@@ -60,7 +60,7 @@ def test_names():
 
 
 def commit(project: Path, subject: str, files: Mapping[str, str]) -> None:
-    """Write files and commit them."""
+    """Write the files and commit them."""
     for path, text in files.items():
         (project / path).write_text(text)
     git(project, "add", "-A")
@@ -86,17 +86,17 @@ def project(tmp_path: Path) -> Path:
     return project
 
 
-async def healed(
+async def run_heal(
     project: Path, settings: Settings, since: str | None = None
 ) -> tuple[Result, dict[str, Any]]:
-    """The result without a model, and what was found out about the past."""
+    """Repair the project without a model, and return the result and the data of the history search."""
     searching = load_settings(project, {"paths.home": str(settings.paths.home)}).settings
     result = await heal(
         project, HealOptions(test=BARE_PYTEST, since=since, settings=searching, model=ScriptedModel([]))
     )
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    (found,) = (event.data for event in events if event.kind == "history.searched")
-    return result, dict(found)
+    (searched,) = (event.data for event in events if event.kind == "history.searched")
+    return result, dict(searched)
 
 
 @pytest.mark.heavy
@@ -104,27 +104,29 @@ async def healed(
 async def test_the_commit_that_broke_the_tests_is_reverted(
     project: Path, settings: Settings, since: str | None
 ) -> None:
-    result, found = await healed(project, settings, since)
+    result, searched = await run_heal(project, settings, since)
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert result.candidate.files["levels.py"] == RIGHT + "\n\nCOLOUR = 'red'\n"
-    assert found["first_bad"].endswith("levels by division")
-    assert git(project, "rev-parse", "HEAD~2")[:12] == found["first_bad"].split()[0]
+    assert searched["first_bad"].endswith("levels by division")
+    assert git(project, "rev-parse", "HEAD~2")[:12] == searched["first_bad"].split()[0]
 
 
 @pytest.mark.heavy
-async def test_changes_that_are_not_committed_are_suspected_first(project: Path, settings: Settings) -> None:
+async def test_uncommitted_changes_are_suspected_first(project: Path, settings: Settings) -> None:
     commit(project, "right again", {"levels.py": RIGHT})
     (project / "levels.py").write_text(WRONG)
-    result, found = await healed(project, settings)
+
+    result, searched = await run_heal(project, settings)
+
     assert result.outcome == "healed", result.reason
-    assert found["first_bad"] == "changes that are not committed"
+    assert searched["first_bad"] == "changes that are not committed"
     assert result.candidate is not None
     assert result.candidate.files["levels.py"] == RIGHT
 
 
 @pytest.mark.parametrize("since", ["no-such-ref", "--output=/tmp/x", ""])
-async def test_a_commit_that_is_none_is_refused(project: Path, settings: Settings, since: str) -> None:
+async def test_an_unknown_commit_is_refused(project: Path, settings: Settings, since: str) -> None:
     with pytest.raises(UsageError, match="is no commit"):
         await heal(
             project, HealOptions(test=BARE_PYTEST, since=since, settings=settings, model=ScriptedModel([]))

@@ -1,4 +1,4 @@
-"""A process is killed right after an event and another one resumes: no reply is paid twice."""
+"""A process is killed right after an event and another one resumes: no reply is paid for twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scenario.killing_ledger import WITH_HELPERS, DeadlyLedger
+from scenario.killing_ledger import ENV_WITH_TEST_PATH, DeadlyLedger
 from suture.api import ReviewAnswer, WriteOptions, fork_from_iteration, resume, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings
@@ -27,8 +27,8 @@ RIGHT = "```python\ndef double(n):\n    return n + n\n```"
 APPROVED = ReviewAnswer(choice="approve")
 
 
-class Paid:
-    """Answers by what it is asked, not by how often, and writes each call that it is paid for to a file."""
+class PaidModel:
+    """Answer by the content of the prompt, and log each paid call to a file."""
 
     name = "scripted:paid"
 
@@ -36,18 +36,18 @@ class Paid:
         self._log = log
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        asked = messages[-1].content
+        prompt = messages[-1].content
         call = [[message.content for message in messages], sampling.temperature, sampling.index]
         with self._log.open("a") as log:
             log.write(json.dumps(call) + "\n")
-        text = RIGHT if "n + 2" in asked else WRONG if sampling.temperature == 0 else WRONG_TOO
+        text = RIGHT if "n + 2" in prompt else WRONG if sampling.temperature == 0 else WRONG_TOO
         return Reply(text=text, prompt_tokens=50, completion_tokens=20, model=self.name)
 
     async def close(self) -> None:
         pass
 
 
-def settings_at(home: Path) -> Settings:
+def make_settings(home: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=home),
         repair=RepairSettings(enabled=False),
@@ -56,9 +56,9 @@ def settings_at(home: Path) -> Settings:
     )
 
 
-def victim(home: str, kind: str, count: str, run: str) -> None:
-    """What the killed process does: a run, or a fork of one."""
-    settings, model = settings_at(Path(home)), Paid(Path(home).parent / "calls.jsonl")
+def run_victim(home: str, kind: str, count: str, run: str) -> None:
+    """Start a run, or a fork of the given run, in the process that is going to be killed."""
+    settings, model = make_settings(Path(home)), PaidModel(Path(home).parent / "calls.jsonl")
     DeadlyLedger(kind, int(count)).arm()
     if run:
         asyncio.run(fork_from_iteration(run, 1, settings=settings, model=model))
@@ -69,11 +69,11 @@ def victim(home: str, kind: str, count: str, run: str) -> None:
 
 
 def kill_after(home: Path, kind: str, count: int, run: str = "") -> list[str]:
-    """Run the victim until it is killed; answers what its ledger held then, by kind."""
+    """Run the victim until it is killed, and return the kinds of the events in its ledger."""
     process = subprocess.run(
         [sys.executable, __file__, str(home), kind, str(count), run],
         cwd=home.parent,
-        env=WITH_HELPERS,
+        env=ENV_WITH_TEST_PATH,
         timeout=100,
     )
     assert process.returncode == -signal.SIGKILL
@@ -95,34 +95,38 @@ def kill_after(home: Path, kind: str, count: int, run: str = "") -> list[str]:
         ("review.answered", 1),
     ],
 )
-async def test_a_killed_run_continues_and_pays_nothing_twice(tmp_path: Path, kind: str, count: int) -> None:
+async def test_a_killed_run_resumes_and_pays_nothing_twice(tmp_path: Path, kind: str, count: int) -> None:
     home, log = tmp_path / "home", tmp_path / "calls.jsonl"
-    settings = settings_at(home)
+    settings = make_settings(home)
     kinds = kill_after(home, kind, count)
-    done = await resume("last", settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
-    assert done.outcome == "healed", done.reason
-    assert done.candidate is not None
-    assert "n + n" in done.candidate.files["solution.py"]
+
+    resumed = await resume("last", settings=settings, model=PaidModel(log), on_review=lambda review: APPROVED)
+
+    assert resumed.outcome == "healed", resumed.reason
+    assert resumed.candidate is not None
+    assert "n + n" in resumed.candidate.files["solution.py"]
     paid = log.read_text().splitlines()
     assert len(set(paid)) == len(paid) == 5
-    assert done.spend.attempts == 5  # what was under way is booked once, as it is paid once
+    assert resumed.spend.attempts == 5  # the attempt in progress is counted once, as it is paid for once
     events = read_ledger(find_run(home, "last").ledger_path).events
     assert [event.kind for event in events][: len(kinds)] == kinds
     assert [event.kind for event in events].count("review.answered") == 1
 
 
-async def test_a_killed_fork_continues_from_where_it_began(tmp_path: Path) -> None:
+async def test_a_killed_fork_resumes_from_its_first_step(tmp_path: Path) -> None:
     home, log = tmp_path / "home", tmp_path / "calls.jsonl"
-    settings = settings_at(home)
+    settings = make_settings(home)
     first = await solve(
-        TASK, WriteOptions(settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
+        TASK, WriteOptions(settings=settings, model=PaidModel(log), on_review=lambda review: APPROVED)
     )
     paid = log.read_text()
-    kill_after(home, "moves.decided", 2, first.run_id)  # the first it took over
-    done = await resume("last", settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
-    assert (done.outcome, done.diff) == ("healed", first.diff)
+    kill_after(home, "moves.decided", 2, first.run_id)  # the first decision is copied from the original run
+
+    resumed = await resume("last", settings=settings, model=PaidModel(log), on_review=lambda review: APPROVED)
+
+    assert (resumed.outcome, resumed.diff) == ("healed", first.diff)
     assert log.read_text() == paid
 
 
 if __name__ == "__main__":
-    victim(*sys.argv[1:])
+    run_victim(*sys.argv[1:])

@@ -1,6 +1,6 @@
-"""Every recipe is killed after each kind of node; resumed, it ends as an uninterrupted run does.
+"""A run of any recipe that is killed after a node and resumed ends as an uninterrupted run does.
 
-What a kill leaves is what is on disk. So one run is let through, its home folder is copied each time that a
+A kill leaves only what is on disk. So one run goes to its end, its home folder is copied each time that a
 node has done its work and its checkpoint is not yet written, and the run is resumed from every copy.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from scenario.scripted_roles import ScriptedRoles
-from scenario.test_recipes import HELPFUL, SCENARIOS, TASK, sandbox_requirement
+from scenario.test_recipes import HELPFUL, SCENARIOS, TASK, shared_sandbox
 from suture.api import resume
 from suture.api.run_lifecycle import open_run_models
 from suture.core.ledger import find_run
@@ -30,23 +30,23 @@ from suture.sandbox import Sandbox
 
 pytestmark = pytest.mark.heavy
 
-__all__ = ["sandbox_requirement"]
+__all__ = ["shared_sandbox"]
 
 Question = str
 
 
-def question_of(messages: Sequence[Message], sampling: Sampling) -> Question:
-    """All that is asked but the limit of the reply's length."""
+def make_question(messages: Sequence[Message], sampling: Sampling) -> Question:
+    """Return everything that decides a reply, except the limit of its length."""
     texts = [message.content for message in messages]
     return json.dumps([texts, sampling.temperature, sampling.index, sampling.schema])
 
 
-class Remembering:
-    """Answers as it did before; whether it may be asked something new is for the test to say.
+class RememberingModel:
+    """Repeat the reply to each question that was asked before.
 
     Args:
-        first: Who answers what was not asked before; nobody may ask that where it is `None`.
-        known: What was.
+        first: The model that answers new questions. If it is `None`, a new question is an error.
+        known: The questions that were asked before, with their replies.
     """
 
     name = ScriptedRoles.name
@@ -57,17 +57,17 @@ class Remembering:
         self.asked: list[Question] = []
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        question = question_of(messages, sampling)
+        question = make_question(messages, sampling)
         self.asked.append(question)
         if self._first is not None:
             self._known[question] = await self._first.complete(messages, sampling)
         return self._known[question]
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
-def settings_in(home: Path, recipe: str, **limits: Any) -> Settings:
+def make_settings(home: Path, recipe: str, **limits: Any) -> Settings:
     return Settings(
         paths=PathSettings(home=home),
         loop=LoopSettings(recipe=recipe),
@@ -76,33 +76,36 @@ def settings_in(home: Path, recipe: str, **limits: Any) -> Settings:
     )
 
 
-def keep_copies(saver: Any, home: Path, copies: Path) -> None:
+def copy_home_at_nodes(saver: Any, home: Path, copies: Path) -> None:
     """Copy the home folder whenever a node has done its work and its checkpoint is not yet written.
 
-    Of each kind of node the last copy stays, and of the branches of a round that of each.
+    The last copy of each kind of node is kept, and the last one of each branch of a round.
     """
-    write = saver.aput_writes
+    write_original = saver.aput_writes
 
     async def aput_writes(config: Any, writes: Sequence[Any], task_id: str, task_path: str = "") -> None:
         node = task_path.partition(", ")[2]
-        async with saver.lock:  # no other branch is writing
+        async with saver.lock:  # no other branch is writing meanwhile
             copy = copies / node.replace(", ", "-")
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(home, copy)
-        await write(config, writes, task_id, task_path)
+        await write_original(config, writes, task_id, task_path)
 
     saver.aput_writes = aput_writes
 
 
-def paid_in(home: Path) -> set[Question]:
-    """What was asked of which the reply is on disk."""
+def read_paid_questions(home: Path) -> set[Question]:
+    """Return the questions whose replies are on disk."""
     entries = load_recording(find_run(home, "last").path, may_be_empty=True).entries.values()
-    asked = [([Message(**one) for one in e["messages"]], Sampling(**e["sampling"])) for e in entries]
-    return {question_of(messages, sampling) for messages, sampling in asked}
+    calls = [
+        ([Message(**message) for message in entry["messages"]], Sampling(**entry["sampling"]))
+        for entry in entries
+    ]
+    return {make_question(messages, sampling) for messages, sampling in calls}
 
 
-async def let_through(
-    settings: Settings, copies: Path, model: Remembering, sandbox_requirement: Sandbox
+async def run_with_copies(
+    settings: Settings, copies: Path, model: RememberingModel, shared_sandbox: Sandbox
 ) -> Result:
     async with open_run_models(settings, model, live=True) as models:
         spec = RunSpec(
@@ -110,10 +113,10 @@ async def let_through(
             settings=settings,
             project=copies,
             models=models,
-            sandbox=sandbox_requirement,
+            sandbox=shared_sandbox,
         )
         async with open_run(spec) as (context, saver):
-            keep_copies(saver, settings.paths.home, copies)
+            copy_home_at_nodes(saver, settings.paths.home, copies)
             return await run_task(context, saver)
 
 
@@ -122,40 +125,43 @@ async def let_through(
     ("recipe", "scenario"),
     [*((recipe, "wrong then right") for recipe in list_recipes()), ("dual_oracle", "helpers malformed")],
 )
-async def test_a_run_killed_after_any_node_ends_as_if_it_had_not_been(
-    recipe: str, scenario: str, tmp_path: Path, sandbox_requirement: Sandbox
+async def test_a_run_killed_after_any_node_ends_as_an_uninterrupted_run(
+    recipe: str, scenario: str, tmp_path: Path, shared_sandbox: Sandbox
 ) -> None:
     known: dict[Question, Reply] = {}
-    cast = ScriptedRoles({**HELPFUL, **SCENARIOS[scenario]})
-    first = await let_through(
-        settings_in(tmp_path / "home", recipe),
+    scripted_roles = ScriptedRoles({**HELPFUL, **SCENARIOS[scenario]})
+
+    first = await run_with_copies(
+        make_settings(tmp_path / "home", recipe),
         tmp_path / "copies",
-        Remembering(cast, known),
-        sandbox_requirement,
+        RememberingModel(scripted_roles, known),
+        shared_sandbox,
     )
+
     assert first.outcome == ("not_healed" if recipe == "greedy" else "healed")
     nodes = sorted(path.name for path in (tmp_path / "copies").iterdir())
     assert {"__start__", "prepare", "equip", "decide", "check", "reflect", "finish"} < set(nodes)
+
     for node in nodes:
         home = tmp_path / "copies" / node
-        paid = paid_in(home)
-        resumed = Remembering(None, known)
+        paid = read_paid_questions(home)
+        model = RememberingModel(None, known)
         if node == "finish":
             with pytest.raises(UsageError, match="has ended"):
                 await resume(
-                    "last", settings=settings_in(home, recipe), model=resumed, sandbox=sandbox_requirement
+                    "last", settings=make_settings(home, recipe), model=model, sandbox=shared_sandbox
                 )
             continue
-        again = await resume(
-            "last", settings=settings_in(home, recipe), model=resumed, sandbox=sandbox_requirement
+        result = await resume(
+            "last", settings=make_settings(home, recipe), model=model, sandbox=shared_sandbox
         )
-        assert summarize(again) == summarize(first), node
-        assert paid.isdisjoint(resumed.asked), node
-        assert sorted([*paid, *resumed.asked]) == sorted(known), node
-        assert again.spend.attempts == first.spend.attempts, node
+        assert summarize(result) == summarize(first), node
+        assert paid.isdisjoint(model.asked), node
+        assert sorted([*paid, *model.asked]) == sorted(known), node
+        assert result.spend.attempts == first.spend.attempts, node
 
 
 def summarize(result: Result) -> tuple[Any, ...]:
-    """What two runs have in common that went the same way."""
+    """Return the values that must be equal in two equivalent runs."""
     candidate = result.candidate.hash if result.candidate else None
     return result.outcome, result.reason, candidate, result.diff, result.confidence, result.failed_roles

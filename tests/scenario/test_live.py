@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.heavy, pytest.mark.live, pytest.mark.timeout(600)]
 
 
 @pytest.fixture
-def live(tmp_path: Path, require: Require) -> Settings:
+def live_settings(tmp_path: Path, require: Require) -> Settings:
     """Settings with the smallest embedded model; its weights stay in the ordinary cache."""
     cache = PathSettings().cache
     try:
@@ -33,38 +33,40 @@ def live(tmp_path: Path, require: Require) -> Settings:
         require("local-model", False, str(fault))
     return Settings(
         paths=PathSettings(home=tmp_path / "home", cache=cache),
-        repair=RepairSettings(enabled=False),  # the models are what is tested here
+        repair=RepairSettings(enabled=False),  # these tests are about the models
         budget=BudgetSettings(attempts=12, seconds=400),
     ).model_copy(update={"model": Settings().model.model_copy(update={"name": SMALL, "max_tokens": 512})})
 
 
-async def test_the_embedded_model_writes_a_function(live: Settings) -> None:
+async def test_the_embedded_model_writes_a_function(live_settings: Settings) -> None:
     task = (
         "Write a function double(numbers) that doubles each number of a list.\n\n>>> double([1, 2])\n[2, 4]\n"
     )
-    result = await solve(task, WriteOptions(settings=live))
+    result = await solve(task, WriteOptions(settings=live_settings))
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason
     assert result.spend.completion_tokens > 0
 
 
-async def test_the_embedded_model_heals_a_broken_project(live: Settings, tmp_path: Path) -> None:
+async def test_the_embedded_model_heals_a_broken_project(live_settings: Settings, tmp_path: Path) -> None:
     project = shutil.copytree(EXAMPLES / "syntax_error", tmp_path / "project")
-    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=live))
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=live_settings))
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert result.diff
 
 
-async def test_the_embedded_model_tells_how_sure_it_was_of_each_test(live: Settings) -> None:
+async def test_the_embedded_model_reports_a_logprob_for_each_test(live_settings: Settings) -> None:
     brief = SpecTestBrief(
         statement="Write a function double(n) that gives twice n.", entry_point="double", examples=""
     )
     draft = draft_spec_test_prompt(brief, packaged_prompt("spec_tester"))
-    model = open_model(live)
+    model = open_model(live_settings)
     sampling = Sampling(max_tokens=48, logprobs=True)
     reply = await model.complete(
         (await fit_prompt(draft, None, partial(count_tokens, model))).messages, sampling
     )
+
     await model.close()
+
     checks = checks_from_reply(reply, "spec", "double").checks
     logprobs = [mean_logprob(check.source, reply) for check in checks]
     assert logprobs

@@ -7,57 +7,61 @@ from pathlib import Path
 import pytest
 
 from scenario import written_projects as written
-from scenario.scripted_roles import as_json
-from scenario.test_whole_projects import facts, make
+from scenario.scripted_roles import to_json
+from scenario.test_whole_projects import list_passed_checks, write_project
 from suture.core.settings import LoopSettings, Settings
 from suture.sandbox import BubblewrapSandbox
 
 
-def by_recipe(settings: Settings, recipe: str) -> Settings:
+def set_recipe(settings: Settings, recipe: str) -> Settings:
     return settings.model_copy(update={"loop": LoopSettings(recipe=recipe)})
 
 
-def created(path: str, text: str) -> str:
+def format_created_file(path: str, text: str) -> str:
     return f"TOOL: create_file\nINPUT: {path}\n```python\n{text.strip()}\n```"
 
 
 @pytest.mark.heavy
-async def test_a_plan_makes_a_project_part_by_part_and_its_failure_is_repaired(
+async def test_a_planned_project_is_written_in_parts_and_repaired(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    plan = as_json(
+    plan = to_json(
         subtasks=[
             {"goal": "a store in todo/store.py", "needs": []},
             {"goal": "the commands in todo/__main__.py", "needs": [1]},
         ]
     )
     wrong = written.TODO_MAIN.replace("items[args.number - 1]", "items[args.number]")
-    diagnosis = as_json(root_cause="off by one", category="wrong_logic", strategy="minimal", confidence=0.9)
+    diagnosis = to_json(root_cause="off by one", category="wrong_logic", strategy="minimal", confidence=0.9)
     replies = [
         plan,
-        created("todo/store.py", written.TODO_STORE),
+        format_created_file("todo/store.py", written.TODO_STORE),
         "TOOL: done",
-        created("todo/__main__.py", wrong),
+        format_created_file("todo/__main__.py", wrong),
         written.TODO,
         diagnosis,
     ]
-    chosen = by_recipe(settings, "planner")
-    into = tmp_path / "todo"
-    result, model = await make(written.TODO_TASK, replies, chosen, sandbox, project="cli_tool", into=into)
+    recipe_settings = set_recipe(settings, "planner")
+    target = tmp_path / "todo"
+
+    result, model = await write_project(
+        written.TODO_TASK, replies, recipe_settings, sandbox, project="cli_tool", into=target
+    )
+
     assert result.outcome == "healed", result.reason
-    assert "as the task shows: todo list (3)" in facts(result)
+    assert "as the task shows: todo list (3)" in list_passed_checks(result)
     assert "`python -m todo` runs it" in model.calls[0].messages[-1].content
     assert "`python -m todo` runs it" in model.calls[1].messages[-1].content
-    assert (into / "todo" / "store.py").exists()
+    assert (target / "todo" / "store.py").exists()
 
 
 @pytest.mark.heavy
-async def test_an_agent_makes_a_project_with_tools(
+async def test_an_agent_writes_and_repairs_a_project(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     replies = [
-        created("todo/store.py", written.TODO_STORE),
-        created(
+        format_created_file("todo/store.py", written.TODO_STORE),
+        format_created_file(
             "todo/__main__.py", written.TODO_MAIN.replace("items[args.number - 1]", "items[args.number]")
         ),
         "TOOL: run_tests",
@@ -65,12 +69,16 @@ async def test_an_agent_makes_a_project_with_tools(
         "python -m todo --help\n```",
         "TOOL: run_tests",
     ]
-    chosen = by_recipe(settings, "agent")
-    into = tmp_path / "todo"
-    result, model = await make(written.TODO_TASK, replies, chosen, sandbox, project="cli_tool", into=into)
+    recipe_settings = set_recipe(settings, "agent")
+    target = tmp_path / "todo"
+
+    result, model = await write_project(
+        written.TODO_TASK, replies, recipe_settings, sandbox, project="cli_tool", into=target
+    )
+
     assert result.outcome == "healed", result.reason
     assert "`python -m todo` runs it" in model.calls[0].messages[-1].content
     prompt = model.calls[3].messages[-1].content
     assert "IndexError" in prompt
     assert "usage: todo" in model.calls[4].messages[-1].content
-    assert (into / "todo" / "__main__.py").read_text().count("args.number - 1") == 1
+    assert (target / "todo" / "__main__.py").read_text().count("args.number - 1") == 1

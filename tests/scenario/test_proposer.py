@@ -1,4 +1,4 @@
-"""A user's own program in place of a model: shell scripts, on a project with two wrong files."""
+"""A user's own program proposes the repairs in place of a model, in a project with two wrong files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-async def healed_by(
+async def run_proposer(
     script: str,
     project: Path,
     settings: Settings,
@@ -57,34 +57,36 @@ async def healed_by(
     program = project.parent / "mend.sh"
     program.write_text(f"#!/bin/sh\n{script}")
     program.chmod(0o755)
-    asked = ProposerSettings(command=f"{program} word", seconds=seconds, turns=turns, outside=outside)
-    proof = CertificationSettings(seconds=0, mutants=0)
-    chosen = settings.model_copy(update={"proposer": asked, "certification": proof})
-    result = await heal(project, HealOptions(test="python -m unittest", settings=chosen))
+    proposer = ProposerSettings(command=f"{program} word", seconds=seconds, turns=turns, outside=outside)
+    certification = CertificationSettings(seconds=0, mutants=0)
+    proposer_settings = settings.model_copy(update={"proposer": proposer, "certification": certification})
+    result = await heal(project, HealOptions(test="python -m unittest", settings=proposer_settings))
     return result, read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
 
 
-def ran(events: tuple[Event, ...]) -> list[ProposerRan]:
+def list_proposer_turns(events: tuple[Event, ...]) -> list[ProposerRan]:
     return [event.payload for event in events if isinstance(event.payload, ProposerRan)]
 
 
-def untouched(project: Path) -> bool:
-    here = {path.relative_to(project).as_posix(): path for path in project.rglob("*") if path.is_file()}
-    return {name: path.read_text() for name, path in here.items()} == FILES
+def is_unchanged(project: Path) -> bool:
+    paths = {path.relative_to(project).as_posix(): path for path in project.rglob("*") if path.is_file()}
+    return {name: path.read_text() for name, path in paths.items()} == FILES
 
 
-async def test_what_it_changes_is_judged_and_delivered(project: Path, settings: Settings) -> None:
-    says = (
+async def test_a_proposers_changes_are_judged_and_delivered(project: Path, settings: Settings) -> None:
+    inspection = (
         'cat "$SUTURE_TASK" "$SUTURE_FACTS"; echo "said: $1 $SUTURE_FAILING, $SUTURE_TEST_COMMAND"; ls -a\n'
     )
-    result, events = await healed_by(
-        says + REPAIRS + "echo mine > .notes; rm tests/__init__.py\n", project, settings
+
+    result, events = await run_proposer(
+        inspection + REPAIRS + "echo mine > .notes; rm tests/__init__.py\n", project, settings
     )
+
     assert result.outcome == "healed", result.reason
     assert "+    return w * h" in result.diff
     assert "+    return area(w, h) * d" in result.diff
-    assert untouched(project)
-    (step,) = ran(events)
+    assert is_unchanged(project)
+    (step,) = list_proposer_turns(events)
     assert (step.changed, step.deleted, step.excluded_files) == (
         ("shapes.py", "solids.py"),
         ("tests/__init__.py",),
@@ -97,9 +99,10 @@ async def test_what_it_changes_is_judged_and_delivered(project: Path, settings: 
     assert "said: word python -m unittest, python -m unittest" in output
     assert result.spend.attempts == 1
     assert result.spend.model_calls == 0
-    again = await replay(result.run_id, settings=settings)
-    assert again.same, again.difference
-    assert again.result.diff == result.diff
+
+    replayed = await replay(result.run_id, settings=settings)
+    assert replayed.same, replayed.difference
+    assert replayed.result.diff == result.diff
 
 
 REFUSED: Mapping[str, tuple[str, str]] = {
@@ -119,22 +122,25 @@ REFUSED: Mapping[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_what_brings_no_candidate_is_reported_and_not_asked_again(
+async def test_a_proposer_without_a_candidate_is_reported_and_not_run_again(
     case: str, project: Path, settings: Settings
 ) -> None:
-    script, why = REFUSED[case]
+    script, reason = REFUSED[case]
     seconds = 1 if case == "never stops" else 60
-    result, events = await healed_by(script, project, settings, seconds=seconds, turns=3)
+
+    result, events = await run_proposer(script, project, settings, seconds=seconds, turns=3)
+
     assert result.outcome == "not_healed"
-    assert why in result.reason.detail
-    assert len(ran(events)) == 1
-    assert untouched(project)
+    assert reason in result.reason.detail
+    assert len(list_proposer_turns(events)) == 1
+    assert is_unchanged(project)
 
 
-async def test_fifty_megabytes_of_output_are_no_burden(project: Path, settings: Settings) -> None:
-    result, events = await healed_by(f"yes | head -c 50000000\n{REPAIRS}echo end\n", project, settings)
+async def test_fifty_megabytes_of_output_are_truncated(project: Path, settings: Settings) -> None:
+    result, events = await run_proposer(f"yes | head -c 50000000\n{REPAIRS}echo end\n", project, settings)
+
     assert result.outcome == "healed"
-    (step,) = ran(events)
+    (step,) = list_proposer_turns(events)
     assert step.printed_bytes == 50_000_004
     output = find_run(settings.paths.home, result.run_id).load_json(step.output)
     assert len(output) < 70_000
@@ -142,51 +148,59 @@ async def test_fifty_megabytes_of_output_are_no_burden(project: Path, settings: 
     assert "bytes are cut" in output
 
 
-async def test_a_broken_project_is_never_delivered(project: Path, settings: Settings) -> None:
+async def test_a_broken_proposal_is_not_delivered(project: Path, settings: Settings) -> None:
     script = "rm -rf tests; echo 'import nothing' > solids.py; echo boo > conftest.py\n"
-    result, events = await healed_by(script, project, settings)
+
+    result, events = await run_proposer(script, project, settings)
+
     assert result.outcome == "not_healed"
     assert result.diff == ""
-    assert untouched(project)
-    (step,) = ran(events)
+    assert is_unchanged(project)
+    (step,) = list_proposer_turns(events)
     assert step.deleted == ("tests/__init__.py", "tests/test_solids.py")
 
 
-async def test_outside_it_has_the_users_environment_and_no_sandbox(
+async def test_an_outside_proposer_has_the_users_environment(
     project: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MY_AGENTS_KEY", "k-17")
-    seen = tmp_path / "seen"
-    says = f'echo "$MY_AGENTS_KEY $SUTURE_PROJECT" > {seen}'
-    script = f"{says}; (sleep 1000; touch {seen}) &\npwd > a.txt; pwd > .a\n{REPAIRS}"
-    result, events = await healed_by(script, project, settings, outside=True)
+    notes = tmp_path / "seen"
+    notes_command = f'echo "$MY_AGENTS_KEY $SUTURE_PROJECT" > {notes}'
+    script = f"{notes_command}; (sleep 1000; touch {notes}) &\npwd > a.txt; pwd > .a\n{REPAIRS}"
+
+    result, events = await run_proposer(script, project, settings, outside=True)
+
     assert result.outcome == "healed", result.reason
-    key, _, folder = seen.read_text().strip().partition(" ")
+    key, _, folder = notes.read_text().strip().partition(" ")
     assert key == "k-17"
     assert not Path(folder).exists()
-    assert untouched(project)
-    assert ran(events)[0].outside
+    assert is_unchanged(project)
+    assert list_proposer_turns(events)[0].outside
     record = find_run(settings.paths.home, result.run_id).path
     assert not any(b"k-17" in path.read_bytes() for path in record.rglob("*") if path.is_file())
 
 
-async def test_a_turn_on_record_is_not_had_again(project: Path, settings: Settings) -> None:
-    """Killed after the proposer has ended: whoever goes on takes what the record says."""
-    counts = project.parent / "turns"
-    result, events = await healed_by(f"echo turn >> {counts}\n{REPAIRS}", project, settings, outside=True)
+async def test_a_recorded_turn_is_not_repeated_by_resume(project: Path, settings: Settings) -> None:
+    """The run is killed after the proposer has ended, so resume takes the turn from the record."""
+    turn_log = project.parent / "turns"
+
+    result, events = await run_proposer(
+        f"echo turn >> {turn_log}\n{REPAIRS}", project, settings, outside=True
+    )
+
     folder = find_run(settings.paths.home, result.run_id)
-    at = next(n for n, event in enumerate(events) if isinstance(event.payload, ProposerRan))
+    position = next(n for n, event in enumerate(events) if isinstance(event.payload, ProposerRan))
     lines = folder.ledger_path.read_text().splitlines(keepends=True)
-    assert any(isinstance(event.payload, BudgetSettled) for event in events[at:])
-    folder.ledger_path.write_text("".join(lines[: at + 1]))
-    for place in settings.paths.home.glob("*checkpoint*"):
-        place.unlink()
-    again = await resume(result.run_id, settings=settings)
-    assert (again.outcome, again.diff) == ("healed", result.diff)
-    assert counts.read_text() == "turn\n"
+    assert any(isinstance(event.payload, BudgetSettled) for event in events[position:])
+    folder.ledger_path.write_text("".join(lines[: position + 1]))
+    for checkpoint in settings.paths.home.glob("*checkpoint*"):
+        checkpoint.unlink()
+    resumed = await resume(result.run_id, settings=settings)
+    assert (resumed.outcome, resumed.diff) == ("healed", result.diff)
+    assert turn_log.read_text() == "turn\n"
 
 
-async def test_a_program_that_is_no_line_is_refused(project: Path, settings: Settings) -> None:
-    wrong = settings.model_copy(update={"proposer": ProposerSettings(command="'")})
+async def test_an_unreadable_proposer_command_is_refused(project: Path, settings: Settings) -> None:
+    unreadable = settings.model_copy(update={"proposer": ProposerSettings(command="'")})
     with pytest.raises(UsageError, match="cannot be read: No closing quotation"):
-        await heal(project, HealOptions(test="python -m unittest", settings=wrong))
+        await heal(project, HealOptions(test="python -m unittest", settings=unreadable))

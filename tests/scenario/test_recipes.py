@@ -1,6 +1,6 @@
 """Every recipe through the real graph, sandbox and database; only the model is scripted.
 
-What must come of each scenario stands in the table of docs/recipes/README.md, which people read too.
+The table in docs/recipes/README.md, which users read too, gives the expected result of each scenario.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from scenario.scripted_roles import ScriptedRoles, as_json
+from scenario.scripted_roles import ScriptedRoles, to_json
 from suture.api import WriteOptions, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, Settings
@@ -22,30 +22,30 @@ from suture.sandbox import Sandbox, open_sandbox
 
 TABLE = Path(__file__).parents[2] / "docs" / "recipes" / "README.md"
 ATTEMPTS = 6
-"""Of each scenario's budget."""
+"""The attempts in the budget of each scenario."""
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
 SORRY = "I am sorry."
 
 
-def wrong(number: int) -> str:
+def wrong_reply(number: int) -> str:
     return f"```python\ndef add(a, b):\n    return a - b - {number}\n```"
 
 
-def diagnosis(confidence: float = 0.9) -> str:
-    return as_json(
+def diagnosis_reply(confidence: float = 0.9) -> str:
+    return to_json(
         root_cause="it subtracts", category="wrong_logic", strategy="minimal", confidence=confidence
     )
 
 
 GOOD_TESTS = "```python\nassert add(2, 3) == 5\nassert add(0, 0) == 0\nassert add(10, -4) == 6\n```"
 WRONG_TESTS = "```python\nassert add(2, 3) == 6\nassert add(0, 0) == 1\nassert add(10, -4) == 7\n```"
-WRONG_ONCE = [wrong(1), *[RIGHT] * 8]
+WRONG_ONCE = [wrong_reply(1), *[RIGHT] * 8]
 RUNS_TESTS = "TOOL: run_tests"
 
 
-def edited(number: int | None) -> str:
-    """An agent's step that writes the file: right, or wrong in one way of many."""
+def edit_step(number: int | None) -> str:
+    """Return an agent's step that writes the file: the right code, or wrong code with this number in it."""
     code = (
         "def add(a, b):\n    return a + b"
         if number is None
@@ -56,30 +56,30 @@ def edited(number: int | None) -> str:
 
 REPAIRS = "TOOL: shell\n```sh\nsed -i 's/a - b - 1/a + b/' solution.py\n```"
 HELPFUL = {
-    "agent": [edited(None), RUNS_TESTS],
+    "agent": [edit_step(None), RUNS_TESTS],
     "coder": [RIGHT],
     "spec_tester": [GOOD_TESTS],
     "adversarial_tester": [GOOD_TESTS],
     "property_tester": ["```python\nfor n in range(5):\n    assert add(n, 0) == n\n```"],
-    "planner": [as_json(subtasks=[{"goal": "write add(a, b)", "needs": []}])],
+    "planner": [to_json(subtasks=[{"goal": "write add(a, b)", "needs": []}])],
     "subtask_coder": [RIGHT],
-    "critic": [as_json(issues=[], score=0.9, approved=True)],
-    "diagnose": [diagnosis()],
-    "debugger": ["TOOL: trace_call\nINPUT: add(1, 2)", "TOOL: done", diagnosis()],
-    "summariser": [as_json(lessons=["Add, do not subtract."])],
+    "critic": [to_json(issues=[], score=0.9, approved=True)],
+    "diagnose": [diagnosis_reply()],
+    "debugger": ["TOOL: trace_call\nINPUT: add(1, 2)", "TOOL: done", diagnosis_reply()],
+    "summariser": [to_json(lessons=["Add, do not subtract."])],
 }
 ALWAYS_WRONG = {
-    "agent": [edited(1), "TOOL: submit"],
-    "coder": [*map(wrong, range(1, 20))],
-    "subtask_coder": [wrong(99)],
+    "agent": [edit_step(1), "TOOL: submit"],
+    "coder": [*map(wrong_reply, range(1, 20))],
+    "subtask_coder": [wrong_reply(99)],
 }
-HATES = {"critic": [as_json(issues=["It is ugly."], score=0.0, approved=False)]}
+REJECTING_CRITIC = {"critic": [to_json(issues=["It is ugly."], score=0.0, approved=False)]}
 SCENARIOS = {
     "right first time": {},
     "wrong then right": {
         "coder": WRONG_ONCE,
-        "subtask_coder": [wrong(0)],
-        "agent": [edited(1), RUNS_TESTS, REPAIRS, RUNS_TESTS],
+        "subtask_coder": [wrong_reply(0)],
+        "agent": [edit_step(1), RUNS_TESTS, REPAIRS, RUNS_TESTS],
     },
     "always wrong": ALWAYS_WRONG,
     "malformed for ever": {name: [SORRY] for name in HELPFUL},
@@ -90,10 +90,10 @@ SCENARIOS = {
         "adversarial_tester": [WRONG_TESTS],
         "property_tester": [WRONG_TESTS],
     },
-    "critic hates all": HATES,
+    "critic hates all": REJECTING_CRITIC,
     "critic loves all": ALWAYS_WRONG,
     "debugger loops": {
-        "coder": [*[wrong(1)] * 3, *[RIGHT] * 3],
+        "coder": [*[wrong_reply(1)] * 3, *[RIGHT] * 3],
         "debugger": ["TOOL: run_snippet\nINPUT: add(1, 2)"],
     },
 }
@@ -101,8 +101,8 @@ ENDS_HEALED = {"right first time", "helpers malformed", "wrong tests", "critic h
 NEVER_HEALED = {"always wrong", "malformed for ever", "critic loves all"}
 
 
-def told_cells() -> dict[tuple[str, str], str]:
-    """(recipe, scenario) -> what the table says, such as `healed, 2, 5`."""
+def read_table() -> dict[tuple[str, str], str]:
+    """Return the cells by recipe and scenario, such as `healed, 2, 5`: outcome, attempts, model calls."""
     text = TABLE.read_text("utf-8")
     table = text[text.index("| recipe |") :].partition("\n\n")[0].splitlines()
     head, _, *rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table]
@@ -114,11 +114,11 @@ def told_cells() -> dict[tuple[str, str], str]:
     }
 
 
-CELLS = told_cells()
+CELLS = read_table()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sandbox_requirement() -> AsyncIterator[Sandbox]:
+async def shared_sandbox() -> AsyncIterator[Sandbox]:
     """One sandbox for all tests: creating one costs more than most scenarios."""
     sandbox = open_sandbox(Settings().sandbox)
     yield sandbox
@@ -127,10 +127,10 @@ async def sandbox_requirement() -> AsyncIterator[Sandbox]:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("recipe", "scenario"), list(CELLS))
-async def test_how_it_ends(
-    recipe: str, scenario: str, settings: Settings, sandbox_requirement: Sandbox
+async def test_a_recipe_ends_as_the_table_says(
+    recipe: str, scenario: str, settings: Settings, shared_sandbox: Sandbox
 ) -> None:
-    chosen = settings.model_copy(
+    recipe_settings = settings.model_copy(
         update={
             "loop": LoopSettings(recipe=recipe),
             "budget": BudgetSettings(attempts=ATTEMPTS, seconds=60),
@@ -138,12 +138,14 @@ async def test_how_it_ends(
         }
     )
     model = ScriptedRoles({**HELPFUL, **SCENARIOS[scenario]})
-    result = await solve(TASK, WriteOptions(settings=chosen, model=model, sandbox=sandbox_requirement))
+
+    result = await solve(TASK, WriteOptions(settings=recipe_settings, model=model, sandbox=shared_sandbox))
+
     assert f"{result.outcome}, {result.spend.attempts}, {len(model.calls)}" == CELLS[recipe, scenario]
     assert result.spend.attempts <= ATTEMPTS
-    assert result.spend.tokens <= chosen.budget.tokens
+    assert result.spend.tokens <= recipe_settings.budget.tokens
     assert result.spend.model_calls == len(model.calls)
-    events = read_ledger(find_run(chosen.paths.home, result.run_id).ledger_path).events
+    events = read_ledger(find_run(recipe_settings.paths.home, result.run_id).ledger_path).events
     assert set(result.failed_roles) == {e.data["role"] for e in events if e.kind == "role.degraded"}
     if scenario in NEVER_HEALED:
         assert result.outcome != "healed"
@@ -153,7 +155,7 @@ async def test_how_it_ends(
         assert "a + b" in result.candidate.files["solution.py"]
 
 
-def test_the_table_has_a_row_for_every_recipe_and_a_page_each() -> None:
+def test_the_table_has_a_row_and_a_page_for_every_recipe() -> None:
     assert {recipe for recipe, _ in CELLS} == set(list_recipes())
     pages = {page.stem for page in TABLE.parent.glob("*.md")} - {"README"}
     assert pages == set(list_recipes())
@@ -161,7 +163,7 @@ def test_the_table_has_a_row_for_every_recipe_and_a_page_each() -> None:
     assert linked == pages
 
 
-def test_the_page_tells_what_each_key_means() -> None:
-    rows = [f"| `{key}` | {means} |" for key, means in describe_recipe_fields().items()]
-    assert all(means for means in describe_recipe_fields().values())
+def test_the_page_describes_every_recipe_field() -> None:
+    rows = [f"| `{key}` | {meaning} |" for key, meaning in describe_recipe_fields().items()]
+    assert all(meaning for meaning in describe_recipe_fields().values())
     assert "\n".join(rows) in TABLE.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Runs with helpers: killed and resumed, replayed, and with a user's own recipe."""
+"""Runs with helper roles: killed and resumed, replayed, and with a user's own recipe."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from pathlib import Path
 
 import pytest
 
-from scenario.scripted_roles import ScriptedRoles, as_json
-from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong
+from scenario.scripted_roles import ScriptedRoles, to_json
+from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong_reply
 from suture.api import WriteOptions, replay, resume, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, Settings
 from suture.interfaces.narrative.run_story import run_as_text
 
-KILLED = """
+KILLED_PROGRAM = """
 import asyncio, os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from scenario.test_recipes_resumed import cast, settings_in
+from scenario.test_recipes_resumed import make_roles, make_settings
 from scenario.test_recipes import TASK
 from suture.api import WriteOptions, solve
 from suture.core.ledger import Ledger
 
 append = Ledger.append
 
-def killing(self, payload):
+def append_and_kill(self, payload):
     event = append(self, payload)
     if event.kind == sys.argv[3]:
         os.kill(os.getpid(), signal.SIGKILL)
     return event
 
-Ledger.append = killing
-asyncio.run(solve(TASK, WriteOptions(settings=settings_in(Path(sys.argv[2])), model=cast())))
+Ledger.append = append_and_kill
+asyncio.run(solve(TASK, WriteOptions(settings=make_settings(Path(sys.argv[2])), model=make_roles())))
 """
 
 
-OPENING_WRONG = [wrong(1), wrong(1), wrong(1), RIGHT]
-"""Every reply of the opening is wrong, all others are right."""
+OPENING_WRONG = [wrong_reply(1), wrong_reply(1), wrong_reply(1), RIGHT]
+"""The replies of the coder: every reply of the opening round is wrong, the later ones are right."""
 
 
-def cast() -> ScriptedRoles:
+def make_roles() -> ScriptedRoles:
     return ScriptedRoles({**HELPFUL, "coder": OPENING_WRONG})
 
 
-def settings_in(home: Path, recipe: str = "dual_oracle") -> Settings:
+def make_settings(home: Path, recipe: str = "dual_oracle") -> Settings:
     return Settings(
         paths={"home": home},  # type: ignore[arg-type]
         loop=LoopSettings(recipe=recipe),
@@ -59,32 +59,35 @@ def settings_in(home: Path, recipe: str = "dual_oracle") -> Settings:
 @pytest.mark.parametrize(
     "after", ["tests.written", "candidate.checked", "diagnosis.made", "candidate.criticised"]
 )
-async def test_a_run_that_was_killed_continues_and_pays_no_reply_twice(after: str, tmp_path: Path) -> None:
+async def test_a_killed_run_resumes_and_pays_no_reply_twice(after: str, tmp_path: Path) -> None:
     tests = str(Path(__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, tests, str(tmp_path), after],
+    completed = subprocess.run(
+        [sys.executable, "-c", KILLED_PROGRAM, tests, str(tmp_path), after],
         check=False,
         capture_output=True,
         cwd=tmp_path,
     )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    settings = settings_in(tmp_path)
+
+    assert completed.returncode == -signal.SIGKILL, completed.stderr
+    settings = make_settings(tmp_path)
     folder = find_run(tmp_path, "last")
-    paid = [e.data["call"] for e in read_ledger(folder.ledger_path).events if e.kind == "model.called"]
+    paid_before = [e.data["call"] for e in read_ledger(folder.ledger_path).events if e.kind == "model.called"]
     model = ScriptedRoles({**HELPFUL, "coder": [RIGHT]})
     result = await resume("last", settings=settings, model=model)
     assert result.outcome == "healed"
     events = read_ledger(folder.ledger_path).events
     assert [e.kind for e in events].count("run.resumed") == 1
-    again = [e.data for e in events if e.kind == "model.called" and not e.data["replayed"]]
-    assert len({data["call"] for data in again}) == len(again)
-    assert len(model.calls) == len(again) - len(paid)
+    paid_calls = [e.data for e in events if e.kind == "model.called" and not e.data["replayed"]]
+    assert len({data["call"] for data in paid_calls}) == len(paid_calls)
+    assert len(model.calls) == len(paid_calls) - len(paid_before)
     assert result.spend.attempts <= 6
 
 
-async def test_a_run_with_helpers_replays_alike(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path)
-    result = await solve(TASK, WriteOptions(settings=settings, model=cast()))
+async def test_a_run_with_helper_roles_is_replayable(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+
+    result = await solve(TASK, WriteOptions(settings=settings, model=make_roles()))
+
     assert result.outcome == "healed"
     story = run_as_text(find_run(tmp_path, "last"))
     assert "adversarial tester wrote 3 tests" in story
@@ -94,56 +97,70 @@ async def test_a_run_with_helpers_replays_alike(tmp_path: Path) -> None:
     assert (await replay("last", settings=settings)).difference is None
 
 
-async def test_a_recipe_of_ones_own_replays_without_its_file(tmp_path: Path) -> None:
-    own = tmp_path / "mine.toml"
-    own.write_text('summary = "Simple."\n\n[helpers]\noptimise = true\nreview = true\n')
+async def test_a_users_recipe_is_replayed_without_its_file(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('summary = "Simple."\n\n[helpers]\noptimise = true\nreview = true\n')
     long_winded = "```python\ndef add(a, b):\n    total = a\n    total = total + b\n    return total\n```"
-    reviews = as_json(concerns=[{"problem": "none", "kind": "security", "severity": "low", "line": 0}])
+    reviews = to_json(concerns=[{"problem": "none", "kind": "security", "severity": "low", "line": 0}])
     model = ScriptedRoles({"coder": [long_winded], "optimiser": [RIGHT], "reviewer": [reviews]})
-    result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
+
+    result = await solve(
+        TASK, WriteOptions(settings=make_settings(tmp_path / "home", str(recipe)), model=model)
+    )
+
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert result.candidate.label == "made simpler"
-    own.unlink()
-    again = await replay("last", settings=settings_in(tmp_path / "home"))
-    assert again.difference is None
+    recipe.unlink()
+    replayed = await replay("last", settings=make_settings(tmp_path / "home"))
+    assert replayed.difference is None
     kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
     assert {"candidate.optimised", "candidate.reviewed"} <= set(kinds)
 
 
 @pytest.mark.parametrize(
-    "worse", [wrong(1), "```python\nimport os\n\ndef add(a, b):\n    c = a + b\n    return c\n```"]
+    "worse", [wrong_reply(1), "```python\nimport os\n\ndef add(a, b):\n    c = a + b\n    return c\n```"]
 )
-async def test_a_rewriting_that_fails_or_is_no_simpler_is_left(worse: str, tmp_path: Path) -> None:
-    own = tmp_path / "mine.toml"
-    own.write_text("[helpers]\noptimise = true\n")
+async def test_a_rewrite_that_fails_or_is_no_simpler_is_discarded(worse: str, tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text("[helpers]\noptimise = true\n")
     model = ScriptedRoles({"coder": [RIGHT], "optimiser": [worse]})
-    result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
+
+    result = await solve(
+        TASK, WriteOptions(settings=make_settings(tmp_path / "home", str(recipe)), model=model)
+    )
+
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert "return a + b" in result.candidate.files["solution.py"]
 
 
-async def test_the_limit_of_attempts_is_warned_of_once(tmp_path: Path) -> None:
-    own = tmp_path / "mine.toml"
-    own.write_text("attempt_limit = 4\nwarn_at = 1\n")
-    model = ScriptedRoles({"coder": [*map(wrong, range(9))]})
-    result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
+async def test_the_run_warns_once_about_the_attempt_limit(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text("attempt_limit = 4\nwarn_at = 1\n")
+    model = ScriptedRoles({"coder": [*map(wrong_reply, range(9))]})
+
+    result = await solve(
+        TASK, WriteOptions(settings=make_settings(tmp_path / "home", str(recipe)), model=model)
+    )
+
     assert (result.outcome, result.spend.attempts) == ("budget_exhausted", 4)
     kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
     assert kinds.count("attempts.near_limit") == 1
 
 
-async def test_the_debugger_sees_what_the_failing_test_imports(tmp_path: Path) -> None:
-    own = tmp_path / "mine.toml"
-    own.write_text('repair_opening = true\n\n[helpers]\ndiagnose = "tools"\n')
+async def test_the_debugger_sees_the_imports_of_the_failing_test(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('repair_opening = true\n\n[helpers]\ndiagnose = "tools"\n')
     asserts = "from decimal import Decimal\nassert add(Decimal('1.5'), 2) == Decimal('3.5')"
     statement = "Write a function add(a, b) that adds two numbers."
-    settings = settings_in(tmp_path / "home", str(own))
-    model = ScriptedRoles({**HELPFUL, "coder": [wrong(1), RIGHT]})
+    settings = make_settings(tmp_path / "home", str(recipe))
+    model = ScriptedRoles({**HELPFUL, "coder": [wrong_reply(1), RIGHT]})
+
     result = await solve(statement, WriteOptions(asserts=asserts, settings=settings, model=model))
+
     assert result.outcome == "healed", result.reason
     events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
-    first = next(e.data["step"] for e in events if e.kind == "debugger.stepped")
-    assert first["input"] == "add(Decimal('1.5'), 2)"
-    assert "The result is Decimal('-1.5')" in first["observation"]
+    first_step = next(e.data["step"] for e in events if e.kind == "debugger.stepped")
+    assert first_step["input"] == "add(Decimal('1.5'), 2)"
+    assert "The result is Decimal('-1.5')" in first_step["observation"]

@@ -26,15 +26,15 @@ OVERFITTED = "```python\ndef largest(items):\n    return max([0, *items])\n```"
 CASES = [(f"[-{n}, -{n + 3}]", f"-{n}") for n in range(1, 7)]
 
 
-def block(lines: list[str]) -> str:
+def fence_code(lines: list[str]) -> str:
     return "```python\n" + "\n".join(lines) + "\n```"
 
 
-GOOD = block([f"assert largest({given}) == {wanted}" for given, wanted in CASES])
-BAD = block([f"assert largest({given}) == {wanted} - 7" for given, wanted in CASES])
+GOOD_TESTS = fence_code([f"assert largest({given}) == {wanted}" for given, wanted in CASES])
+WRONG_TESTS = fence_code([f"assert largest({given}) == {wanted} - 7" for given, wanted in CASES])
 
 
-def settings_in(home: Path) -> Settings:
+def make_settings(home: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=home),
         loop=LoopSettings(recipe="dual_oracle"),
@@ -43,18 +43,19 @@ def settings_in(home: Path) -> Settings:
     )
 
 
-async def run(coder: list[str], tests: str, home: Path) -> tuple[Result, Settings, list[float]]:
-    """The result, the settings, and the last trust of each generated test."""
-    settings = settings_in(home)
+async def run_with_tests(coder: list[str], tests: str, home: Path) -> tuple[Result, Settings, list[float]]:
+    """Run the task, and return the result, the settings and the final trust of each generated test."""
+    settings = make_settings(home)
     model = ScriptedRoles({**HELPFUL, "coder": coder, "spec_tester": [tests], "adversarial_tester": [tests]})
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     events = read_ledger(find_run(home, result.run_id).ledger_path).events
-    weighed = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
-    return result, settings, [float(test["trust"]) for test in weighed[-1]]
+    assessed = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
+    return result, settings, [float(test["trust"]) for test in assessed[-1]]
 
 
-async def test_trusted_tests_decide_between_candidates_that_pass_the_examples(tmp_path: Path) -> None:
-    result, settings, trusts = await run([OVERFITTED, *RIGHT], GOOD, tmp_path)
+async def test_trusted_tests_decide_between_candidates_that_pass(tmp_path: Path) -> None:
+    result, settings, trusts = await run_with_tests([OVERFITTED, *RIGHT], GOOD_TESTS, tmp_path)
+
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert "[0, *items]" not in result.candidate.files["solution.py"]
@@ -64,8 +65,8 @@ async def test_trusted_tests_decide_between_candidates_that_pass_the_examples(tm
     assert all([finding.ok async for finding in verify("last", settings=settings)])
 
 
-class Unsure(ScriptedRoles):
-    """Says of each character of a reply how likely it was, as an embedded model does of tokens."""
+class UnsureModel(ScriptedRoles):
+    """Report the same log probability for each character of a reply, as an embedded model does for tokens."""
 
     name = "local:cast"
 
@@ -84,23 +85,23 @@ class Unsure(ScriptedRoles):
 
 
 @pytest.mark.heavy
-async def test_tests_that_an_embedded_model_was_unsure_of_are_trusted_less(tmp_path: Path) -> None:
+async def test_tests_of_an_unsure_embedded_model_are_trusted_less(tmp_path: Path) -> None:
     trusts: list[float] = []
     for logprob in (-0.01, -2.0):
         home = tmp_path / str(logprob)
-        model = Unsure({**HELPFUL, "coder": RIGHT, "spec_tester": [GOOD]}, logprob)
-        await solve(TASK, WriteOptions(settings=settings_in(home), model=model))
+        model = UnsureModel({**HELPFUL, "coder": RIGHT, "spec_tester": [GOOD_TESTS]}, logprob)
+        await solve(TASK, WriteOptions(settings=make_settings(home), model=model))
         assert model.asked_roles == {"spec_tester", "adversarial_tester"}
         events = read_ledger(find_run(home, "last").ledger_path).events
-        weighed = next(e.data["tests"] for e in events if e.kind == "tests.assessed")
+        assessed = next(e.data["tests"] for e in events if e.kind == "tests.assessed")
         reason = "the model was not sure of it"
-        assert {reason in test["reasons"] for test in weighed} == {logprob == -2.0}
-        trusts.append(max(test["trust"] for test in weighed))
+        assert {reason in test["reasons"] for test in assessed} == {logprob == -2.0}
+        trusts.append(max(test["trust"] for test in assessed))
     assert trusts[0] > trusts[1]
 
 
-async def test_wrong_tests_do_no_harm_to_correct_code(tmp_path: Path) -> None:
-    result, settings, trusts = await run(RIGHT, BAD, tmp_path)
+async def test_wrong_tests_do_not_reject_correct_code(tmp_path: Path) -> None:
+    result, settings, trusts = await run_with_tests(RIGHT, WRONG_TESTS, tmp_path)
     assert (result.outcome, result.spend.attempts) == ("healed", 3)
     assert max(trusts) < settings.loop.trust_threshold
     assert result.verdict is not None

@@ -1,4 +1,4 @@
-"""The safety scan in whole runs: blocked code never runs and is reported; doubtful code waits for a person."""
+"""The safety scan in whole runs: blocked code never runs, and doubtful code waits for approval."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenario.test_proposer import FILES, REPAIRS
-from scenario.test_proposer import healed_by as proposed
+from scenario.test_proposer import FILES, REPAIRS, run_proposer
 from suture.api import HealOptions, Review, ReviewAnswer, WriteOptions, heal, pending_review, resume, solve
 from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.ledger.kinds import AgentStepped, CandidateRefused
@@ -26,7 +25,7 @@ EVAL = "```python\ndef double(n):\n    return eval('n + n')\n```"
 RIGHT = "```python\ndef double(n):\n    return n + n\n```"
 
 
-def with_safety(settings: Settings, **rules: Any) -> Settings:
+def set_safety(settings: Settings, **rules: Any) -> Settings:
     return settings.model_copy(
         update={
             "safety": SafetySettings(**rules),
@@ -36,88 +35,98 @@ def with_safety(settings: Settings, **rules: Any) -> Settings:
     )
 
 
-def events_of(settings: Settings, result: Result) -> tuple[Event, ...]:
+def read_events(settings: Settings, result: Result) -> tuple[Event, ...]:
     return read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
 
 
-def refused_in(events: tuple[Event, ...]) -> list[str]:
+def list_refusal_reasons(events: tuple[Event, ...]) -> list[str]:
     payloads = [event.payload for event in events]
-    return [reason for one in payloads if isinstance(one, CandidateRefused) for reason in one.reasons]
+    return [
+        reason for payload in payloads if isinstance(payload, CandidateRefused) for reason in payload.reasons
+    ]
 
 
-async def test_what_is_blocked_never_runs_and_goes_back_as_a_fact(settings: Settings) -> None:
-    script = ScriptedModel([HIDDEN, RIGHT])
-    repairing = {"loop": LoopSettings(recipe="always_repair")}
-    chosen = with_safety(settings).model_copy(update=repairing)
-    result = await solve(TASK, WriteOptions(settings=chosen, model=script))
+async def test_blocked_code_never_runs_and_is_reported_to_the_model(settings: Settings) -> None:
+    model = ScriptedModel([HIDDEN, RIGHT])
+    repair_loop = {"loop": LoopSettings(recipe="always_repair")}
+    repairing = set_safety(settings).model_copy(update=repair_loop)
+
+    result = await solve(TASK, WriteOptions(settings=repairing, model=model))
+
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert "eval" not in result.candidate.files["solution.py"]
-    (reason,) = refused_in(events_of(settings, result))
+    (reason,) = list_refusal_reasons(read_events(settings, result))
     assert "solution.py:5: python.hidden-code" in reason
-    shown = "\n".join(message.content for call in script.calls for message in call.messages)
-    assert "rule python.hidden-code" in shown
+    prompts = "\n".join(message.content for call in model.calls for message in call.messages)
+    assert "rule python.hidden-code" in prompts
 
 
-async def test_code_that_stays_blocked_is_not_delivered_as_the_best_either(settings: Settings) -> None:
-    script = ScriptedModel([HIDDEN], repeat_last=True)
-    result = await solve(TASK, WriteOptions(settings=with_safety(settings), model=script))
+async def test_blocked_code_is_not_delivered_as_the_best_candidate(settings: Settings) -> None:
+    model = ScriptedModel([HIDDEN], repeat_last=True)
+    result = await solve(TASK, WriteOptions(settings=set_safety(settings), model=model))
     assert result.outcome != "healed"
     assert result.candidate is None
     assert result.diff == ""
 
 
-async def test_what_is_only_warned_of_runs_and_is_reported_with_the_result(settings: Settings) -> None:
-    result = await solve(TASK, WriteOptions(settings=with_safety(settings), model=ScriptedModel([EVAL])))
+async def test_code_with_a_warning_runs_and_the_result_reports_it(settings: Settings) -> None:
+    result = await solve(TASK, WriteOptions(settings=set_safety(settings), model=ScriptedModel([EVAL])))
     assert result.outcome == "healed"
     (warning,) = result.warnings
     assert warning.startswith("safety: solution.py:2: python.eval")
 
 
-async def test_what_is_asked_about_runs_once_a_person_allows_it(settings: Settings) -> None:
-    seen: list[Review] = []
+async def test_doubtful_code_runs_once_it_is_approved(settings: Settings) -> None:
+    reviews: list[Review] = []
 
     def allow(review: Review) -> ReviewAnswer:
-        seen.append(review)
+        reviews.append(review)
         return ReviewAnswer(choice="approve")
 
-    chosen = with_safety(settings, ask=("python.eval",))
-    result = await solve(TASK, WriteOptions(settings=chosen, model=ScriptedModel([EVAL]), on_review=allow))
+    asking = set_safety(settings, ask=("python.eval",))
+
+    result = await solve(TASK, WriteOptions(settings=asking, model=ScriptedModel([EVAL]), on_review=allow))
+
     assert result.outcome == "healed", result.reason
-    (review,) = seen
+    (review,) = reviews
     assert (review.stage, review.facts[0].call) == ("safety", "return eval('n + n')")
     assert result.warnings[0].startswith("safety: ")
-    (row,) = project_run(find_run(chosen.paths.home, result.run_id)).approvals
+    (row,) = project_run(find_run(asking.paths.home, result.run_id)).approvals
     assert (row["stage"], row["choice"]) == ("safety", "approve")
 
 
-async def test_what_a_person_rejects_does_not_run_and_is_not_asked_again(settings: Settings) -> None:
-    seen: list[Review] = []
+async def test_rejected_code_does_not_run_and_is_not_asked_about_again(settings: Settings) -> None:
+    reviews: list[Review] = []
 
     def reject(review: Review) -> ReviewAnswer:
-        seen.append(review)
+        reviews.append(review)
         return ReviewAnswer(choice="redirect", hint="add it")
 
-    chosen = with_safety(settings, ask=("python.eval",))
-    script = ScriptedModel([EVAL, EVAL + "\n", RIGHT], repeat_last=True)
-    result = await solve(TASK, WriteOptions(settings=chosen, model=script, on_review=reject))
+    asking = set_safety(settings, ask=("python.eval",))
+    model = ScriptedModel([EVAL, EVAL + "\n", RIGHT], repeat_last=True)
+
+    result = await solve(TASK, WriteOptions(settings=asking, model=model, on_review=reject))
+
     assert result.outcome == "healed", result.reason
-    assert len(seen) == 1
-    assert refused_in(events_of(settings, result))
-    assert "add it" in "\n".join(message.content for message in script.calls[-1].messages)
+    assert len(reviews) == 1
+    assert list_refusal_reasons(read_events(settings, result))
+    assert "add it" in "\n".join(message.content for message in model.calls[-1].messages)
 
 
-async def test_a_run_waits_where_nobody_answers_and_can_be_stopped(settings: Settings) -> None:
-    chosen = with_safety(settings, ask=("python.*",))
-    result = await solve(TASK, WriteOptions(settings=chosen, model=ScriptedModel([EVAL])))
+async def test_an_unanswered_safety_review_parks_the_run(settings: Settings) -> None:
+    asking = set_safety(settings, ask=("python.*",))
+
+    result = await solve(TASK, WriteOptions(settings=asking, model=ScriptedModel([EVAL])))
+
     assert result.outcome == "waiting"
-    asked = pending_review(result.run_id, settings=chosen)
-    assert asked is not None
-    edited = ReviewAnswer(choice="edit", files={"a.py": ""})
+    review = pending_review(result.run_id, settings=asking)
+    assert review is not None
+    edit = ReviewAnswer(choice="edit", files={"a.py": ""})
     with pytest.raises(UsageError, match="does not answer"):
-        await resume(result.run_id, settings=chosen, model=ScriptedModel([]), answer=edited)
+        await resume(result.run_id, settings=asking, model=ScriptedModel([]), answer=edit)
     stop = ReviewAnswer(choice="abort")
-    ended = await resume(result.run_id, settings=chosen, model=ScriptedModel([]), answer=stop)
+    ended = await resume(result.run_id, settings=asking, model=ScriptedModel([]), answer=stop)
     assert ended.outcome == "cancelled"
 
 
@@ -130,37 +139,44 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_a_proposers_change_is_scanned_too(project: Path, settings: Settings) -> None:
-    adds = "printf 'import os\\nos.system(\"touch /tmp/was-here\")\\n' >> shapes.py\n"
-    result, events = await proposed(REPAIRS + adds, project, with_safety(settings, block=("python.shell",)))
+async def test_a_proposers_change_is_scanned(project: Path, settings: Settings) -> None:
+    unsafe_line = "printf 'import os\\nos.system(\"touch /tmp/was-here\")\\n' >> shapes.py\n"
+
+    result, events = await run_proposer(
+        REPAIRS + unsafe_line, project, set_safety(settings, block=("python.shell",))
+    )
+
     assert result.outcome == "not_healed"
     assert result.diff == ""
-    assert "shapes.py:4: python.shell" in refused_in(events)[0]
-    allowed, _ = await proposed(REPAIRS + adds, project, with_safety(settings))
+    assert "shapes.py:4: python.shell" in list_refusal_reasons(events)[0]
+
+    allowed, _ = await run_proposer(REPAIRS + unsafe_line, project, set_safety(settings))
     assert allowed.outcome == "healed"
     assert "python.shell" in allowed.warnings[0]
 
 
-async def test_what_an_agent_writes_of_it_is_put_back(project: Path, settings: Settings) -> None:
+async def test_an_agents_blocked_edits_are_reverted(project: Path, settings: Settings) -> None:
     recipe = project.parent / "alone.toml"
     recipe.write_text('summary = "an agent"\nagent = "alone"\nagent_turns = 1\nagent_steps = 6\n')
-    chosen = with_safety(settings, block=("python.eval",)).model_copy(
+    blocking = set_safety(settings, block=("python.eval",)).model_copy(
         update={"loop": LoopSettings(recipe=str(recipe))}
     )
     change = "<<<<<<< SEARCH\n    return w + h\n=======\n    return eval('w * h')\n>>>>>>> REPLACE"
     edit = f"TOOL: edit\nshapes.py\n{change}"
-    line = "TOOL: shell\n```sh\nsed -i \"s/w + h/eval('w * h')/\" shapes.py\n```"
+    shell = "TOOL: shell\n```sh\nsed -i \"s/w + h/eval('w * h')/\" shapes.py\n```"
     repair = f"TOOL: shell\n```sh\n{REPAIRS}```"
     create = "TOOL: create_file\nINPUT: more.py\n```python\nx = eval('1')\n```"
-    script = ScriptedModel([edit, line, create, repair, "TOOL: run_tests", "TOOL: submit"])
-    result = await heal(project, HealOptions(test="python -m unittest", settings=chosen, model=script))
+    model = ScriptedModel([edit, shell, create, repair, "TOOL: run_tests", "TOOL: submit"])
+
+    result = await heal(project, HealOptions(test="python -m unittest", settings=blocking, model=model))
+
     assert result.outcome == "healed", result.reason
-    folder = find_run(chosen.paths.home, result.run_id)
+    folder = find_run(blocking.paths.home, result.run_id)
     events = read_ledger(folder.ledger_path).events
-    shown = [
+    observations = [
         str(folder.load_json(event.payload.observation))
         for event in events
         if isinstance(event.payload, AgentStepped)
     ]
-    assert all("python.eval" in text for text in shown[:3])
-    assert "python.eval" not in shown[3]
+    assert all("python.eval" in text for text in observations[:3])
+    assert "python.eval" not in observations[3]

@@ -1,4 +1,4 @@
-"""A streamed run yields every event of its ledger in order, then the result; no consumer slows it."""
+"""A streamed run yields every ledger event in order, then the result. No consumer slows it down."""
 
 from __future__ import annotations
 
@@ -21,42 +21,45 @@ TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
 RIGHT = "```python\ndef double(n):\n    return n + n\n```"
 
 
-async def test_it_yields_each_event_and_ends_with_the_result(settings: Settings) -> None:
+async def test_a_stream_yields_every_event_and_then_the_result(settings: Settings) -> None:
     items = [
-        one
-        async for one in suture.stream(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
+        item
+        async for item in suture.stream(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
     ]
+
     *events, result = items
     assert isinstance(result, Result)
     assert result.outcome == "healed"
     ledger = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    until = next(place for place, event in enumerate(ledger) if event.kind == "run.finished")
-    assert events == list(ledger[: until + 1])
+    last = next(index for index, event in enumerate(ledger) if event.kind == "run.finished")
+    assert events == list(ledger[: last + 1])
 
 
-async def test_a_project_is_streamed_too(settings: Settings, tmp_path: Path) -> None:
+async def test_the_repair_of_a_project_is_streamed(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     (tmp_path / "p/code.py").write_text("X = 1\n")
     (tmp_path / "p/test_code.py").write_text("from code import X\n\n\ndef test_x():\n    assert X\n")
     stream = suture.stream(
         tmp_path / "p", HealOptions(test="python -c pass", settings=settings, model=ScriptedModel([]))
     )
-    items = [one async for one in stream]
+
+    items = [item async for item in stream]
+
     assert isinstance(items[-1], Result)
     assert items[-1].outcome == "nothing_to_heal"
 
 
-async def test_a_slow_viewer_does_not_slow_the_run(settings: Settings) -> None:
+async def test_a_slow_consumer_does_not_slow_the_run(settings: Settings) -> None:
     stream = suture.stream(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
     ledger: Path | None = None
     async for _ in stream:
         while ledger is None or '"run.finished"' not in ledger.read_text():
-            await asyncio.sleep(0.05)  # still at its first event while the run goes all the way
+            await asyncio.sleep(0.05)  # the consumer stays at the first event until the run has ended
             ledger = next(settings.paths.home.glob("runs/*/ledger.jsonl"), None)
 
 
-async def test_who_stops_listening_stops_the_run(settings: Settings) -> None:
-    class Slow:
+async def test_closing_the_stream_cancels_the_run(settings: Settings) -> None:
+    class SlowModel:
         name = "scripted:slow"
 
         async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
@@ -66,16 +69,18 @@ async def test_who_stops_listening_stops_the_run(settings: Settings) -> None:
         async def close(self) -> None:
             pass
 
-    stream = suture.stream(TASK, WriteOptions(settings=settings, model=Slow()))
-    async for one in stream:
-        if isinstance(one, Event) and one.kind == "budget.reserved":
+    stream = suture.stream(TASK, WriteOptions(settings=settings, model=SlowModel()))
+    async for item in stream:
+        if isinstance(item, Event) and item.kind == "budget.reserved":
             break
+
     await stream.aclose()
+
     ledger = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
     assert (ledger[-1].kind, ledger[-1].data["outcome"]) == ("run.finished", "cancelled")
 
 
-async def test_a_fault_is_raised_at_the_end(settings: Settings) -> None:
+async def test_a_stream_raises_usage_errors(settings: Settings) -> None:
     with pytest.raises(UsageError, match="empty"):
         async for _ in suture.stream("  ", WriteOptions(settings=settings)):
             pass

@@ -1,4 +1,4 @@
-"""Structured questions within a budget, and malformed replies: paid, bounded, and never a success."""
+"""Structured questions and malformed replies spend the budget and are bounded by it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ RUBBISH = "I would say that the loop is wrong."
 GOOD = '{"root_cause": "stops early", "category": "boundary", "strategy": "minimal", "confidence": 0.5}'
 
 
-def paid(model: ScriptedModel, budget: Budget) -> Complete:
-    """One call that is reserved before and settled after, as the loop makes them."""
+def complete_within(model: ScriptedModel, budget: Budget) -> Complete:
+    """Return a function that reserves budget before each call and settles it afterwards, as the loop does."""
 
     async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
         tokens = prompt_token_upper_bound(messages) + sampling.max_tokens
@@ -46,35 +46,41 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "ledger.jsonl", FakeClock())
 
 
-async def test_every_repetition_is_reserved_and_spent(ledger: Ledger) -> None:
+async def test_every_retry_of_a_structured_question_is_paid(ledger: Ledger) -> None:
     with ledger:
         budget = Budget(ledger, Limits(attempts=9), FakeClock())
         answer = await ask_structured(
-            paid(ScriptedModel([RUBBISH, GOOD]), budget), PROMPT, DiagnosisReply, Sampling(max_tokens=64)
+            complete_within(ScriptedModel([RUBBISH, GOOD]), budget),
+            PROMPT,
+            DiagnosisReply,
+            Sampling(max_tokens=64),
         )
         assert answer.value.record().category == "boundary"
         assert budget.spend().attempts == 2
         with pytest.raises(MalformedReply):
             await ask_structured(
-                paid(ScriptedModel([RUBBISH] * 9), budget), PROMPT, DiagnosisReply, Sampling(max_tokens=64)
+                complete_within(ScriptedModel([RUBBISH] * 9), budget),
+                PROMPT,
+                DiagnosisReply,
+                Sampling(max_tokens=64),
             )
         assert budget.spend().attempts == 5
         assert [event.kind for event in ledger.events].count("budget.reserved") == 5
 
 
 @pytest.mark.parametrize("limits", [Limits(attempts=2), Limits(tokens=500)])
-async def test_the_budget_ends_the_repetitions(ledger: Ledger, limits: Limits) -> None:
+async def test_the_budget_limits_the_retries(ledger: Ledger, limits: Limits) -> None:
     model = ScriptedModel([RUBBISH] * 99)
     with ledger:
         budget = Budget(ledger, limits, FakeClock())
         with pytest.raises(BudgetExceeded):
             await ask_structured(
-                paid(model, budget), PROMPT, DiagnosisReply, Sampling(max_tokens=150), tries=99
+                complete_within(model, budget), PROMPT, DiagnosisReply, Sampling(max_tokens=150), tries=99
             )
     assert 0 < len(model.calls) < 5
 
 
-async def test_replies_that_no_client_can_read_spend_the_attempts_of_a_run(settings: Settings) -> None:
+async def test_unreadable_replies_spend_the_attempts_of_a_run(settings: Settings) -> None:
     model = ScriptedModel([MalformedReply("no choices in the answer")], repeat_last=True)
     result = await solve("Write f(x).\n\n>>> f(1)\n2\n", WriteOptions(settings=settings, model=model))
     assert result.outcome in ("stuck", "budget_exhausted")

@@ -1,4 +1,4 @@
-"""Among candidates that pass alike, the run delivers the one that the comparison prefers."""
+"""Among candidates that pass the same checks, the run delivers the one that the comparison prefers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import RIGHT, TASK
-from scenario.test_recipes_resumed import settings_in
+from scenario.test_recipes_resumed import make_settings
 from suture.api import WriteOptions, solve
 from suture.core.ledger import find_run, read_ledger
 
@@ -21,13 +21,15 @@ def add(a, b):
 
 
 @pytest.mark.heavy
-async def test_of_equally_many_the_one_that_ends_is_delivered(tmp_path: Path) -> None:
-    own = tmp_path / "mine.toml"
-    own.write_text("opening = 2\ntournament = true\n")
-    settings = settings_in(tmp_path / "home", str(own))
+async def test_a_candidate_that_terminates_is_preferred(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text("opening = 2\ntournament = true\n")
+    settings = make_settings(tmp_path / "home", str(recipe))
+
     result = await solve(
         TASK, WriteOptions(settings=settings, model=ScriptedRoles({"coder": [ENDLESS, RIGHT]}))
     )
+
     assert result.outcome == "healed", result.reason
     events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
     compared = next(e.data for e in events if e.kind == "candidates.compared")
@@ -39,12 +41,14 @@ async def test_of_equally_many_the_one_that_ends_is_delivered(tmp_path: Path) ->
 GUESSED = RIGHT.replace("a + b", "{1: 3}.get(a, 0)")
 
 
-async def test_second_opinions_outvote_code_that_passes_by_luck(tmp_path: Path) -> None:
-    own = tmp_path / "mine.toml"
-    own.write_text("samples = 2\nsecond_opinions = 2\ntournament = true\n")
-    settings = settings_in(tmp_path / "home", str(own))
-    cast = ScriptedRoles({"coder": [GUESSED, RIGHT, RIGHT]})
-    result = await solve(TASK, WriteOptions(settings=settings, model=cast))
+async def test_second_opinions_outvote_code_that_passes_by_chance(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text("samples = 2\nsecond_opinions = 2\ntournament = true\n")
+    settings = make_settings(tmp_path / "home", str(recipe))
+    model = ScriptedRoles({"coder": [GUESSED, RIGHT, RIGHT]})
+
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
+
     assert result.outcome == "healed", result.reason
     assert result.spend.model_calls == 3
     assert result.candidate is not None

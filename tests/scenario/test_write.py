@@ -19,13 +19,15 @@ RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
 WRONG = "```python\ndef add(a, b):\n    return a - b\n```"
 
 
-def attempt(number: int) -> str:
+def wrong_reply(number: int) -> str:
     return f"```python\ndef add(a, b):\n    return a - b - {number}\n```"
 
 
-async def test_right_first_time(settings: Settings) -> None:
+async def test_a_right_first_reply_heals(settings: Settings) -> None:
     model = ScriptedModel([RIGHT])
+
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
+
     assert (result.outcome, result.evidence, result.spend.attempts) == ("healed", "split", 1)
     assert result.candidate is not None
     assert "a + b" in result.candidate.files["solution.py"]
@@ -34,15 +36,17 @@ async def test_right_first_time(settings: Settings) -> None:
     )
 
 
-async def test_wrong_then_right(settings: Settings) -> None:
+async def test_a_right_reply_after_a_wrong_one_heals(settings: Settings) -> None:
     result = await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([WRONG, *[RIGHT] * 4])))
     assert result.outcome == "healed"
     assert result.spend.attempts == 5
 
 
-async def test_the_repair_prompt_holds_facts_and_not_the_transcript(settings: Settings) -> None:
-    model = ScriptedModel([*map(attempt, range(5)), RIGHT, RIGHT])
+async def test_the_repair_prompt_contains_facts_but_no_transcript(settings: Settings) -> None:
+    model = ScriptedModel([*map(wrong_reply, range(5)), RIGHT, RIGHT])
+
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
+
     assert result.outcome == "healed"
     prompt = model.calls[-1].messages[-1].content
     assert "`add(1, 2)` gave " in prompt
@@ -56,50 +60,50 @@ async def test_the_example_task_heals(settings: Settings) -> None:
     assert result.spend.attempts > 1
 
 
-async def test_greedy_gives_up_after_one_reply(settings: Settings) -> None:
+async def test_the_greedy_recipe_stops_after_one_reply(settings: Settings) -> None:
     greedy = settings.model_copy(update={"loop": LoopSettings(recipe="greedy")})
     result = await solve(TASK, WriteOptions(settings=greedy, model=ScriptedModel([WRONG])))
     assert (result.outcome, result.spend.attempts) == ("not_healed", 1)
 
 
-async def test_the_best_candidate_is_kept_and_not_the_last(settings: Settings) -> None:
+async def test_the_best_candidate_is_kept_rather_than_the_last(settings: Settings) -> None:
     half = "```python\ndef add(a, b):\n    return 3\n```"
-    model = ScriptedModel([half, *map(attempt, range(20))])
+    model = ScriptedModel([half, *map(wrong_reply, range(20))])
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome != "healed"
     assert result.candidate is not None
     assert "return 3" in result.candidate.files["solution.py"]
 
 
-async def test_a_model_that_repeats_itself_is_stuck_and_does_not_spend_the_budget(settings: Settings) -> None:
+async def test_a_run_is_stuck_when_the_model_repeats_itself(settings: Settings) -> None:
     generous = settings.model_copy(update={"budget": BudgetSettings(attempts=100, seconds=100)})
     result = await solve(TASK, WriteOptions(settings=generous, model=ScriptedModel([WRONG] * 100)))
     assert result.outcome == "stuck"
     assert result.spend.attempts < 15
 
 
-async def test_malformed_replies_for_ever_end_and_never_succeed(settings: Settings) -> None:
+async def test_a_run_ends_when_every_reply_is_malformed(settings: Settings) -> None:
     result = await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel(["I am sorry."] * 100)))
     assert result.outcome in ("stuck", "budget_exhausted")
     assert result.candidate is None
 
 
-async def test_the_attempts_are_a_hard_limit(settings: Settings) -> None:
-    model = ScriptedModel([attempt(number) for number in range(100)])
+async def test_the_attempt_budget_is_a_hard_limit(settings: Settings) -> None:
+    model = ScriptedModel([wrong_reply(number) for number in range(100)])
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "budget_exhausted"
     assert len(model.calls) == settings.budget.attempts
 
 
-async def test_the_tokens_are_a_hard_limit(settings: Settings) -> None:
+async def test_the_token_budget_is_a_hard_limit(settings: Settings) -> None:
     tight = settings.model_copy(update={"budget": BudgetSettings(attempts=100, tokens=1500, seconds=100)})
-    model = ScriptedModel([attempt(number) for number in range(100)])
+    model = ScriptedModel([wrong_reply(number) for number in range(100)])
     result = await solve(TASK, WriteOptions(settings=tight, model=model))
     assert result.outcome == "budget_exhausted"
     assert result.spend.tokens <= 1500
 
 
-async def test_a_model_that_cannot_be_asked_is_an_infrastructure_error(settings: Settings) -> None:
+async def test_an_unreachable_model_is_an_infrastructure_error(settings: Settings) -> None:
     result = await solve(
         TASK, WriteOptions(settings=settings, model=ScriptedModel([ModelTimeout("no reply")] * 9))
     )
@@ -107,18 +111,18 @@ async def test_a_model_that_cannot_be_asked_is_an_infrastructure_error(settings:
     assert result.spend.attempts == 0
 
 
-async def test_one_failing_branch_does_not_stop_its_round(settings: Settings) -> None:
-    model = ScriptedModel([WRONG, ModelError("gone"), RIGHT, "nothing", attempt(3)])
+async def test_one_failing_call_does_not_stop_its_round(settings: Settings) -> None:
+    model = ScriptedModel([WRONG, ModelError("gone"), RIGHT, "nothing", wrong_reply(3)])
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
 
 
-async def test_a_refused_key_is_raised(settings: Settings) -> None:
+async def test_a_refused_key_raises(settings: Settings) -> None:
     with pytest.raises(ModelAuthError):
         await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([ModelAuthError("refused")])))
 
 
-async def test_without_a_check_the_code_is_returned_unverified(settings: Settings) -> None:
+async def test_code_is_returned_unverified_without_a_check(settings: Settings) -> None:
     result = await solve(
         "Write a function add(a, b).", WriteOptions(settings=settings, model=ScriptedModel([RIGHT]))
     )
@@ -127,7 +131,7 @@ async def test_without_a_check_the_code_is_returned_unverified(settings: Setting
     assert result.candidate is not None
 
 
-async def test_an_untrusted_check_informs_and_never_decides(settings: Settings) -> None:
+async def test_an_untrusted_check_does_not_decide(settings: Settings) -> None:
     task = replace(
         example_task(),
         checks=(
@@ -135,20 +139,22 @@ async def test_an_untrusted_check_informs_and_never_decides(settings: Settings) 
             Check(id="guess", provenance="spec", source="assert merge_intervals([]) == [[0, 0]]", trust=0.5),
         ),
     )
+
     result = await solve(task, WriteOptions(settings=settings, model="scripted:example"))
+
     assert result.outcome == "healed"
     assert result.verdict is not None
     assert "guess" in result.verdict.failed
 
 
-async def test_an_oracle_check_is_refused_inside_a_run(settings: Settings) -> None:
-    secret = Check(id="hidden", provenance="oracle", source="assert add(1, 1) == 2")
-    task = replace(example_task(), checks=(*example_task().checks, secret))
+async def test_a_run_refuses_an_oracle_check(settings: Settings) -> None:
+    oracle = Check(id="hidden", provenance="oracle", source="assert add(1, 1) == 2")
+    task = replace(example_task(), checks=(*example_task().checks, oracle))
     with pytest.raises(ValueError, match="oracle"):
         await solve(task, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
 
 
-async def test_a_user_pytest_file_decides(
+async def test_the_users_pytest_file_decides(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "test_adding.py").write_text(
@@ -156,31 +162,35 @@ async def test_a_user_pytest_file_decides(
     )
     monkeypatch.chdir(tmp_path)
     model = ScriptedModel([WRONG, *[RIGHT] * 4])
+
     result = await solve(
         "Add two numbers.", WriteOptions(test="test_adding.py", settings=settings, model=model, apply=True)
     )
+
     assert (result.outcome, result.evidence) == ("healed", "nonce")
     assert "a + b" in (tmp_path / "adding.py").read_text()
 
 
-async def test_every_step_is_in_the_ledger_before_the_next(settings: Settings) -> None:
-    seen: list[str] = []
+async def test_every_step_is_recorded_before_the_next(settings: Settings) -> None:
+    reported_kinds: list[str] = []
+
     result = await solve(
         TASK,
         WriteOptions(
             settings=settings,
             model=ScriptedModel([WRONG, *[RIGHT] * 4]),
-            on_event=lambda e: seen.append(e.kind),
+            on_event=lambda e: reported_kinds.append(e.kind),
         ),
     )
+
     events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
     kinds = [event.kind for event in events]
-    assert seen == kinds
+    assert reported_kinds == kinds
     assert kinds[0] == "run.started"
     assert kinds[-1] == "run.finished"
-    called = [event for event in events if event.kind == "model.called"]
+    model_calls = [event for event in events if event.kind == "model.called"]
     replies = find_run(settings.paths.home, result.run_id).replies_path
-    assert {event.data["call"] for event in called} == {path.stem for path in replies.iterdir()}
+    assert {event.data["call"] for event in model_calls} == {path.stem for path in replies.iterdir()}
     first_call = kinds.index("model.called")
     assert kinds.index("budget.reserved") < first_call < kinds.index("candidate.proposed")
     assert kinds.index("candidate.proposed") < kinds.index("candidate.checked")

@@ -39,25 +39,30 @@ RIGHT_GO = WRONG_GO.replace("solution\n", 'solution\n\nimport "errors"\n').repla
 
 
 @pytest.fixture
-def few(settings: Settings) -> Settings:
-    """Each round mends the best candidate, and there is time for compilers."""
+def repairing_settings(settings: Settings) -> Settings:
+    """Settings that repair the best candidate in each round and leave time for compilers."""
     budget = settings.budget.model_copy(update={"seconds": 300})
     loop = settings.loop.model_copy(update={"recipe": "always_repair"})
     return settings.model_copy(update={"budget": budget, "loop": loop})
 
 
 @pytest.mark.timeout(300)
-async def test_a_function_in_javascript(few: Settings, sandbox: BubblewrapSandbox, require: Require) -> None:
+async def test_a_javascript_function_is_repaired_and_certified(
+    repairing_settings: Settings, sandbox: BubblewrapSandbox, require: Require
+) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
     model = ScriptedModel([WRONG_JS, RIGHT_JS])
+
     result = await solve(
-        INITIALS, WriteOptions(language="javascript", settings=few, model=model, sandbox=sandbox)
+        INITIALS,
+        WriteOptions(language="javascript", settings=repairing_settings, model=model, sandbox=sandbox),
     )
+
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason
     prompt = model.calls[1].messages[-1].content
     assert 'initials("")' in prompt
     assert "{undefined: 1}" in prompt
-    certificate = find_run(few.paths.home, result.run_id).path / "certificate.json"
+    certificate = find_run(repairing_settings.paths.home, result.run_id).path / "certificate.json"
     document = json.loads(certificate.read_text())
     assert (document["evidence"], document["task"]["language"]) == ("split", "javascript")
     assert [check["id"] for check in document["task"]["checks"]] == [
@@ -65,18 +70,26 @@ async def test_a_function_in_javascript(few: Settings, sandbox: BubblewrapSandbo
         'initials("") => {}',
         "initials(null) => throws TypeError",
     ]
-    findings = [found async for found in verify(certificate, settings=few, sandbox=sandbox)]
-    assert all(found.ok for found in findings), findings
-    again = await replay(result.run_id, settings=few, sandbox=sandbox)
-    assert again.difference is None
+
+    findings = [
+        finding async for finding in verify(certificate, settings=repairing_settings, sandbox=sandbox)
+    ]
+    assert all(finding.ok for finding in findings), findings
+
+    replayed = await replay(result.run_id, settings=repairing_settings, sandbox=sandbox)
+    assert replayed.difference is None
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(300)
-async def test_a_function_in_go(few: Settings, sandbox: BubblewrapSandbox, require: Require) -> None:
+async def test_a_go_function_is_repaired(
+    repairing_settings: Settings, sandbox: BubblewrapSandbox, require: Require
+) -> None:
     require("go", shutil.which("go") is not None, "it is not on PATH")
     model = ScriptedModel([WRONG_GO, RIGHT_GO])
-    result = await solve(DIVIDE, WriteOptions(language="go", settings=few, model=model, sandbox=sandbox))
+    result = await solve(
+        DIVIDE, WriteOptions(language="go", settings=repairing_settings, model=model, sandbox=sandbox)
+    )
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason
     assert "integer divide by zero" in model.calls[1].messages[-1].content
     assert Path("solution.go").exists() is False

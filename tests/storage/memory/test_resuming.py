@@ -14,7 +14,7 @@ import pytest
 
 from requirements import Require
 from scenario.killing_ledger import DeadlyLedger
-from scenario.test_kill import APPROVED, TASK, Paid, settings_at
+from scenario.test_kill import APPROVED, TASK, PaidModel, make_settings
 from suture.api import WriteOptions, resume, solve
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import MemoryRecalled
@@ -46,13 +46,13 @@ LATER = MemoryItem(
 
 def settings_of(home: Path, url: str) -> Settings:
     memory = MemorySettings(use="on", withheld_share=0, placebo_share=0)
-    return settings_at(home).model_copy(update={"store": StoreSettings(url=url), "memory": memory})
+    return make_settings(home).model_copy(update={"store": StoreSettings(url=url), "memory": memory})
 
 
 def victim(home: str, url: str) -> None:
     """The program of the killed process."""
     DeadlyLedger("candidate.checked", 1).arm()
-    settings, model = settings_of(Path(home), url), Paid(Path(home).parent / "calls.jsonl")
+    settings, model = settings_of(Path(home), url), PaidModel(Path(home).parent / "calls.jsonl")
     asyncio.run(solve(TASK, WriteOptions(settings=settings, model=model, on_review=lambda review: APPROVED)))
 
 
@@ -75,7 +75,7 @@ async def test_a_resumed_run_keeps_its_recalled_memories(
         set_state(store, [("patterns", KNOWN.key)], "forgotten")
         store_items(store, [LATER], HashedNgrams())
     settings = settings_of(home, store_url)
-    done = await resume("last", settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
+    done = await resume("last", settings=settings, model=PaidModel(log), on_review=lambda review: APPROVED)
     assert done.outcome == "healed", done.reason
     events = read_ledger(find_run(home, "last").ledger_path).events
     (recalled,) = [one for _, one in select_events(events, MemoryRecalled)]
