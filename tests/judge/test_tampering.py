@@ -43,12 +43,12 @@ SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
         (SOURCE.replace("n > 2", "len(n) > len(n)"), "dead_code"),
     ],
 )
-def test_signs_of_gaming_are_found(after: str, code: TamperingCode) -> None:
+def test_signs_of_tampering_are_reported(after: str, code: TamperingCode) -> None:
     warnings = find_tampering_warnings(SOURCE, after, collect_literals(["assert f(77) == 1"]))
     assert code in {warning.code for warning in warnings}
 
 
-def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
+def test_a_removed_call_and_a_removed_raise_are_reported() -> None:
     before = "def f(n):\n    if n:\n        raise ValueError\n    return f(n)\n"
     after = "def f(n):\n    if n:\n        return 1\n    return n\n"
     texts = {render_tampering_warning(one) for one in find_tampering_warnings(before, after, frozenset())}
@@ -65,7 +65,7 @@ def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
         "def f(n):\n    return n if len(next(n)) > len(next(n)) else 0\n",
     ],
 )
-def test_what_only_looks_dead_is_not(after: str) -> None:
+def test_reachable_code_is_not_called_dead(after: str) -> None:
     assert count_dead_code(ast.parse(after)) == 0
 
 
@@ -78,7 +78,7 @@ def test_an_honest_change_raises_no_warning() -> None:
     )
 
 
-LONG = """\
+TILL = """\
 class Till:
     def total(self):
         return self.sum() + 1
@@ -96,18 +96,18 @@ class Till:
         ("return 13", "pass", None, ()),
     ],
 )
-def test_signs_of_a_change_within_a_class_are_found(
+def test_tampering_within_a_class_is_reported(
     old: str, new: str, code: TamperingCode | None, names: tuple[str, ...]
 ) -> None:
-    warnings = find_tampering_warnings(LONG, LONG.replace(old, new), frozenset({"4711"}))
+    warnings = find_tampering_warnings(TILL, TILL.replace(old, new), frozenset({"4711"}))
     if code is None:
         assert not {"calls_removed", "compares_with_test_literals"} & {one.code for one in warnings}
     else:
         assert TamperingWarning(code=code, names=names) in warnings
 
 
-def test_a_literal_that_the_file_already_compares_with_is_no_sign() -> None:
-    before = LONG + "\n\ndef is_odd(n):\n    return n == 4711\n"
+def test_a_literal_that_the_file_already_compares_with_is_not_reported() -> None:
+    before = TILL + "\n\ndef is_odd(n):\n    return n == 4711\n"
     after = before.replace("return 13", "return 13 if self == 4711 else 0")
     codes = {one.code for one in find_tampering_warnings(before, after, frozenset({"4711"}))}
     assert "compares_with_test_literals" not in codes
@@ -115,5 +115,5 @@ def test_a_literal_that_the_file_already_compares_with_is_no_sign() -> None:
 
 def test_a_name_that_other_code_reads_is_not_unused() -> None:
     before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
-    signs = find_tampering_warnings(before, before.replace("return a + b", "return 0"), frozenset())
-    assert TamperingWarning(code="names_unused", names=("b",)) in signs
+    warnings = find_tampering_warnings(before, before.replace("return a + b", "return 0"), frozenset())
+    assert TamperingWarning(code="names_unused", names=("b",)) in warnings

@@ -1,4 +1,4 @@
-"""Which statements a change touched."""
+"""The statements that a change touches."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def kind(value):
         ("    try:", "    try:  # perhaps", [2]),
     ],
 )
-def test_a_change_touches_the_statement_whose_head_it_is_in(old: str, new: str, lines: list[int]) -> None:
+def test_a_change_of_a_statements_head_touches_that_statement(old: str, new: str, lines: list[int]) -> None:
     assert old in CODE
     touched = find_touched_statements(CODE, CODE.replace(old, new))
     assert [spot.start for spot in touched] == lines
 
 
-def test_a_body_beside_its_except_is_two_statements_on_one_line() -> None:
+def test_an_except_with_its_body_on_one_line_is_two_statements() -> None:
     before = "try:\n    f()\nexcept KeyError: pass\n"
     assert [spot.start for spot in find_touched_statements(before, before.replace("pass", "g()"))] == [3, 3]

@@ -1,3 +1,5 @@
+"""Candidates are compared by their answers to generated calls."""
+
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
@@ -34,18 +36,20 @@ Compare = Callable[..., Awaitable[tuple[BehaviourComparison, list[str]]]]
 
 @pytest.fixture
 def compare(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Compare:
-    """`await compare(code, ...)` answers the comparison and the hashes in the order of the codes."""
+    """Return a function: `await compare(code, ...)` returns the comparison and the candidates' hashes."""
 
-    async def run(*codes: str, task: Task = TASK, **more: object) -> tuple[BehaviourComparison, list[str]]:
+    async def compare_codes(
+        *codes: str, task: Task = TASK, **options: object
+    ) -> tuple[BehaviourComparison, list[str]]:
         suite = await prepare_suite(task, sandbox, sandbox_settings)
         candidates = [Candidate(files={"solution.py": code}, origin="sample") for code in codes]
-        found = await compare_candidates(candidates, suite, **more)  # type: ignore[arg-type]  # of each test
+        found = await compare_candidates(candidates, suite, **options)  # type: ignore[arg-type]
         return found, [candidate.hash for candidate in candidates]
 
-    return run
+    return compare_codes
 
 
-async def test_the_larger_cluster_is_preferred_and_the_difference_is_shown(compare: Compare) -> None:
+async def test_the_larger_cluster_is_preferred_and_a_difference_is_shown(compare: Compare) -> None:
     found, (guessed, one, two, three) = await compare(GUESSED, SORTED, SUMMED, TYPED)
     assert found.clusters == ((one, two, three), (guessed,))
     assert found.preferred == one
@@ -57,39 +61,39 @@ async def test_the_larger_cluster_is_preferred_and_the_difference_is_shown(compa
     assert eval(first.call, {"middle": lambda a, b, c: sorted((a, b, c))[1]}) == int(first.answers[one])
 
 
-async def test_code_that_was_written_more_often_counts_so_often(compare: Compare) -> None:
+async def test_a_candidate_that_was_drawn_several_times_counts_as_often(compare: Compare) -> None:
     names = [Candidate(files={"solution.py": code}, origin="sample").hash for code in (SORTED, GUESSED)]
     found, (_, guessed) = await compare(SORTED, GUESSED, drawn={names[1]: 3})
     assert found.preferred == guessed
     assert (found.code, found.sizes[0]) == ("majority", 3)
 
 
-async def test_exceptions_and_endless_loops_are_behaviour(compare: Compare) -> None:
+async def test_exceptions_and_endless_loops_count_as_behaviour(compare: Compare) -> None:
     limits = ComparisonLimits(inputs=8, call_timeout_s=1.2)
     found, (endless, fragile, one, two) = await compare(ENDLESS, FRAGILE, SORTED, SUMMED, limits=limits)
     assert found.clusters == ((one, two), (fragile,), (endless,))
-    assert "raises KeyError" in [told.answers[fragile] for told in found.disagreements]
+    assert "raises KeyError" in [difference.answers[fragile] for difference in found.disagreements]
     assert found.timed_out == 1
 
 
-async def test_edges_are_asked_where_nothing_else_differs(compare: Compare) -> None:
+async def test_edge_cases_are_asked_if_nothing_else_differs(compare: Compare) -> None:
     task = Task(statement="", checks=(Check(id="v", provenance="visible", source="assert top([3, 1]) == 3"),))
     careful = "def top(xs):\n    return max(xs) if xs else None\n"
     other = "def top(xs):\n    return max(xs, default=None)\n"
     careless = "def top(xs):\n    return sorted(xs)[-1]\n"
     found, (first, one, two) = await compare(careless, careful, other, task=task)
     assert found.clusters == ((one, two), (first,))
-    assert [told.call for told in found.disagreements] == ["top([])"]
+    assert [difference.call for difference in found.disagreements] == ["top([])"]
     assert found.disagreements[0].answers == {first: "raises IndexError", one: "None", two: "None"}
 
 
-async def test_without_a_majority_the_first_stays_and_that_is_said(compare: Compare) -> None:
+async def test_without_a_majority_the_first_candidate_leads_and_the_code_says_so(compare: Compare) -> None:
     found, (guessed, one) = await compare(GUESSED, SORTED)
     assert found.clusters == ((guessed,), (one,))
     assert found.code == "no_majority"
 
 
-async def test_what_cannot_be_compared_is_said(compare: Compare) -> None:
+async def test_a_comparison_that_is_impossible_has_a_reason(compare: Compare) -> None:
     found, _ = await compare(SORTED, GUESSED, task=Task(statement="", entry_point="middle"))
     assert (found.clusters, found.preferred) == ((), None)
     assert found.code == "no_known_call"
@@ -97,14 +101,14 @@ async def test_what_cannot_be_compared_is_said(compare: Compare) -> None:
     assert found.code == "single_candidate"
     found, _ = await compare(SORTED, GUESSED, limits=ComparisonLimits(timeout_s=0.001))
     assert found.code == "no_comparable_call"
-    holds_a_class = Task(
+    task = Task(
         statement="", entry_point="Box", checks=(Check(id="v", provenance="visible", source="Box(1)"),)
     )
     boxes = (
         "class Box:\n    def __init__(self, n): self.n = n\n",
         "class Box:\n    def __init__(self, m): self.m = m\n",
     )
-    found, _ = await compare(*boxes, task=holds_a_class)
+    found, _ = await compare(*boxes, task=task)
     assert found.clusters == ()
 
 
@@ -120,14 +124,14 @@ async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: 
     assert found.clusters == ((hashes[0], hashes[2]), (hashes[1],))
 
 
-def test_questions_are_new_reproducible_and_take_hints() -> None:
+def test_questions_are_new_and_reproducible_and_use_hints() -> None:
     hints = (Check(id="h", provenance="spec", source="assert middle(7, 7, -1) == 99"),)
     assert "middle(0, 2, 3)" in edge_questions(TASK, hints, 20)
-    asked = generate_questions(TASK, hints, 20, 1)
-    assert asked == generate_questions(TASK, hints, 20, 1) != generate_questions(TASK, hints, 20, 2)
-    assert asked[0] == "middle(7, 7, -1)"
-    assert len(set(asked)) == 20
-    assert not {"middle(1, 2, 3)", "middle(3, 1, 2)"} & set(asked)
+    questions = generate_questions(TASK, hints, 20, 1)
+    assert questions == generate_questions(TASK, hints, 20, 1) != generate_questions(TASK, hints, 20, 2)
+    assert questions[0] == "middle(7, 7, -1)"
+    assert len(set(questions)) == 20
+    assert not {"middle(1, 2, 3)", "middle(3, 1, 2)"} & set(questions)
 
 
 def test_equal_answers_have_equal_keys() -> None:

@@ -1,3 +1,5 @@
+"""Asserts of a test program become checks."""
+
 from __future__ import annotations
 
 import ast
@@ -31,7 +33,7 @@ def test_invalid_python_is_refused_with_its_line() -> None:
         extract_asserts("x = 1\nassert f(")
 
 
-def test_no_asserts_no_checks() -> None:
+def test_code_without_asserts_has_no_checks() -> None:
     assert extract_asserts("x = 1") == ()
 
 
@@ -49,7 +51,7 @@ def test_statements_after_the_last_assert_become_a_check() -> None:
     assert [check.id for check in only] == ["assert f(1)"]
 
 
-def test_a_loop_before_an_assert_belongs_to_it() -> None:
+def test_a_loop_before_an_assert_belongs_to_its_check() -> None:
     (check,) = extract_asserts("for i in range(4):\n    assert f(i) == 2 * i\nassert f(9) == 18\n")
     assert "range(4)" in check.source
 
@@ -86,12 +88,12 @@ def test_an_assert_continues_with_the_state_of_the_previous_one() -> None:
 def test_parsing_is_retried_after_a_spurious_recursion_error(monkeypatch: pytest.MonkeyPatch) -> None:
     parse, faults = ast.parse, [SystemError("AST constructor recursion depth mismatch")]
 
-    def once(source: str) -> ast.Module:
+    def fail_once(source: str) -> ast.Module:
         if faults:
             raise faults.pop()
         return parse(source)
 
-    monkeypatch.setattr(ast, "parse", once)
+    monkeypatch.setattr(ast, "parse", fail_once)
     tree = parse_module("a = 1\n")
     assert tree is not None
     assert ast.unparse(tree) == "a = 1"

@@ -55,14 +55,14 @@ if got := f(1, 1); got != 3 {
 """
 
 
-def sources(text: str, language: Language) -> list[str]:
+def extract_sources(text: str, language: Language) -> list[str]:
     driver = DRIVERS[language]
     assert driver is not None
     return [check.source.strip() for check in extract_calls(text, "f", driver)]
 
 
-def test_examples_in_javascript() -> None:
-    assert sources(JAVASCRIPT, "javascript") == [
+def test_javascript_examples_become_checks() -> None:
+    assert extract_sources(JAVASCRIPT, "javascript") == [
         "f([2, 7], 9) => [0, 1]",
         "f([1], 2) => undefined",
         "f([3, 4], 7) => [0, 1]",
@@ -80,8 +80,8 @@ def test_examples_in_javascript() -> None:
     ]
 
 
-def test_examples_in_go() -> None:
-    assert sources(GO, "go") == [
+def test_go_examples_become_checks() -> None:
+    assert extract_sources(GO, "go") == [
         "f(6, 3) => 2, nil",
         "f(1, 0) => error",
         'f([]int{1,2}, map[string]int{"a": 1}) => []string{"x"}',
@@ -92,14 +92,14 @@ def test_examples_in_go() -> None:
 
 
 def test_other_text_becomes_no_check() -> None:
-    assert sources(NONE_OF_JAVASCRIPT, "javascript") == []
+    assert extract_sources(NONE_OF_JAVASCRIPT, "javascript") == []
 
 
 @pytest.mark.parametrize(("language", "text"), [("javascript", JAVASCRIPT), ("go", GO)])
-def test_a_check_is_parsed_back(language: Language, text: str) -> None:
+def test_a_check_can_be_parsed_again(language: Language, text: str) -> None:
     driver = DRIVERS[language]
     assert driver is not None
-    for source in sources(text, language):
+    for source in extract_sources(text, language):
         call = parse_call(source, "f", driver)
         assert call is not None
         assert call.source == source
@@ -112,9 +112,9 @@ def test_an_unreadable_example_is_reported() -> None:
     assert find_unread_calls("f(1) === 2 // false", "f", driver) == ("f(1) === 2 // false",)
 
 
-def test_a_comment_beside_a_false_result_is_no_denial() -> None:
+def test_a_comment_after_a_false_result_does_not_negate_it() -> None:
     text = "false // false, since 1 is odd"
-    assert sources(f"f(1) === {text}\n", "javascript") == [f"f(1) => {text}"]
+    assert extract_sources(f"f(1) === {text}\n", "javascript") == [f"f(1) => {text}"]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_comment_beside_a_false_result_is_no_denial() -> None:
         ("go", 'errors.New("x")', ["error", None, "x"]),
     ],
 )
-def test_literals(language: Language, text: str, value: JsonPlus) -> None:
+def test_literals_are_read(language: Language, text: str, value: JsonPlus) -> None:
     driver = DRIVERS[language]
     assert driver is not None
     assert driver.read_literals(text) == (value,)
@@ -155,7 +155,7 @@ def test_other_expressions_are_no_literals(text: str) -> None:
     assert driver.read_literals(text) is None
 
 
-def both(language: Language, expected: str, got: str) -> bool:
+def literals_match(language: Language, expected: str, got: str) -> bool:
     driver = DRIVERS[language]
     assert driver is not None
     (one,), (other,) = driver.read_literals(expected) or (), driver.read_literals(got) or ()
@@ -174,8 +174,8 @@ def both(language: Language, expected: str, got: str) -> bool:
         ("new Map([[1, 2], ['1', 3]])", "new Map([['1', 3], [1, 2]])"),
     ],
 )
-def test_matching_values_in_javascript(expected: str, got: str) -> None:
-    assert both("javascript", expected, got)
+def test_equal_javascript_values_match(expected: str, got: str) -> None:
+    assert literals_match("javascript", expected, got)
 
 
 @pytest.mark.parametrize(
@@ -197,24 +197,24 @@ def test_matching_values_in_javascript(expected: str, got: str) -> None:
         ("new Error('a')", "new Error('b')"),
     ],
 )
-def test_different_values_in_javascript(expected: str, got: str) -> None:
-    assert not both("javascript", expected, got)
+def test_different_javascript_values_do_not_match(expected: str, got: str) -> None:
+    assert not literals_match("javascript", expected, got)
 
 
-def test_go_types_follow_the_function() -> None:
-    assert both("go", "nil", "[]int{}")
-    assert both("go", "2", "2.0")
-    assert both("go", "P{X: 1}", "P{X: 1, Y: 0}")
-    assert not both("go", "P{X: 1}", "P{X: 1, Y: 2}")
-    assert not both("go", '"1"', "1")
-    assert not both("go", "1", "true")
+def test_go_values_match_by_the_types_of_the_function() -> None:
+    assert literals_match("go", "nil", "[]int{}")
+    assert literals_match("go", "2", "2.0")
+    assert literals_match("go", "P{X: 1}", "P{X: 1, Y: 0}")
+    assert not literals_match("go", "P{X: 1}", "P{X: 1, Y: 2}")
+    assert not literals_match("go", '"1"', "1")
+    assert not literals_match("go", "1", "true")
     points = 'map[string]P{"a": {X: 1}}'
-    assert both("go", points, 'map[string]P{"a": {X: 1, Y: 0}}')
-    assert not both("go", points, 'map[string]P{"a": {X: 1, Y: 2}}')
-    assert not both("go", points, 'map[string]P{"b": {X: 1}}')
-    assert both("go", 'map[string][]int{"a": {}}', 'map[string][]int{"a": nil}')
-    assert both("go", "P{}", "P{X: 0, Y: 0}")
-    assert not both("go", "P{}", "P{X: 1}")
+    assert literals_match("go", points, 'map[string]P{"a": {X: 1, Y: 0}}')
+    assert not literals_match("go", points, 'map[string]P{"a": {X: 1, Y: 2}}')
+    assert not literals_match("go", points, 'map[string]P{"b": {X: 1}}')
+    assert literals_match("go", 'map[string][]int{"a": {}}', 'map[string][]int{"a": nil}')
+    assert literals_match("go", "P{}", "P{X: 0, Y: 0}")
+    assert not literals_match("go", "P{}", "P{X: 1}")
     results = ["results", [2, None]]
     assert values_match(2, results, statically_typed=True)
     assert not values_match(2, ["results", [2, ["error", "", "no"]]], statically_typed=True)
@@ -224,8 +224,8 @@ def test_go_types_follow_the_function() -> None:
     assert not values_match(["error", None, None], results, statically_typed=True)
 
 
-def test_a_deep_answer_is_compared_with_little_stack() -> None:
-    """Its text grew twofold with each level, and took all memory."""
+def test_a_deep_answer_is_compared_without_recursion() -> None:
+    """A comparison by text doubled with each level and took all memory."""
     deep: JsonPlus = ["map", [["k", 1]]]
     for _ in range(58):
         deep = ["map", [["k", deep]]]

@@ -1,3 +1,5 @@
+"""Examples in the text of a task become checks."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +10,7 @@ import pytest
 from suture.judge import extract_examples, find_unread_examples
 
 
-def programs(text: str, entry_point: str | None = "f") -> list[str]:
+def extract_programs(text: str, entry_point: str | None = "f") -> list[str]:
     entry_point = "F" if text.startswith("F(") else entry_point
     return [check.source.strip() for check in extract_examples(text, entry_point)]
 
@@ -42,20 +44,23 @@ def programs(text: str, entry_point: str | None = "f") -> list[str]:
         ("def f(a):\n  '''For a = [1] the output should be 3", "assert f([1]) == 3"),
     ],
 )
-def test_one_example(text: str, program: str) -> None:
-    assert programs(text) == [program]
+def test_an_example_becomes_a_check(text: str, program: str) -> None:
+    assert extract_programs(text) == [program]
 
 
 @pytest.mark.parametrize(
     "text",
     ['f(4) == "IV", f(9) == "IX"', 'f(4) == "IV"; f(9) == "IX"', '`f(4)` -> "IV", `f(9)` -> "IX"'],
 )
-def test_several_examples_on_a_line(text: str) -> None:
-    assert programs(text) == ["assert f(4) == 'IV'", "assert f(9) == 'IX'"]
+def test_several_examples_on_a_line_are_read(text: str) -> None:
+    assert extract_programs(text) == ["assert f(4) == 'IV'", "assert f(9) == 'IX'"]
 
 
-def test_a_number_at_the_end_of_a_sentence_has_no_dot() -> None:
-    assert programs("f(2, 3) returns 5. f(1, 1) -> 2") == ["assert f(2, 3) == 5", "assert f(1, 1) == 2"]
+def test_the_dot_of_a_sentence_does_not_belong_to_a_number() -> None:
+    assert extract_programs("f(2, 3) returns 5. f(1, 1) -> 2") == [
+        "assert f(2, 3) == 5",
+        "assert f(1, 1) == 2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -106,19 +111,19 @@ def test_unread_examples_are_reported(text: str, unread: tuple[str, ...]) -> Non
         "",
     ],
 )
-def test_nothing_is_guessed(text: str) -> None:
-    assert programs(text) == []
+def test_ambiguous_text_becomes_no_check(text: str) -> None:
+    assert extract_programs(text) == []
 
 
-def test_recurrences_among_lists_are_mathematics() -> None:
-    assert programs("f(2) = 1 + (2 / 2) = 2\nf(4) = 3\nf(3) == [1, 3, 2, 8]") == [
+def test_a_recurrence_is_no_example() -> None:
+    assert extract_programs("f(2) = 1 + (2 / 2) = 2\nf(4) = 3\nf(3) == [1, 3, 2, 8]") == [
         "assert f(3) == [1, 3, 2, 8]"
     ]
 
 
-def test_an_expected_exception() -> None:
+def test_an_expected_exception_becomes_a_check() -> None:
     text = ">>> f(0)\nTraceback (most recent call last):\n  ...\nValueError: no zero\n"
-    (program,) = programs(text)
+    (program,) = extract_programs(text)
     names: dict[str, Any] = {}
     exec("def f(x):\n    raise ValueError(x)", names)
     exec(program, names)
@@ -128,15 +133,15 @@ def test_an_expected_exception() -> None:
 
 
 def test_an_example_brings_the_lines_that_it_needs() -> None:
-    assert programs(">>> x = [1]\n>>> f(x)\n2\n") == ["x = [1]\nassert f(x) == 2"]
+    assert extract_programs(">>> x = [1]\n>>> f(x)\n2\n") == ["x = [1]\nassert f(x) == 2"]
 
 
-def test_helpers_that_the_text_defines_may_be_called() -> None:
+def test_an_example_may_call_helpers_of_the_text() -> None:
     text = "def g(x):\n    return x\n\ndef f(x):\n    '''\n    >>> f(g(1))\n    1\n    '''"
-    assert programs(text, None) == ["assert f(g(1)) == 1"]
+    assert extract_programs(text, None) == ["assert f(g(1)) == 1"]
 
 
-def test_provenance_and_stable_ids() -> None:
+def test_examples_have_a_provenance_and_stable_ids() -> None:
     first, second = extract_examples("f(1) == 2\nf(2) == 3\nf(1) == 2", "f")
     assert (first.provenance, first.trust) == ("visible", 1.0)
     assert (first.id, second.id) == ("assert f(1) == 2", "assert f(2) == 3")
@@ -145,7 +150,7 @@ def test_provenance_and_stable_ids() -> None:
 WRONG_IN_THE_DOCSTRING = {"HumanEval/47", "HumanEval/116"}
 
 
-def test_human_eval(data_set: Callable[[str], list[dict[str, Any]]]) -> None:
+def test_examples_of_human_eval_are_right(data_set: Callable[[str], list[dict[str, Any]]]) -> None:
     found, false = 0, set()
     for task in data_set("humaneval"):
         checks = extract_examples(task["prompt"], task["entry_point"])

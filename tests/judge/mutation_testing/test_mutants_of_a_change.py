@@ -1,4 +1,4 @@
-"""Mutants are drawn by a rule, without keeping anybody waiting."""
+"""Mutants of a change are drawn by a fixed rule, within limits of time and number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ORDINARY = "\n\n".join(
     "    return result"
     for n in range(170)
 )
-"""A reply of a thousand lines that say nothing special."""
+"""A reply of a thousand ordinary lines."""
 SMALL = "def cheapest(prices):\n    return max(prices)\n"
 
 
@@ -57,46 +57,46 @@ func Total(prices []int, discount int) int {
 \treturn sum
 }
 """
-ELSEWHERE: list[tuple[Language, str, str]] = [
+OTHER_LANGUAGES: list[tuple[Language, str, str]] = [
     ("javascript", "lib/shop.js", JAVASCRIPT),
     ("typescript", "src/shop.ts", JAVASCRIPT.replace("exports.total = function (", "export function total(")),
     ("go", "shop.go", GO),
 ]
 
 
-async def never(files: Mapping[str, str]) -> bool:
+async def always_fails(files: Mapping[str, str]) -> bool:
     return False
 
 
-async def always(files: Mapping[str, str]) -> bool:
+async def always_passes(files: Mapping[str, str]) -> bool:
     return True
 
 
-async def test_a_long_reply_does_not_keep_the_event_loop_from_turning() -> None:
+async def test_a_long_reply_does_not_block_the_event_loop() -> None:
     after = {"m.py": ORDINARY.encode()}
     statements = find_touched_by_file({}, after)
     assert len(ORDINARY.split("\n")) > 1_000
     turns = 0
 
-    async def others() -> None:
+    async def count_turns() -> None:
         nonlocal turns
         while True:
             turns += 1
             await asyncio.sleep(0)
 
-    beside = asyncio.create_task(others())
-    draw = await select_mutants(after, statements, "python")
-    beside.cancel()
+    counting = asyncio.create_task(count_turns())
+    selection = await select_mutants(after, statements, "python")
+    counting.cancel()
     assert turns > 20
-    assert SELECTED_MUTANTS == len(draw.mutants) < draw.generated <= MAX_GENERATED_MUTANTS
+    assert SELECTED_MUTANTS == len(selection.mutants) < selection.generated <= MAX_GENERATED_MUTANTS
 
 
-async def test_the_time_limit_holds_while_mutants_are_made() -> None:
+async def test_the_time_limit_holds_while_mutants_are_generated() -> None:
     after = {"m.py": ORDINARY.encode()}
     found = await measure_mutation_score(
         after,
         find_touched_by_file({}, after),
-        always,
+        always_passes,
         max_mutants=SELECTED_MUTANTS,
         timeout_s=0.01,
         language="python",
@@ -105,7 +105,7 @@ async def test_the_time_limit_holds_while_mutants_are_made() -> None:
     assert found.unmeasured == "no_time"
 
 
-async def test_the_same_change_has_the_same_mutants_and_each_is_one_small_change() -> None:
+async def test_mutants_are_reproducible_and_each_is_one_small_change() -> None:
     after = {"m.py": ORDINARY.encode(), "n.py": SMALL.encode()}
     one, two = [await select_mutants(after, find_touched_by_file({}, after), "python") for _ in range(2)]
     assert one == two
@@ -114,10 +114,12 @@ async def test_the_same_change_has_the_same_mutants_and_each_is_one_small_change
         assert 1 <= sum(line.startswith("+") for line in mutant.diff.split("\n")[4:]) <= 2
 
 
-async def test_what_was_not_run_counts_as_not_noticed() -> None:
+async def test_mutants_that_were_not_run_count_as_survivors() -> None:
     after = {"m.py": ORDINARY.encode()}
-    spots = find_touched_by_file({}, after)
-    found = await measure_mutation_score(after, spots, always, max_mutants=3, timeout_s=60, language="python")
+    lines_by_file = find_touched_by_file({}, after)
+    found = await measure_mutation_score(
+        after, lines_by_file, always_passes, max_mutants=3, timeout_s=60, language="python"
+    )
     assert (len(found.mutants), found.selected, found.min_score) == (
         3,
         SELECTED_MUTANTS,
@@ -125,19 +127,21 @@ async def test_what_was_not_run_counts_as_not_noticed() -> None:
     )
     assert found.unmeasured == "mutant_limit"
     whole = await measure_mutation_score(
-        after, spots, always, max_mutants=1_000, timeout_s=60, language="python"
+        after, lines_by_file, always_passes, max_mutants=1_000, timeout_s=60, language="python"
     )
     assert (len(whole.mutants), whole.min_score, whole.unmeasured) == (SELECTED_MUTANTS, 1.0, None)
-    none = await measure_mutation_score(after, spots, never, max_mutants=0, timeout_s=60, language="python")
+    none = await measure_mutation_score(
+        after, lines_by_file, always_fails, max_mutants=0, timeout_s=60, language="python"
+    )
     assert (none.selected, none.mutants, none.min_score) == (SELECTED_MUTANTS, (), 0.0)
 
 
-async def test_where_there_is_nothing_to_change_nothing_is_held_against_it() -> None:
+async def test_a_change_without_mutants_has_no_score() -> None:
     after = {"README.md": b"x\n"}
     found = await measure_mutation_score(
         after,
         find_touched_by_file({}, after),
-        never,
+        always_fails,
         max_mutants=SELECTED_MUTANTS,
         timeout_s=60,
         language="python",
@@ -146,21 +150,21 @@ async def test_where_there_is_nothing_to_change_nothing_is_held_against_it() -> 
     assert found.unmeasured
 
 
-async def test_a_huge_file_is_not_looked_at() -> None:
+async def test_a_huge_file_is_skipped() -> None:
     after = {"m.py": b"x = [\n" + b"    1,\n" * 200_000 + b"]\n"}
     assert find_touched_by_file({}, after) == {}
 
 
-@pytest.mark.parametrize(("language", "path", "text"), ELSEWHERE)
-async def test_other_languages_have_mutants_of_their_changed_lines_by_the_same_rule(
+@pytest.mark.parametrize(("language", "path", "text"), OTHER_LANGUAGES)
+async def test_other_languages_have_mutants_of_changed_lines_only(
     language: Language, path: str, text: str
 ) -> None:
     before = {path: text.replace("sum >= 100", "sum > 100").encode()}
     after = {path: text.encode(), "notes.md": b"sum >= 100\n"}
-    spots = find_mutable_lines(before, after, language)
-    line = next(n for n, own in enumerate(text.split("\n"), 1) if "sum >= 100" in own)
-    assert spots == {path: (range(line, line + 1),)}
-    one, two = [await select_mutants(after, spots, language) for _ in range(2)]
+    lines_by_file = find_mutable_lines(before, after, language)
+    line = next(n for n, text_line in enumerate(text.split("\n"), 1) if "sum >= 100" in text_line)
+    assert lines_by_file == {path: (range(line, line + 1),)}
+    one, two = [await select_mutants(after, lines_by_file, language) for _ in range(2)]
     assert one == two
     assert min(SELECTED_MUTANTS, one.generated) == len(one.mutants) > 4
     assert {mutant.line for mutant in one.mutants} == {line}
@@ -170,15 +174,15 @@ async def test_other_languages_have_mutants_of_their_changed_lines_by_the_same_r
         assert is_parsable_mutant(path, changed.decode(), language)
 
 
-@pytest.mark.parametrize(("language", "path", "text"), ELSEWHERE)
-async def test_what_cannot_be_read_has_no_mutants_and_says_so(
+@pytest.mark.parametrize(("language", "path", "text"), OTHER_LANGUAGES)
+async def test_an_unparsable_file_has_no_mutants_and_a_reason(
     language: Language, path: str, text: str
 ) -> None:
     after = {path: text.replace("(prices", "((prices").encode()}
     found = await measure_mutation_score(
         after,
         find_mutable_lines({}, after, language),
-        never,
+        always_fails,
         max_mutants=SELECTED_MUTANTS,
         timeout_s=60,
         language=language,
@@ -187,11 +191,11 @@ async def test_what_cannot_be_read_has_no_mutants_and_says_so(
     assert found.unmeasured in ("no_changed_code", "unsupported_language")
 
 
-def test_a_compiler_is_not_asked_for_what_it_refuses() -> None:
+def test_go_mutants_are_limited_to_those_that_compile() -> None:
     lines = range(1, GO.count("\n") + 1)
-    made = list(generate_file_mutants("shop.go", GO, lines, "go"))
-    assert {mutant.operator for mutant in made} <= {*COMPILABLE_OPERATORS}
-    assert any(mutant.operator == "delete_statement" for mutant in made)
-    assert all("\n\treturn" in apply_edits(GO, mutant.edits) for mutant in made)
-    freely = list(generate_file_mutants("shop.js", JAVASCRIPT, lines, "javascript"))
-    assert any("return" not in apply_edits(JAVASCRIPT, mutant.edits) for mutant in freely)
+    mutants = list(generate_file_mutants("shop.go", GO, lines, "go"))
+    assert {mutant.operator for mutant in mutants} <= {*COMPILABLE_OPERATORS}
+    assert any(mutant.operator == "delete_statement" for mutant in mutants)
+    assert all("\n\treturn" in apply_edits(GO, mutant.edits) for mutant in mutants)
+    javascript_mutants = list(generate_file_mutants("shop.js", JAVASCRIPT, lines, "javascript"))
+    assert any("return" not in apply_edits(JAVASCRIPT, mutant.edits) for mutant in javascript_mutants)

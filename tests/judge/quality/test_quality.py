@@ -1,3 +1,5 @@
+"""Evaluators of the quality of code, built-in ones and those of installed packages."""
+
 from __future__ import annotations
 
 import sys
@@ -48,24 +50,28 @@ Measure = Callable[..., Awaitable[Mapping[str, QualityResult]]]
 
 @pytest.fixture
 def measure(sandbox: BubblewrapSandbox) -> Measure:
-    """`await measure({"a.py": text}, checks=..., test_command=...)` answers what all evaluators found."""
+    """Return a function: `await measure({"a.py": text}, checks=...)` returns the results of all evaluators."""
 
-    async def run(code: Mapping[str, str], *names: str, **task: object) -> Mapping[str, QualityResult]:
+    async def measure_files(
+        code: Mapping[str, str], *names: str, **task: object
+    ) -> Mapping[str, QualityResult]:
         python = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
         settings = SandboxSettings(check_timeout_s=20, test_timeout_s=60)
-        wanted = Task(**{"statement": "", "module": "a.py", **task})  # type: ignore[arg-type]  # of each test
-        suite = await prepare_suite(wanted, sandbox, settings, python)
+        task_record = Task(**{"statement": "", "module": "a.py", **task})  # type: ignore[arg-type]
+        suite = await prepare_suite(task_record, sandbox, settings, python)
         return await measure_quality(QualitySubject(files=code, suite=suite, interpreter=python), names)
 
-    return run
+    return measure_files
 
 
-def checks(*sources: str) -> tuple[Check, ...]:
+def make_checks(*sources: str) -> tuple[Check, ...]:
     return tuple(Check(id=source, provenance="visible", source=source) for source in sources)
 
 
-async def test_each_evaluator_measures_its_side(measure: Measure) -> None:
-    found = await measure({"a.py": CODE}, checks=checks("assert way(3) == 'up'", "assert way(0) == 'off'"))
+async def test_each_evaluator_measures_its_own_values(measure: Measure) -> None:
+    found = await measure(
+        {"a.py": CODE}, checks=make_checks("assert way(3) == 'up'", "assert way(0) == 'off'")
+    )
     assert {name: measured.unmeasured for name, measured in found.items() if measured.unmeasured} == {}
     values = flatten_quality(found)
     assert (values["lines_total"], values["lines_of_code"], values["lines_with_comments"]) == (23, 15, 2)
@@ -77,13 +83,13 @@ async def test_each_evaluator_measures_its_side(measure: Measure) -> None:
     assert values["complexity_max"] == 3
     assert 0 < values["maintainability_min"] <= 100
     assert found["lint"].findings == ("a.py:3: F401 `os` imported but unused",)
-    assert values["security_high"] == 1  # whatever the comment says
+    assert values["security_high"] == 1  # despite the comment that suppresses it
     assert any(text.startswith("a.py:20: B602 ") for text in found["security"].findings)
     missed = [text.partition(":")[2] for text in found["coverage"].findings]
     assert missed == ["12: no test runs it", "20: no test runs it", "23: no test runs it"]
 
 
-async def test_a_test_command_is_watched_too(measure: Measure) -> None:
+async def test_coverage_is_measured_for_a_test_command(measure: Measure) -> None:
     files = {"test_a.py": b"from a import way\n\ndef test_way():\n    assert way(-1) == 'down'\n"}
     command = tuple(BARE_PYTEST.split())
     found = await measure({"a.py": CODE}, "coverage", files=files, test_command=command, kind="heal")
@@ -93,12 +99,12 @@ async def test_a_test_command_is_watched_too(measure: Measure) -> None:
     assert "a.py:12: no test runs it" not in coverage.findings
 
 
-async def test_much_complexity_is_a_finding(measure: Measure) -> None:
+async def test_high_complexity_is_a_finding(measure: Measure) -> None:
     (found,) = (await measure({"a.py": MANY_PATHS}, "complexity")).values()
     assert found.findings == ("a.py:1: f has 13 paths",)
 
 
-async def test_what_cannot_be_measured_is_said(measure: Measure) -> None:
+async def test_unmeasurable_code_has_a_reason(measure: Measure) -> None:
     found = await measure({"a.py": "def way(n:\n"})
     assert flatten_quality(found) == {"lint_findings": 1.0} or found["lint"].unmeasured == ""
     assert {name for name, measured in found.items() if measured.unmeasured} == set(found) - {"lint"}
@@ -106,7 +112,7 @@ async def test_what_cannot_be_measured_is_said(measure: Measure) -> None:
     assert found["coverage"].unmeasured == "the task has no check and no test command"
 
 
-async def test_code_that_nests_deeply_breaks_no_evaluator(measure: Measure) -> None:
+async def test_deeply_nested_code_breaks_no_evaluator(measure: Measure) -> None:
     ladder = "def f(n):\n    if n == 0:\n        return 0\n"
     ladder += "".join(f"    elif n == {n}:\n        return {n}\n" for n in range(1, 1200))
     found = await measure({"a.py": ladder}, "lines", "docstrings", "complexity", "security")
@@ -114,7 +120,7 @@ async def test_code_that_nests_deeply_breaks_no_evaluator(measure: Measure) -> N
     assert all(measured.unmeasured or measured.values for measured in found.values())
 
 
-async def test_a_missing_tool_is_said_not_guessed(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_tool_is_reported(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "radon.complexity", None)
     monkeypatch.setitem(sys.modules, "bandit.core", None)
     found = await measure({"a.py": CODE}, "complexity", "security")
@@ -154,22 +160,24 @@ class Answers:
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """`installed("name = module:attr")` makes a package with that entry point one that is installed."""
+def install_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function: `install_plugin("name = module:attr")` installs a package with that entry point."""
 
     def install(*points: str) -> None:
         (tmp_path / "returns_plugin.py").write_text(PLUGIN)
-        about = tmp_path / "returns_plugin-1.0.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: returns-plugin\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text("\n".join(("[suture.evaluators]", *points, "")))
+        dist_info = tmp_path / "returns_plugin-1.0.dist-info"
+        dist_info.mkdir()
+        (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: returns-plugin\nVersion: 1.0\n")
+        (dist_info / "entry_points.txt").write_text("\n".join(("[suture.evaluators]", *points, "")))
         monkeypatch.syspath_prepend(tmp_path)
 
     return install
 
 
-async def test_a_package_brings_an_evaluator(measure: Measure, installed: Callable[..., None]) -> None:
-    installed("returns = returns_plugin:Returns")
+async def test_an_installed_package_adds_an_evaluator(
+    measure: Measure, install_plugin: Callable[..., None]
+) -> None:
+    install_plugin("returns = returns_plugin:Returns")
     found = await measure({"a.py": CODE}, "lines", "returns")
     values = flatten_quality(found)
     assert values["returns.count"] == 4
@@ -177,28 +185,30 @@ async def test_a_package_brings_an_evaluator(measure: Measure, installed: Callab
     assert "returns" in [one.name for one in load_evaluators()]
 
 
-async def test_one_that_cannot_be_loaded_says_so(measure: Measure, installed: Callable[..., None]) -> None:
-    installed("empty = returns_plugin:Empty", "gone = returns_plugin:Gone", "lost = no_such_plugin:X")
+async def test_an_evaluator_that_cannot_be_loaded_has_a_reason(
+    measure: Measure, install_plugin: Callable[..., None]
+) -> None:
+    install_plugin("empty = returns_plugin:Empty", "gone = returns_plugin:Gone", "lost = no_such_plugin:X")
     found = await measure({"a.py": CODE}, "empty", "gone", "lost")
     assert "returns no evaluator" in found["empty"].unmeasured
     assert "cannot be loaded" in found["gone"].unmeasured
     assert "No module named 'no_such_plugin'" in found["lost"].unmeasured
 
 
-async def test_one_of_a_package_that_raises_has_measured_nothing_and_the_others_have(
-    measure: Measure, installed: Callable[..., None]
+async def test_an_evaluator_that_raises_does_not_affect_the_others(
+    measure: Measure, install_plugin: Callable[..., None]
 ) -> None:
-    installed("raises = returns_plugin:Raises", "answers = returns_plugin:Answers")
+    install_plugin("raises = returns_plugin:Raises", "answers = returns_plugin:Answers")
     found = await measure({"a.py": CODE}, "raises", "answers", "lines")
     assert found["raises"].unmeasured == "raises failed: RuntimeError: no scale to weigh with"
     assert "no `QualityResult`" in found["answers"].unmeasured
     assert found["lines"].values
 
 
-def test_names_are_unique_and_known(installed: Callable[..., None]) -> None:
+def test_evaluator_names_must_be_unique_and_known(install_plugin: Callable[..., None]) -> None:
     with pytest.raises(UsageError, match="there is no evaluator 'speed'"):
         load_evaluators(["speed"])
     assert all(isinstance(kind(), Evaluator) for kind in BUILT_IN)
-    installed("lines = returns_plugin:Returns")
+    install_plugin("lines = returns_plugin:Returns")
     with pytest.raises(UsageError, match="two evaluators have the name 'lines'"):
         load_evaluators()

@@ -1,4 +1,4 @@
-"""Projects that try to pass their smoke checks without being right."""
+"""Projects that try to pass their smoke checks without working."""
 
 from __future__ import annotations
 
@@ -84,56 +84,64 @@ for stream in (sys.stdout, sys.stderr):
 TOOL = "import sys\nprint('usage' if sys.argv[1:] != ['one'] else {shown!r})\n"
 
 
-def server(
+def make_server(
     *, body: str = "b'{\"id\": 2}'", status: int = 200, then: str = "pass", address: str = "127.0.0.1"
 ) -> str:
     text = SERVER.replace("{body}", body).replace("{status}", str(status)).replace("{then}", then)
     return text.replace("{address}", repr(address))
 
 
-def forged(mode: str) -> str:
+def make_forgery(mode: str) -> str:
     return FORGE.replace("MODE", repr(mode))
 
 
 ATTACKS: dict[str, tuple[ProjectKind, str]] = {
-    "answers with forged lines": ("web_app", server(body="b'0 4 {\"fact\": {}}'", status=500)),
-    "writes into the report while it serves": ("web_app", forged("a") + server()),
-    "writes the report anew while it serves": ("web_app", forged("w") + server()),
-    "listens at another address": ("web_app", server(body="b'{\"id\": 1}'", address="::1")),
-    "answers and ends": ("web_app", server(then="os._exit(0)")),
+    "answers with forged lines": ("web_app", make_server(body="b'0 4 {\"fact\": {}}'", status=500)),
+    "writes into the report while it serves": ("web_app", make_forgery("a") + make_server()),
+    "replaces the report while it serves": ("web_app", make_forgery("w") + make_server()),
+    "listens at another address": ("web_app", make_server(body="b'{\"id\": 1}'", address="::1")),
+    "answers and ends": ("web_app", make_server(then="os._exit(0)")),
     "prints the driver's lines": ("cli_tool", LOUD + TOOL.format(shown="2")),
-    "writes into the report": ("cli_tool", forged("a") + TOOL.format(shown="2")),
+    "writes into the report": ("cli_tool", make_forgery("a") + TOOL.format(shown="2")),
     "looks for the key in its parent": ("cli_tool", KEY + TOOL.format(shown="2")),
-    "kills whatever it may": ("cli_tool", "import os, signal\nos.kill(-1, signal.SIGKILL)\n"),
+    "kills every process it can": ("cli_tool", "import os, signal\nos.kill(-1, signal.SIGKILL)\n"),
     "kills its parent": ("cli_tool", "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"),
-    "leaves a process that rewrites what is said": ("cli_tool", SWAP + TOOL.format(shown="2")),
+    "leaves a process that rewrites the output": ("cli_tool", SWAP + TOOL.format(shown="2")),
 }
 HONEST: dict[str, tuple[ProjectKind, str]] = {
-    "a server": ("web_app", server(body="b'{\"id\": 1}'")),
-    "a server at every address": ("web_app", server(body="b'{\"id\": 1}'", address="0.0.0.0")),
+    "a server": ("web_app", make_server(body="b'{\"id\": 1}'")),
+    "a server at every address": ("web_app", make_server(body="b'{\"id\": 1}'", address="0.0.0.0")),
     "a tool": ("cli_tool", TOOL.format(shown="1")),
 }
 
 
-async def looked_at(kind: ProjectKind, text: str, sandbox: Sandbox, settings: SandboxSettings) -> CommandRun:
+async def run_smoke_checks(
+    kind: ProjectKind, text: str, sandbox: Sandbox, settings: SandboxSettings
+) -> CommandRun:
     task = build_project_task(WEB_TASK if kind == "web_app" else CLI_TASK, ProjectRequest(kind=kind))
     smoke = SmokeChecks(task=task, sandbox=sandbox, settings=settings, interpreter=PYTHON)
-    named = text.replace("NAME", task.project.name if task.project else "")
-    return await smoke.run({**task.files, task.module: named.encode()})
+    program = text.replace("NAME", task.project.name if task.project else "")
+    return await smoke.run({**task.files, task.module: program.encode()})
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(240)  # a dozen projects, each started a few times
 async def test_no_forged_smoke_check_passes(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     gate = asyncio.Semaphore(2)
-    brief = sandbox_settings.model_copy(update={"test_timeout_s": 25})
+    short_settings = sandbox_settings.model_copy(update={"test_timeout_s": 25})
 
-    async def passed(kind: ProjectKind, text: str) -> list[str]:
+    async def find_failed_checks(kind: ProjectKind, text: str) -> list[str]:
         async with gate:
-            run = await looked_at(kind, text, sandbox, brief)
+            run = await run_smoke_checks(kind, text, sandbox, short_settings)
         return [outcome.check_id for outcome in run.outcomes if not outcome.passed]
 
-    every = {**ATTACKS, **HONEST}
-    failed = dict(zip(every, await asyncio.gather(*(passed(*one) for one in every.values())), strict=True))
+    programs = {**ATTACKS, **HONEST}
+    failed = dict(
+        zip(
+            programs,
+            await asyncio.gather(*(find_failed_checks(*arguments) for arguments in programs.values())),
+            strict=True,
+        )
+    )
     assert {name: failed[name] for name in HONEST if failed[name]} == {}
     assert [name for name in ATTACKS if not failed[name]] == []

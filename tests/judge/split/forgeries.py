@@ -1,7 +1,6 @@
-"""Programs that are wrong and want to pass. Each is a module whose `f(3)` ought to be 8, and is not.
+"""Wrong programs that try to pass. In each module `f(3)` should be 8, and is not.
 
-One corpus for every kind of verdict: `f` for the split verdict, `Box().get` for nonce mode, both through the
-same trick.
+All kinds of verdict share the corpus: the split verdict calls `f`, nonce mode calls `Box().get`.
 """
 
 from __future__ import annotations
@@ -9,19 +8,17 @@ from __future__ import annotations
 import textwrap
 
 __all__ = [
-    *(
-        "CORPUS",
-        "ENDED",
-        "HANGS",
-        "HUNTED",
-        "OBJECTS",
-        "PATCHED",
-        "PRINTED",
-        "SPLIT_TESTS",
-        "STEERED",
-        "WEAK",
-    ),
-    "in_a_class",
+    "CORPUS",
+    "EXITING",
+    "HANGING",
+    "OBJECTS",
+    "PATCHING",
+    "PRINTING",
+    "SEARCHING",
+    "SPLIT_TESTS",
+    "STEERING",
+    "WEAK_TESTS",
+    "wrap_in_class",
 ]
 
 SPLIT_TESTS = (
@@ -41,38 +38,40 @@ class Always:
     def __abs__(self): return self
     def __round__(self, n=0): return self
 """
-TELL = """
+SEND = """
 import json, os
-def tell(message):
+def send(message):
     body = json.dumps(message).encode()
     for fd in range(64):
         try: os.write(fd, len(body).to_bytes(4, "big") + body)
         except OSError: pass
 """
-END = """
-TOLD = ({"outcome": {"passed": True}}, {"passed": True}, {"value": 8, "nodes": [], "callable": False})
+FORGED_MESSAGES = """
+MESSAGES = ({"outcome": {"passed": True}}, {"passed": True}, {"value": 8, "nodes": [], "callable": False})
 """
 WRONG = "\ndef f(x): return 0\n"
 
-PRINTED = {
+PRINTING = {
     "prints PASSED": "print('PASSED'); print('1 passed in 0.01s'); print('{\"passed\": true}')" + WRONG,
     "prints to stderr": "import sys; print('OK\\n\\nRan 3 tests', file=sys.stderr)" + WRONG,
-    "frames on every descriptor": f"{TELL}{END}\ndef f(x):\n    for told in TOLD: tell(told)\n    return 0",
-    "frames while loading": f"{TELL}{END}\nfor told in TOLD: tell(told)\n{WRONG}",
-    "frames from a thread": f"{TELL}{END}\nimport threading, time\ndef later():\n    time.sleep(0.05)\n"
-    f"    for told in TOLD: tell(told)\nthreading.Thread(target=later).start()\n"
+    "frames on every descriptor": (
+        f"{SEND}{FORGED_MESSAGES}\ndef f(x):\n    for message in MESSAGES: send(message)\n    return 0"
+    ),
+    "frames while loading": f"{SEND}{FORGED_MESSAGES}\nfor message in MESSAGES: send(message)\n{WRONG}",
+    "frames from a thread": f"{SEND}{FORGED_MESSAGES}\nimport threading, time\ndef later():\n    time.sleep(0.05)\n"
+    f"    for message in MESSAGES: send(message)\nthreading.Thread(target=later).start()\n"
     "def f(x): time.sleep(0.2); return 0",
-    "frames at exit": f"""{TELL}{END}
+    "frames at exit": f"""{SEND}{FORGED_MESSAGES}
 import atexit
-atexit.register(lambda: [tell(told) for told in TOLD])
+atexit.register(lambda: [send(message) for message in MESSAGES])
 {WRONG}""",
-    "frames from a child": f"""{TELL}{END}
+    "frames from a child": f"""{SEND}{FORGED_MESSAGES}
 if os.fork() == 0:
-    for told in TOLD: tell(told)
+    for message in MESSAGES: send(message)
     os._exit(0)
 {WRONG}""",
 }
-ENDED = {
+EXITING = {
     "os._exit(0)": "import os\ndef f(x): os._exit(0)",
     "os._exit(0) at import": "import os\nos._exit(0)",
     "sys.exit(0)": "import sys\ndef f(x): sys.exit(0)",
@@ -129,7 +128,7 @@ f = F()
     "reports as the answer": "class P(list):\n    def __iter__(self): return iter([8])\ndef f(x): return P()",
     "an import under the function's name": "from unittest.mock import _ANY as f",
 }
-PATCH_OURS = """
+PATCH_SUTURE = """
 import sys
 def patch(frame):
     while frame is not None:
@@ -141,7 +140,7 @@ def patch(frame):
         frame = frame.f_back
 patch(sys._getframe())
 """
-PATCHED = {
+PATCHING = {
     "patched builtins": """
 import builtins, math
 builtins.abs = builtins.round = lambda *a: 0
@@ -157,7 +156,7 @@ true = json.dumps
 json.dumps = lambda m, *a, **k: true({**m, "passed": True, "outcome": {"passed": True}})
 def f(x): return 0
 """,
-    "patched modules of ours": f"{PATCH_OURS}{WRONG}",
+    "patched modules of ours": f"{PATCH_SUTURE}{WRONG}",
     "patched assert machinery": """
 import sys
 def trace(frame, event, arg):
@@ -176,9 +175,9 @@ def f(x): return 0
     "a planted conftest": "open('conftest.py', 'w').write('import os; os._exit(0)')\n"
     "open('sitecustomize.py', 'w').write('import os; os._exit(0)')" + WRONG,
 }
-HUNT = (
+SEARCH = (
     "import gc, sys\n"
-    + TELL
+    + SEND
     + textwrap.dedent("""
     def found():
         frame = sys._getframe()
@@ -189,13 +188,13 @@ HUNT = (
     def forge():
         for thing in found():
             if type(thing) is dict and type(thing.get("nonce")) is str:
-                tell({"passed": True, "nonce": thing["nonce"]})
+                send({"passed": True, "nonce": thing["nonce"]})
                 os._exit(0)
 """)
 )
-HUNTED = {
-    "hunts through frames and memory while loading": f"{HUNT}\nforge(){WRONG}",
-    "hunts through frames and memory when called": f"{HUNT}\ndef f(x): forge(); return 0",
+SEARCHING = {
+    "hunts through frames and memory while loading": f"{SEARCH}\nforge(){WRONG}",
+    "hunts through frames and memory when called": f"{SEARCH}\ndef f(x): forge(); return 0",
     "looks for the expected value in memory": """
 import gc, sys
 def f(x):
@@ -215,11 +214,11 @@ def f(x):
     return 0
 """,
 }
-HANGS = {
+HANGING = {
     "never ends": "def f(x):\n    while True: pass",
     "a frame that is too long": "def f(x): return 'a' * (1 << 26)",
 }
-STEERED = {
+STEERING = {
     "all names of a program that exits, in dead code": f"{WRONG}if 0:\n    from unittest.__main__ import *",
     "a name of a program that exits, in dead code": "if 0:\n    from unittest.__main__ import f",
     "an exception of a program that exits": """
@@ -231,34 +230,40 @@ def f(x): raise Gone
     "the function is a module": "import operator as f",
     "all names are answered": "def __getattr__(name): return lambda *a, **k: True\ndef f(x): return 0",
 }
-"""Each names something for the judge to import, to catch or to be."""
-CORPUS = {**PRINTED, **ENDED, **OBJECTS, **PATCHED, **HUNTED, **HANGS, **STEERED}
+"""Programs that name something for the judge to import, to catch or to call."""
+CORPUS = {**PRINTING, **EXITING, **OBJECTS, **PATCHING, **SEARCHING, **HANGING, **STEERING}
 
-STOPS = "class Stop(StopIteration): pass\ndef f(x): raise {}"
-CLEARS = "def f(x):\n    x.clear()\n    return {}"
-CASE = "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f(3), 8)\n"
-WEAK = {
-    "ends `map` in `all`": (STOPS.format("StopIteration"), "assert all(map(lambda n: f(n) == 8, [3]))"),
-    "ends `map` in a loop": (STOPS.format("Stop"), "for got in map(f, [3]):\n    assert got == 8"),
+RAISE_STOP = "class Stop(StopIteration): pass\ndef f(x): raise {}"
+CLEAR_ARGUMENT = "def f(x):\n    x.clear()\n    return {}"
+TEST_CASE = "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f(3), 8)\n"
+WEAK_TESTS = {
+    "ends `map` in `all`": (RAISE_STOP.format("StopIteration"), "assert all(map(lambda n: f(n) == 8, [3]))"),
+    "ends `map` in a loop": (RAISE_STOP.format("Stop"), "for got in map(f, [3]):\n    assert got == 8"),
     "ends `zip`": (
-        STOPS.format("StopIteration"),
+        RAISE_STOP.format("StopIteration"),
         "for got, want in zip(map(f, [3]), [8]):\n    assert got == want",
     ),
-    "ends `any`": (STOPS.format("StopIteration(8)"), "assert not any(map(lambda n: f(n) != 8, [3]))"),
-    "ends what is filtered": (STOPS.format("Stop"), "assert list(filter(lambda n: f(n) != 8, [3])) == []"),
+    "ends `any`": (RAISE_STOP.format("StopIteration(8)"), "assert not any(map(lambda n: f(n) != 8, [3]))"),
+    "ends what is filtered": (
+        RAISE_STOP.format("Stop"),
+        "assert list(filter(lambda n: f(n) != 8, [3])) == []",
+    ),
     "exits where all is caught": (
         "def f(x): raise SystemExit",
         "try:\n    assert f(3) == 8\nexcept BaseException as end:\n    assert not isinstance(end, Exception)",
     ),
-    "empties what it is given": (CLEARS.format("[]"), "x = [3, 1]\nassert f(x) == sorted(x)"),
-    "empties what is sorted later": (CLEARS.format("[]"), "x = [3, 1]\ngot = f(x)\nassert got == sorted(x)"),
+    "empties what it is given": (CLEAR_ARGUMENT.format("[]"), "x = [3, 1]\nassert f(x) == sorted(x)"),
+    "empties what is sorted later": (
+        CLEAR_ARGUMENT.format("[]"),
+        "x = [3, 1]\ngot = f(x)\nassert got == sorted(x)",
+    ),
     "empties what is counted": (
-        CLEARS.format("0"),
+        CLEAR_ARGUMENT.format("0"),
         "def check(c):\n    for x in ([3], [1, 2]):\n        assert c(x) == len(x)\ncheck(f)",
     ),
     "empties what unittest compares": (
-        CLEARS.format("[]"),
-        f"{CASE.replace('self.assertEqual(f(3), 8)', 'x = [2]; self.assertEqual(f(x), sorted(x))')}"
+        CLEAR_ARGUMENT.format("[]"),
+        f"{TEST_CASE.replace('self.assertEqual(f(3), 8)', 'x = [2]; self.assertEqual(f(x), sorted(x))')}"
         "unittest.main()",
     ),
     "nan is not more than": ("def f(x): return float('nan')", "assert not abs(f(3) - 8) > 1e-6"),
@@ -271,16 +276,16 @@ WEAK = {
     "an exception is true": ("def f(x): return ValueError('no')", "assert f(3), 'it holds'"),
     "a generator is true": ("def f(x): yield 0", "assert f(3)"),
     "a function is true": ("def f(x): return lambda: 0", "assert not not f(3)"),
-    "fails in unittest's own way out": ("def f(x): return 0", f"{CASE}unittest.main(exit=False)"),
-    "skips in unittest's own way out": (STEERED["raises what skips a test"], f"{CASE}unittest.main()"),
+    "fails in unittest's own way out": ("def f(x): return 0", f"{TEST_CASE}unittest.main(exit=False)"),
+    "skips in unittest's own way out": (STEERING["raises what skips a test"], f"{TEST_CASE}unittest.main()"),
     "catches the test's own failure": (
         "def f(x): return 0\nWrong = AssertionError",
         "from solution import Wrong\ntry:\n    assert f(3) == 8\nexcept Wrong:\n    pass",
     ),
 }
-"""Weak tests, and programs that a strong test of the same would catch: each as code and test."""
+"""Name -> a wrong program, and a weak test that it satisfies by odd behaviour."""
 
 
-def in_a_class(code: str) -> str:
-    """The same trick behind a class, whose tests need live objects and so run in nonce mode."""
+def wrap_in_class(code: str) -> str:
+    """Return the program with a class around `f`: tests of a class need live objects and run in nonce mode."""
     return f"{code}\nclass Box:\n    def get(self, x): return f(x)\n"

@@ -1,83 +1,84 @@
-"""Code that tries to pass without being right, against three kinds of verdict."""
+"""Wrong code that tries to pass, against three kinds of verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from judge.split.forgeries import CORPUS, HANGS, SPLIT_TESTS, WEAK, in_a_class
+from judge.conftest import Judge
+from judge.split.forgeries import CORPUS, HANGING, SPLIT_TESTS, WEAK_TESTS, wrap_in_class
 from suture.core.records import Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import grade_program, prepare_suite
 from suture.judge.extraction.program_plans import TaskNames, plan_program
 from suture.sandbox import ProgramLimits, RunRequest, Sandbox
 
-Judge = Callable[..., Any]
-
-KNOWN_LIMIT = {
-    *("always equal", "a subclass of int", "a subclass of float", "claims to be an int"),
-    *(
-        "a class whose instances are everything",
-        "the function is a class",
-        "the function is a callable object",
-    ),
-    *("patched json", "patched modules of ours", "looks for the expected value in memory"),
-    *("hunts through frames and memory while loading", "hunts through frames and memory when called"),
+KNOWN_LIMITS = {
+    "always equal",
+    "a subclass of int",
+    "a subclass of float",
+    "claims to be an int",
+    "a class whose instances are everything",
+    "the function is a class",
+    "the function is a callable object",
+    "patched json",
+    "patched modules of ours",
+    "looks for the expected value in memory",
+    "hunts through frames and memory while loading",
+    "hunts through frames and memory when called",
 }
-"""What passes in nonce mode. It is in SECURITY.md; change both together."""
+"""Programs that pass in nonce mode. SECURITY.md counts them; change both together."""
 
 
 @pytest.mark.parametrize("forgery", CORPUS)
 async def test_no_forgery_passes_a_split_verdict(judge: Judge, forgery: str) -> None:
-    verdict = await judge(CORPUS[forgery], *SPLIT_TESTS, check_timeout_s=1 if forgery in HANGS else 5)
+    verdict = await judge(CORPUS[forgery], *SPLIT_TESTS, check_timeout_s=1 if forgery in HANGING else 5)
     assert not verdict.passed
     assert not {o.status for o in verdict.outcomes} & {"passed", "skipped"}
     assert {o.evidence for o in verdict.outcomes} == {"split"}
 
 
-@pytest.mark.parametrize("forgery", WEAK)
+@pytest.mark.parametrize("forgery", WEAK_TESTS)
 async def test_no_weak_test_is_satisfied_by_odd_behaviour(judge: Judge, forgery: str) -> None:
-    code, test = WEAK[forgery]
+    code, test = WEAK_TESTS[forgery]
     verdict = await judge(code, test)
     assert not verdict.passed
     assert {o.evidence for o in verdict.outcomes} == {"split"}
 
 
-def test_the_documented_corpus_size_is_right() -> None:
-    listed = (Path(__file__).parents[3] / "SECURITY.md").read_text("utf-8")
-    assert f"0 of {len(CORPUS)}" in listed
-    assert f"{len(WEAK)} weak tests" in listed
+def test_the_documented_size_of_the_corpus_is_right() -> None:
+    security_text = (Path(__file__).parents[3] / "SECURITY.md").read_text("utf-8")
+    assert f"0 of {len(CORPUS)}" in security_text
+    assert f"{len(WEAK_TESTS)} weak tests" in security_text
 
 
 @pytest.mark.heavy
-async def test_the_known_limit_of_nonce_mode(judge: Judge) -> None:
+async def test_nonce_mode_passes_only_the_known_limits(judge: Judge) -> None:
     passed = set()
     for forgery, code in CORPUS.items():
-        limit_s = 2 if forgery in HANGS else None
-        verdict = await judge(in_a_class(code), "assert Box().get(3) == 8", check_timeout_s=limit_s)
+        limit_s = 2 if forgery in HANGING else None
+        verdict = await judge(wrap_in_class(code), "assert Box().get(3) == 8", check_timeout_s=limit_s)
         if verdict.passed:
             assert verdict.evidence == "nonce"
             passed.add(forgery)
-    assert passed == KNOWN_LIMIT
-    listed = (Path(__file__).parents[3] / "SECURITY.md").read_text("utf-8")
-    assert f"{len(KNOWN_LIMIT)} of {len(CORPUS)}" in listed
+    assert passed == KNOWN_LIMITS
+    security_text = (Path(__file__).parents[3] / "SECURITY.md").read_text("utf-8")
+    assert f"{len(KNOWN_LIMITS)} of {len(CORPUS)}" in security_text
 
 
-async def test_the_corpus_fools_a_judge_by_exit_status(sandbox: Sandbox) -> None:
+async def test_the_corpus_fools_a_judge_that_reads_exit_codes(sandbox: Sandbox) -> None:
     fooled = set()
     for forgery, code in CORPUS.items():
-        if forgery not in HANGS:
+        if forgery not in HANGING:
             program = RunRequest(python=f"{code}\nassert f(3) == 8", limits=ProgramLimits(wall_s=5))
             if (await sandbox.run(program)).status == "ok":
                 fooled.add(forgery)
-    assert len(fooled) >= len(KNOWN_LIMIT)
+    assert len(fooled) >= len(KNOWN_LIMITS)
     assert {"os._exit(0)", "raises SystemExit at import", "exits at exit", "always equal"} <= fooled
 
 
-async def test_the_right_program_passes(judge: Judge) -> None:
+async def test_a_right_program_passes(judge: Judge) -> None:
     assert (await judge("def f(x): return 8", *SPLIT_TESTS)).all_passed
 
 
@@ -90,7 +91,7 @@ async def test_the_right_program_passes(judge: Judge) -> None:
         "raise SystemExit",
     ],
 )
-async def test_an_early_end_in_nonce_mode_is_no_pass(judge: Judge, code: str) -> None:
+async def test_an_early_exit_in_nonce_mode_is_no_pass(judge: Judge, code: str) -> None:
     verdict = await judge(code, "assert Box().get() == 1")
     assert not verdict.passed
 
@@ -107,14 +108,14 @@ async def test_an_early_end_in_nonce_mode_is_no_pass(judge: Judge, code: str) ->
         "assert Cart().total() == 5\nexit()",
     ],
 )
-async def test_an_exit_that_the_test_did_not_write_is_no_pass(judge: Judge, code: str, test: str) -> None:
+async def test_an_exit_of_the_code_is_no_pass(judge: Judge, code: str, test: str) -> None:
     assert not (await judge(code, test)).passed
 
 
 @pytest.mark.parametrize(
     "end", ["import sys\nsys.exit(0)", "raise SystemExit", "import unittest\nunittest.main()"]
 )
-async def test_a_test_may_end_itself(judge: Judge, end: str) -> None:
+async def test_a_test_may_exit_by_itself(judge: Judge, end: str) -> None:
     code = "class Cart:\n    def total(self): return 5"
     assert (await judge(code, f"assert Cart().total() == 5\n{end}")).all_passed
     assert not (await judge(code, f"assert Cart().total() == 6\n{end}")).passed
@@ -146,7 +147,7 @@ async def test_the_candidate_never_sees_a_test(judge: Judge) -> None:
     assert verdict.all_passed, verdict.counterexamples
 
 
-async def test_no_oracle_enters_a_suite(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+async def test_a_suite_refuses_hidden_checks(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     hidden = Check(id="hidden", provenance="oracle", source="assert f(1) == 2")
     with pytest.raises(ValueError, match="oracle"):
         await prepare_suite(Task(statement="", checks=(hidden,)), sandbox, sandbox_settings)
@@ -162,6 +163,6 @@ async def test_files_that_could_change_the_verdict_are_refused(
     assert outcome.passed
 
 
-def test_a_builtin_keeps_its_meaning_in_the_test() -> None:
+def test_a_test_keeps_its_own_builtins() -> None:
     plan = plan_program("assert abs(f(1)) == 1", TaskNames(files=("s.py",), module="s.py"))
     assert set(plan.names) == {"f"}

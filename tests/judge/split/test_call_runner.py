@@ -1,22 +1,21 @@
-"""Functions in JavaScript, TypeScript and Go, judged by calls, and code that only tries to pass."""
+"""Functions in JavaScript, TypeScript and Go are judged by calls, and forgeries fail."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 
 import pytest
 
+from judge.conftest import require_language
 from requirements import Require
 from suture.core.records import Candidate, Language, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
 from suture.loop.intake.write_task import build_call_task
-from suture.project.languages import LANGUAGES
 from suture.sandbox import Sandbox, discover_programs
 
 LITERALS = (
@@ -31,7 +30,7 @@ FRAME = (
     " head.writeUInt32BE(body.length);"
     " try { require('fs').writeSync(fd, Buffer.concat([head, body])); } catch {} };"
 )
-"""What speaks as the driver does."""
+"""A function that writes messages in the driver's format."""
 ATTACKS_JS = {
     "ends while loading": "process.exit(0);",
     "ends when called": "exports.add = () => process.exit(0);",
@@ -88,12 +87,9 @@ ATTACKS_GO = {
 }
 
 
-def need(language: Language, require: Require) -> None:
-    program = LANGUAGES[language].program
-    require(program, shutil.which(program) is not None, "it is not on PATH")
-
-
-async def suite_of(language: Language, statement: str, sandbox: Sandbox, wall_s: float = 20) -> Suite:
+async def prepare_call_suite(
+    language: Language, statement: str, sandbox: Sandbox, wall_s: float = 20
+) -> Suite:
     programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, language)
     task = build_call_task(statement, language, test=None)
     return await prepare_suite(
@@ -101,75 +97,77 @@ async def suite_of(language: Language, statement: str, sandbox: Sandbox, wall_s:
     )
 
 
-async def verdict_on(code: str, suite: Suite) -> Verdict:
+async def judge_code(code: str, suite: Suite) -> Verdict:
     return await check_candidate(Candidate(files={suite.task.module: code}, origin="sample"), suite)
 
 
-async def passing(attacks: Mapping[str, str], suite: Suite) -> set[str]:
-    verdicts = {name: await verdict_on(code, suite) for name, code in attacks.items()}
+async def find_passing(attacks: Mapping[str, str], suite: Suite) -> set[str]:
+    verdicts = {name: await judge_code(code, suite) for name, code in attacks.items()}
     assert all(verdict.evidence == "split" for verdict in verdicts.values())
     return {name for name, verdict in verdicts.items() if verdict.passed}
 
 
-async def test_every_value_of_javascript_crosses_both_ways(sandbox: Sandbox, require: Require) -> None:
-    need("javascript", require)
-    suite = await suite_of("javascript", "".join(f"same({text}) => {text}\n" for text in LITERALS), sandbox)
+async def test_every_javascript_value_is_passed_and_returned(sandbox: Sandbox, require: Require) -> None:
+    require_language("javascript", require)
+    suite = await prepare_call_suite(
+        "javascript", "".join(f"same({text}) => {text}\n" for text in LITERALS), sandbox
+    )
     assert len(suite.task.checks) == len(LITERALS)
-    verdict = await verdict_on("exports.same = (x) => x;", suite)
+    verdict = await judge_code("exports.same = (x) => x;", suite)
     assert verdict.all_passed, verdict.counterexamples
-    other = await verdict_on("exports.same = () => ({});", suite)
-    assert not other.passed
+    wrong = await judge_code("exports.same = () => ({});", suite)
+    assert not wrong.passed
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(240)
 async def test_no_forgery_in_javascript_passes(sandbox: Sandbox, require: Require) -> None:
-    need("javascript", require)
-    suite = await suite_of("javascript", SUMS, sandbox)
-    assert (await verdict_on("exports.add = (a, b) => a + b;", suite)).all_passed
-    hasty = await suite_of("javascript", SUMS, sandbox, wall_s=5)
-    assert await passing(ATTACKS_JS, hasty) == set()
+    require_language("javascript", require)
+    suite = await prepare_call_suite("javascript", SUMS, sandbox)
+    assert (await judge_code("exports.add = (a, b) => a + b;", suite)).all_passed
+    strict_suite = await prepare_call_suite("javascript", SUMS, sandbox, wall_s=5)
+    assert await find_passing(ATTACKS_JS, strict_suite) == set()
 
 
 async def test_javascript_failures_are_explained(sandbox: Sandbox, require: Require) -> None:
-    need("javascript", require)
+    require_language("javascript", require)
     statement = (
         "async function load(x)\nload(1) => {a: 1}\nload(-1) throws RangeError\nload(2) => 2\nload(3) => 3\n"
     )
-    suite = await suite_of("javascript", statement, sandbox, wall_s=4)
+    suite = await prepare_call_suite("javascript", statement, sandbox, wall_s=4)
     code = (
         "exports.load = async (x) => {\n  if (x < 0) throw new RangeError('no');\n  if (x === 2) for (;;);\n"
         "  if (x === 3)\n    return x.y.z;\n  console.log('seen');\n  return { a: x + 1 };\n};\n"
     )
-    verdict = await verdict_on(code, suite)
+    verdict = await judge_code(code, suite)
     statuses = [outcome.status for outcome in verdict.outcomes]
     assert statuses == ["failed", "passed", "timeout", "error"]
     assert verdict.output.strip() == "seen"
-    got, late, raised = verdict.counterexamples
-    assert (got.call, got.expected, got.actual) == ("load(1)", "{a: 1}", "{a: 2}")
-    assert late.exception == "no answer within 4 s"
+    mismatch, timed_out, raised = verdict.counterexamples
+    assert (mismatch.call, mismatch.expected, mismatch.actual) == ("load(1)", "{a: 1}", "{a: 2}")
+    assert timed_out.exception == "no answer within 4 s"
     assert raised.exception.startswith("TypeError: Cannot read properties of undefined")
     assert (raised.file, raised.line) == ("solution.js", 5)
 
 
 async def test_a_missing_function_is_reported_once(sandbox: Sandbox, require: Require) -> None:
-    need("javascript", require)
-    suite = await suite_of("javascript", SUMS, sandbox)
-    (fact,) = (await verdict_on("function add(a, b) { return a + b; }", suite)).counterexamples
+    require_language("javascript", require)
+    suite = await prepare_call_suite("javascript", SUMS, sandbox)
+    (fact,) = (await judge_code("function add(a, b) { return a + b; }", suite)).counterexamples
     assert fact.exception == "solution.js offers no function 'add' to call"
-    (fact,) = (await verdict_on("exports.add = (a, b) => {\n", suite)).counterexamples
+    (fact,) = (await judge_code("exports.add = (a, b) => {\n", suite)).counterexamples
     assert (fact.file, fact.exception) == ("solution.js", "SyntaxError: Unexpected end of input")
 
 
 @pytest.mark.timeout(400)
-async def test_functions_in_go(sandbox: Sandbox, require: Require) -> None:
-    need("go", require)
+async def test_go_functions_are_judged(sandbox: Sandbox, require: Require) -> None:
+    require_language("go", require)
     statement = (
         "func sum(xs []int, by map[string]float64, at *Point, more ...string) (Point, error)\n"
         'sum([]int{1, 2}, map[string]float64{"a": 0.5}, &Point{X: 1}, "b") => Point{X: 4, Note: "b"}, nil\n'
         "sum(nil, nil, nil) returns an error\nsum([]int{9}, nil, &Point{}) panics\n"
     )
-    suite = await suite_of("go", statement, sandbox)
+    suite = await prepare_call_suite("go", statement, sandbox)
     code = (
         'package main\n\nimport "errors"\n\nfunc main() {}\n\ntype Point struct {\n\tX    float64\n'
         "\tNote string\n}\n\n"
@@ -178,9 +176,9 @@ async def test_functions_in_go(sandbox: Sandbox, require: Require) -> None:
         "\tfor _, x := range xs {\n"
         '\t\tp.X += float64(x)\n\t}\n\tp.X += by["a"] - 0.5\n\tp.Note = more[0]\n\treturn p, nil\n}\n'
     )
-    verdict = await verdict_on(code, suite)
+    verdict = await judge_code(code, suite)
     assert (verdict.all_passed, verdict.evidence) == (True, "split"), verdict.counterexamples
-    (fact, *_) = (await verdict_on(code.replace("p := *at", "p := at"), suite)).counterexamples
+    (fact, *_) = (await judge_code(code.replace("p := *at", "p := at"), suite)).counterexamples
     assert fact.file == "solution.go"
     assert "cannot use p" in fact.exception
     assert fact.line is not None
@@ -189,15 +187,15 @@ async def test_functions_in_go(sandbox: Sandbox, require: Require) -> None:
 @pytest.mark.heavy
 @pytest.mark.timeout(400)
 async def test_no_forgery_in_go_passes(sandbox: Sandbox, require: Require) -> None:
-    need("go", require)
-    suite = await suite_of("go", "Add(1, 2) == 3\nAdd(20, 22) == 42\n", sandbox)
-    assert await passing(ATTACKS_GO, suite) == set()
-    (fact,) = (await verdict_on("package solution\n", suite)).counterexamples
+    require_language("go", require)
+    suite = await prepare_call_suite("go", "Add(1, 2) == 3\nAdd(20, 22) == 42\n", sandbox)
+    assert await find_passing(ATTACKS_GO, suite) == set()
+    (fact,) = (await judge_code("package solution\n", suite)).counterexamples
     assert fact.exception == "while loading: the program ended (exit code 2): undefined: Add"
 
 
 @pytest.mark.parametrize(
-    ("statement", "language", "said"),
+    ("statement", "language", "message"),
     [
         (
             "function add(a, b) adds",
@@ -210,10 +208,8 @@ async def test_no_forgery_in_go_passes(sandbox: Sandbox, require: Require) -> No
         ("func Each(f func(int) int, x int) int\nEach(nil, 1) => 1", "go", "a func stands in its signature"),
     ],
 )
-def test_tasks_that_cannot_be_judged_are_refused_before_a_run(
-    statement: str, language: Language, said: str
-) -> None:
-    with pytest.raises(UsageError, match=re.escape(said)):
+def test_tasks_that_cannot_be_judged_are_refused(statement: str, language: Language, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
         build_call_task(statement, language, test=None)
 
 

@@ -16,31 +16,31 @@ from suture.sandbox import Sandbox, SupportsCloseCallbacks
 CODE = "def f(x):\n    return x\n"
 
 
-F = {"kind": "function", "modules": ["solution"], "name": "f"}
+FUNCTION = {"kind": "function", "modules": ["solution"], "name": "f"}
 
 
-async def hear(judge: JudgeSession, source: str) -> bool:
-    """Whether a program passes; it asks us for `f()` once, as one that asks nothing is no test."""
-    program = {"source": f"{source}\nf()\n", "names": {"f": F}, "expects": []}
+async def run_program(judge: JudgeSession, source: str) -> bool:
+    """Return whether a program passes. It calls `f` once, because a program without a call is no test."""
+    program = {"source": f"{source}\nf()\n", "names": {"f": FUNCTION}, "expects": []}
     answer = await judge.exchange(dump(program), 20)
     if answer is not None and "ask" in load(answer):
         answer = await judge.exchange(dump({"value": None, "nodes": []}), 20)
     return answer is not None and load(answer).get("outcome", {}).get("passed") is True
 
 
-async def test_what_tests_do_to_their_interpreter_does_not_reach_the_next_verdict(
+async def test_changes_of_the_interpreter_do_not_reach_the_next_verdict(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
-    assert await hear(judge, "import math\nmath.pi = 3\nlist.suture = 1 if False else None") is False
-    assert await hear(judge, "import math\nassert math.pi == 3")
+    assert await run_program(judge, "import math\nmath.pi = 3\nlist.suture = 1 if False else None") is False
+    assert await run_program(judge, "import math\nassert math.pi == 3")
     await release_judge(judge)
-    again = await acquire_judge(sandbox, sandbox_settings)
-    assert again is judge
-    await again.start()
-    assert await hear(again, "import math\nassert 3.1 < math.pi < 3.2")
-    await release_judge(again)
+    next_judge = await acquire_judge(sandbox, sandbox_settings)
+    assert next_judge is judge
+    await next_judge.start()
+    assert await run_program(next_judge, "import math\nassert 3.1 < math.pi < 3.2")
+    await release_judge(next_judge)
     assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
 
 
@@ -59,7 +59,7 @@ time.sleep(0.2)
         "open('left', 'w').close()",
         "open('/tmp/left', 'w').close()",
         LINGER.format(act="pass"),
-        # It says to the host that all of it is gone, in the words of the judge, as well as it can.
+        # A forged message in the judge's format says that the child has ended.
         LINGER.format(act='os.write(4, b\'\\0\\0\\0\\x0c{"over": ""}\')'),
         "import os\nos._exit(0)",
         "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
@@ -72,10 +72,10 @@ async def test_a_judge_with_leftovers_is_not_reused(
 ) -> None:
     judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
-    await hear(judge, source)
+    await run_program(judge, source)
     await release_judge(judge)
-    again = await acquire_judge(sandbox, sandbox_settings)
-    assert again is not judge
+    next_judge = await acquire_judge(sandbox, sandbox_settings)
+    assert next_judge is not judge
     assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
 
 
@@ -83,14 +83,14 @@ async def test_tests_cannot_learn_the_key(sandbox: Sandbox, sandbox_settings: Sa
     judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
     for path in ("/proc/%d/mem", "/proc/%d/maps", "/proc/%d/fd/3", "/proc/%d/environ"):
-        reach = (
+        program = (
             f"import os\ntry:\n    open({path!r} % os.getppid(), 'rb').read(1)\nexcept OSError:\n    pass\n"
         )
-        assert await hear(judge, "import os\n" + reach + "else:\n    assert False"), path
+        assert await run_program(judge, "import os\n" + program + "else:\n    assert False"), path
     await release_judge(judge)
 
 
-async def test_closing_the_sandbox_ends_idle_judges(
+async def test_closing_the_sandbox_ends_its_idle_judges(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     assert isinstance(sandbox, SupportsCloseCallbacks)

@@ -1,4 +1,4 @@
-"""Whole hidden test programs under the split verdict; skipped without the data sets."""
+"""Whole hidden test programs of the data sets under the split verdict; skipped without the data sets."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from judge.conftest import DataSet
 from suture.core.records import CheckOutcome
 from suture.core.settings import SandboxSettings
 from suture.judge import grade_program
 from suture.sandbox import Sandbox
 
-DataSet = Callable[[str], list[dict[str, Any]]]
-AT_ONCE = 2
+MAX_PARALLEL = 2
 
 
 async def grade_all(
@@ -24,9 +24,9 @@ async def grade_all(
     sandbox: Sandbox,
     settings: SandboxSettings,
 ) -> dict[str, CheckOutcome]:
-    gate = asyncio.Semaphore(AT_ONCE)
+    gate = asyncio.Semaphore(MAX_PARALLEL)
 
-    async def one(task: dict[str, Any]) -> CheckOutcome:
+    async def grade_one(task: dict[str, Any]) -> CheckOutcome:
         async with gate:
             entry = task["entry_point"]
             graded = await grade_program(
@@ -34,12 +34,12 @@ async def grade_all(
             )
             return graded.outcome
 
-    outcomes = await asyncio.gather(*map(one, tasks))
+    outcomes = await asyncio.gather(*map(grade_one, tasks))
     return dict(zip((task["id"] for task in tasks), outcomes, strict=True))
 
 
-def with_nothing_returned(task: dict[str, Any]) -> str:
-    """The reference, but its entry point answers with `None`, wrapped so that it still does its work."""
+def drop_return_value(task: dict[str, Any]) -> str:
+    """Return the reference with an entry point that does its work but returns `None`."""
     name = task["entry_point"]
     assert any(isinstance(n, ast.FunctionDef) and n.name == name for n in ast.parse(task["reference"]).body)
     return f"{task['reference']}\n_right = {name}\ndef {name}(*args):\n    _right(*args)\n"
@@ -52,7 +52,7 @@ async def test_human_eval_references_pass_and_mutants_fail(
     right = await grade_all(tasks, lambda task: str(task["reference"]), sandbox, sandbox_settings)
     assert {name for name, outcome in right.items() if not outcome.passed} == set()
     assert {outcome.evidence for outcome in right.values()} == {"split"}
-    wrong = await grade_all(tasks[::4], with_nothing_returned, sandbox, sandbox_settings)
+    wrong = await grade_all(tasks[::4], drop_return_value, sandbox, sandbox_settings)
     assert {name for name, outcome in wrong.items() if outcome.passed} == set()
 
 

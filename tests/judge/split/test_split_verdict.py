@@ -1,12 +1,14 @@
+"""The split verdict: the test runs in one process and the code under test in another."""
+
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from judge.conftest import Judge
 from suture.core.records import Counterexample, Verdict, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxUnavailable
@@ -15,15 +17,13 @@ from suture.judge.extraction.program_plans import TaskNames, plan_program
 from suture.judge.split.judge_program import run_program
 from suture.sandbox import BubblewrapSandbox, Sandbox
 
-Judge = Callable[..., Any]
 
-
-def only(verdict: Verdict) -> Counterexample:
+def single_fact(verdict: Verdict) -> Counterexample:
     (fact,) = verdict.counterexamples
     return fact
 
 
-async def test_data_mutation_and_identity_cross(judge: Judge) -> None:
+async def test_values_mutations_and_identities_cross_processes(judge: Judge) -> None:
     code = """
 import math
 LIMIT = {"k": (1, 2.5)}
@@ -72,27 +72,27 @@ def keys(d): return d.keys()
         ("assert f(f(1)) == 2", "f(1)", "2", "1"),
     ],
 )
-def test_facts_of_a_failed_assert(program: str, call: str, expected: str, got: str) -> None:
-    fact = judged("def f(x, k=0):\n    return x\n", program)["fact"]
+def test_a_failed_assert_has_facts(program: str, call: str, expected: str, got: str) -> None:
+    fact = judge_without_sandbox("def f(x, k=0):\n    return x\n", program)["fact"]
     assert (fact["call"], fact["expected"], fact["actual"]) == (call, expected, got)
 
 
-def judged(code: str, program: str) -> dict[str, Any]:
-    """The judge's own program, without walls: the candidate answers with its argument."""
+def judge_without_sandbox(code: str, program: str) -> dict[str, Any]:
+    """Run the judge's own program without a sandbox, for a candidate that returns its first argument."""
     names = TaskNames(files=("solution.py",), module="solution.py", functions=frozenset({"f"}))
     plan = plan_program(program, names)
 
-    def ask(request: dict[str, Any]) -> dict[str, Any]:
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
         args = next(n for n in request["nodes"] if n[0] == request["value"][1])[2]
         first = next(n for n in request["nodes"] if n[0] == args[1])[2]
         return {"value": first, "nodes": []}
 
-    return run_program({"source": plan.source, "names": plan.names, "expects": plan.expects}, ask)
+    return run_program({"source": plan.source, "names": plan.names, "expects": plan.expects}, answer)
 
 
 async def test_an_exception_names_call_expectation_and_line(judge: Judge) -> None:
     verdict = await judge("def f(x):\n    y = 1\n    return y / x\n", "want = 3\nassert f(0) == want")
-    fact = only(verdict)
+    fact = single_fact(verdict)
     assert (fact.call, fact.expected, fact.file, fact.line) == ("f(0)", "3", "solution.py", 3)
     assert fact.exception == "ZeroDivisionError: division by zero"
 
@@ -110,11 +110,11 @@ async def test_code_that_does_not_load_fails_all_checks_with_one_fact(
 ) -> None:
     verdict = await judge(code, "assert f() == 1", "assert f() == 2")
     assert [o.status for o in verdict.outcomes] == ["error", "error"]
-    assert (only(verdict).exception, only(verdict).line) == (exception, line)
+    assert (single_fact(verdict).exception, single_fact(verdict).line) == (exception, line)
 
 
 @pytest.mark.heavy
-async def test_one_bad_call_does_not_spoil_the_next_check(judge: Judge) -> None:
+async def test_a_bad_call_does_not_affect_the_next_check(judge: Judge) -> None:
     code = """
 import os, sys
 def f(x):
@@ -130,12 +130,12 @@ def f(x):
     verdict = await judge(code, *programs, check_timeout_s=5)
     statuses = [o.status for o in verdict.outcomes]
     assert statuses == ["passed", "timeout", "error", "error", "failed", "failed", "passed"]
-    told = [fact.exception for fact in verdict.counterexamples]
-    assert told[0] == "no answer within 5 s"
-    assert told[1] == "the program ended (exit code 0)"
-    assert told[2] == "SystemExit: 0"
-    assert told[3].startswith("RecursionError")
-    assert told[4] == "MemoryError"
+    exceptions = [fact.exception for fact in verdict.counterexamples]
+    assert exceptions[0] == "no answer within 5 s"
+    assert exceptions[1] == "the program ended (exit code 0)"
+    assert exceptions[2] == "SystemExit: 0"
+    assert exceptions[3].startswith("RecursionError")
+    assert exceptions[4] == "MemoryError"
 
 
 async def test_checks_with_live_objects_are_judged_and_listed(judge: Judge) -> None:
@@ -161,10 +161,10 @@ def twice(x): return 2 * x
     ]
     assert verdict.evidence == "nonce"
     assert verdict.notes == (VerdictNote(code="live_objects", subjects=("0", "1", "3")),)
-    assert only(verdict).actual == "'(x)'"
+    assert single_fact(verdict).actual == "'(x)'"
 
 
-async def test_prints_are_kept_and_do_not_disturb_the_protocol(judge: Judge) -> None:
+async def test_printed_output_is_kept_and_does_not_disturb_the_protocol(judge: Judge) -> None:
     verdict = await judge(
         "print('loading')\ndef f(x):\n    print('PASSED', x)\n    return x\n", "assert f(1) == 1"
     )
@@ -173,7 +173,7 @@ async def test_prints_are_kept_and_do_not_disturb_the_protocol(judge: Judge) -> 
     assert "PASSED 1" in verdict.output
 
 
-async def test_unittest_programs_run_and_cannot_hide_what_they_need(judge: Judge) -> None:
+async def test_unittest_programs_are_judged_with_the_evidence_they_need(judge: Judge) -> None:
     suite = """
 import unittest
 class Tests(unittest.TestCase):
@@ -204,7 +204,7 @@ def test_a_test_that_shares_files_or_patches_needs_one_process(line: str) -> Non
     assert plan_program(f"{line}\nassert f(1) == 1", names).live
 
 
-async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
+async def test_asserts_in_a_loop_decide(judge: Judge) -> None:
     programs = [
         check.source
         for check in extract_asserts("assert f(1) == 2\nfor i in (1, 2):\n    assert f(i) == 2 * i")
@@ -216,9 +216,8 @@ async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
 async def test_a_cancelled_verdict_does_not_wait_for_a_hanging_program(
     sandbox: Sandbox, sandbox_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "suture.sandbox.execution.base_sandbox.FINISH_TIMEOUT_S", 60
-    )  # what waiting for it would take
+    # Waiting for the program would take this long.
+    monkeypatch.setattr("suture.sandbox.execution.base_sandbox.FINISH_TIMEOUT_S", 60)
     judging = asyncio.create_task(
         grade_program("def f():\n    while True: pass", "assert f() == 1", sandbox, sandbox_settings)
     )
@@ -230,7 +229,7 @@ async def test_a_cancelled_verdict_does_not_wait_for_a_hanging_program(
     assert time.monotonic() - started_s < 30
 
 
-async def test_a_missing_sandbox_is_a_clear_error(sandbox_settings: SandboxSettings) -> None:
+async def test_a_missing_sandbox_is_an_error(sandbox_settings: SandboxSettings) -> None:
     with pytest.raises(SandboxUnavailable):
         await grade_program(
             "def f(): return 1", "assert f() == 1", BubblewrapSandbox(find=list), sandbox_settings

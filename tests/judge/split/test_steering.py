@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
+from judge.conftest import Judge, Prepare
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, grade_program, prepare_suite
@@ -15,12 +14,10 @@ from suture.judge.extraction.program_plans import TaskNames, plan_program
 from suture.judge.protected_files import find_protected_files
 from suture.sandbox import Sandbox
 
-Judge = Callable[..., Any]
-Prepare = Callable[..., Any]
 TEST_FILE = "from calc import f\ndef test_f(): assert f(3) == 8\n"
 
 WRONG = "def add(a, b): return 0\n"
-FORMS = {
+PROGRAMS = {
     "all names of a program that exits": f"{WRONG}if 0:\n    from unittest.__main__ import *\n",
     "its function from a program that exits": "if 0:\n    from unittest.__main__ import add\n",
     "its function from the library": f"{WRONG}if 0:\n    from operator import add\n",
@@ -28,28 +25,28 @@ FORMS = {
 TEST = "assert add(1, 2) == 3"
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("entry_point", ["add", None])
-async def test_dead_imports_steer_no_grade(
-    form: str, entry_point: str | None, sandbox: Sandbox, sandbox_settings: SandboxSettings
+async def test_dead_imports_do_not_change_a_grade(
+    name: str, entry_point: str | None, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    graded = await grade_program(FORMS[form], TEST, sandbox, sandbox_settings, entry_point=entry_point)
+    graded = await grade_program(PROGRAMS[name], TEST, sandbox, sandbox_settings, entry_point=entry_point)
     assert (graded.outcome.status, graded.outcome.evidence) == ("failed", "split")
 
 
-@pytest.mark.parametrize("form", FORMS)
-async def test_dead_imports_steer_no_verdict(form: str, judge: Judge) -> None:
-    verdict = await judge(FORMS[form], TEST, TEST + "\nadd(1, 2)")
+@pytest.mark.parametrize("name", PROGRAMS)
+async def test_dead_imports_do_not_change_a_verdict(name: str, judge: Judge) -> None:
+    verdict = await judge(PROGRAMS[name], TEST, TEST + "\nadd(1, 2)")
     assert [o.status for o in verdict.outcomes] == ["failed", "failed"]
 
 
-async def test_a_shadowed_library_function_is_the_candidates(judge: Judge) -> None:
+async def test_a_candidate_may_reexport_a_library_function(judge: Judge) -> None:
     assert (await judge("from operator import add", TEST)).all_passed
 
 
-def test_a_plan_depends_on_the_test_alone() -> None:
-    tried = "try:\n    assert f(helper(1)) == math.pi\nexcept Odd:\n    pass"
-    test = f"import math\nfrom solution import Odd\n{tried}"
+def test_a_plan_depends_only_on_the_test() -> None:
+    statement = "try:\n    assert f(helper(1)) == math.pi\nexcept Odd:\n    pass"
+    test = f"import math\nfrom solution import Odd\n{statement}"
     plan = plan_program(test, TaskNames(files=("solution.py", "math.py"), module="solution.py"))
     assert {name: target["kind"] for name, target in plan.names.items()} == {
         "Odd": "exception",
@@ -73,15 +70,15 @@ def test_a_plan_depends_on_the_test_alone() -> None:
         ("assert os.sep == f(1)", "the test uses os"),
     ],
 )
-def test_the_test_says_whether_a_name_is_a_class(test: str, live: str) -> None:
+def test_the_test_shows_whether_a_name_is_a_class(test: str, live: str) -> None:
     assert plan_program(test, TaskNames(files=("solution.py",), module="solution.py")).live == live
 
 
-def test_the_task_says_it_where_it_can() -> None:
-    function = TaskNames(files=(), module="s.py", functions=frozenset({"Roman"}))
-    assert plan_program("assert Roman('IV').value == 4", function).live == ""
-    a_class = TaskNames(files=(), module="s.py", classes=frozenset({"Roman"}))
-    assert plan_program("assert Roman('IV') == 4", a_class).live == "Roman is a class"
+def test_the_task_may_say_whether_a_name_is_a_class() -> None:
+    function_names = TaskNames(files=(), module="s.py", functions=frozenset({"Roman"}))
+    assert plan_program("assert Roman('IV').value == 4", function_names).live == ""
+    class_names = TaskNames(files=(), module="s.py", classes=frozenset({"Roman"}))
+    assert plan_program("assert Roman('IV') == 4", class_names).live == "Roman is a class"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +100,7 @@ async def test_no_candidate_weakens_its_own_evidence(code: str, test: str, judge
     assert [(o.passed, o.evidence) for o in verdict.outcomes] == [(False, "split")]
 
 
-async def test_a_module_of_the_candidate_replaces_no_library(
+async def test_a_candidates_module_replaces_no_library(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test = "import unittest\nimport shapes\nassert f(3) == 8"
@@ -144,7 +141,7 @@ async def test_a_module_of_the_candidate_replaces_no_library(
         ("assert not f(3) > 8 and f(3) >= 8", "8.0", "9"),
     ],
 )
-async def test_legitimate_test_programs_still_work(test: str, right: str, wrong: str, judge: Judge) -> None:
+async def test_honest_test_programs_work(test: str, right: str, wrong: str, judge: Judge) -> None:
     head = "import sys\ndef stop(): raise StopIteration(8)\ndef f(x): return {}"
     bodies = {"stop": "stop()", "exit": "sys.exit(8)"}
     verdicts = [await judge(head.format(bodies.get(code, code)), test) for code in (right, wrong)]
@@ -152,14 +149,14 @@ async def test_legitimate_test_programs_still_work(test: str, right: str, wrong:
     assert {o.evidence for verdict in verdicts for o in verdict.outcomes} == {"split"}
 
 
-async def test_only_an_end_that_the_test_wrote_is_a_pass(judge: Judge) -> None:
+async def test_only_an_exit_of_the_test_is_a_pass(judge: Judge) -> None:
     test = "import unittest\nhidden = unittest.main\nhidden()\nassert f(3) == 8"
     assert not (await judge("def f(x): return 0", test)).all_passed
     assert not (await judge("def f(x): return 0", "import sys\nf(3) or sys.exit(f(3))\nassert 0")).all_passed
 
 
 def test_planning_never_reads_the_candidate() -> None:
-    files = {"solution.py": "if a: pass\n" + "elif a: pass\n" * 100_000}  # nothing reads it
+    files = {"solution.py": "if a: pass\n" + "elif a: pass\n" * 100_000}  # the content is never read
     names = TaskNames(files=tuple(files), module="solution.py")
     assert set(plan_program("assert f(1)", names).names) == {"f"}
 
@@ -167,8 +164,13 @@ def test_planning_never_reads_the_candidate() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("suture_report.py", "pluggy.py", "iniconfig/__init__.py", "src/suture_report.py"),
-        *("sitecustomize/__init__.py", "x-1.0.dist-info/entry_points.txt", "x.egg-info/entry_points.txt"),
+        "suture_report.py",
+        "pluggy.py",
+        "iniconfig/__init__.py",
+        "src/suture_report.py",
+        "sitecustomize/__init__.py",
+        "x-1.0.dist-info/entry_points.txt",
+        "x.egg-info/entry_points.txt",
     ],
 )
 async def test_no_candidate_replaces_the_reporting_plugin(path: str, prepare: Prepare) -> None:
@@ -193,7 +195,7 @@ async def test_no_candidate_replaces_a_library_of_the_tests(prepare: Prepare) ->
 
 
 @pytest.mark.parametrize("path", ["numpy/testing.py", "helpers.py"])
-async def test_a_candidates_path_gives_its_names_to_no_library(path: str, sandbox: Sandbox) -> None:
+async def test_a_candidates_path_shadows_no_library(path: str, sandbox: Sandbox) -> None:
     module = path.removesuffix(".py").replace("/", ".")
     test = f"from {module} import close\nassert close(add(1, 2), 3)"
     checks = (Check(id="1", provenance="user", source=test),)

@@ -1,3 +1,5 @@
+"""Values that cross between the judge and the candidate keep their types, identities and changes."""
+
 from __future__ import annotations
 
 import contextlib
@@ -53,38 +55,38 @@ def refuse(thing: Any) -> Any:
     raise NotData(type(thing).__name__)
 
 
-def crossed(value: Any) -> Any:
+def transfer(value: Any) -> Any:
     encoder = Encoder(refuse)
     message = load(dump({"value": encoder.encode(value), "nodes": encoder.new_nodes()}))
     assert is_well_formed(message["value"], message["nodes"])
     return decode(message["value"], message["nodes"], refuse)[0]
 
 
-def same(a: Any, b: Any) -> bool:
-    """Equal in value and in every type; nan equals nan, 0.0 is not -0.0."""
+def is_same(a: Any, b: Any) -> bool:
+    """Return whether two values are equal in value and in every type; nan equals nan, and 0.0 differs from -0.0."""
     if type(a) is not type(b):
         return False
     if isinstance(a, float):
         return bool(a.hex() == b.hex())
     if isinstance(a, complex):
-        return same(a.real, b.real) and same(a.imag, b.imag)
+        return is_same(a.real, b.real) and is_same(a.imag, b.imag)
     if isinstance(a, dict):
         pairs = zip(a.items(), b.items(), strict=True)
-        return len(a) == len(b) and all(same(x, y) for p, q in pairs for x, y in zip(p, q, strict=True))
+        return len(a) == len(b) and all(is_same(x, y) for p, q in pairs for x, y in zip(p, q, strict=True))
     if isinstance(a, (set, frozenset)):
-        return len(a) == len(b) and all(any(same(x, y) for y in b) for x in a)
+        return len(a) == len(b) and all(any(is_same(x, y) for y in b) for x in a)
     if isinstance(a, slice):
         return all(
-            same(x, y) for x, y in zip((a.start, a.stop, a.step), (b.start, b.stop, b.step), strict=True)
+            is_same(x, y) for x, y in zip((a.start, a.stop, a.step), (b.start, b.stop, b.step), strict=True)
         )
     if isinstance(a, (list, tuple, deque)):
-        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(is_same(x, y) for x, y in zip(a, b, strict=True))
     return bool(a == b)
 
 
 @given(VALUES)
-def test_every_value_comes_back_as_it_was(value: Any) -> None:
-    assert same(crossed(value), value)
+def test_every_value_survives_the_transfer(value: Any) -> None:
+    assert is_same(transfer(value), value)
 
 
 @pytest.mark.parametrize(
@@ -106,37 +108,39 @@ def test_every_value_comes_back_as_it_was(value: Any) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_odd_values_come_back(value: Any) -> None:
-    assert same(crossed(value), value)
+def test_special_values_survive_the_transfer(value: Any) -> None:
+    assert is_same(transfer(value), value)
 
 
-def test_aliases_and_cycles_survive() -> None:
+def test_aliases_and_cycles_survive_the_transfer() -> None:
     inner: list[Any] = []
     loop: dict[str, Any] = {"a": inner, "b": inner, "t": (inner,)}
     inner.append(loop)
-    back = crossed(loop)
-    assert back["a"] is back["b"] is back["t"][0]
-    assert back["a"][0] is back
+    received = transfer(loop)
+    assert received["a"] is received["b"] is received["t"][0]
+    assert received["a"][0] is received
 
 
-class Always:
+class AlwaysEqual:
     def __eq__(self, other: object) -> bool:
         return True
 
     __hash__ = None  # type: ignore[assignment]  # as Python sets it beside an __eq__
 
 
-class Whole(int):
+class IntSubclass(int):
     pass
 
 
-@pytest.mark.parametrize("value", [Always(), Whole(3), [Whole(3)], len, int, (Always(),)])
+@pytest.mark.parametrize(
+    "value", [AlwaysEqual(), IntSubclass(3), [IntSubclass(3)], len, int, (AlwaysEqual(),)]
+)
 def test_only_exact_types_are_data(value: Any) -> None:
     with pytest.raises(NotData):
-        crossed(value)
+        transfer(value)
 
 
-def test_a_changed_argument_changes_in_place_and_untouched_ones_are_not_sent() -> None:
+def test_only_changed_arguments_are_sent_back_and_updated_in_place() -> None:
     here: list[Any] = [[1], [math.nan]]
     nan = here[1][0]
     sent = Encoder(refuse)
@@ -147,13 +151,13 @@ def test_a_changed_argument_changes_in_place_and_untouched_ones_are_not_sent() -
     result = reply.encode(there[0])
     changed = reply.changed_nodes(nodes)
     assert len(changed) == 1
-    back, _ = decode(result, changed, refuse, sent.objects)
-    assert back is here[0]
+    received, _ = decode(result, changed, refuse, sent.objects)
+    assert received is here[0]
     assert here[0][1] is here
     assert here[1][0] is nan
 
 
-def test_true_in_the_place_of_one_is_a_change() -> None:
+def test_replacing_one_by_true_is_a_change() -> None:
     here = [1]
     sent = Encoder(refuse)
     value, nodes = sent.encode(here), sent.new_nodes()
@@ -184,14 +188,14 @@ def test_malformed_frames_are_refused(value: Any, nodes: Any) -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
-def test_no_json_breaks_the_reader(value: Any) -> None:
+def test_no_json_value_breaks_the_decoder(value: Any) -> None:
     if is_well_formed(value, []):
         with contextlib.suppress(BadFrame):
             decode(value, [], lambda v: v)
 
 
 @pytest.mark.parametrize("frame", [b"", b"[]", b"[" * 100_000, b"\xff", b'{"a":'])
-def test_other_bytes_are_no_message(frame: bytes) -> None:
+def test_malformed_bytes_are_refused(frame: bytes) -> None:
     with pytest.raises(BadFrame):
         load(frame)
 

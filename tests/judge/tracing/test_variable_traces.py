@@ -1,4 +1,4 @@
-"""Traces of one call behind the wall: values line by line, bounded, and never a verdict."""
+"""Traces of one call in the sandbox: values line by line, within limits, and never a verdict."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def odd():
     plain = object()
     return [0] * 10_000
 """
-MENDED = CODE.replace(b"result = value", b"result += value")
+FIXED = CODE.replace(b"result = value", b"result += value")
 
 
-def probe_of(sandbox: Sandbox, code: bytes = CODE, **more: Any) -> TraceTarget:
+def make_target(sandbox: Sandbox, code: bytes = CODE, **options: Any) -> TraceTarget:
     files = {"pkg/stats.py": code, "pkg/__init__.py": b""}
     return TraceTarget(
-        sandbox=sandbox, settings=SandboxSettings(), files=files, module="pkg/stats.py", **more
+        sandbox=sandbox, settings=SandboxSettings(), files=files, module="pkg/stats.py", **options
     )
 
 
 async def test_a_trace_shows_what_each_line_changed(sandbox: Sandbox) -> None:
-    probe = probe_of(sandbox)
-    seen = await run_traced_code(probe, "half([1, 2])", trace=True)
-    assert (seen.ending, seen.value) == ("returned", "1.0")
-    assert render_trace(seen, probe.files) == (
+    target = make_target(sandbox)
+    trace = await run_traced_code(target, "half([1, 2])", trace=True)
+    assert (trace.ending, trace.value) == ("returned", "1.0")
+    assert render_trace(trace, target.files) == (
         "half is called with values = [1, 2]\n"
         "line 9: return total(values) / len(values)   -> returns 1.0\n"
         "  total is called with values = [1, 2]\n"
@@ -75,38 +75,38 @@ async def test_a_trace_shows_what_each_line_changed(sandbox: Sandbox) -> None:
     )
 
 
-async def test_an_exception_is_seen_where_it_is_raised(sandbox: Sandbox) -> None:
-    seen = await run_traced_code(probe_of(sandbox), "half([])", trace=True)
-    assert seen.ending == "raised"
-    assert seen.exception == "ZeroDivisionError: division by zero"
+async def test_an_exception_is_shown_at_the_line_that_raises_it(sandbox: Sandbox) -> None:
+    trace = await run_traced_code(make_target(sandbox), "half([])", trace=True)
+    assert trace.ending == "raised"
+    assert trace.exception == "ZeroDivisionError: division by zero"
     assert "line 9: return total(values) / len(values)   -> raises ZeroDivisionError" in render_trace(
-        seen, probe_of(sandbox).files
+        trace, make_target(sandbox).files
     )
 
 
-async def test_an_endless_loop_is_stopped_and_its_lines_are_seen(sandbox: Sandbox) -> None:
-    probe = probe_of(sandbox)
-    seen = await run_traced_code(probe, "spin()", trace=True)
-    assert (seen.ending, seen.omitted) == ("stopped", -1)
-    text = render_trace(seen, probe.files)
+async def test_an_endless_loop_is_stopped_and_its_lines_are_shown(sandbox: Sandbox) -> None:
+    target = make_target(sandbox)
+    trace = await run_traced_code(target, "spin()", trace=True)
+    assert (trace.ending, trace.omitted) == ("stopped", -1)
+    text = render_trace(trace, target.files)
     assert "n += 1   -> n = 1\n" in text
     assert "or more lines ..." in text
     assert text.endswith("as in an endless loop.")
     assert len(text.splitlines()) <= 62
 
 
-async def test_one_that_never_comes_back_is_told_as_lost(sandbox: Sandbox) -> None:
-    probe = replace(probe_of(sandbox), settings=SandboxSettings(check_timeout_s=1))
-    seen = await run_traced_code(probe, "__import__('time').sleep(30)", trace=True)
-    assert seen.ending == "lost"
-    assert "within 1 s" in render_trace(seen, probe.files)
-    seen = await run_traced_code(probe_of(sandbox), "__import__('os')._exit(3)")
-    assert (seen.ending, seen.exception) == ("lost", "the program ended without an answer (failed)")
+async def test_a_call_that_never_returns_is_reported_as_lost(sandbox: Sandbox) -> None:
+    target = replace(make_target(sandbox), settings=SandboxSettings(check_timeout_s=1))
+    trace = await run_traced_code(target, "__import__('time').sleep(30)", trace=True)
+    assert trace.ending == "lost"
+    assert "within 1 s" in render_trace(trace, target.files)
+    trace = await run_traced_code(make_target(sandbox), "__import__('os')._exit(3)")
+    assert (trace.ending, trace.exception) == ("lost", "the program ended without an answer (failed)")
 
 
 async def test_values_are_short_and_without_addresses(sandbox: Sandbox) -> None:
-    probe = probe_of(sandbox)
-    text = render_trace(await run_traced_code(probe, "odd()", trace=True), probe.files)
+    target = make_target(sandbox)
+    text = render_trace(await run_traced_code(target, "odd()", trace=True), target.files)
     assert "thing = <Odd whose repr raised ValueError>" in text or "thing = <Odd instance" in text
     assert "plain = <object object>" in text
     assert "0x" not in text
@@ -114,37 +114,37 @@ async def test_values_are_short_and_without_addresses(sandbox: Sandbox) -> None:
 
 
 async def test_a_snippet_shows_what_it_prints_and_its_last_value(sandbox: Sandbox) -> None:
-    seen = await run_traced_code(
-        probe_of(sandbox), "for n in (1, 2):\n    print(n)\ntotal([n])", setup="n = 0"
+    trace = await run_traced_code(
+        make_target(sandbox), "for n in (1, 2):\n    print(n)\ntotal([n])", setup="n = 0"
     )
-    assert (seen.ending, seen.printed, seen.value, seen.entries) == ("returned", "1\n2\n", "2", [])
-    seen = await run_traced_code(probe_of(sandbox), "print('x' * 100_000)")
-    assert len(seen.printed) < 2100
-    seen = await run_traced_code(probe_of(sandbox), "total(")
-    assert seen.exception.startswith("SyntaxError")
-    seen = await run_traced_code(probe_of(sandbox, b"1 /"), "1")
-    assert seen.exception.startswith("SyntaxError")
+    assert (trace.ending, trace.printed, trace.value, trace.entries) == ("returned", "1\n2\n", "2", [])
+    trace = await run_traced_code(make_target(sandbox), "print('x' * 100_000)")
+    assert len(trace.printed) < 2100
+    trace = await run_traced_code(make_target(sandbox), "total(")
+    assert trace.exception.startswith("SyntaxError")
+    trace = await run_traced_code(make_target(sandbox, b"1 /"), "1")
+    assert trace.exception.startswith("SyntaxError")
 
 
-async def test_it_runs_in_the_users_own_interpreter(sandbox: Sandbox) -> None:
+async def test_a_trace_can_run_in_the_users_interpreter(sandbox: Sandbox) -> None:
     python = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
-    seen = await run_traced_code(probe_of(sandbox, interpreter=python), "half([3])", trace=True)
-    assert (seen.ending, seen.value) == ("returned", "3.0")
-    assert [entry.function for entry in seen.entries if entry.note == "called"] == ["half", "total"]
+    trace = await run_traced_code(make_target(sandbox, interpreter=python), "half([3])", trace=True)
+    assert (trace.ending, trace.value) == ("returned", "3.0")
+    assert [entry.function for entry in trace.entries if entry.note == "called"] == ["half", "total"]
 
 
-async def test_the_first_variable_that_differs_from_a_good_run(sandbox: Sandbox) -> None:
-    bad = await run_traced_code(probe_of(sandbox), "half([1, 2])", trace=True)
-    good = await run_traced_code(probe_of(sandbox, MENDED), "half([1, 2])", trace=True)
-    told = find_divergence(bad, good)
-    assert told == "`result` in total is 2 at line 4 of pkg/stats.py, and 3 in the run that passes"
+async def test_the_first_difference_from_a_passing_run_is_found(sandbox: Sandbox) -> None:
+    bad = await run_traced_code(make_target(sandbox), "half([1, 2])", trace=True)
+    good = await run_traced_code(make_target(sandbox, FIXED), "half([1, 2])", trace=True)
+    divergence = find_divergence(bad, good)
+    assert divergence == "`result` in total is 2 at line 4 of pkg/stats.py, and 3 in the run that passes"
     assert find_divergence(good, good) == ""
     assert find_divergence(RunTrace(ending="lost"), good) == ""
 
 
 @pytest.mark.parametrize("answer", ["", "{}", "[[]]", '{"entries": [[1]]}', '{"entries": [], "ending": 1}'])
-async def test_what_is_no_answer_is_told_as_lost(sandbox: Sandbox, answer: str) -> None:
-    everywhere = f"for fd in range(3, 9):\n    try:\n        os.write(fd, {answer.encode()!r})"
-    forged = f"import os\n{everywhere}\n    except OSError:\n        pass\nos._exit(0)"
-    seen = await run_traced_code(probe_of(sandbox), forged)
-    assert (seen.ending, seen.exception) == ("lost", "the program ended without an answer (ok)")
+async def test_a_forged_answer_is_reported_as_lost(sandbox: Sandbox, answer: str) -> None:
+    write_to_descriptors = f"for fd in range(3, 9):\n    try:\n        os.write(fd, {answer.encode()!r})"
+    forged = f"import os\n{write_to_descriptors}\n    except OSError:\n        pass\nos._exit(0)"
+    trace = await run_traced_code(make_target(sandbox), forged)
+    assert (trace.ending, trace.exception) == ("lost", "the program ended without an answer (ok)")

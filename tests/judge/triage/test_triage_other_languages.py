@@ -1,4 +1,4 @@
-"""What node and Go print, and whether it tells of the surroundings or of the code."""
+"""Errors that node and Go print, caused by the environment or by the code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = {
 
 
 @pytest.mark.parametrize(
-    ("language", "output", "says"),
+    ("language", "output", "expected"),
     [
         ("javascript", "Error: Cannot find module 'express'\nRequire stack:\n- /box/a.js", "'express'"),
         (
@@ -43,10 +43,10 @@ FILES = {
         ("go", "a.go:3:8: package clok is not in GOROOT (/usr/lib/go/src/clok)", None),
     ],
 )
-def test_only_failures_whose_errors_are_all_environment_faults_count(
-    language: Language, output: str, says: str | None
+def test_a_failure_counts_only_if_all_its_errors_are_environment_faults(
+    language: Language, output: str, expected: str | None
 ) -> None:
     causes = [find_fault_in_line(line, FILES, language) for line in find_printed_errors(output, language)]
     fault = causes[0] if causes and None not in causes else None
-    assert (fault is None) == (says is None), causes
-    assert fault is None or says is None or says in fault.explanation
+    assert (fault is None) == (expected is None), causes
+    assert fault is None or expected is None or expected in fault.explanation

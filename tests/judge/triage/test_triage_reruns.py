@@ -1,4 +1,4 @@
-"""How often triage runs a command that is not pytest: it runs whole, whatever is asked of it."""
+"""Triage runs a command other than pytest at most once, because such a command always runs whole."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from suture.core.settings import SandboxSettings
 from suture.judge import Suite, triage_failures
 from suture.judge.runners.test_command import TestCommand
 
-BOTH = ("a.test.js::adds", "a.test.js::takes away")
+TESTS = ("a.test.js::adds", "a.test.js::takes away")
 TASK = Task(statement="", kind="heal", files={}, test_command=("npx", "jest"), language="javascript")
 
 
-def ended(status: CheckStatus) -> tuple[CheckOutcome, ...]:
-    return tuple(CheckOutcome(check_id=name, status=status) for name in BOTH)
+def make_outcomes(status: CheckStatus) -> tuple[CheckOutcome, ...]:
+    return tuple(CheckOutcome(check_id=name, status=status) for name in TESTS)
 
 
-class Command:
-    """One whose tests end in the same way each time."""
+class ScriptedCommand:
+    """A command whose tests have the same status in every run."""
 
     is_pytest = False
     run_together_and_isolated = TestCommand.run_together_and_isolated
@@ -34,40 +34,40 @@ class Command:
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         self.runs += 1
-        return tuple(one for one in ended(self.status) if one.check_id in tests)
+        return tuple(one for one in make_outcomes(self.status) if one.check_id in tests)
 
 
 @pytest.mark.parametrize(
-    ("status", "seen", "runs", "cause"),
+    ("status", "confirmed", "runs", "cause"),
     [
         ("failed", None, 1, None),
-        ("failed", BOTH, 0, None),
-        ("failed", BOTH[:1], 1, None),
+        ("failed", TESTS, 0, None),
+        ("failed", TESTS[:1], 1, None),
         ("passed", None, 1, "flaky"),
         ("passed", (), 1, "flaky"),
     ],
 )
-async def test_one_more_run_tells_and_none_where_another_has_told(
-    status: CheckStatus, seen: Collection[str] | None, runs: int, cause: str | None
+async def test_failures_are_rerun_only_if_no_other_run_confirmed_them(
+    status: CheckStatus, confirmed: Collection[str] | None, runs: int, cause: str | None
 ) -> None:
-    command = Command(status)
+    command = ScriptedCommand(status)
     suite = Suite(
         task=TASK,
         sandbox=cast(Any, None),
         settings=SandboxSettings(),
         command=cast(TestCommand, command),
     )
-    base = Verdict(candidate="c", outcomes=ended("failed"), evidence="nonce")
+    base = Verdict(candidate="c", outcomes=make_outcomes("failed"), evidence="nonce")
 
-    async def failed_again() -> frozenset[str]:
-        return frozenset(seen or ())
+    async def find_confirmed() -> frozenset[str]:
+        return frozenset(confirmed or ())
 
-    found = await triage_failures(suite, base, None if seen is None else failed_again)
-    assert (found.cause, command.runs) == (cause, runs)
+    triage = await triage_failures(suite, base, None if confirmed is None else find_confirmed)
+    assert (triage.cause, command.runs) == (cause, runs)
 
 
-async def test_what_took_all_of_its_time_is_not_run_again() -> None:
-    command = Command("failed")
+async def test_a_command_that_timed_out_is_not_rerun() -> None:
+    command = ScriptedCommand("failed")
     suite = Suite(
         task=TASK,
         sandbox=cast(Any, None),
@@ -79,5 +79,5 @@ async def test_what_took_all_of_its_time_is_not_run_again() -> None:
     )
     stopped = CheckOutcome(check_id="npx jest", status="error", counterexample=fact)
     base = Verdict(candidate="c", outcomes=(stopped,), evidence="nonce", wall_s=30.0)
-    found = await triage_failures(suite, base)
-    assert (found.code_failures, command.runs) == (("npx jest",), 0)
+    triage = await triage_failures(suite, base)
+    assert (triage.code_failures, command.runs) == (("npx jest",), 0)

@@ -1,4 +1,4 @@
-"""The rules of triage that read: surroundings, contradictions, shared state."""
+"""Triage by reading alone: environment faults, contradictions and shared state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODE = [PROJECT["shop/prices.py"].decode()]
 
 
 @pytest.mark.parametrize(
-    ("exception", "why"),
+    ("exception", "explanation"),
     [
         ("ModuleNotFoundError: No module named 'numpy'", "'numpy' is not installed"),
         ("ModuleNotFoundError: No module named 'numpy.linalg'", "'numpy' is not installed"),
@@ -42,14 +42,14 @@ CODE = [PROJECT["shop/prices.py"].decode()]
         ("FetchFailed: <urlopen error [Errno -5] No address associated with hostname>", "network"),
     ],
 )
-def test_an_environment_fault_is_recognised(exception: str, why: str) -> None:
+def test_an_environment_fault_is_recognised(exception: str, explanation: str) -> None:
     found = find_environment_fault(exception, PROJECT, CODE)
     assert found is not None
-    assert why in found.explanation
+    assert explanation in found.explanation
 
 
 @pytest.mark.parametrize("path", ["notes/a\\tb.txt", "notes"])
-def test_a_file_whose_name_cannot_be_written_down_is_there_and_not_copied(path: str) -> None:
+def test_a_file_with_an_unprintable_name_is_an_environment_fault(path: str) -> None:
     excluded: dict[str, ExclusionReason] = {"notes/a\\tb.txt": "unprintable_name", "notes.so": "ignored"}
     missing = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
     found = find_environment_fault(missing, PROJECT, CODE, excluded)
@@ -71,7 +71,7 @@ EXCLUDED: dict[str, ExclusionReason] = {"shop/conf.py": "ignored"}
 
 
 @pytest.mark.parametrize(
-    ("exception", "why"),
+    ("exception", "explanation"),
     [
         (
             "ModuleNotFoundError: No module named 'shop._version'",
@@ -87,10 +87,10 @@ EXCLUDED: dict[str, ExclusionReason] = {"shop/conf.py": "ignored"}
         ("ModuleNotFoundError: No module named 'shop.conf'", "'shop/conf.py' is not copied into the sandbox"),
     ],
 )
-def test_a_module_that_a_build_writes_or_that_was_not_copied_is_named(exception: str, why: str) -> None:
+def test_a_generated_or_excluded_module_is_an_environment_fault(exception: str, explanation: str) -> None:
     found = find_environment_fault(exception, BUILT, (), EXCLUDED)
     assert found is not None
-    assert why in found.explanation
+    assert explanation in found.explanation
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_module_that_a_build_writes_or_that_was_not_copied_is_named(exception:
         "ImportError: cannot import name 'fast' from 'json' (x)",
     ],
 )
-def test_a_module_that_no_build_writes_is_the_codes(exception: str) -> None:
+def test_a_module_that_no_build_generates_is_the_codes_fault(exception: str) -> None:
     assert find_environment_fault(exception, BUILT, (), EXCLUDED) is None
 
 
@@ -110,15 +110,15 @@ def test_a_module_that_no_build_writes_is_the_codes(exception: str) -> None:
     "exception",
     [
         "ModuleNotFoundError: No module named 'shop.price'",  # the project's own package
-        "ModuleNotFoundError: No module named 'prises'",  # nearly the project's own module
-        "ModuleNotFoundError: No module named 'jsn'",  # nearly the standard library's
-        "FileNotFoundError: [Errno 2] No such file or directory: 'dta/prices.csv'",  # it lies elsewhere
-        "FileNotFoundError: [Errno 2] No such file or directory: 'data/price.csv'",  # nearly its name
+        "ModuleNotFoundError: No module named 'prises'",  # similar to a module of the project
+        "ModuleNotFoundError: No module named 'jsn'",  # similar to a module of the standard library
+        "FileNotFoundError: [Errno 2] No such file or directory: 'dta/prices.csv'",  # it is in another folder
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data/price.csv'",  # similar to an existing name
         "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/x/report'",  # a test's own folder
-        "FileNotFoundError: [Errno 2] No such file or directory: 'log.txt'",  # the code makes it
-        "KeyError: 'TOTAL'",  # nobody asks the environment for it
+        "FileNotFoundError: [Errno 2] No such file or directory: 'log.txt'",  # the code writes it
+        "KeyError: 'TOTAL'",  # no code reads this variable
         "OSError: [Errno 28] No space left on device",
-        "FetchFailed: Connection refused",  # by a server that the test has started, perhaps
+        "FetchFailed: Connection refused",  # perhaps by a server that the test started
         "AssertionError: 1 != 2",
         "",
     ],
@@ -137,18 +137,14 @@ TESTED = {
 
 
 @pytest.mark.parametrize(
-    ("exception", "why"),
+    ("exception", "explanation"),
     [
         ("FixtureLookupError: ('mocker', <SubRequest 'mocker' for <Function test_total>>)", "'mocker'"),
-        ("FixtureLookupError: ('till', <TopRequest for <Function test_total>>)", None),  # made by a call
-        (
-            "FixtureLookupError: ('baskett', <TopRequest for <Function test_total>>)",
-            None,
-        ),  # nearly one of the code's
-        (
-            "FixtureLookupError: ('custmer', <TopRequest for <Function test_total>>)",
-            None,
-        ),  # nearly a conftest's
+        ("FixtureLookupError: ('till', <TopRequest for <Function test_total>>)", None),  # defined by a call
+        # Similar to a fixture of the code.
+        ("FixtureLookupError: ('baskett', <TopRequest for <Function test_total>>)", None),
+        # Similar to a fixture of a conftest.
+        ("FixtureLookupError: ('custmer', <TopRequest for <Function test_total>>)", None),
         ("'asyncio' not found in `markers` configuration option", "'asyncio'"),
         ("Failed: 'django_db' not found in `markers` configuration option", "'django_db'"),
         ("Failed: 'dear' not found in `markers` configuration option", None),  # the code registers it
@@ -156,15 +152,15 @@ TESTED = {
         ("Failed: no", None),
     ],
 )
-def test_a_missing_plugin_is_an_environment_fault(exception: str, why: str | None) -> None:
+def test_a_missing_plugin_is_an_environment_fault(exception: str, explanation: str | None) -> None:
     found = find_environment_fault(exception, TESTED, ())
-    assert (found is None) == (why is None), found
-    assert found is None or why is None or why in found.explanation
+    assert (found is None) == (explanation is None), found
+    assert found is None or explanation is None or explanation in found.explanation
 
 
-def test_a_locale_that_the_code_sets_may_be_its_slip() -> None:
-    written = ["locale.setlocale(locale.LC_ALL, 'de_DE.UFT-8')"]
-    assert find_environment_fault("Error: unsupported locale setting", PROJECT, written) is None
+def test_a_misspelt_locale_in_the_code_is_no_environment_fault() -> None:
+    sources = ["locale.setlocale(locale.LC_ALL, 'de_DE.UFT-8')"]
+    assert find_environment_fault("Error: unsupported locale setting", PROJECT, sources) is None
 
 
 AREA = b'''
@@ -196,7 +192,7 @@ def area(w, h=1):
         ("assert area(2, 3) == half", None),
     ],
 )
-def test_what_a_test_wants_is_held_against_the_docstring(body: str, tested: str | None) -> None:
+def test_an_expectation_that_contradicts_the_docstring_is_found(body: str, tested: str | None) -> None:
     files = {"shapes.py": AREA, "test_shapes.py": f"def test_area():\n    {body}\n".encode()}
     found = find_contradictions("test_shapes.py::test_area", files, find_documented_examples(files))
     assert [one.tested for one in found] == ([tested] if tested else [])
@@ -204,17 +200,17 @@ def test_what_a_test_wants_is_held_against_the_docstring(body: str, tested: str 
         assert (found[0].call, found[0].documented, found[0].file) == ("area(2, 3)", "6", "shapes.py")
 
 
-def test_a_file_of_many_failing_tests_is_read_once() -> None:
+def test_a_file_of_many_failing_tests_is_parsed_once() -> None:
     count = 2000
     tests = "".join(f"def test_{n}():\n    assert area(2, 3) == {n}\n" for n in range(count)).encode()
     files = {"shapes.py": AREA, "test_shapes.py": tests}
     documented, began_s = find_documented_examples(files), time.process_time()
     found = [find_contradictions(f"test_shapes.py::test_{n}", files, documented) for n in range(count)]
     assert [n for n, one in enumerate(found) if not one] == [6]
-    assert time.process_time() - began_s < 20  # a parse takes 0.05 s, and each test had one of its own
+    assert time.process_time() - began_s < 20  # one parse takes 0.05 s, so 2000 parses would take 100 s
 
 
-def test_a_name_that_is_defined_twice_contradicts_nothing() -> None:
+def test_a_function_that_is_defined_twice_contradicts_nothing() -> None:
     files = {"a.py": AREA, "b.py": AREA, "test_a.py": b"def test_a():\n    assert area(2, 3) == 5\n"}
     assert find_contradictions("test_a.py::test_a", files, find_documented_examples(files)) == ()
 
@@ -235,13 +231,13 @@ def test_a_name_that_is_defined_twice_contradicts_nothing() -> None:
         ("tmp_path.joinpath('x').write_text('y')", ""),
     ],
 )
-def test_state_that_outlives_a_test(test: str, statement: str) -> None:
-    above = "import os, config\nfrom cart import Cart\nSEEN = []\n\n"
-    source = f"{above}def test_it(monkeypatch, tmp_path):\n    {test}\n"
+def test_writes_to_shared_state_are_found(test: str, statement: str) -> None:
+    header = "import os, config\nfrom cart import Cart\nSEEN = []\n\n"
+    source = f"{header}def test_it(monkeypatch, tmp_path):\n    {test}\n"
     assert find_shared_state_write(ast.parse(source), "test_it") == statement
 
 
-def test_a_fixture_writes_for_the_test_that_asks_for_it() -> None:
+def test_a_write_of_a_fixture_counts_for_the_tests_that_use_it() -> None:
     source = "import config\n\ndef loud(): config.LEVEL = 9\n\ndef test_a(loud): pass\n\ndef test_b(): pass\n"
     tree = ast.parse(source)
     assert find_shared_state_write(tree, "test_a") == "config.LEVEL = 9"

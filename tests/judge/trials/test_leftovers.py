@@ -1,4 +1,4 @@
-"""What a failing test leaves in the project's folder does not meet the candidates that are tried after it."""
+"""Files that a failing test leaves behind do not affect the candidates that are tried after it."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def test_is_there():
 """
 
 
-async def test_what_a_failing_test_leaves_does_not_meet_the_right_repair(
+async def test_leftovers_of_a_failing_test_do_not_break_the_right_repair(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    """The user's own run of each begins without it; what a passing test leaves to the next one stays."""
+    """A user's run of each candidate starts without them. Files of a passing test stay for the next test."""
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "test_shop.py").write_text(TESTS)
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)

@@ -1,4 +1,4 @@
-"""All tests run beside the user's own run, and what of it serves the search."""
+"""All tests are prefetched during the user's own run, for use by the search."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ScriptedWorker:
     async def set_files(self, texts: Mapping[str, str], files: list[str]) -> None:
         self.requests.append(f"set_files {', '.join(texts)}")
 
-    async def run_unchanged(self, tests: object, **given: object) -> AsyncIterator[TestReport]:
+    async def run_unchanged(self, tests: object, **options: object) -> AsyncIterator[TestReport]:
         self.requests.append("run all" if tests is None else "run some")
         for outcome in self._outcomes:
             yield outcome
@@ -66,7 +66,7 @@ async def start_run(worker: ScriptedWorker) -> tuple[PrefetchedRun, asyncio.Task
 
     prefetched, first = PrefetchedRun(cast(TrialWorker, worker), 100.0), asyncio.create_task(collect())
     prefetched.begin(first)
-    assert not prefetched.is_usable(())  # nothing is running yet that could be waited for
+    assert not prefetched.is_usable(())  # no test is running yet
     await first
     await asyncio.sleep(0.01)
     return prefetched, first

@@ -1,4 +1,4 @@
-"""What code under test writes into the reports does no harm."""
+"""Lines that code under test writes into the reports do no harm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, search_python
 
-GOOD = {"number": 1, "answers": ["1"]}
+VALID = {"number": 1, "answers": ["1"]}
 ATTEMPT = {"outcomes": "P", "finished": True, "unsupported": False}
 
 
@@ -61,21 +61,21 @@ ATTEMPT = {"outcomes": "P", "finished": True, "unsupported": False}
         },
     ],
 )
-def test_a_report_of_another_shape_is_skipped(entry: object) -> None:
-    content = f"{json.dumps(entry)}\n[]\nx\n{'[' * 100_000}\n{json.dumps(GOOD)}\n".encode()
+def test_a_malformed_report_is_skipped(entry: object) -> None:
+    content = f"{json.dumps(entry)}\n[]\nx\n{'[' * 100_000}\n{json.dumps(VALID)}\n".encode()
     assert list(parse_reports(content, AttemptReport, TestReport, CollectionReport, AnswerReport)) == [
         AnswerReport(number=1, answers=("1",))
     ]
 
 
-def test_line_numbers_come_back_as_they_were_sent() -> None:
+def test_line_numbers_survive_packing() -> None:
     tracer = Tracer(["m.py"])
     tracer.lines["m.py"] = {1, 8, 9, 4000}
     assert unpack_lines(tracer.take()["lines"]["m.py"]) == {1, 8, 9, 4000}
     assert unpack_lines("no number") == frozenset()
 
 
-async def test_a_test_that_writes_to_everything_it_can_reach_does_not_end_the_search(
+async def test_a_test_that_writes_to_all_descriptors_does_not_end_the_search(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     (tmp_path / "m.py").write_text("def f(n):\n    return n - 1\n")

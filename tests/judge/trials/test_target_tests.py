@@ -1,4 +1,4 @@
-"""Which failing tests a candidate runs first, and how many failures say enough."""
+"""The failing tests that a candidate runs first, and how many failures end its trial."""
 
 from __future__ import annotations
 
@@ -47,32 +47,32 @@ def make_report(
     )
 
 
-def order(failed: Sequence[TestReport]) -> str:
-    return "".join(one.test[-1] for one in order_target_tests(failed, {one.test: one for one in failed}))
+def order_names(reports: Sequence[TestReport]) -> str:
+    return "".join(one.test[-1] for one in order_target_tests(reports, {one.test: one for one in reports}))
 
 
-def test_one_of_each_place_and_exception_stands_before_more_of_the_same() -> None:
+def test_one_test_of_each_place_and_exception_comes_first() -> None:
     alike = [make_report(name) for name in "abcdefg"]
     other = [make_report("h", line=2), make_report("i", error="ValueError: x")]
-    assert order([*alike, *other]) == "ahibcdefg"
-    assert order(alike) == "abcdefg"
+    assert order_names([*alike, *other]) == "ahibcdefg"
+    assert order_names(alike) == "abcdefg"
 
 
-def test_of_tests_that_fail_alike_those_that_run_other_lines_come_first() -> None:
+def test_of_similar_failures_tests_of_other_lines_come_first() -> None:
     assert (
-        order([*(make_report(name, lines=(1, 2, 3)) for name in "abcdef"), make_report("g", lines=(4, 5))])[
-            :2
-        ]
+        order_names(
+            [*(make_report(name, lines=(1, 2, 3)) for name in "abcdef"), make_report("g", lines=(4, 5))]
+        )[:2]
         == "ag"
     )
 
 
-def test_a_slow_test_does_not_stand_before_quick_ones_however_it_fails() -> None:
+def test_a_slow_test_comes_after_quick_ones() -> None:
     slow = make_report("s", line=7, seconds=2 * QUICK_TEST_CPU_S)
-    assert order([*(make_report(name) for name in "abc"), slow]) == "abcs"
+    assert order_names([*(make_report(name) for name in "abc"), slow]) == "abcs"
 
 
-def test_few_failures_are_enough_and_fewer_where_they_are_slow() -> None:
+def test_a_trial_ends_after_few_failures_and_fewer_slow_ones() -> None:
     assert choose_failure_limits([0.001] * 20) == (MAX_FIRST_FAILURES, 20)
     assert choose_failure_limits([FIRST_FAILURES_CPU_S / 2] * 20) == (
         2,
@@ -86,11 +86,11 @@ MODULE = "def price(n):\n    return n - 1\n\n\ndef weight(n):\n    return n * 2\
 TESTS = (
     "import pytest\nfrom shop import price, weight\n\n\n"
     "@pytest.mark.parametrize('n', range(9))\ndef test_price(n):\n    assert price(n) == n + 1\n\n\n"
-    "def test_weight():\n    sum(range(100_000))  # the last of the quick ones\n    assert weight(3) == 5\n"
+    "def test_weight():\n    sum(range(100_000))  # the slowest of the quick tests\n    assert weight(3) == 5\n"
 )
 
 
-async def test_a_change_that_mends_one_test_of_ten_is_seen_and_all_that_it_mends_are_counted(
+async def test_all_tests_that_a_partial_repair_fixes_are_counted(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     (tmp_path / "shop.py").write_text(MODULE)
@@ -99,9 +99,9 @@ async def test_a_change_that_mends_one_test_of_ten_is_seen_and_all_that_it_mends
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
-    mended = {frozenset(trial.now_passing) for _, trial in found.partial}
-    assert frozenset({"test_shop.py::test_weight"}) in mended
-    assert frozenset(f"test_shop.py::test_price[{n}]" for n in range(9)) in mended
+    fixed = {frozenset(trial.now_passing) for _, trial in found.partial}
+    assert frozenset({"test_shop.py::test_weight"}) in fixed
+    assert frozenset(f"test_shop.py::test_price[{n}]" for n in range(9)) in fixed
     assert found.plausible, found.ending
 
 
@@ -127,7 +127,7 @@ PARCEL_TESTS = (
 )
 
 
-async def test_lines_are_those_that_run_with_the_change_and_none_that_only_tell_of_a_failure(
+async def test_traced_lines_are_those_of_the_changed_code_without_reporting(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     (tmp_path / "parcel.py").write_text(PARCEL)
@@ -138,7 +138,8 @@ async def test_lines_are_those_that_run_with_the_change_and_none_that_only_tell_
     texts = editable_texts(suite)
     spectrum = await run_baseline(suite.command, list(texts), (), 20)
     before = {test.id: test.lines["parcel.py"] for test in spectrum.tests}
-    assert before["test_parcel.py::test_one"] == {2, 3}  # and not 5 to 7, where pytest says what it compared
+    # Lines 5 to 7 are missing: pytest runs them only to render the failed comparison.
+    assert before["test_parcel.py::test_one"] == {2, 3}
     at = texts["parcel.py"].index("others")
     edit = Edit(start=at, end=at + len("others"), text="other.kilos")
     proposal = Proposal(path="parcel.py", edits=(edit,), label="", score=1.0, operators=())

@@ -1,4 +1,4 @@
-"""A trial of the unchanged code says what the user's own run says, whatever habits the tests have."""
+"""A trial of the unchanged code agrees with the user's own run, whatever features the tests use."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from suture.search import SearchLimits, SearchResult, search_python
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-BAD = "def add(a, b):\n    return a - b\n"
-GOOD = "def add(a, b):\n    return a + b\n"
+WRONG = "def add(a, b):\n    return a - b\n"
+RIGHT = "def add(a, b):\n    return a + b\n"
 PLAIN = "from shop import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
-HABITS: dict[str, dict[str, str]] = {
+PROJECTS: dict[str, dict[str, str]] = {
     "xfail": {
         "test_shop.py": PLAIN + "\n\n@pytest.mark.xfail\ndef test_expected():\n    assert add(1, 1) == 3\n"
         "\n\n@pytest.mark.xfail(strict=True)\ndef test_strict():\n    assert add(1, 1) == 4\n"
@@ -98,7 +98,7 @@ HABITS: dict[str, dict[str, str]] = {
     },
     "importlib": {
         "pytest.ini": "[pytest]\naddopts = --import-mode=importlib\npythonpath = src\n",
-        "src/space/part/shop.py": BAD,
+        "src/space/part/shop.py": WRONG,
         "one/test_same.py": PLAIN.replace("shop", "space.part.shop"),
         "two/test_same.py": "def test_zero():\n    assert sum([]) == 0\n",
     },
@@ -124,7 +124,7 @@ HABITS: dict[str, dict[str, str]] = {
     },
     "beside": {
         "pack/__init__.py": "",
-        "pack/shop.py": BAD,
+        "pack/shop.py": WRONG,
         "pack/shop_test.py": PLAIN.replace("shop", "pack.shop"),
     },
 }
@@ -133,7 +133,7 @@ COMMANDS = {"root-below": "python -m pytest -q tests"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox(bubblewrap: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
-    """One wall for all of them: to build and to vet one takes longer than most searches here."""
+    """Return one sandbox for all tests: opening one takes longer than most searches here."""
     require("bubblewrap", bubblewrap.ok, f"{bubblewrap.detail} ({bubblewrap.remedy})")
     sandbox = BubblewrapSandbox()
     yield sandbox
@@ -141,8 +141,8 @@ async def sandbox(bubblewrap: Requirement, require: Require) -> AsyncIterator[Bu
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
-    """A search, and the run that it is held against."""
+class SearchOutcome:
+    """A search and the run that it is compared with."""
 
     suite: Suite
     statuses: Mapping[str, str]
@@ -150,89 +150,99 @@ class Tried:
 
     @property
     def repaired(self) -> set[str]:
-        """The changed files of plausible repairs."""
+        """The file contents of the plausible repairs."""
         return {apply_edits(self.found.texts[p.path], p.edits) for p in self.found.plausible}
 
 
-async def tried(
+async def search_project(
     folder: Path, files: Mapping[str, str], sandbox: BubblewrapSandbox, command: str = "python -m pytest -q"
-) -> Tried:
+) -> SearchOutcome:
     for path, text in files.items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        head = (
+        header = (
             "import unittest\n\nimport pytest\nfrom shop import add\n\n\n" if path == "test_shop.py" else ""
         )
-        place.write_text(head + text, encoding="utf-8")
+        place.write_text(header + text, encoding="utf-8")
     task, _ = build_heal_task(folder, test=command)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
     assert suite.command is not None
     run = await suite.command.run(task.files)
-    statuses = {outcome.check_id: outcome.status for outcome in run.outcomes}
+    statuses = {result.check_id: result.status for result in run.outcomes}
     failing = [test for test, status in statuses.items() if status not in ("passed", "skipped")]
     limits = SearchLimits(max_seconds=100, max_candidates=30)
     found = await search_python(suite.command, editable_texts(suite), failing, limits, baseline=statuses)
-    return Tried(suite=suite, statuses=statuses, found=found)
+    return SearchOutcome(suite=suite, statuses=statuses, found=found)
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("habit", HABITS)
-async def test_a_trial_agrees_with_the_run_and_the_bug_is_mended(
-    habit: str, tmp_path: Path, sandbox: BubblewrapSandbox
+@pytest.mark.parametrize("project_name", PROJECTS)
+async def test_a_trial_agrees_with_the_run_and_the_bug_is_repaired(
+    project_name: str, tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    files = {"shop.py": BAD, **HABITS[habit]}
-    done = await tried(tmp_path, files, sandbox, COMMANDS.get(habit, "python -m pytest -q"))
-    spectrum = done.found.spectrum
+    files = {"shop.py": WRONG, **PROJECTS[project_name]}
+    outcome = await search_project(
+        tmp_path, files, sandbox, COMMANDS.get(project_name, "python -m pytest -q")
+    )
+    spectrum = outcome.found.spectrum
     assert spectrum.disagreements == ()
-    assert set(spectrum.collected) == set(done.statuses)
+    assert set(spectrum.collected) == set(outcome.statuses)
     assert spectrum.compared == len(set(spectrum.collected))
-    assert any("return a + b\n" in text for text in done.repaired), done.found
+    assert any("return a + b\n" in text for text in outcome.repaired), outcome.found
 
 
 @pytest.mark.heavy
-async def test_tests_that_run_in_several_processes_are_run_here(
+async def test_tests_of_a_parallel_command_are_tried_in_one_process(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    files = {"shop.py": BAD, "test_shop.py": PLAIN.partition("\n\n\n")[2]}
-    done = await tried(tmp_path, files, sandbox, "python -m pytest -q -n 2 --dist loadfile")
-    assert done.found.spectrum.disagreements == ()
-    assert done.found.spectrum.compared == 1
-    assert GOOD in done.repaired
+    files = {"shop.py": WRONG, "test_shop.py": PLAIN.partition("\n\n\n")[2]}
+    outcome = await search_project(tmp_path, files, sandbox, "python -m pytest -q -n 2 --dist loadfile")
+    assert outcome.found.spectrum.disagreements == ()
+    assert outcome.found.spectrum.compared == 1
+    assert RIGHT in outcome.repaired
 
 
 @pytest.mark.heavy
-async def test_what_an_import_refuses_is_refused_in_a_trial(
-    tmp_path: Path, sandbox: BubblewrapSandbox
-) -> None:
+async def test_code_that_fails_to_import_is_no_repair(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
     code = "class Box:\n    def twice(self, n: Missing) -> int:\n        return n * 2\n"
     tests = "from box import Box\n\n\ndef test_twice():\n    assert Box().twice(2) == 4\n"
-    done = await tried(tmp_path, {"box.py": code, "test_box.py": tests}, sandbox)
-    assert done.suite.command is not None
-    assert done.found.tried_count
-    for text in done.repaired:
-        run = await done.suite.command.run({**done.suite.task.files, "box.py": text.encode()})
-        assert all(outcome.passed for outcome in run.outcomes), text
+    outcome = await search_project(tmp_path, {"box.py": code, "test_box.py": tests}, sandbox)
+    assert outcome.suite.command is not None
+    assert outcome.found.tried_count
+    for text in outcome.repaired:
+        run = await outcome.suite.command.run({**outcome.suite.task.files, "box.py": text.encode()})
+        assert all(result.passed for result in run.outcomes), text
 
 
-async def test_a_test_that_fails_in_the_run_alone_is_told_as_our_disagreement(
+async def test_a_test_that_fails_only_in_the_run_is_a_disagreement(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     tests = (
         "import sys\n\n\ndef test_watched():\n    assert 'suture_report' not in sys.modules\n\n\n"
         "def test_zero():\n    assert add(0, 0) == 0\n"
     )
-    done = await tried(tmp_path, {"shop.py": BAD, "test_shop.py": tests}, sandbox)
-    (one,) = done.found.spectrum.disagreements
-    assert (one.test, one.run, one.trial) == ("test_shop.py::test_watched", "failed", "passed")
-    assert done.found.ending == "trials_disagree"
-    assert done.found.tried_count == 0
+    outcome = await search_project(tmp_path, {"shop.py": WRONG, "test_shop.py": tests}, sandbox)
+    (disagreement,) = outcome.found.spectrum.disagreements
+    assert (disagreement.test, disagreement.run, disagreement.trial) == (
+        "test_shop.py::test_watched",
+        "failed",
+        "passed",
+    )
+    assert outcome.found.ending == "trials_disagree"
+    assert outcome.found.tried_count == 0
 
 
-async def test_tests_that_differ_are_left_to_the_verdict(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+async def test_a_test_that_fails_only_in_trials_is_left_to_the_verdict(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
     tests = PLAIN.partition("\n\n\n")[2] + (
         "\n\ndef test_watched():\n    import sys\n    assert 'suture_trials' not in sys.modules\n"
     )
-    done = await tried(tmp_path, {"shop.py": BAD, "test_shop.py": tests}, sandbox)
-    (one,) = done.found.spectrum.disagreements
-    assert (one.test, one.run, one.trial) == ("test_shop.py::test_watched", "passed", "failed")
-    assert GOOD in done.repaired
+    outcome = await search_project(tmp_path, {"shop.py": WRONG, "test_shop.py": tests}, sandbox)
+    (disagreement,) = outcome.found.spectrum.disagreements
+    assert (disagreement.test, disagreement.run, disagreement.trial) == (
+        "test_shop.py::test_watched",
+        "passed",
+        "failed",
+    )
+    assert RIGHT in outcome.repaired

@@ -1,3 +1,5 @@
+"""Trust in generated checks, from running them against candidates in the sandbox."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -47,14 +49,14 @@ async def test_checks_that_agreeing_candidates_pass_are_trusted(
     trust = {check.id: check.trust for check in assessment.checks}
     assert trust["assert clamp(9, 0, 3) == 3"] > trust["assert clamp(-1, 0, 3) == 0"] > 0.5
     assert trust["idempotent"] > 0.5
-    assert trust["assert clamp(-2, 0, 3) == -9"] < 0.2  # only code that fails the given check says so
+    assert trust["assert clamp(-2, 0, 3) == -9"] < 0.2  # only code that fails the given check passes it
     rejections = {removed.check.id: removed.code for removed in assessment.removed}
     assert rejections["assert clamp(5, 0, 3) == 3"] == "repeats_given"
     assert rejections["assert clamp(5, 0, 3) == 5"] == "contradicts_given"
     assert (assessment.candidates, assessment.behaviours) == (3, 2)
 
 
-async def test_the_matrix_keeps_its_bounds(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+async def test_the_matrix_keeps_its_limits(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     suite = await prepare_suite(TASK, sandbox, sandbox_settings)
     candidates = [Candidate(files={"solution.py": code}, origin="sample") for code in (ENDLESS, RIGHT)]
     judged = [(candidate, await check_candidate(candidate, suite)) for candidate in candidates]
@@ -64,15 +66,14 @@ async def test_the_matrix_keeps_its_bounds(sandbox: Sandbox, sandbox_settings: S
     limits = MatrixLimits(checks=10, check_timeout_s=0.9, candidates=2, timeout_s=100)
     assessment = await assess_checks(many, judged, suite, limits=limits)
     trust = {check.id: check.trust for check in assessment.checks}
-    assert (
-        trust["4"] < trust["10"] < trust["2"]
-    )  # the endless one was late in the first eight, then left alone
-    assert trust["15"] <= 0.5  # nobody was asked
-    gone = await assess_checks(many, judged, suite, limits=MatrixLimits(timeout_s=0.001))
-    assert all(check.trust <= 0.5 for check in gone.checks)
+    # The endless candidate timed out in the first eight checks, then it was skipped.
+    assert trust["4"] < trust["10"] < trust["2"]
+    assert trust["15"] <= 0.5  # no candidate ran it
+    unmeasured = await assess_checks(many, judged, suite, limits=MatrixLimits(timeout_s=0.001))
+    assert all(check.trust <= 0.5 for check in unmeasured.checks)
 
 
-async def test_a_test_for_hypothesis_is_judged_behind_the_wall(
+async def test_a_hypothesis_test_is_judged_in_the_sandbox(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test = (
@@ -80,8 +81,8 @@ async def test_a_test_for_hypothesis_is_judged_behind_the_wall(
         "@given(st.integers(), st.integers(-9, 0), st.integers(0, 9))\n"
         "def test_it_stays_between(x, low, high):\n    assert low <= clamp(x, low, high) <= high\n"
     )
-    given = properties_from_reply(Reply(text=f"```python\n{test}```"), "clamp").checks
-    task = replace(TASK, checks=tuple(replace(check, trust=1.0) for check in given))
+    properties = properties_from_reply(Reply(text=f"```python\n{test}```"), "clamp").checks
+    task = replace(TASK, checks=tuple(replace(check, trust=1.0) for check in properties))
     suite = await prepare_suite(task, sandbox, sandbox_settings)
     for code, passed in ((RIGHT, 1), (NEARLY, 0)):
         candidate = Candidate(files={"solution.py": code}, origin="sample")
