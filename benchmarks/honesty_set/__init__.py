@@ -1,0 +1,1 @@
+"""Cheating and honest changes of small projects, for `benchmarks/honesty.py`."""
