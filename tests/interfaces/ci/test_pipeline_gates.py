@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
 from interfaces.ci.failing_pipelines import ADA, RED, commit, git, make_repository
 from suture.core.records import CheckOutcome, Counterexample, Verdict
@@ -28,6 +29,7 @@ from suture.interfaces.ci.line_edits import line_edits_between, widen_to_replace
 from suture.interfaces.ci.markdown_report import code_block, code_span, is_shown_whole, render_job_summary
 from suture.interfaces.ci.pipeline_heal import HealRequest, deselect_tests, plan_heal, split_deselected
 from suture.interfaces.ci.report_formats import render_junit, render_sarif
+from suture.interfaces.cli.app import app
 
 HOSTILE = "a`b``c|d\n```\n<script>@everyone</script>\x1b[31m\u202e::error::##[x]"
 ROOT = Path(__file__).parents[3]
@@ -243,17 +245,63 @@ def test_what_a_suggestion_would_alter_is_none() -> None:
         assert not is_shown_whole(text)
 
 
-def test_a_folder_of_the_checkout_leads_nowhere(hostile_report: HealReport, tmp_path: Path) -> None:
+def test_a_report_replaces_files_that_the_checkout_brought_along(
+    hostile_report: HealReport, tmp_path: Path
+) -> None:
     other, folder = tmp_path / "other", tmp_path / "delivered"
     other.write_text("as it was")
     folder.mkdir()
-    for name in ("report.json", "fix.patch", "summary.md"):
-        (folder / name).symlink_to(other)
+    (folder / "report.json").hardlink_to(other)
     (folder / "certificate.json").write_text("{}")
-    write_report_folder(hostile_report, {"summary.md": render_job_summary(hostile_report)}, folder)
+    texts = {"summary.md": render_job_summary(hostile_report)}
+    write_report_folder(hostile_report, texts, folder, checkout=tmp_path)
     assert other.read_text() == "as it was"
     assert sorted(one.name for one in folder.iterdir()) == ["fix.patch", "report.json", "summary.md"]
-    assert not any(one.is_symlink() for one in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("link", "folder"),
+    [
+        ("suture-heal", "suture-heal"),
+        ("suture-heal", "suture-heal/reports"),
+        ("reports", "reports/suture-heal"),
+        ("reports", "reports/../suture-heal"),
+        ("suture-heal/summary.md", "suture-heal"),
+        ("suture-heal/other", "suture-heal"),
+    ],
+)
+def test_a_link_of_the_checkout_redirects_no_report(
+    link: str, folder: str, hostile_report: HealReport, tmp_path: Path
+) -> None:
+    checkout, outside = tmp_path / "checkout", tmp_path / "outside"
+    outside.mkdir()
+    (checkout / link).parent.mkdir(parents=True)
+    (checkout / link).symlink_to(outside)
+    with pytest.raises(UsageError, match="is a symbolic link") as refused:
+        write_report_folder(hostile_report, {}, checkout / folder, checkout=checkout)
+    assert "--out" in refused.value.remedy
+    assert not list(outside.iterdir())
+
+
+def test_a_link_above_the_checkout_is_the_users_own(hostile_report: HealReport, tmp_path: Path) -> None:
+    checkout = tmp_path / "disk" / "checkout"
+    checkout.mkdir(parents=True)
+    (tmp_path / "work").symlink_to(tmp_path / "disk")
+    write_report_folder(hostile_report, {}, tmp_path / "work" / "checkout" / "out", checkout=checkout)
+    assert (checkout / "out" / "report.json").is_file()
+
+
+def test_a_heal_is_refused_before_it_starts_if_a_link_would_take_its_reports(
+    repository: tuple[Path, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, outside = repository[0], tmp_path / "outside"
+    outside.mkdir()
+    (checkout / "suture-heal").symlink_to(outside)
+    monkeypatch.chdir(checkout)
+    ended = CliRunner().invoke(app, ["ci", "heal", "--test", "python -m pytest -q"])
+    assert ended.exit_code == 2
+    assert "is a symbolic link" in ended.output
+    assert not list(outside.iterdir())
 
 
 @pytest.fixture
@@ -285,10 +333,13 @@ def test_hostile_names_end_in_files_that_can_be_read(hostile_report: HealReport)
 def test_a_folder_keeps_no_certificate_of_an_earlier_heal(tmp_path: Path) -> None:
     (tmp_path / "made.json").write_text("{}")
     write_report_folder(
-        HealReport(outcome="healed", certificate=tmp_path / "made.json"), {}, tmp_path / "out"
+        HealReport(outcome="healed", certificate=tmp_path / "made.json"),
+        {},
+        tmp_path / "out",
+        checkout=tmp_path,
     )
     assert (tmp_path / "out" / CERTIFICATE).is_file()
-    write_report_folder(HealReport(outcome="refused", reason="not_new"), {}, tmp_path / "out")
+    write_report_folder(HealReport(outcome="refused", reason="not_new"), {}, tmp_path / "out", checkout=tmp_path)
     assert not (tmp_path / "out" / CERTIFICATE).exists()
 
 

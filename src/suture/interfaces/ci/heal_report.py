@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from suture.core.records import Evidence, Outcome, Verdict, encode_record
-from suture.errors import StorageError
+from suture.errors import StorageError, UsageError
 from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, Refusal
 from suture.interfaces.ci.line_edits import LineEdit
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
@@ -82,18 +83,60 @@ def heal_report_as_json(report: HealReport) -> dict[str, object]:
     return {**report_json, "tests": tests, "exit_code": report.exit_code}
 
 
-def write_report_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> None:
-    """Write what a later job needs: the certificate, the patch, and the report in each format."""
+def refuse_links(folder: Path, checkout: Path) -> None:
+    """Refuse a report folder that a link would redirect: a checkout may contain links to anywhere.
+
+    Args:
+        folder: The report folder, which may not exist yet.
+        checkout: The folder of the checkout. Links above it are the user's own and are allowed.
+
+    Raises:
+        UsageError: The folder, an entry of it, or a folder above it in the checkout is a link, or the folder is
+            no folder.
+    """
+    absolute = Path.cwd() / folder
+    places = (Path.cwd().resolve(), checkout.resolve())
+    # Each part is looked at as it is written: resolving `a/..` first would hide that `a` is a link.
+    for path in (*reversed(absolute.parents), absolute):
+        is_ours = path == absolute or any(path.parent.resolve().is_relative_to(place) for place in places)
+        if is_ours and path.is_symlink():
+            raise _redirected(folder, path)
+    if os.path.lexists(absolute) and not absolute.is_dir():
+        raise UsageError(f"{str(folder)!r} is not a folder", remedy="remove it, or name another folder: --out")
+    for path in sorted(absolute.iterdir()) if absolute.is_dir() else ():
+        if path.is_symlink():
+            raise _redirected(folder, path)
+
+
+def _redirected(folder: Path, link: Path) -> UsageError:
+    return UsageError(
+        f"{str(folder)!r} cannot take the reports: {str(link)!r} is a symbolic link",
+        remedy="remove the link from the checkout, or name another folder: --out",
+    )
+
+
+def write_report_folder(
+    report: HealReport, texts: Mapping[str, str], folder: Path, *, checkout: Path
+) -> None:
+    """Write what a later job needs: the certificate, the patch, and the report in each format.
+
+    Raises:
+        UsageError: As `refuse_links` does.
+        StorageError: The folder cannot be written.
+    """
+    refuse_links(folder, checkout)
     report_text = json.dumps(heal_report_as_json(report), indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         files = {"report.json": report_text, PATCH: report.diff, **texts}
-        # A checkout may contain such names: a link would redirect the write, a certificate would be forged.
+        # A checkout may contain such names: a hard link or a pipe would redirect the write, a certificate would
+        # be forged. Files are created anew, because mode `x` follows no link.
         for name in (*files, CERTIFICATE):
             (folder / name).unlink(missing_ok=True)
         for name, text in files.items():
             # In a patch of a file that is not UTF-8, surrogates stand for its bytes.
-            (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+            with (folder / name).open("xb") as file:
+                file.write(text.encode("utf-8", "surrogateescape"))
         if report.certificate is not None and report.outcome == "healed":
             shutil.copyfile(report.certificate, folder / CERTIFICATE)
     except OSError as fault:

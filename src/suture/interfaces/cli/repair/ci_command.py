@@ -70,6 +70,7 @@ def heal(
     from suture.interfaces.ci.heal_report import (
         SUMMARY,
         heal_report_as_json,
+        refuse_links,
         write_report_folder,
         write_step_outputs,
     )
@@ -77,6 +78,7 @@ def heal(
     from suture.interfaces.ci.report_formats import render_junit, render_sarif
 
     request = _make_request(path, test, base)
+    refuse_links(out, request.root)
     pipeline = read_pipeline(os.environ)
     if dry_run:
         refusal, plan = plan_heal(request, pipeline, settings)
@@ -85,7 +87,7 @@ def heal(
     report = run_sync(heal_in_pipeline(request, pipeline, settings, print_note))
     summary = render_job_summary(report)
     texts = {SUMMARY: summary, "suture.sarif": render_sarif(report), "junit.xml": render_junit(report)}
-    write_report_folder(report, texts, out)
+    write_report_folder(report, texts, out, checkout=request.root)
     write_step_outputs(report, summary, os.environ)
     if as_json:
         print_json(heal_report_as_json(report))
