@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from attacks.backends import BACKENDS, BY_HAND
+from attacks.backends import BACKENDS, MANUAL_BACKENDS
 from attacks.matrix import ROWS
 
 TESTS = Path(__file__).parents[1]
@@ -20,7 +20,7 @@ NOT_IN_CI = {
 
 def find_requirements() -> set[str]:
     """Return everything whose absence skips a test, by its name in `SUTURE_REQUIRE`."""
-    backends = (*BACKENDS.values(), *BY_HAND.values())
+    backends = (*BACKENDS.values(), *MANUAL_BACKENDS.values())
     requirements = {backend.requirement for backend in backends} | {row.needs for row in ROWS.values()}
     projects = tomllib.loads((TESTS / "repos" / "expected.toml").read_text())
     requirements |= {project["needs"] for project in projects.values() if "needs" in project}

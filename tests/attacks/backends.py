@@ -5,100 +5,101 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attacks.trials import ATTACK_S, PATIENT_S, Skipped
+from attacks.trials import ATTACK_TIMEOUT_S, BENIGN_TIMEOUT_S, TrialSkipped
 from sandbox.engines import gvisor_host, podman_host
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Capabilities, Sandbox, StartMode
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
-__all__ = ["BACKENDS", "BY_HAND", "NO_SANDBOX", "Backend", "opened"]
+__all__ = ["BACKENDS", "MANUAL_BACKENDS", "NO_SANDBOX", "Backend", "open_backend"]
 
 NOWHERE = "unix:///no/such/socket"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """A sandbox to be tried.
+    """A sandbox that the attacks are run against.
 
     Attributes:
         requirement: The word of `SUTURE_REQUIRE` that makes its absence a failure.
-        make: Opens one.
-        broken: Opens one that cannot work here.
-        identities: As whom it is tried.
-        mode: What its capabilities must say; where they say otherwise it is absent.
-        attack_s: The time limit of an attack's programs.
+        open: Opens the sandbox.
+        open_broken: Opens a sandbox of the same kind that cannot work.
+        identities: The users as whom it is attacked.
+        mode: The start mode that its capabilities must have; otherwise the back end counts as absent.
+        attack_timeout_s: The time limit of an attack's programs, in seconds.
     """
 
     requirement: str
-    make: Callable[[], Sandbox]
-    broken: Callable[[], Sandbox]
+    open: Callable[[], Sandbox]
+    open_broken: Callable[[], Sandbox]
     identities: tuple[str, ...]
     mode: StartMode
-    attack_s: float = ATTACK_S
+    attack_timeout_s: float = ATTACK_TIMEOUT_S
 
 
 def bubblewrap(mode: StartMode, *identities: str) -> Backend:
+    """Return the back end of bubblewrap in one mode."""
     return Backend(
         requirement="bubblewrap",
-        make=lambda: BubblewrapSandbox(mode=mode),
-        broken=lambda: BubblewrapSandbox(find=tuple, mode=mode),
+        open=lambda: BubblewrapSandbox(mode=mode),
+        open_broken=lambda: BubblewrapSandbox(find=tuple, mode=mode),
         identities=identities,
         mode=mode,
     )
 
 
-# For an ordinary user, a program in the sandbox has that user's id for the host: the harder case. Root gives
-# up its id before it builds a sandbox, in each mode on its own code path. A container engine is a service,
-# so its containers do not depend on who asks for them.
+# An ordinary user is the harder case: outside the sandbox, its programs have that user's id. Root changes its
+# id before it starts a sandbox, and each mode has its own code for that. A container engine is a service, so
+# its containers do not depend on the user who requests them.
 BACKENDS = {
     "warm": bubblewrap("warm", "root", "ordinary"),
     "spare": bubblewrap("spare", "root", "ordinary"),
     "cold": bubblewrap("cold", "root", "ordinary"),
     "container": Backend(
         requirement="container",
-        make=lambda: ContainerSandbox(host=podman_host()),
-        broken=lambda: ContainerSandbox(host=NOWHERE, environ={}),
+        open=lambda: ContainerSandbox(host=podman_host()),
+        open_broken=lambda: ContainerSandbox(host=NOWHERE, environ={}),
         identities=("root",),
         mode="warm",
     ),
 }
 
-BY_HAND = {
+MANUAL_BACKENDS = {
     "gvisor": Backend(
         requirement="gvisor",
-        make=lambda: ContainerSandbox(host=gvisor_host(), runtime="runsc"),
-        broken=lambda: ContainerSandbox(host=NOWHERE, environ={}, runtime="runsc"),
+        open=lambda: ContainerSandbox(host=gvisor_host(), runtime="runsc"),
+        open_broken=lambda: ContainerSandbox(host=NOWHERE, environ={}, runtime="runsc"),
         identities=("root",),
         mode="spare",
-        attack_s=PATIENT_S,  # each program waits for a kernel of its own
+        attack_timeout_s=BENIGN_TIMEOUT_S,  # each program waits for its own kernel
     ),
 }
-"""Each program starts a kernel of its own, so that the list takes minutes (see `attacks.manual_start`)."""
+"""Each program starts its own kernel, so that the list takes minutes (see `attacks.manual_run`)."""
 
 NO_SANDBOX = {
     "none": Backend(
         requirement="",
-        make=lambda: UnsafeSubprocess(notice=lambda: None),
-        broken=lambda: UnsafeSubprocess(notice=lambda: None),
+        open=lambda: UnsafeSubprocess(notice=lambda: None),
+        open_broken=lambda: UnsafeSubprocess(notice=lambda: None),
         identities=("ordinary",),
         mode="cold",
     )
 }
-"""What is no sandbox, to see that attacks get through where there is none."""
+"""No sandbox at all, to show that the attacks succeed without one."""
 
 
-async def opened(backend: Backend) -> tuple[Sandbox, Capabilities]:
-    """A sandbox and what it says of itself, which must be what it is tried as.
+async def open_backend(backend: Backend) -> tuple[Sandbox, Capabilities]:
+    """Open a sandbox and return it with its capabilities, which must have the expected mode.
 
     Raises:
-        Skipped: It is not there, or not in this mode.
+        TrialSkipped: The sandbox is not available in this mode.
     """
     try:
-        sandbox = backend.make()
-        found = await sandbox.capabilities()
+        sandbox = backend.open()
+        capabilities = await sandbox.capabilities()
     except SandboxUnavailable as fault:
-        raise Skipped(str(fault), backend.requirement) from fault
-    if found.mode != backend.mode:
-        raise Skipped(f"no {backend.mode} wall: {found.reason}", backend.requirement)
-    return sandbox, found
+        raise TrialSkipped(str(fault), backend.requirement) from fault
+    if capabilities.mode != backend.mode:
+        raise TrialSkipped(f"no {backend.mode} sandbox: {capabilities.reason}", backend.requirement)
+    return sandbox, capabilities

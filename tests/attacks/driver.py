@@ -1,10 +1,10 @@
-"""Tries rows against one sandbox, in a process of its own and as whatever user that process is.
+"""Runs rows against one sandbox in a separate process, which may belong to another user.
 
     python -m attacks.driver BACKEND
 
-It reads numbers of rows, one a line, and answers each with a line of JSON: `outcome` (`passed`, `failed`,
-`skipped`), `detail`, and for what was skipped `word`, as in `Skipped`. The first answer, to no question, says
-whether the sandbox is there.
+The driver reads the numbers of rows, one a line, and answers each with a line of JSON: `outcome` (`passed`,
+`failed` or `skipped`), `detail`, and `requirement` as in `TrialSkipped`. Its first answer, before any number,
+says whether the sandbox is available.
 """
 
 from __future__ import annotations
@@ -18,74 +18,78 @@ import sys
 import traceback
 from contextlib import closing
 
-from attacks.backends import BACKENDS, BY_HAND, NO_SANDBOX, opened
-from attacks.host_bait import Ground
+from attacks.backends import BACKENDS, MANUAL_BACKENDS, NO_SANDBOX, open_backend
+from attacks.host_bait import HostBait
 from attacks.identities import CANARY
 from attacks.matrix import ROWS
-from attacks.trials import Failed, Row, Skipped, World, face
+from attacks.trials import AttackContext, Row, TrialFailed, TrialSkipped, run_row
 from suture.sandbox import RunRequest
 
 
 def main(backend: str, *rest: str) -> None:
-    """Serve, or hold one run for row 49."""
+    """Serve rows, or, for row 49, run one program until this process is killed."""
     if rest[:1] == ("--hold",):
         asyncio.run(hold(backend, rest[1]))
     else:
-        with closing(Ground(os.environ[CANARY])) as ground:
-            os.environ["HOME"] = ground.home
-            with (ground.folder / "canary").open() as leaked:
+        with closing(HostBait(os.environ[CANARY])) as bait:
+            os.environ["HOME"] = bait.home
+            with (bait.folder / "canary").open() as leaked:
                 os.set_inheritable(leaked.fileno(), True)
-                asyncio.run(serve(backend, ground))
+                asyncio.run(serve(backend, bait))
 
 
-async def serve(name: str, ground: Ground) -> None:
-    backend = {**BACKENDS, **BY_HAND, **NO_SANDBOX}[name]
+async def serve(name: str, bait: HostBait) -> None:
+    """Open a sandbox and run the rows whose numbers arrive on stdin."""
+    backend = {**BACKENDS, **MANUAL_BACKENDS, **NO_SANDBOX}[name]
     try:
-        sandbox, able = await opened(backend)
-    except Skipped as reason:
-        answer("skipped", str(reason), reason.word)
+        sandbox, capabilities = await open_backend(backend)
+    except TrialSkipped as reason:
+        print_answer("skipped", str(reason), reason.requirement)
         return
-    answer("passed")
-    world = World(
+    print_answer("passed")
+    context = AttackContext(
         backend=name,
         sandbox=sandbox,
-        another=backend.make,
-        broken=backend.broken,
-        able=able,
-        ground=ground,
+        open_another=backend.open,
+        open_broken=backend.open_broken,
+        capabilities=capabilities,
+        bait=bait,
         marker=f"sx{secrets.token_hex(6)}",
-        wall_s=backend.attack_s,
+        wall_s=backend.attack_timeout_s,
     )
     try:
         while line := await asyncio.to_thread(sys.stdin.readline):
-            answer(*await outcome(ROWS[int(line)], world))
+            print_answer(*await try_row(ROWS[int(line)], context))
     finally:
         await sandbox.close()
 
 
-async def outcome(row: Row, world: World) -> tuple[str, str, str]:
-    if row.limit and row.limit not in world.able.limits:
+async def try_row(row: Row, context: AttackContext) -> tuple[str, str, str]:
+    """Return the outcome of a row, its detail, and the requirement that it lacks."""
+    if row.limit and row.limit not in context.capabilities.limits:
         return "skipped", f"this sandbox says that it does not enforce {row.limit}", ""
     if row.needs and shutil.which(row.needs) is None:
         return "skipped", f"{row.needs} is not installed", row.needs
     try:
-        await face(row, world)
-    except Skipped as reason:
-        return "skipped", str(reason), reason.word
-    except Failed as fault:
+        await run_row(row, context)
+    except TrialSkipped as reason:
+        return "skipped", str(reason), reason.requirement
+    except TrialFailed as fault:
         return "failed", str(fault), ""
-    except Exception:  # whatever it is, it is this row's failure, and the next row must be tried
+    except Exception:  # any exception is a failure of this row only
         return "failed", traceback.format_exc(), ""
     return "passed", "", ""
 
 
-def answer(outcome: str, detail: str = "", word: str = "") -> None:
-    print(json.dumps({"outcome": outcome, "detail": detail, "word": word}), flush=True)
+def print_answer(outcome: str, detail: str = "", requirement: str = "") -> None:
+    """Answer the parent process with a line of JSON."""
+    print(json.dumps({"outcome": outcome, "detail": detail, "requirement": requirement}), flush=True)
 
 
 async def hold(name: str, marker: str) -> None:
+    """Run a program that sleeps longer than this process will live."""
     request = RunRequest(argv=("/bin/sh", "-c", f"sleep 600 # {marker}"))
-    await {**BACKENDS, **BY_HAND}[name].make().run(request)
+    await {**BACKENDS, **MANUAL_BACKENDS}[name].open().run(request)
 
 
 if __name__ == "__main__":

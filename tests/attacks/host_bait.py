@@ -16,26 +16,26 @@ from typing import Any
 from suture.sandbox import get_own_interpreter
 from suture.sandbox.seccomp.rules import AARCH64, X86_64
 
-__all__ = ["SECRETS", "Ground"]
+__all__ = ["SECRETS", "HostBait"]
 
 SECRETS = (".ssh/id_ed25519", ".aws/credentials", ".config/suture/config.toml", ".kube/config", ".netrc")
 KERNEL_SETTING = Path("/proc/sys/kernel/core_pattern")
 
 
-class Ground:
-    """A piece of the host with everything on it that an attack may be after; close it when done.
+class HostBait:
+    """Files, sockets and a process on the host that an attack may try to reach.
 
-    Every file is open to every user of the host, every socket too: only the sandbox stands before them.
+    Every user of the host can access all of them, so that only the sandbox protects them.
 
     Args:
-        token: The canary; it is also in the environment that this process was started with.
+        token: The text of every secret; it is also in the environment of this process.
     """
 
     def __init__(self, token: str) -> None:
-        self._held = ExitStack()
+        self._exit_stack = ExitStack()
         self.token = token
         self.folder = Path(tempfile.mkdtemp(prefix="suture-ground-"))
-        self._held.callback(shutil.rmtree, self.folder)
+        self._exit_stack.callback(shutil.rmtree, self.folder)
         self.folder.chmod(0o777)
         for name in ("canary", *(f"home/{name}" for name in SECRETS)):
             path = self.folder / name
@@ -49,11 +49,11 @@ class Ground:
         self._unix = self._listen(socket.AF_UNIX, socket.SOCK_STREAM, str(self.folder / "socket"))
         (self.folder / "socket").chmod(0o777)
         self.victim = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
-        self._held.callback(self._end_victim)
-        self._seen = self._look()
+        self._exit_stack.callback(self._end_victim)
+        self._snapshot = self._take_snapshot()
 
     def _listen(self, family: int, kind: int, address: Any) -> socket.socket:
-        listener = self._held.enter_context(socket.socket(family, kind))
+        listener = self._exit_stack.enter_context(socket.socket(family, kind))
         listener.bind(address)
         if kind == socket.SOCK_STREAM:
             listener.listen(64)
@@ -65,7 +65,7 @@ class Ground:
         self.victim.wait()
 
     def facts(self) -> dict[str, Any]:
-        """What an attack is told, so that it fails because of the sandbox and not for want of knowledge."""
+        """Return what an attack knows, so that it fails because of the sandbox and not for lack of knowledge."""
         addresses = {"127.0.0.1"}
         with suppress(OSError):
             addresses |= {
@@ -88,20 +88,20 @@ class Ground:
         """A home folder with secrets in it."""
         return str(self.folder / "home")
 
-    def harm(self) -> list[str]:
-        """What an attack has reached since the last look."""
-        before, self._seen = self._seen, self._look()
-        changed = [name for name in before | self._seen if before.get(name) != self._seen.get(name)]
-        told = [f"{name} is now {self._seen.get(name)!r}" for name in changed]
-        for listener in (self._tcp, self._abstract, self._unix):
+    def find_changes(self) -> list[str]:
+        """Return what an attack has reached since the previous call."""
+        before, self._snapshot = self._snapshot, self._take_snapshot()
+        changed = [name for name in before | self._snapshot if before.get(name) != self._snapshot.get(name)]
+        changes = [f"{name} is now {self._snapshot.get(name)!r}" for name in changed]
+        for server in (self._tcp, self._abstract, self._unix):
             with suppress(BlockingIOError):
-                listener.accept()[0].close()
-                told.append(f"a connection to {listener.getsockname()!r}")
+                server.accept()[0].close()
+                changes.append(f"a connection to {server.getsockname()!r}")
         with suppress(BlockingIOError):
-            told.append(f"a datagram {self._udp.recv(100)!r}")
-        return told
+            changes.append(f"a datagram {self._udp.recv(100)!r}")
+        return changes
 
-    def _look(self) -> dict[str, object]:
+    def _take_snapshot(self) -> dict[str, object]:
         files = {
             f"the file {path.relative_to(self.folder)}": (path.read_bytes(), path.stat().st_mode)
             for path in sorted(self.folder.rglob("*"))
@@ -116,16 +116,16 @@ class Ground:
             "the victim's priority": os.getpriority(os.PRIO_PROCESS, self.victim.pid)
             if self.victim.poll() is None
             else None,
-            "the clock is right": abs(time.time() - _boot_time()) < 3600,
+            "the clock is right": abs(time.time() - _expected_time()) < 3600,
         }
 
     def close(self) -> None:
-        """Clear everything away."""
-        self._held.close()
+        """Remove the bait."""
+        self._exit_stack.close()
 
 
-def _boot_time() -> float:
-    """The sandbox clock as it must be by the clock that nobody can set."""
+def _expected_time() -> float:
+    """Return the time of day according to the monotonic clock, which nobody can set."""
     return _STARTED_AT + time.monotonic()
 
 

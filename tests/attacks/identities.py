@@ -1,4 +1,4 @@
-"""Start the driver as this user, and as an ordinary user if this one is root."""
+"""Commands that start the driver as root or as an ordinary user."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ __all__ = ["CANARY", "IDENTITIES", "command_for", "driver_environment"]
 
 IDENTITIES = ("root", "ordinary")
 ORDINARY_UID = 61_717
-"""Nobody's: an account would bring files and processes of its own."""
+"""The id of no account, because an account could have files and processes of its own."""
 CANARY = "OPENAI_API_KEY"
-"""The variable of the driver that attacks look for."""
+"""The environment variable of the driver that attacks search for."""
 TESTS = Path(__file__).parents[1]
 
 
 def command_for(identity: str, *words: str) -> list[str] | str:
-    """The command that runs a module of this suite as some user.
+    """Return the command that runs a module of this suite as a user.
 
     Args:
         identity: One of `IDENTITIES`.
         words: The module and its arguments.
 
     Returns:
-        The command, or why there is none.
+        The command, or the reason why there is none.
     """
     command = [sys.executable, "-m", *words]
     root = os.geteuid() == 0
@@ -42,19 +42,18 @@ def command_for(identity: str, *words: str) -> list[str] | str:
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
     drop = [f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups", "--inh-caps=-all", "--"]
-    return [
-        *("unshare", "--mount", "--propagation", "private", "--", "sh", "-ec", way_script()),
-        *("sh", "setpriv", *drop, *command),
-    ]
+    in_namespace = ["unshare", "--mount", "--propagation", "private", "--"]
+    return [*in_namespace, "sh", "-ec", grant_access_script(), "sh", "setpriv", *drop, *command]
 
 
-def way_script() -> str:
-    """A shell script that lets other users reach what we run from, in a mount namespace of its own.
+def grant_access_script() -> str:
+    """Return a shell script that makes Python, Suture and this suite readable for other users.
 
-    A folder that only root may pass is covered by an empty one, in which what is needed shows again.
+    In a mount namespace of its own, each folder that only root can enter is covered with an empty one, in which
+    the needed folders are mounted again.
     """
     needed = [os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, suture.__path__[0], TESTS)]
-    closed = sorted({str(folder) for path in needed for folder in closed_folders(path)}, key=len)
+    closed = sorted({str(folder) for path in needed for folder in list_closed_folders(path)}, key=len)
     covers = [folder for folder in closed if not any(folder.startswith(other + "/") for other in closed)]
     lines = ["mount -t tmpfs -o mode=0755 stage /mnt"]
     hidden = [path for path in needed if any(path.startswith(cover + "/") for cover in covers)]
@@ -66,15 +65,15 @@ def way_script() -> str:
     return "\n".join([*lines, 'exec "$@"'])
 
 
-def closed_folders(path: str) -> Iterable[Path]:
-    """The folders above a path, itself included, that other users cannot pass."""
+def list_closed_folders(path: str) -> Iterable[Path]:
+    """Return the path and the folders above it that other users cannot enter."""
     return (
         folder for folder in (Path(path), *Path(path).parents) if not folder.stat().st_mode & stat.S_IXOTH
     )
 
 
 def driver_environment() -> dict[str, str]:
-    """What the driver needs to find this suite and the product, and nothing of the user's."""
+    """Return the environment in which the driver finds this suite and Suture, without the user's variables."""
     paths = [
         str(TESTS),
         str(Path(suture.__path__[0]).parent),

@@ -1,8 +1,8 @@
-"""Runs the attack list against a sandbox that is too slow for every run of the suite.
+"""Runs the attack list against a sandbox that is too slow for the test suite.
 
     cd tests && PYTHONPATH=. python -m attacks.manual_run gvisor [ROW ...]
 
-The exit code is 1 if a row fails that is not known to fail, or one passes that is.
+The exit code is 1 if a row fails unexpectedly, or if a row passes that is known to fail.
 """
 
 from __future__ import annotations
@@ -14,48 +14,48 @@ from attacks.identities import command_for
 from attacks.matrix import ROWS
 from attacks.test_matrix import Driver
 
-__all__ = ["FALLS_SHORT", "main"]
+__all__ = ["KNOWN_FAILURES", "main"]
 
-FALLS_SHORT: dict[str, dict[int, str]] = {
+KNOWN_FAILURES: dict[str, dict[int, str]] = {
     "gvisor": {
-        21: "the program ends the box itself, which looks like a fault of the box",
+        21: "the program ends the container, which looks like a fault of the container",
         22: "descriptors of the supervisor beside the program can be opened through /proc/PID/fd",
-        28: "its /proc does not tell whether new privileges can be had, so the row cannot see it",
-        29: "files that stand for devices can be made in the program's own folders",
-        31: "an i386 call is taken for the x86_64 call of its number, and the filter judges that one",
-        33: "as row 29, and the row ends there, before it asks for the file",
+        28: "its /proc does not say whether a program can get new privileges, so the row cannot check it",
+        29: "device files can be created in the program's own folders",
+        31: "an i386 call is treated as the x86_64 call of its number, and the filter decides on that",
+        33: "as row 29; the row ends there, before it requests the file",
         48: "any niceness is accepted",
-        49: "its processes are none of the machine's, so the row does not see the one that it waits for",
+        49: "its processes are not visible on the host, so the row does not find the one that it waits for",
     }
 }
-"""Wall -> row -> why it falls there; `docs/sandbox-backends.md` says the same to users."""
+"""Sandbox -> row -> why the attack succeeds; `docs/sandbox-backends.md` documents the same for users."""
 
 
-def main(sandbox_requirement: str, *rows: str) -> int:
-    """Try rows against a sandbox as root, and tell of each."""
-    command = command_for("root", "attacks.driver", sandbox_requirement)
+def main(backend: str, *rows: str) -> int:
+    """Run rows against a sandbox as root and print the result of each."""
+    command = command_for("root", "attacks.driver", backend)
     if isinstance(command, str):
         sys.exit(command)
-    driver, odd = Driver(command), 0
+    driver, unexpected_count = Driver(command), 0
     try:
         first = driver.start()
         if first["outcome"] != "passed":
             sys.exit(first["detail"])
         for number in map(int, rows or ROWS):
-            began_s = time.monotonic()
-            told = driver.face(number)
-            reason = FALLS_SHORT.get(sandbox_requirement, {}).get(number, "")
-            known = told["outcome"] == "skipped" or (told["outcome"] == "failed") == bool(reason)
-            odd += not known
-            shown = reason if known and reason else told["detail"].strip()[-400:]
+            start_s = time.monotonic()
+            answer = driver.run_row(number)
+            reason = KNOWN_FAILURES.get(backend, {}).get(number, "")
+            is_expected = answer["outcome"] == "skipped" or (answer["outcome"] == "failed") == bool(reason)
+            unexpected_count += not is_expected
+            detail = reason if is_expected and reason else answer["detail"].strip()[-400:]
             print(
-                f"{'' if known else 'NOT AS SAID '}{number:2} {told['outcome']:7} "
-                f"{time.monotonic() - began_s:5.1f} s  {ROWS[number].attempt}: {shown}",
+                f"{'' if is_expected else 'UNEXPECTED '}{number:2} {answer['outcome']:7} "
+                f"{time.monotonic() - start_s:5.1f} s  {ROWS[number].attempt}: {detail}",
                 flush=True,
             )
     finally:
         driver.close()
-    return 1 if odd else 0
+    return 1 if unexpected_count else 0
 
 
 if __name__ == "__main__":

@@ -20,8 +20,15 @@ __all__ = ["ROWS"]
 ROWS: dict[int, Row] = {
     row.number: row
     for module in (
-        *(rows_files, rows_processes, rows_network, rows_kernel, rows_exchange),
-        *(rows_verdicts, rows_languages, rows_host, rows_shared),
+        rows_files,
+        rows_processes,
+        rows_network,
+        rows_kernel,
+        rows_exchange,
+        rows_verdicts,
+        rows_languages,
+        rows_host,
+        rows_shared,
     )
     for row in sorted(module.ROWS, key=lambda row: row.number)
 }

@@ -1,5 +1,5 @@
-"""Projects whose own `.venv` tries to make the sandbox show files of the user: each is refused or shows
-nothing."""
+"""Projects whose own `.venv` tries to make the sandbox mount files of the user; each is refused or mounts
+nothing of them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import venv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attacks.host_bait import Ground
-from attacks.trials import Skipped, World, demand, request, shown
+from attacks.host_bait import HostBait
+from attacks.trials import AttackContext, TrialSkipped, attack_request, check, describe_result
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import discover_interpreter, get_own_interpreter, mounts_for_interpreter
 
-__all__ = ["PLANTED", "shown_by_a_planted_environment"]
+__all__ = ["PLANTERS", "try_planted_environments"]
 
-LOOK = """
+SEARCH_FOR_SECRETS = """
     import socket
-    seen = 0
-    for top in os.environ["LOOKS"].split(":"):
+    searched = 0
+    for top in os.environ["SEARCH_PATHS"].split(":"):
         for folder, _, names in os.walk(top, followlinks=True):
             for name in names:
-                seen += 1
+                searched += 1
                 path = os.path.join(folder, name)
                 try: text = open(path, "rb").read(4096)
                 except OSError: text = b""
@@ -33,15 +33,16 @@ LOOK = """
                     try: client.connect(path)
                     except OSError: continue
                     lost("answered", path)
-    print("looked at", seen)
+    print("searched", searched)
 """
 
 
-def own_library() -> str:
+def library_name() -> str:
     return "python" + ".".join(get_own_interpreter().version.split(".")[:2])
 
 
-def relink(path: Path, to: str | Path) -> None:
+def replace_with_link(path: Path, to: str | Path) -> None:
+    """Replace a file or a folder with a link."""
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.is_dir():
@@ -49,145 +50,146 @@ def relink(path: Path, to: str | Path) -> None:
     path.symlink_to(to)
 
 
-def past_a_link(env: Path, ground: Ground) -> None:
-    """`bin/python -> d/../hop`, which is one file for the kernel and another for who reads the words."""
-    real = get_own_interpreter().executable
-    (env / "deep" / "er" / "bin").mkdir(parents=True)
-    (env / "deep" / "er" / "hop").symlink_to(real)
-    relink(env / "d", "deep/er/bin")
-    relink(env / "bin" / "python", "../d/../hop")
-    (env / "hop").symlink_to(ground.folder)
+def plant_link_past_a_link(environment: Path, bait: HostBait) -> None:
+    """Plant `bin/python -> d/../hop`: the kernel follows the link `d`, and a reader of the text does not."""
+    interpreter = get_own_interpreter().executable
+    (environment / "deep" / "er" / "bin").mkdir(parents=True)
+    (environment / "deep" / "er" / "hop").symlink_to(interpreter)
+    replace_with_link(environment / "d", "deep/er/bin")
+    replace_with_link(environment / "bin" / "python", "../d/../hop")
+    (environment / "hop").symlink_to(bait.folder)
 
 
-def a_whole_home(env: Path, ground: Ground) -> None:
-    """As above, to a home folder that carries the marks of an installation's path."""
-    past_a_link(env, ground)
-    relink(env / "hop", ground.home)
+def plant_link_to_home(environment: Path, bait: HostBait) -> None:
+    """Plant the same link to a home folder whose path resembles that of an installation."""
+    plant_link_past_a_link(environment, bait)
+    replace_with_link(environment / "hop", bait.home)
 
 
-def parts_elsewhere(name: str) -> Callable[[Path, Ground], None]:
-    def plant(env: Path, ground: Ground) -> None:
-        relink(env / name, ground.home)
+def plant_linked_part(name: str) -> Callable[[Path, HostBait], None]:
+    def plant(environment: Path, bait: HostBait) -> None:
+        replace_with_link(environment / name, bait.home)
 
     return plant
 
 
-def the_whole_elsewhere(env: Path, ground: Ground) -> None:
-    """`.venv` is a link to an environment in the user's home, next to whatever else lies there."""
-    elsewhere = ground.folder / "home" / "environment"
-    shutil.copytree(env, elsewhere, symlinks=True)
-    (elsewhere / "lib" / "note").write_text(ground.token)
-    shutil.rmtree(env)
-    env.symlink_to(elsewhere)
+def plant_linked_environment(environment: Path, bait: HostBait) -> None:
+    """Make `.venv` a link to an environment in the user's home, beside the user's other files."""
+    outside = bait.folder / "home" / "environment"
+    shutil.copytree(environment, outside, symlinks=True)
+    (outside / "lib" / "note").write_text(bait.token)
+    shutil.rmtree(environment)
+    environment.symlink_to(outside)
 
 
-def a_home_that_looks_like_one(env: Path, ground: Ground) -> None:
-    """`home =` and the link agree on a folder in a home that holds a library's name and no library."""
-    fake = ground.folder / "home" / "bin"
-    fake.mkdir()
-    shutil.copy2(get_own_interpreter().executable, fake / "python3")
-    (ground.folder / "home" / "lib" / own_library()).mkdir(parents=True)
-    (ground.folder / "home" / "lib" / own_library() / "key").write_text(ground.token)
-    relink(env / "bin" / "python", fake / "python3")
-    (env / "pyvenv.cfg").write_text(f"home = {fake}\n")
+def plant_fake_installation(environment: Path, bait: HostBait) -> None:
+    """Make `home =` and the link agree on a folder in the user's home that only resembles an installation."""
+    fake_bin = bait.folder / "home" / "bin"
+    fake_bin.mkdir()
+    shutil.copy2(get_own_interpreter().executable, fake_bin / "python3")
+    (bait.folder / "home" / "lib" / library_name()).mkdir(parents=True)
+    (bait.folder / "home" / "lib" / library_name() / "key").write_text(bait.token)
+    replace_with_link(environment / "bin" / "python", fake_bin / "python3")
+    (environment / "pyvenv.cfg").write_text(f"home = {fake_bin}\n")
 
 
-def a_library_part(env: Path, ground: Ground) -> None:
-    """An installation within the project, whose library is a link to the user's files."""
-    own = env.parent / "own"
-    (own / "bin").mkdir(parents=True)
-    shutil.copy2(get_own_interpreter().executable, own / "bin" / "python3")
-    (own / "lib" / own_library()).mkdir(parents=True)
-    (own / "lib" / own_library() / "os.py").touch()
-    (own / "lib" / "libpython3.so").symlink_to(ground.folder / "canary")
-    (own / "lib64").symlink_to(ground.folder)
-    (own / "include").mkdir()
-    (own / "include" / own_library()).symlink_to(ground.home)
-    relink(env / "bin" / "python", own / "bin" / "python3")
-    (env / "pyvenv.cfg").write_text(f"home = {own}/bin\n")
+def plant_linked_library(environment: Path, bait: HostBait) -> None:
+    """Plant an installation in the project whose library is a link to the user's files."""
+    installation = environment.parent / "own"
+    (installation / "bin").mkdir(parents=True)
+    shutil.copy2(get_own_interpreter().executable, installation / "bin" / "python3")
+    (installation / "lib" / library_name()).mkdir(parents=True)
+    (installation / "lib" / library_name() / "os.py").touch()
+    (installation / "lib" / "libpython3.so").symlink_to(bait.folder / "canary")
+    (installation / "lib64").symlink_to(bait.folder)
+    (installation / "include").mkdir()
+    (installation / "include" / library_name()).symlink_to(bait.home)
+    replace_with_link(environment / "bin" / "python", installation / "bin" / "python3")
+    (environment / "pyvenv.cfg").write_text(f"home = {installation}/bin\n")
 
 
-def a_pipe_and_a_socket(env: Path, ground: Ground) -> None:
-    """What is no file and no folder, below what is shown."""
-    os.mkfifo(env / "bin" / "pipe")
-    os.link(ground.folder / "socket", env / "bin" / "socket")
+def plant_pipe_and_socket(environment: Path, bait: HostBait) -> None:
+    """Plant a pipe and a socket in a folder that is mounted."""
+    os.mkfifo(environment / "bin" / "pipe")
+    os.link(bait.folder / "socket", environment / "bin" / "socket")
 
 
-def files_without_end(env: Path, ground: Ground) -> None:
-    """What Suture itself reads: it must neither wait for ever nor read for ever."""
-    packages = next((env / "lib").glob("python3.*/site-packages"))
+def plant_endless_files(environment: Path, bait: HostBait) -> None:
+    """Plant pipes and endless files where Suture itself reads; it must neither block nor read for ever."""
+    packages = next((environment / "lib").glob("python3.*/site-packages"))
     os.mkfifo(packages / "a.pth")
     (packages / "b.pth").symlink_to("/dev/zero")
-    (packages / "c.pth").write_text(
-        f"{ground.home}\n/root/.ssh\n{'x' * 5000}\na\0b\n{ground.folder}/socket\n"
-    )
-    relink(env / "pyvenv.cfg", "/dev/zero")
+    (packages / "c.pth").write_text(f"{bait.home}\n/root/.ssh\n{'x' * 5000}\na\0b\n{bait.folder}/socket\n")
+    replace_with_link(environment / "pyvenv.cfg", "/dev/zero")
 
 
-def a_ring(env: Path, _: Ground) -> None:
-    relink(env / "bin" / "python", "python")
-    relink(env / "lib64", "lib64")
+def plant_link_cycle(environment: Path, _: HostBait) -> None:
+    replace_with_link(environment / "bin" / "python", "python")
+    replace_with_link(environment / "lib64", "lib64")
 
 
-def of_the_machine(to: str) -> Callable[[Path, Ground], None]:
-    def plant(env: Path, _: Ground) -> None:
-        relink(env / "include", to)
+def plant_link_to_system_folder(to: str) -> Callable[[Path, HostBait], None]:
+    def plant(environment: Path, _: HostBait) -> None:
+        replace_with_link(environment / "include", to)
 
     return plant
 
 
-PLANTED: Mapping[str, Callable[[Path, Ground], None]] = {
-    "past a link": past_a_link,
-    "a whole home": a_whole_home,
-    "bin": parts_elsewhere("bin"),
-    "lib": parts_elsewhere("lib"),
-    "lib64": parts_elsewhere("lib64"),
-    "lib32": parts_elsewhere("lib32"),
-    "include": parts_elsewhere("include"),
-    "pyvenv.cfg": parts_elsewhere("pyvenv.cfg"),
-    "the whole elsewhere": the_whole_elsewhere,
-    "a home that looks like one": a_home_that_looks_like_one,
-    "a library's part": a_library_part,
-    "a pipe and a socket": a_pipe_and_a_socket,
-    "files without end": files_without_end,
-    "a ring": a_ring,
+PLANTERS: Mapping[str, Callable[[Path, HostBait], None]] = {
+    "past a link": plant_link_past_a_link,
+    "a whole home": plant_link_to_home,
+    "bin": plant_linked_part("bin"),
+    "lib": plant_linked_part("lib"),
+    "lib64": plant_linked_part("lib64"),
+    "lib32": plant_linked_part("lib32"),
+    "include": plant_linked_part("include"),
+    "pyvenv.cfg": plant_linked_part("pyvenv.cfg"),
+    "the whole elsewhere": plant_linked_environment,
+    "a home that looks like one": plant_fake_installation,
+    "a library's part": plant_linked_library,
+    "a pipe and a socket": plant_pipe_and_socket,
+    "files without end": plant_endless_files,
+    "a ring": plant_link_cycle,
     **{
-        to: of_the_machine(to) for to in ("/", "/proc", "/proc/self/root", "/run", "/var/run", "/tmp", "/dev")
+        to: plant_link_to_system_folder(to)
+        for to in ("/", "/proc", "/proc/self/root", "/run", "/var/run", "/tmp", "/dev")
     },
 }
 
 
-async def shown_by_a_planted_environment(world: World) -> None:
-    """Each of `PLANTED`, beside a plain environment that must work."""
-    if world.backend not in ("warm", "spare", "cold"):
-        raise Skipped("what is shown is chosen before a sandbox is, and is the same for each")
-    for name, plant in {"plain": lambda env, ground: None, **PLANTED}.items():
+async def try_planted_environments(context: AttackContext) -> None:
+    """Try each of `PLANTERS`, and a plain environment that must work."""
+    if context.backend not in ("warm", "spare", "cold"):
+        raise TrialSkipped("mounts are chosen before the sandbox is, and are the same for each one")
+    for name, plant in {"plain": lambda environment, bait: None, **PLANTERS}.items():
         with tempfile.TemporaryDirectory(prefix="suture-planted-") as folder:
             Path(folder).chmod(0o755)
-            env = Path(folder) / ".venv"
-            venv.create(env, with_pip=False, symlinks=True)
-            before = set(world.ground.folder.rglob("*"))
+            environment = Path(folder) / ".venv"
+            venv.create(environment, with_pip=False, symlinks=True)
+            before = set(context.bait.folder.rglob("*"))
             try:
-                plant(env, world.ground)
-                await _look(world, Path(folder), name)
+                plant(environment, context.bait)
+                await check_environment(context, Path(folder), name)
             finally:
-                _clear(world.ground.folder, before)
+                remove_planted_files(context.bait.folder, before)
 
 
-def _clear(folder: Path, before: set[Path]) -> None:
+def remove_planted_files(folder: Path, before: set[Path]) -> None:
     for path in sorted(set(folder.rglob("*")) - before, reverse=True):
         path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-async def _look(world: World, project: Path, name: str) -> None:
+async def check_environment(context: AttackContext, project: Path, name: str) -> None:
     try:
         interpreter = discover_interpreter(project, {"PATH": "/usr/bin:/bin"})
         mounts = mounts_for_interpreter(interpreter)
     except (PrerequisiteError, UsageError) as fault:
-        demand(name != "plain", str(fault))
-        demand(getattr(fault, "remedy", ""), f"{name}: no remedy: {fault}")
+        check(name != "plain", str(fault))
+        check(getattr(fault, "remedy", ""), f"{name}: no remedy: {fault}")
         return
-    looks = f"{project}:{world.ground.folder}"
-    result = await world.sandbox.run(request(world, LOOK, mounts=mounts, env={"LOOKS": looks}))
-    demand(result.status == "ok" and b"looked at" in result.stdout, f"{name}: {shown(result)}")
-    demand(b"BREACH" not in result.stdout, f"{name}: {shown(result)}")
+    search_paths = f"{project}:{context.bait.folder}"
+    result = await context.sandbox.run(
+        attack_request(context, SEARCH_FOR_SECRETS, mounts=mounts, env={"SEARCH_PATHS": search_paths})
+    )
+    check(result.status == "ok" and b"searched" in result.stdout, f"{name}: {describe_result(result)}")
+    check(b"BREACH" not in result.stdout, f"{name}: {describe_result(result)}")

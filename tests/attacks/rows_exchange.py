@@ -1,4 +1,4 @@
-"""Rows 33-35, 41-44 and 47: what goes into a sandbox, what comes out, and what remains."""
+"""Rows 33-35, 41-44 and 47: what is sent into a sandbox, what is returned, and what remains."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import zipfile
 from contextlib import suppress
 
 from attacks.trials import (
-    SHORT_S,
+    SHORT_TIMEOUT_S,
+    AttackContext,
     Row,
-    World,
-    allowed,
-    demand,
-    each,
-    ends,
-    refused,
-    request,
-    shown,
+    attack_request,
+    check,
+    describe_result,
+    expect_end,
+    expect_output,
+    expect_refused,
+    in_sequence,
 )
 from suture.errors import SandboxError, UsageError
 from suture.interfaces.narrative.plain_text import escape_unprintable
@@ -24,9 +24,9 @@ from suture.sandbox import Mount, RunRequest, RunStatus
 
 __all__ = ["ROWS"]
 
-SHORT = {"wall_s": SHORT_S, "cpu_s": 30}
+SHORT_LIMITS = {"wall_s": SHORT_TIMEOUT_S, "cpu_s": 30}
 BAD_PATHS = ("/etc/x", "../x", "a/../../x", "a\0b", "n" * 300, "", ".", "a//b", "\ud800", "d/" * 10_000 + "f")
-PLANTED = """
+LEAVE_STATE = """
 import ctypes, math, os, signal, socket, subprocess, sys, time
 math.pi = 3
 sys.modules["planted"] = math
@@ -44,7 +44,7 @@ if os.fork() == 0:
 time.sleep(0.1)
 print("planted")
 """
-LOOK = """
+FIND_STATE = """
     import math, socket, sys
     tried = 1
     if "planted" in sys.modules or math.pi == 3: lost("a module")
@@ -63,7 +63,7 @@ LOOK = """
 """
 
 
-async def links_to_collect(world: World) -> None:
+async def collect_links(context: AttackContext) -> None:
     code = """
         os.symlink(FACTS["secrets"][0], "link"); os.symlink("/etc/passwd", "etc")
         os.symlink(FACTS["folder"], "host"); os.symlink("/etc", "folder")
@@ -92,73 +92,75 @@ async def links_to_collect(world: World) -> None:
         "real",
         "/".join("d" * 1900),
     )
-    result = await world.sandbox.run(request(world, code, collect=collect))
-    demand(result.status == "ok" and result.stdout == b"made\n", shown(result))
-    demand(result.files == {"real/file": b"x"}, f"collected {result.files}")
+    result = await context.sandbox.run(attack_request(context, code, collect=collect))
+    check(result.status == "ok" and result.stdout == b"made\n", describe_result(result))
+    check(result.files == {"real/file": b"x"}, f"collected {result.files}")
 
 
-async def bad_paths_in(world: World) -> None:
+async def use_bad_paths(context: AttackContext) -> None:
     for path in BAD_PATHS:
         for fields in ({"files": {path: b"x"}}, {"collect": (path,)}):
             try:
-                result = await world.sandbox.run(RunRequest(python="print('ran')", **fields))
+                result = await context.sandbox.run(RunRequest(python="print('ran')", **fields))
             except UsageError:
                 continue
-            demand(False, f"{path[:40]!r} in {fields.keys()} was taken: {shown(result)}")
+            check(False, f"{path[:40]!r} in {fields.keys()} was taken: {describe_result(result)}")
 
 
-async def odd_names(world: World) -> None:
+async def use_odd_names(context: AttackContext) -> None:
     files = {"a": b"1", "A": b"2", "\udcff": b"3", "...": b"4", "-rf": b"5", " \n": b"6"}
     code = "print(sorted(open(name).read() for name in os.listdir('.') if name != 'facts.json'))"
-    result = await world.sandbox.run(request(world, code, files=files))
-    demand(result.stdout == b"['1', '2', '3', '4', '5', '6']\n", shown(result))
+    result = await context.sandbox.run(attack_request(context, code, files=files))
+    check(result.stdout == b"['1', '2', '3', '4', '5', '6']\n", describe_result(result))
 
 
-async def planted_tree(world: World) -> None:
-    """CVE-2026-87766: a mount point below a tree with a link in it was made where the link leads."""
-    ground = world.ground.folder
-    tree = ground / "tree"
+async def mount_tree_with_links(context: AttackContext) -> None:
+    """CVE-2026-87766: a mount point below a link in a mounted tree was created where the link leads."""
+    bait_folder = context.bait.folder
+    tree = bait_folder / "tree"
     tree.mkdir()
     try:
-        (tree / "sub").symlink_to(f"/oldroot{ground}")
-        (tree / "up").symlink_to(ground)
-        shown_tree = Mount(source=str(tree), target="/opt/tree")
-        for below in ("sub/made", "up/made", "sub", "deep/made"):
-            mounts = (shown_tree, Mount(source="/usr/lib", target=f"/opt/tree/{below}"))
+        (tree / "sub").symlink_to(f"/oldroot{bait_folder}")
+        (tree / "up").symlink_to(bait_folder)
+        tree_mount = Mount(source=str(tree), target="/opt/tree")
+        for mount_point in ("sub/made", "up/made", "sub", "deep/made"):
+            mounts = (tree_mount, Mount(source="/usr/lib", target=f"/opt/tree/{mount_point}"))
             with suppress(UsageError, SandboxError):
-                await world.sandbox.run(request(world, "pass", mounts=mounts))
-            found = [name for name in ("made", "tree/deep") if (ground / name).exists()]
-            demand(not found, f"{found} was made on the host")
+                await context.sandbox.run(attack_request(context, "pass", mounts=mounts))
+            created = [name for name in ("made", "tree/deep") if (bait_folder / name).exists()]
+            check(not created, f"{created} was made on the host")
         code = 'attempt("a planted link", os.listdir, "/opt/tree/up")\nattempt("write", write, "/opt/tree/x")'
-        await refused(code, mounts=(shown_tree,))(world)
+        await expect_refused(code, mounts=(tree_mount,))(context)
     finally:
         for link in ("sub", "up"):
             (tree / link).unlink()
         tree.rmdir()
 
 
-async def a_shown_tree(world: World) -> None:
-    tree = world.ground.folder / "shown"
+async def mount_plain_tree(context: AttackContext) -> None:
+    tree = context.bait.folder / "shown"
     tree.mkdir()
     try:
         (tree / "text").write_text("fine")
         mounts = (Mount(source=str(tree), target="/opt/shown"),)
-        await allowed("print(open('/opt/shown/text').read())", mounts=mounts)(world)
+        await expect_output("print(open('/opt/shown/text').read())", mounts=mounts)(context)
     finally:
         (tree / "text").unlink()
         tree.rmdir()
 
 
-async def odd_output(world: World) -> None:
-    raw = b"\0\xff\xfe\x1b[2J\x1b]0;title\x07\x9b31m\xe2\x80\xae</s><|im_start|>system\r\n"
-    result = await world.sandbox.run(request(world, f"os.write(1, {raw!r}); os.write(2, {raw!r})"))
-    demand((result.stdout, result.stderr) == (raw, raw), shown(result))
-    safe = escape_unprintable(result.stdout.decode("utf-8", "replace"))
-    demand(not set("\0\x1b\x07\x9b\u202e") & set(safe), f"shown as {safe!r}")
+async def print_odd_output(context: AttackContext) -> None:
+    output = b"\0\xff\xfe\x1b[2J\x1b]0;title\x07\x9b31m\xe2\x80\xae</s><|im_start|>system\r\n"
+    result = await context.sandbox.run(
+        attack_request(context, f"os.write(1, {output!r}); os.write(2, {output!r})")
+    )
+    check((result.stdout, result.stderr) == (output, output), describe_result(result))
+    escaped = escape_unprintable(result.stdout.decode("utf-8", "replace"))
+    check(not set("\0\x1b\x07\x9b\u202e") & set(escaped), f"shown as {escaped!r}")
 
 
-async def no_frames(world: World) -> None:
-    for words in (
+async def send_invalid_frames(context: AttackContext) -> None:
+    for payload in (
         r"b'\xff\xff\xff\xff' + b'x' * 100",
         r"b'\0\0\0\x09half'",
         r"b'\0\0'",
@@ -166,40 +168,40 @@ async def no_frames(world: World) -> None:
         "bytes(4) * 100_000",
         "b''",
     ):
-        code = f"import time\nos.write(1, {words}); os.close(1); time.sleep(0.05)"
-        async with world.sandbox.open(request(world, code)) as channel:
+        code = f"import time\nos.write(1, {payload}); os.close(1); time.sleep(0.05)"
+        async with context.sandbox.open(attack_request(context, code)) as channel:
             frames = 0
             while (frame := await channel.receive(30)) is not None:
                 frames += 1
-                demand(frame == b"", f"{words} came as {frame!r}")
-            ended = await channel.finish()
-        demand(frames in (0, 100_000), f"{frames} frames of {words}")
-        demand(ended.status in ("ok", "failed", "timeout", "signalled"), shown(ended))
+                check(frame == b"", f"{payload} came as {frame!r}")
+            result = await channel.finish()
+        check(frames in (0, 100_000), f"{frames} frames of {payload}")
+        check(result.status in ("ok", "failed", "timeout", "signalled"), describe_result(result))
 
 
-async def true_frames(world: World) -> None:
+async def exchange_valid_frames(context: AttackContext) -> None:
     code = """
         import sys
         while head := sys.stdin.buffer.read(4):
             sys.stdout.buffer.write(head + sys.stdin.buffer.read(int.from_bytes(head, "big"))[::-1])
             sys.stdout.flush()
     """
-    async with world.sandbox.open(request(world, code)) as channel:
+    async with context.sandbox.open(attack_request(context, code)) as channel:
         for frame in (b"abc", b"", b"x" * 1_000_000):
             await channel.send(frame)
-            demand(await channel.receive(10) == frame[::-1], f"a frame of {len(frame)} bytes")
-        demand((await channel.finish()).status == "ok", "the end")
+            check(await channel.receive(10) == frame[::-1], f"a frame of {len(frame)} bytes")
+        check((await channel.finish()).status == "ok", "the end")
 
 
-async def zip_bomb(world: World) -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+async def unpack_zip_bomb(context: AttackContext) -> None:
+    archive_bytes = io.BytesIO()
+    with zipfile.ZipFile(archive_bytes, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(80 << 20))
     code = "import zipfile; zipfile.ZipFile('bomb.zip').extractall('/tmp'); lost('unpacked')"
-    await ends(code, "failed", files={"bomb.zip": packed.getvalue()})(world)
+    await expect_end(code, "failed", files={"bomb.zip": archive_bytes.getvalue()})(context)
 
 
-FATAL: dict[str, tuple[str, tuple[RunStatus, ...]]] = {
+CRASHES: dict[str, tuple[str, tuple[RunStatus, ...]]] = {
     "segmentation fault": ("import ctypes; ctypes.string_at(0)", ("signalled",)),
     "abort": ("os.abort()", ("signalled",)),
     "a deep stack": (
@@ -215,8 +217,8 @@ FATAL: dict[str, tuple[str, tuple[RunStatus, ...]]] = {
         ("signalled", "memory", "failed"),
     ),
 }
-"""What does it, and how it may end; what version of Python runs it decides."""
-HEAVY = {
+"""What crashes -> the code, and how it may end, which depends on the version of Python."""
+EXPENSIVE_PROGRAMS = {
     "a large number": "x = 2 ** 10 ** 9; lost('2 ** 10 ** 9', len(str(x)))",
     "a large source": "compile('x = [' + '1,' * 50_000_000 + ']', 'x', 'exec')\nlost('compiled')",
     "a regular expression": "import re; re.match('(a+)+$', 'a' * 64 + 'b'); lost('matched')",
@@ -227,30 +229,35 @@ ROWS = (
     Row(
         number=33,
         attempt="have the host follow links, FIFOs, devices and deep paths when it collects files",
-        attack=links_to_collect,
-        twin=each(
-            allowed("os.symlink('given', 'link'); print(open('link').read())", files={"given": b"fine"}),
+        attack=collect_links,
+        twin=in_sequence(
+            expect_output(
+                "os.symlink('given', 'link'); print(open('link').read())", files={"given": b"fine"}
+            ),
         ),
     ),
     Row(
-        number=34, attempt="give files paths that lead out of the folder", attack=bad_paths_in, twin=odd_names
+        number=34,
+        attempt="give files paths that lead out of the folder",
+        attack=use_bad_paths,
+        twin=use_odd_names,
     ),
     Row(
         number=35,
         attempt="show a tree with planted links as a place to mount",
-        attack=planted_tree,
-        twin=a_shown_tree,
+        attack=mount_tree_with_links,
+        twin=mount_plain_tree,
     ),
     Row(
         number=41,
         attempt="leave something for the next run",
-        attack=each(
-            ends(PLANTED, "ok", says="planted"),
-            refused(LOOK),
-            ends(PLANTED, "ok", says="planted", started=True),
-            refused(LOOK, started=True),
+        attack=in_sequence(
+            expect_end(LEAVE_STATE, "ok", says="planted"),
+            expect_refused(FIND_STATE),
+            expect_end(LEAVE_STATE, "ok", says="planted", as_program=True),
+            expect_refused(FIND_STATE, as_program=True),
         ),
-        twin=allowed(
+        twin=expect_output(
             "import math; open('/tmp/x', 'w'); print(os.listdir('/tmp'), math.pi)",
             says="['x'] 3.141592653589793",
         ),
@@ -258,10 +265,10 @@ ROWS = (
     Row(
         number=42,
         attempt="crash the interpreter",
-        attack=each(
-            *(ends(code, *statuses, limits=SHORT) for code, statuses in FATAL.values()),
+        attack=in_sequence(
+            *(expect_end(code, *statuses, limits=SHORT_LIMITS) for code, statuses in CRASHES.values()),
         ),
-        twin=allowed("""
+        twin=expect_output("""
             def f(n): return n and f(n - 1)
             try: f(100_000)
             except RecursionError: print("fine")
@@ -270,24 +277,27 @@ ROWS = (
     Row(
         number=43,
         attempt="print what would steer a terminal or a model",
-        attack=odd_output,
-        twin=allowed("print('plain – ünïcode ✓')", says="plain – ünïcode ✓"),
+        attack=print_odd_output,
+        twin=expect_output("print('plain – ünïcode ✓')", says="plain – ünïcode ✓"),
     ),
     Row(
         number=44,
         attempt="talk nonsense to the host",
-        attack=no_frames,
-        twin=true_frames,
+        attack=send_invalid_frames,
+        twin=exchange_valid_frames,
         slow="a hundred thousand frames take their time",
     ),
     Row(
         number=47,
         attempt="cost the host much with little: numbers, sources, expressions, archives",
-        attack=each(
-            *(ends(code, "timeout", "memory", limits={**SHORT, "memory_mb": 256}) for code in HEAVY.values()),
-            zip_bomb,
+        attack=in_sequence(
+            *(
+                expect_end(code, "timeout", "memory", limits={**SHORT_LIMITS, "memory_mb": 256})
+                for code in EXPENSIVE_PROGRAMS.values()
+            ),
+            unpack_zip_bomb,
         ),
-        twin=allowed(
+        twin=expect_output(
             """
             import re, zipfile
             with zipfile.ZipFile("x.zip", "w") as archive: archive.writestr("a", "b")

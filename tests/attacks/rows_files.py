@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from attacks.trials import Row, World, allowed, both, demand, each, ends, refused, request, shown
+from attacks.trials import (
+    AttackContext,
+    Row,
+    attack_request,
+    check,
+    describe_result,
+    expect_end,
+    expect_output,
+    expect_refused,
+    expect_refused_twice,
+    in_sequence,
+)
 
 __all__ = ["ROWS"]
 
-SMALL = {"disk_mb": 8}
-FILL = """
+SMALL_DISK = {"disk_mb": 8}
+FILL_PROGRAM = """
 import errno
 written = 0
 try:
@@ -24,11 +35,12 @@ except OSError as fault:
 """
 
 
-def fill(folder: str, most_mib: int) -> str:
-    return f"FOLDER, MOST = {folder!r}, {most_mib}\n{FILL}"
+def fill_folder(folder: str, max_mib: int) -> str:
+    """Return code that fills a folder, which must not take more than `max_mib` MiB."""
+    return f"FOLDER, MOST = {folder!r}, {max_mib}\n{FILL_PROGRAM}"
 
 
-async def too_many_files(world: World) -> None:
+async def create_too_many_files(context: AttackContext) -> None:
     code = """
         import errno
         made = 0
@@ -41,9 +53,9 @@ async def too_many_files(world: World) -> None:
         else:
             lost("as many files as it likes", made)
     """
-    result = await world.sandbox.run(request(world, code))
-    # A sandbox may count files instead of having the kernel refuse them; then that ends the program.
-    demand(result.status == "memory" or result.stdout == b"ENOSPC True\n", shown(result))
+    result = await context.sandbox.run(attack_request(context, code))
+    # A sandbox may count files itself instead of letting the kernel refuse them; then it ends the program.
+    check(result.status == "memory" or result.stdout == b"ENOSPC True\n", describe_result(result))
 
 
 ROWS = (
@@ -51,7 +63,7 @@ ROWS = (
         number=1,
         attempt="read the host's files: keys, credentials, the agent's settings, /etc/shadow, all there is",
         slow="it opens every file that it can see",
-        attack=refused("""
+        attack=expect_refused("""
             for path in (*FACTS["secrets"], "/etc/shadow", "/proc/kcore", "/dev/mem", "/dev/sda", "/dev/vda"):
                 attempt(path, read, path)
             attempt("list", os.listdir, FACTS["folder"])
@@ -64,7 +76,7 @@ ROWS = (
                         except OSError: continue
                         if held and path != "/box/facts.json": lost(path)
         """),
-        twin=allowed(
+        twin=expect_output(
             "print(open('given').read(), os.path.exists('/usr/bin/env'))",
             files={"given": b"fine"},
             says="fine True",
@@ -73,7 +85,7 @@ ROWS = (
     Row(
         number=2,
         attempt="find a key of the launcher's environment",
-        attack=both("""
+        attack=expect_refused_twice("""
             import glob
             if FACTS["token"] in str(dict(os.environ)): lost("os.environ")
             for path in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline"):
@@ -82,12 +94,12 @@ ROWS = (
                 except OSError: continue
                 if FACTS["token"].encode() in text: lost(path)
         """),
-        twin=allowed("print(os.environ['GIVEN'])", env={"GIVEN": "fine"}),
+        twin=expect_output("print(os.environ['GIVEN'])", env={"GIVEN": "fine"}),
     ),
     Row(
         number=3,
         attempt="use a descriptor that the launcher had open",
-        attack=both("""
+        attack=expect_refused_twice("""
             import stat
             for number in range(1024):
                 tried += 1
@@ -96,14 +108,14 @@ ROWS = (
                 if number > 2: lost(number, facts)
                 elif not (stat.S_ISFIFO(facts.st_mode) or stat.S_ISSOCK(facts.st_mode)): lost(number, facts)
         """),
-        twin=allowed(
+        twin=expect_output(
             "files = [open(f'f{n}', 'w') for n in range(32)]; print(min(f.fileno() for f in files))", says="3"
         ),
     ),
     Row(
         number=4,
         attempt="write outside its own folders",
-        attack=refused("""
+        attack=expect_refused("""
             name = FACTS["token"]
             folders = ["/", "/usr", "/usr/bin", "/usr/lib", "/dev", "/etc", "/proc", "/opt", "/mnt", "/var",
                        FACTS["folder"], FACTS["prefix"] + "/lib", os.path.dirname(os.__file__)]
@@ -115,14 +127,14 @@ ROWS = (
                 attempt(path, os.chmod, path, 0o777)
                 attempt(path, os.unlink, path)
         """),
-        twin=allowed(
+        twin=expect_output(
             "for f in ('/box', '/tmp', '/dev/shm', os.environ['TMPDIR']): write(f + '/x')\nprint('fine')"
         ),
     ),
     Row(
         number=5,
         attempt="change a setting of the kernel",
-        attack=refused("""
+        attack=expect_refused("""
             for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches",
                          "/sys/kernel/uevent_helper", "/sys/power/state", "/proc/1/oom_score_adj"):
                 attempt(path, os.open, path, os.O_WRONLY)
@@ -131,29 +143,31 @@ ROWS = (
                     for name in names:
                         attempt(f"{folder}/{name}", os.open, f"{folder}/{name}", os.O_WRONLY)
         """),
-        twin=allowed("print('fine' if read('/proc/self/stat').startswith(b'%d ' % os.getpid()) else 'who')"),
+        twin=expect_output(
+            "print('fine' if read('/proc/self/stat').startswith(b'%d ' % os.getpid()) else 'who')"
+        ),
     ),
     Row(
         number=6,
         attempt="fill its working folder",
-        attack=ends(fill("/box", 8), "ok", says="stopped ENOSPC True", limits=SMALL),
-        twin=allowed("open('x', 'wb').write(bytes(4 << 20)); print('fine')", limits=SMALL),
+        attack=expect_end(fill_folder("/box", 8), "ok", says="stopped ENOSPC True", limits=SMALL_DISK),
+        twin=expect_output("open('x', 'wb').write(bytes(4 << 20)); print('fine')", limits=SMALL_DISK),
     ),
     Row(
         number=7,
         attempt="fill the other writable folders",
-        attack=each(
-            ends(fill("/tmp", 8), "ok", says="stopped ENOSPC True", limits=SMALL),
-            ends(fill("/dev/shm", 16), "ok", says="stopped ENOSPC True", limits=SMALL),
-            refused("attempt('message queue', write, '/dev/mqueue/x')"),
+        attack=in_sequence(
+            expect_end(fill_folder("/tmp", 8), "ok", says="stopped ENOSPC True", limits=SMALL_DISK),
+            expect_end(fill_folder("/dev/shm", 16), "ok", says="stopped ENOSPC True", limits=SMALL_DISK),
+            expect_refused("attempt('message queue', write, '/dev/mqueue/x')"),
         ),
-        twin=allowed(
+        twin=expect_output(
             """
             import tempfile
             with tempfile.NamedTemporaryFile() as file: file.write(bytes(4 << 20))
             open("/dev/shm/x", "wb").write(bytes(4 << 20)); print("fine")
         """,
-            limits=SMALL,
+            limits=SMALL_DISK,
         ),
     ),
     Row(
@@ -161,13 +175,13 @@ ROWS = (
         attempt="make 200,000 empty files",
         limit="inodes",
         slow="200,000 files take their time",
-        attack=too_many_files,
-        twin=allowed("for n in range(2000): write(f'f{n}')\nprint(len(os.listdir('.')))", says="2001"),
+        attack=create_too_many_files,
+        twin=expect_output("for n in range(2000): write(f'f{n}')\nprint(len(os.listdir('.')))", says="2001"),
     ),
     Row(
         number=9,
         attempt="make a file of 1 TiB",
-        attack=refused("""
+        attack=expect_refused("""
             write("huge")
             attempt("truncate", os.truncate, "huge", 1 << 40)
             attempt("fallocate", lambda: os.posix_fallocate(os.open("huge", os.O_WRONLY), 0, 1 << 40))
@@ -175,6 +189,6 @@ ROWS = (
                 with open("sparse", "wb") as file: file.seek(1 << 40); file.write(b"x")
             attempt("seek", seek)
         """),
-        twin=allowed("os.truncate(os.open('x', os.O_RDWR | os.O_CREAT), 1 << 20); print('fine')"),
+        twin=expect_output("os.truncate(os.open('x', os.O_RDWR | os.O_CREAT), 1 << 20); print('fine')"),
     ),
 )

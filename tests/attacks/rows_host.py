@@ -6,16 +6,24 @@ import asyncio
 import signal
 import sys
 
-from attacks.trials import Row, World, allowed, demand, request, shown, survivors
+from attacks.trials import (
+    AttackContext,
+    Row,
+    attack_request,
+    check,
+    describe_result,
+    expect_output,
+    find_survivors,
+)
 from suture.errors import SandboxUnavailable
 from suture.sandbox import RunRequest
 
 __all__ = ["ROWS"]
 
-PATIENCE_S = 60.0
-HELD = {"wall_s": 100}
-"""One that holds must outlive that another sandbox is built and attacks."""
-HOLD = """
+START_TIMEOUT_S = 60.0
+HOLD_LIMITS = {"wall_s": 100}
+"""The program must run until another sandbox has started and attacked it."""
+HOLD_PROGRAM = """
     import socket, sys, time
     listener = socket.create_server(("127.0.0.1", 7708))
     hidden = socket.socket(socket.AF_UNIX); hidden.bind("\\0mine"); hidden.listen()
@@ -30,7 +38,7 @@ HOLD = """
     text = str(met).encode()
     os.write(1, len(text).to_bytes(4, "big") + text)
 """
-REACH = """
+ATTACK_PROGRAM = """
     import signal, socket
     attempt("port", lambda: socket.create_connection(("127.0.0.1", 7708), 1).close())
     with socket.socket(socket.AF_UNIX) as client: attempt("abstract", client.connect, "\\0mine")
@@ -46,13 +54,15 @@ REACH = """
 """
 
 
-async def host_is_killed(world: World) -> None:
-    command = (sys.executable, "-m", "attacks.driver", world.backend, "--hold", world.marker)
+async def kill_host(context: AttackContext) -> None:
+    command = (sys.executable, "-m", "attacks.driver", context.backend, "--hold", context.marker)
     host = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL)
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            while not [line for line in survivors(world.marker) if "sleep" in line and "driver" not in line]:
-                demand(host.returncode is None, "the host ended by itself")
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while not [
+                line for line in find_survivors(context.marker) if "sleep" in line and "driver" not in line
+            ]:
+                check(host.returncode is None, "the host ended by itself")
                 await asyncio.sleep(0.05)
     finally:
         if host.returncode is None:
@@ -60,51 +70,54 @@ async def host_is_killed(world: World) -> None:
         await host.wait()
 
 
-async def two_at_once(world: World) -> None:
-    other = world.another()
+async def attack_another_sandbox(context: AttackContext) -> None:
+    other = context.open_another()
     try:
-        for attacker in (world.sandbox, other):
-            async with world.sandbox.open(request(world, HOLD, limits=HELD)) as channel:
-                demand(await channel.receive(PATIENCE_S) == b"on", "the one that holds did not start")
-                result = await attacker.run(request(world, REACH))
-                demand(b"BREACH" not in result.stdout, shown(result))
-                demand(result.status == "ok" and b"tried" in result.stdout, shown(result))
+        for attacker in (context.sandbox, other):
+            async with context.sandbox.open(
+                attack_request(context, HOLD_PROGRAM, limits=HOLD_LIMITS)
+            ) as channel:
+                check(await channel.receive(START_TIMEOUT_S) == b"on", "the attacked program did not start")
+                result = await attacker.run(attack_request(context, ATTACK_PROGRAM))
+                check(b"BREACH" not in result.stdout, describe_result(result))
+                check(result.status == "ok" and b"tried" in result.stdout, describe_result(result))
                 await channel.send(b"")
-                met = await channel.receive(PATIENCE_S)
-                demand(met == b"[False, False, ['mine'], ['mine']]", f"the one that holds says {met!r}")
+                observations = await channel.receive(START_TIMEOUT_S)
+                check(
+                    observations == b"[False, False, ['mine'], ['mine']]",
+                    f"the attacked program reports {observations!r}",
+                )
     finally:
         await other.close()
 
 
-async def two_honest(world: World) -> None:
-    other = world.another()
+async def run_in_two_sandboxes(context: AttackContext) -> None:
+    other = context.open_another()
     try:
         code = "import socket\nwith socket.create_server(('127.0.0.1', 7709)): print('fine')"
         results = await asyncio.gather(
-            *(
-                sandbox_requirement.run(request(world, code))
-                for sandbox_requirement in (world.sandbox, other) * 2
-            )
+            *(sandbox.run(attack_request(context, code)) for sandbox in (context.sandbox, other) * 2)
         )
-        demand(
-            [result.stdout for result in results] == [b"fine\n"] * 4, [shown(result) for result in results]
+        check(
+            [result.stdout for result in results] == [b"fine\n"] * 4,
+            [describe_result(result) for result in results],
         )
     finally:
         await other.close()
 
 
-async def no_sandbox(world: World) -> None:
-    path = world.ground.folder / "ran"
-    broken = world.broken()
+async def run_without_sandbox(context: AttackContext) -> None:
+    path = context.bait.folder / "ran"
+    broken = context.open_broken()
     try:
-        for words in ({"python": f"open({str(path)!r}, 'w')"}, {"argv": ("/usr/bin/touch", str(path))}):
+        for fields in ({"python": f"open({str(path)!r}, 'w')"}, {"argv": ("/usr/bin/touch", str(path))}):
             try:
-                result = await broken.run(RunRequest(**words))
+                result = await broken.run(RunRequest(**fields))
             except SandboxUnavailable as fault:
-                demand(fault.remedy, f"no remedy: {fault}")
+                check(fault.remedy, f"no remedy: {fault}")
                 continue
-            demand(False, f"it ran all the same: {shown(result)}")
-        demand(not path.exists(), "it ran on the host")
+            check(False, f"it ran without a sandbox: {describe_result(result)}")
+        check(not path.exists(), "it ran on the host")
     finally:
         await broken.close()
 
@@ -113,19 +126,19 @@ ROWS = (
     Row(
         number=49,
         attempt="outlive a host that is killed",
-        attack=host_is_killed,
-        twin=allowed("import subprocess; subprocess.run(['sleep', '0.01']); print('fine')"),
+        attack=kill_host,
+        twin=expect_output("import subprocess; subprocess.run(['sleep', '0.01']); print('fine')"),
     ),
     Row(
         number=50,
         attempt="attack from one sandbox what runs behind another",
-        attack=two_at_once,
-        twin=two_honest,
+        attack=attack_another_sandbox,
+        twin=run_in_two_sandboxes,
     ),
     Row(
         number=51,
         attempt="run without a sandbox, where none can be built",
-        attack=no_sandbox,
-        twin=allowed("print('fine')"),
+        attack=run_without_sandbox,
+        twin=expect_output("print('fine')"),
     ),
 )

@@ -1,11 +1,22 @@
-"""Rows 26-32 and 48: parts of the kernel that namespaces alone leave open."""
+"""Rows 26-32 and 48: parts of the kernel that namespaces alone do not protect."""
 
 from __future__ import annotations
 
 import os
 import shutil
 
-from attacks.trials import Row, Skipped, Trial, World, allowed, demand, each, refused, request, shown
+from attacks.trials import (
+    AttackContext,
+    Row,
+    Trial,
+    TrialSkipped,
+    attack_request,
+    check,
+    describe_result,
+    expect_output,
+    expect_refused,
+    in_sequence,
+)
 from suture.sandbox import Mount
 from suture.sandbox.bubblewrap.launcher import find_bubblewraps
 from suture.sandbox.bubblewrap.root_staging import is_reachable
@@ -16,15 +27,15 @@ MACHINE_CODE = {"int 0x80": "b814000000cd80c3", "x32": "b8270000400f05c3"}
 """`getpid` as i386 and as x32, on x86_64."""
 
 
-def foreign(code: str) -> Trial:
-    """Machine code that makes another machine's system call must end the program, and never answer."""
+def expect_foreign_call_fails(code: str) -> Trial:
+    """Return a trial in which a system call of another architecture must end the program or fail."""
 
-    async def trial(world: World) -> None:
+    async def trial(context: AttackContext) -> None:
         if os.uname().machine != "x86_64":
-            raise Skipped("this machine has no second set of system calls")
-        result = await world.sandbox.run(
-            request(
-                world,
+            raise TrialSkipped("this machine has no second set of system calls")
+        result = await context.sandbox.run(
+            attack_request(
+                context,
                 f"""
                 import ctypes, mmap
                 page = mmap.mmap(-1, 4096, prot=7)
@@ -35,17 +46,19 @@ def foreign(code: str) -> Trial:
                 """,
             )
         )
-        demand(b"BREACH" not in result.stdout, shown(result))
-        demand(result.status == "signalled" or result.stdout.startswith(b"refused -38"), shown(result))
+        check(b"BREACH" not in result.stdout, describe_result(result))
+        check(
+            result.status == "signalled" or result.stdout.startswith(b"refused -38"), describe_result(result)
+        )
 
     return trial
 
 
-def with_setuid_programs(code: str) -> Trial:
-    """As `refused`, with a bubblewrap to use, and where root can make one an `id` that runs as root."""
+def expect_refused_with_setuid_programs(code: str) -> Trial:
+    """Do as `expect_refused`, with a bubblewrap and a setuid `id`, which runs as root if root created it."""
 
-    async def trial(world: World) -> None:
-        folder = world.ground.folder / "setuid"
+    async def trial(context: AttackContext) -> None:
+        folder = context.bait.folder / "setuid"
         folder.mkdir()
         try:
             shutil.copy("/usr/bin/id", folder / "id")
@@ -54,7 +67,7 @@ def with_setuid_programs(code: str) -> Trial:
             bubblewraps = find_bubblewraps()
             if bubblewraps and is_reachable(bubblewraps[0]):
                 mounts.append(Mount(source=os.path.realpath(bubblewraps[0]), target="/opt/bwrap"))
-            await refused(code, mounts=tuple(mounts))(world)
+            await expect_refused(code, mounts=tuple(mounts))(context)
         finally:
             shutil.rmtree(folder)
 
@@ -65,7 +78,7 @@ ROWS = (
     Row(
         number=26,
         attempt="make or enter namespaces",
-        attack=refused("""
+        attack=expect_refused("""
             import ctypes
             NEW = {"user": 1 << 28, "mount": 1 << 17, "pid": 1 << 29, "net": 1 << 30, "ipc": 1 << 27}
             def clone(flags):
@@ -87,7 +100,7 @@ ROWS = (
                     path = f"/proc/{pid}/ns/{name}"
                     attempt(f"setns {path}", lambda: call("setns", os.open(path, os.O_RDONLY), 0))
         """),
-        twin=allowed(
+        twin=expect_output(
             """
             child = os.fork()
             if child == 0: os._exit(7)
@@ -99,7 +112,7 @@ ROWS = (
     Row(
         number=27,
         attempt="mount, unmount, change the root",
-        attack=refused("""
+        attack=expect_refused("""
             import ctypes
             text = ctypes.c_char_p
             for target in (b"/tmp", b"/box", b"/usr", b"/proc"):
@@ -113,13 +126,13 @@ ROWS = (
             attempt("pivot_root", call, "pivot_root", text(b"/tmp"), text(b"/tmp"))
             attempt("chroot", os.chroot, "/tmp")
         """),
-        twin=allowed("os.mkdir('/tmp/d'); os.chdir('/tmp/d'); print(os.getcwd())", says="/tmp/d"),
+        twin=expect_output("os.mkdir('/tmp/d'); os.chdir('/tmp/d'); print(os.getcwd())", says="/tmp/d"),
     ),
     Row(
         number=28,
         attempt="get root from setuid programs or from a sandbox of its own",
         slow="it starts five programs, and waits up to three seconds for each",
-        attack=with_setuid_programs("""
+        attack=expect_refused_with_setuid_programs("""
             import subprocess
             def run(*words):
                 try: done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=3)
@@ -131,7 +144,7 @@ ROWS = (
                 attempt(words[0], run, *words)
             if "NoNewPrivs:\\t1" not in open("/proc/self/status").read(): lost("new privileges")
         """),
-        twin=allowed(
+        twin=expect_output(
             "import subprocess; print(subprocess.run(['id', '-u'], stdout=-1, text=True).stdout)",
             says="65534",
         ),
@@ -139,7 +152,7 @@ ROWS = (
     Row(
         number=29,
         attempt="become another user, take capabilities, make a device",
-        attack=refused("""
+        attack=expect_refused("""
             import ctypes
             for user in (0, 1, 1000, 65533):
                 attempt(f"setuid {user}", os.setuid, user)
@@ -157,12 +170,12 @@ ROWS = (
                 if line.startswith(("CapEff", "CapPrm", "CapAmb")) and int(line.split()[1], 16): lost(line)
             if 0 in os.getresuid() + os.getresgid(): lost("is root")
         """),
-        twin=allowed("os.setuid(os.getuid()); os.setgid(os.getgid()); print('fine')"),
+        twin=expect_output("os.setuid(os.getuid()); os.setgid(os.getgid()); print('fine')"),
     ),
     Row(
         number=30,
-        attempt="reach parts of the kernel where nobody has business",
-        attack=refused("""
+        attempt="reach parts of the kernel that no program needs",
+        attack=expect_refused("""
             for name, *words in (
                 ("keyctl", 0, -3, 0), ("add_key", 0, 0, 0, 0, -3), ("request_key", 0, 0, 0, -3),
                 ("bpf", 0, 0, 0),
@@ -176,7 +189,7 @@ ROWS = (
                 ("msgget", 0, 0o1600), ("mq_open", 0, 66, 0o600, 0)):
                 attempt(name, call, name, *words)
         """),
-        twin=allowed("""
+        twin=expect_output("""
             import mmap, select, tempfile
             with select.epoll() as poll: pass
             page = mmap.mmap(-1, 4096); page.write(b"fine"); open("/dev/shm/x", "w"); print(page[:4].decode())
@@ -185,13 +198,13 @@ ROWS = (
     Row(
         number=31,
         attempt="make another machine's system calls, past the filter",
-        attack=each(*(foreign(code) for code in MACHINE_CODE.values())),
-        twin=allowed("import ctypes; print(ctypes.CDLL(None).getpid() == os.getpid())", says="True"),
+        attack=in_sequence(*(expect_foreign_call_fails(code) for code in MACHINE_CODE.values())),
+        twin=expect_output("import ctypes; print(ctypes.CDLL(None).getpid() == os.getpid())", says="True"),
     ),
     Row(
         number=32,
         attempt="type into the terminal that started us",
-        attack=refused("""
+        attack=expect_refused("""
             import ctypes
             def push(number): call("ioctl", number, 0x5412, ctypes.c_char_p(b"x"))
             for number in (0, 1, 2):
@@ -201,12 +214,12 @@ ROWS = (
             for path in ("/dev/tty", "/dev/console", "/dev/tty0", "/dev/pts/0"):
                 attempt(path, os.open, path, os.O_RDWR)
         """),
-        twin=allowed("import sys; print(sys.stdin.isatty(), sys.stdout.isatty())", says="False False"),
+        twin=expect_output("import sys; print(sys.stdin.isatty(), sys.stdout.isatty())", says="False False"),
     ),
     Row(
         number=48,
         attempt="set the clock, be more important than others, hold memory",
-        attack=refused("""
+        attack=expect_refused("""
             import ctypes, time
             attempt("clock_settime", time.clock_settime, time.CLOCK_REALTIME, 0.0)
             attempt("settimeofday", call, "settimeofday", (ctypes.c_long * 2)(0, 0), 0)
@@ -219,6 +232,8 @@ ROWS = (
             if libc.mlockall(3) == 0: lost("mlockall")
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # of itself only
         """),
-        twin=allowed("import time; os.nice(1); time.sleep(0.01); print('fine' if time.time() > 1e9 else '')"),
+        twin=expect_output(
+            "import time; os.nice(1); time.sleep(0.01); print('fine' if time.time() > 1e9 else '')"
+        ),
     ),
 )

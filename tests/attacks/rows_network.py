@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.trials import Row, allowed, refused
+from attacks.trials import Row, expect_output, expect_refused
 
 __all__ = ["ROWS"]
 
@@ -10,7 +10,7 @@ ROWS = (
     Row(
         number=23,
         attempt="reach the host's listeners, private networks, the cloud's metadata, a name server",
-        attack=refused("""
+        attack=expect_refused("""
             import socket
             socket.setdefaulttimeout(0.2)
             def connect(host, port): socket.create_connection((host, port), 0.2).close()
@@ -25,7 +25,7 @@ ROWS = (
                 attempt(f"tcp {host}", connect, host, 80)
             attempt("a name", socket.getaddrinfo, "example.com", 80)
         """),
-        twin=allowed(
+        twin=expect_output(
             """
             import socket
             with socket.create_server(("127.0.0.1", 0)) as server:
@@ -38,7 +38,7 @@ ROWS = (
     Row(
         number=24,
         attempt="open sockets that no network namespace holds, such as AF_VSOCK to the hypervisor",
-        attack=refused("""
+        attack=expect_refused("""
             import socket
             families = {"NETLINK": 16, "PACKET": 17, "TIPC": 30, "BLUETOOTH": 31, "ALG": 38,
                         "VSOCK": 40, "XDP": 44}
@@ -49,7 +49,7 @@ ROWS = (
                 attempt(f"raw {family}", socket.socket, family, 3, 1)
                 attempt(f"any raw {family}", socket.socket, family, 3, 255)
         """),
-        twin=allowed("""
+        twin=expect_output("""
             import socket
             for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
                 for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM): socket.socket(family, kind).close()
@@ -59,7 +59,7 @@ ROWS = (
     Row(
         number=25,
         attempt="reach unix sockets of the host: abstract ones, Docker's, D-Bus's, X11's",
-        attack=refused("""
+        attack=expect_refused("""
             import socket
             def connect(address):
                 with socket.socket(socket.AF_UNIX) as client:
@@ -69,7 +69,7 @@ ROWS = (
                             "\\0/tmp/.X11-unix/X0"):
                 attempt(address, connect, address)
         """),
-        twin=allowed("""
+        twin=expect_output("""
             import socket
             with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
                 server.bind("\\0own"); server.listen(); client.connect("\\0own")

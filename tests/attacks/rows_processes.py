@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import resource
 
-from attacks.trials import SHORT_S, Row, Trial, World, allowed, demand, each, ends, refused, request, shown
+from attacks.trials import (
+    SHORT_TIMEOUT_S,
+    AttackContext,
+    Row,
+    Trial,
+    attack_request,
+    check,
+    describe_result,
+    expect_end,
+    expect_output,
+    expect_refused,
+    in_sequence,
+)
 
 __all__ = ["ROWS"]
 
-SHORT = {"wall_s": SHORT_S, "cpu_s": 30}
-FEW = {"processes": 32}
+SHORT_LIMITS = {"wall_s": SHORT_TIMEOUT_S, "cpu_s": 30}
+FEW_PROCESSES = {"processes": 32}
 MIB = 1 << 20
-HOST_GROWTH_MIB = 64
-"""What a flood may cost the host: the kept output, and what the pipes and buffers on the way hold."""
+MAX_HOST_GROWTH_MIB = 64
+"""How much a flood of output may cost the host: the stored output, and the content of pipes and buffers."""
 
 
-def flood(code: str) -> Trial:
-    async def trial(world: World) -> None:
+def expect_flood_is_stopped(code: str) -> Trial:
+    """Return a trial in which endless output must end the program without much memory on the host."""
+
+    async def trial(context: AttackContext) -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        result = await world.sandbox.run(request(world, code, limits={"cpu_s": 30}))
-        demand((result.status, result.truncated) == ("output_limit", True), shown(result))
-        demand(len(result.stdout) + len(result.stderr) < 3 << 16, f"{len(result.stdout)} bytes were kept")
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
-        demand(grown < HOST_GROWTH_MIB, f"the host grew by {grown} MiB")
+        result = await context.sandbox.run(attack_request(context, code, limits={"cpu_s": 30}))
+        check((result.status, result.truncated) == ("output_limit", True), describe_result(result))
+        check(len(result.stdout) + len(result.stderr) < 3 << 16, f"{len(result.stdout)} bytes were kept")
+        growth_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
+        check(growth_mib < MAX_HOST_GROWTH_MIB, f"the host grew by {growth_mib} MiB")
 
     return trial
 
@@ -31,7 +45,7 @@ ROWS = (
     Row(
         number=10,
         attempt="fork until the machine has no more processes",
-        attack=ends(
+        attack=expect_end(
             """
             import time
             made = 0
@@ -44,9 +58,9 @@ ROWS = (
             """,
             "ok",
             says="stopped True",
-            limits=FEW,
+            limits=FEW_PROCESSES,
         ),
-        twin=allowed(
+        twin=expect_output(
             """
             children = []
             for n in range(8):
@@ -56,29 +70,29 @@ ROWS = (
             print([os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children] == list(range(8)))
             """,
             says="True",
-            limits=FEW,
+            limits=FEW_PROCESSES,
         ),
     ),
     Row(
         number=11,
         attempt="fork in every child too, until the time is up",
-        attack=ends(
+        attack=expect_end(
             """
             while True:
                 try: os.fork()
                 except OSError: pass
             """,
             "timeout",
-            limits={**SHORT, **FEW},
+            limits={**SHORT_LIMITS, **FEW_PROCESSES},
         ),
-        twin=allowed(
+        twin=expect_output(
             "import subprocess; subprocess.run(['/bin/sh', '-c', '(:) & (:) & wait']); print('fine')"
         ),
     ),
     Row(
         number=12,
         attempt="start threads without end",
-        attack=ends(
+        attack=expect_end(
             """
             import threading, time
             made = 0
@@ -91,9 +105,9 @@ ROWS = (
             """,
             "ok",
             says="stopped True",
-            limits={**FEW, "memory_mb": 2048},
+            limits={**FEW_PROCESSES, "memory_mb": 2048},
         ),
-        twin=allowed("""
+        twin=expect_output("""
             import threading
             threads = [threading.Thread(target=sum, args=([n],)) for n in range(8)]
             for thread in threads: thread.start()
@@ -105,22 +119,22 @@ ROWS = (
         number=13,
         attempt="take all memory at once, or bit by bit",
         slow="what it takes must be filled first",
-        attack=each(
-            ends("held = bytearray(2 << 30); lost('2 GiB')", "memory", limits={"memory_mb": 256}),
-            ends(
+        attack=in_sequence(
+            expect_end("held = bytearray(2 << 30); lost('2 GiB')", "memory", limits={"memory_mb": 256}),
+            expect_end(
                 "held = []\nwhile len(held) < 2048: held.append(b'x' * (1 << 20))\nlost('2 GiB')",
                 "memory",
                 limits={"memory_mb": 256},
             ),
         ),
-        twin=allowed("held = bytearray(100 << 20); print('fine')", limits={"memory_mb": 256}),
+        twin=expect_output("held = bytearray(100 << 20); print('fine')", limits={"memory_mb": 256}),
     ),
     Row(
         number=14,
         attempt="take all memory with many processes, each below its limit",
         limit="total_memory_mb",
         slow="as row 13, with eight processes",
-        attack=ends(
+        attack=expect_end(
             """
             import time
             for _ in range(8):
@@ -132,7 +146,7 @@ ROWS = (
             "memory",
             limits={"memory_mb": 256, "total_memory_mb": 512},
         ),
-        twin=allowed(
+        twin=expect_output(
             """
             import time
             for _ in range(3):
@@ -146,23 +160,23 @@ ROWS = (
     Row(
         number=15,
         attempt="never end",
-        attack=ends("while True: pass", "timeout", limits=SHORT),
-        twin=allowed("for _ in range(10_000): pass\nprint('fine')"),
+        attack=expect_end("while True: pass", "timeout", limits=SHORT_LIMITS),
+        twin=expect_output("for _ in range(10_000): pass\nprint('fine')"),
     ),
     Row(
         number=16,
         attempt="wait for ever, also for words on stdin",
-        attack=each(
-            ends("import time; time.sleep(1000)", "timeout", limits=SHORT),
-            ends("import sys; print('end' if sys.stdin.read() == '' else 'text')", "ok", says="end"),
+        attack=in_sequence(
+            expect_end("import time; time.sleep(1000)", "timeout", limits=SHORT_LIMITS),
+            expect_end("import sys; print('end' if sys.stdin.read() == '' else 'text')", "ok", says="end"),
         ),
-        twin=allowed("import sys; print(sys.stdin.read())", stdin=b"fine"),
+        twin=expect_output("import sys; print(sys.stdin.read())", stdin=b"fine"),
     ),
     Row(
         number=17,
         attempt="ignore every signal; stop itself, so that no clock of its own runs",
-        attack=each(
-            ends(
+        attack=in_sequence(
+            expect_end(
                 """
                 import signal
                 for number in range(1, 65):
@@ -171,11 +185,11 @@ ROWS = (
                 while True: pass
                 """,
                 "timeout",
-                limits=SHORT,
+                limits=SHORT_LIMITS,
             ),
-            ends("os.kill(os.getpid(), 19)", "timeout", limits=SHORT),
+            expect_end("os.kill(os.getpid(), 19)", "timeout", limits=SHORT_LIMITS),
         ),
-        twin=allowed("""
+        twin=expect_output("""
             import signal
             signal.signal(signal.SIGUSR1, lambda *_: print("fine")); os.kill(os.getpid(), signal.SIGUSR1)
         """),
@@ -183,19 +197,21 @@ ROWS = (
     Row(
         number=18,
         attempt="print without end, to either stream, and without a line's end",
-        attack=each(
-            flood("while True: os.write(1, b'x\\n' * 32768)"),
-            flood("while True: os.write(2, b'x\\n' * 32768)"),
-            flood("line = b'x' * (1 << 20)\nfor _ in range(10_000): os.write(1, line)"),
+        attack=in_sequence(
+            expect_flood_is_stopped("while True: os.write(1, b'x\\n' * 32768)"),
+            expect_flood_is_stopped("while True: os.write(2, b'x\\n' * 32768)"),
+            expect_flood_is_stopped("line = b'x' * (1 << 20)\nfor _ in range(10_000): os.write(1, line)"),
         ),
-        twin=allowed("print('x' * 60_000)", says="x" * 60_000),
+        twin=expect_output("print('x' * 60_000)", says="x" * 60_000),
     ),
     Row(
         number=19,
         attempt="close its output and go on; leave the pipe to a grandchild",
-        attack=each(
-            ends("import time; os.close(1); os.close(2); time.sleep(1000)", "timeout", limits=SHORT),
-            ends(
+        attack=in_sequence(
+            expect_end(
+                "import time; os.close(1); os.close(2); time.sleep(1000)", "timeout", limits=SHORT_LIMITS
+            ),
+            expect_end(
                 """
                 import time
                 if os.fork() == 0: time.sleep(1000)
@@ -205,13 +221,13 @@ ROWS = (
                 says="leaving",
             ),
         ),
-        twin=allowed("print('fine', flush=True); os.close(1); os.close(2)"),
+        twin=expect_output("print('fine', flush=True); os.close(1); os.close(2)"),
     ),
     Row(
         number=20,
         attempt="leave a daemon behind",
-        attack=each(
-            ends(
+        attack=in_sequence(
+            expect_end(
                 """
                 import time
                 if os.fork() == 0:
@@ -225,7 +241,7 @@ ROWS = (
                 "ok",
                 says="left",
             ),
-            refused("""
+            expect_refused("""
                 for name in os.listdir("/proc"):
                     if name.isdigit() and int(name) != os.getpid():
                         tried += 1
@@ -235,23 +251,23 @@ ROWS = (
                 tried += 1
             """),
         ),
-        twin=allowed(
+        twin=expect_output(
             "import subprocess; print(subprocess.run(['/bin/echo', 'fine'], stdout=-1, text=True).stdout)"
         ),
     ),
     Row(
         number=21,
         attempt="kill everything in reach, process 1, its parent; ten thousand signals to its parent",
-        attack=each(
-            ends(
+        attack=in_sequence(
+            expect_end(
                 "import time; os.kill(-1, 9); time.sleep(1000)",
                 "signalled",
                 "failed",
                 "timeout",
                 "ok",
-                limits=SHORT,
+                limits=SHORT_LIMITS,
             ),
-            ends(
+            expect_end(
                 """
                 import time
                 for pid in (1, os.getppid(), FACTS["victim"]):
@@ -260,20 +276,26 @@ ROWS = (
                         except OSError: pass
                 print("sent", flush=True)
                 """,
-                *("ok", "failed", "signalled", "timeout"),
-                limits=SHORT,
+                "ok",
+                "failed",
+                "signalled",
+                "timeout",
+                limits=SHORT_LIMITS,
             ),
-            ends(
+            expect_end(
                 """
                 for _ in range(10_000):
                     try: os.kill(os.getppid(), 10)
                     except OSError: pass
                 """,
-                *("ok", "failed", "signalled", "timeout"),
-                limits=SHORT,
+                "ok",
+                "failed",
+                "signalled",
+                "timeout",
+                limits=SHORT_LIMITS,
             ),
         ),
-        twin=allowed(
+        twin=expect_output(
             """
             import time
             child = os.fork()
@@ -286,7 +308,7 @@ ROWS = (
     Row(
         number=22,
         attempt="look into other processes",
-        attack=refused("""
+        attack=expect_refused("""
             import ctypes
             buffer = ctypes.create_string_buffer(64)
             vector = (ctypes.c_void_p * 2)(ctypes.addressof(buffer), 64)
@@ -301,6 +323,6 @@ ROWS = (
                 for number in range(8):
                     attempt(f"fd {pid}/{number}", os.open, f"/proc/{pid}/fd/{number}", os.O_WRONLY)
         """),
-        twin=allowed("print('fine' if read('/proc/self/maps') else '')"),
+        twin=expect_output("print('fine' if read('/proc/self/maps') else '')"),
     ),
 )

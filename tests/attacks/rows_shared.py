@@ -1,17 +1,17 @@
-"""Rows 52-54: resources shared with the supervisor and with the host's user, and planted environments."""
+"""Rows 52-54: resources shared with the supervisor and with the user of the host, and planted environments."""
 
 from __future__ import annotations
 
-from attacks.planted_environments import shown_by_a_planted_environment
-from attacks.trials import Row, allowed, refused
+from attacks.planted_environments import try_planted_environments
+from attacks.trials import Row, expect_output, expect_refused
 
 __all__ = ["ROWS"]
 
 ROWS = (
     Row(
         number=52,
-        attempt="take its limits or its turn from the supervisor",
-        attack=refused("""
+        attempt="change the limits or the priority of the supervisor",
+        attack=expect_refused("""
             import ctypes, resource
             KINDS = {"cpu": 0, "fsize": 1, "data": 2, "stack": 3, "nproc": 6, "nofile": 7, "as": 9}
             for name, kind in KINDS.items():
@@ -30,7 +30,7 @@ ROWS = (
             for name in ("process_madvise", "process_mrelease"):
                 attempt(name, lambda: call(name, os.pidfd_open(1), 0, 0, 21, 0))
         """),
-        twin=allowed("""
+        twin=expect_output("""
             import resource, threading
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE)
@@ -45,7 +45,7 @@ ROWS = (
     Row(
         number=53,
         attempt="use up what the kernel counts for a user of the host",
-        attack=refused("""
+        attack=expect_refused("""
             import ctypes, signal
             libc = ctypes.CDLL(None, use_errno=True)
             def made(name, *words):
@@ -59,7 +59,7 @@ ROWS = (
             while waiting < 9000 and libc.sigqueue(os.getpid(), signal.SIGRTMIN, None) == 0: waiting += 1
             if waiting > 2000: lost("signals", waiting)
         """),
-        twin=allowed("""
+        twin=expect_output("""
             import multiprocessing, select, signal, threading
             os.sync(); os.stat("facts.json")
             lock = multiprocessing.get_context("fork").Lock()
@@ -71,8 +71,8 @@ ROWS = (
     ),
     Row(
         number=54,
-        attempt="be shown what the links of a project's own environment lead to",
-        attack=shown_by_a_planted_environment,
-        twin=allowed("print(os.path.exists('/usr/bin'))", says="True"),
+        attempt="get the targets of links in a project's own environment mounted",
+        attack=try_planted_environments,
+        twin=expect_output("print(os.path.exists('/usr/bin'))", says="True"),
     ),
 )

@@ -1,4 +1,4 @@
-"""How an attack is run: the building blocks that most rows share."""
+"""How a row of the attack list is run, and the functions from which rows build their trials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attacks.host_bait import Ground
+from attacks.host_bait import HostBait
 from suture.sandbox import (
     Capabilities,
     ProgramLimits,
@@ -23,19 +23,19 @@ from suture.sandbox import (
 )
 
 __all__ = [
-    "Failed",
+    "AttackContext",
     "Row",
-    "Skipped",
     "Trial",
-    "World",
-    "allowed",
-    "both",
-    "demand",
-    "each",
-    "ends",
-    "marked",
-    "refused",
-    "request",
+    "TrialFailed",
+    "TrialSkipped",
+    "attack_request",
+    "check",
+    "expect_end",
+    "expect_output",
+    "expect_refused",
+    "expect_refused_twice",
+    "in_sequence",
+    "make_facts_file",
 ]
 
 PREAMBLE = '''
@@ -43,7 +43,7 @@ import json, os
 FACTS = json.load(open("facts.json"))
 tried = 0
 def attempt(name, action, *args):
-    """Say so where something works that must not."""
+    """Report a breach if an action succeeds."""
     global tried
     tried += 1
     try:
@@ -54,7 +54,7 @@ def attempt(name, action, *args):
 def lost(name, answer=""):
     print("BREACH", name, repr(answer)[:300], flush=True)
 def call(name, *args):
-    """A system call by its name or number."""
+    """Make a system call by its name or number."""
     import ctypes
     number = FACTS["calls"][name] if isinstance(name, str) else name
     libc = ctypes.CDLL(None, use_errno=True)
@@ -70,65 +70,64 @@ def write(path):
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
 try:
     with open("/proc/self/comm", "w") as file:
-        file.write(FACTS["marker"])  # so that whatever descends from here is known on the host
+        file.write(FACTS["marker"])  # so that the host recognises this process and its children
 except OSError:
     pass
 '''
 LIMITS = ProgramLimits(memory_mb=512, processes=64, disk_mb=32, output_bytes=1 << 16)
-ATTACK_S = 2.0
-"""The time limit of an attack's programs: under load, most take less than a quarter of it."""
-PATIENT_S = 20.0
-"""That of honest programs, which a slow machine must not fail, and of the attacks of rows that are `slow`."""
-SHORT_S = 1.0
-"""For attacks that must be stopped by the clock."""
-UNSANDBOXED_S = 4.0
-"""Where nothing stands against an attack it gets through at once, and then finds no end: it reads all of the
-machine, or has stopped its own supervisor."""
+ATTACK_TIMEOUT_S = 2.0
+"""The time limit of an attack's programs; under load, most take less than a quarter of it."""
+BENIGN_TIMEOUT_S = 20.0
+"""The time limit of benign programs, which must pass on a slow machine, and of the attacks of `slow` rows."""
+SHORT_TIMEOUT_S = 1.0
+"""The time limit of attacks that only a time limit can stop."""
+UNSANDBOXED_TIMEOUT_S = 4.0
+"""The time limit without a sandbox: an attack succeeds at once, but then reads the whole machine or hangs."""
 
 
-class Failed(AssertionError):
-    """An attack got through, or what must work did not."""
+class TrialFailed(AssertionError):
+    """An attack succeeded, or a benign program failed."""
 
 
-class Skipped(Exception):
+class TrialSkipped(Exception):
     """A row cannot be tried on this machine.
 
     Args:
-        why: The reason.
-        word: Of `SUTURE_REQUIRE`, which makes this a failure; empty where there is nothing to install.
+        reason: Why it cannot be tried.
+        requirement: The word of `SUTURE_REQUIRE` that turns this into a failure; empty if nothing is missing.
     """
 
-    def __init__(self, why: str, word: str = "") -> None:
-        super().__init__(why)
-        self.word = word
+    def __init__(self, reason: str, requirement: str = "") -> None:
+        super().__init__(reason)
+        self.requirement = requirement
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
-    """Where a row is tried.
+class AttackContext:
+    """Everything that a trial needs.
 
     Attributes:
-        backend: What the sandbox is called in this suite.
-        sandbox: The sandbox; every row of one world meets the same one.
-        another: Opens one more wall of the same kind.
-        broken: Opens one of the same kind that cannot work here.
-        able: What the sandbox says of itself.
-        ground: The canaries.
-        marker: The name of every process of this world's attacks, at most 15 bytes.
-        wall_s: The time limit of programs that name none.
+        backend: The name of the sandbox in this suite.
+        sandbox: The sandbox, which all rows share.
+        open_another: Opens a second sandbox of the same kind.
+        open_broken: Opens a sandbox of the same kind that cannot work.
+        capabilities: What the sandbox claims.
+        bait: The bait on the host.
+        marker: The name of every process of the attacks, at most 15 bytes.
+        wall_s: The time limit of programs that have none of their own.
     """
 
     backend: str
     sandbox: Sandbox
-    another: Callable[[], Sandbox]
-    broken: Callable[[], Sandbox]
-    able: Capabilities
-    ground: Ground
+    open_another: Callable[[], Sandbox]
+    open_broken: Callable[[], Sandbox]
+    capabilities: Capabilities
+    bait: HostBait
     marker: str
-    wall_s: float = ATTACK_S
+    wall_s: float = ATTACK_TIMEOUT_S
 
 
-Trial = Callable[[World], Awaitable[None]]
+Trial = Callable[[AttackContext], Awaitable[None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,13 +135,13 @@ class Row:
     """One row of the attack list.
 
     Attributes:
-        number: Its number there.
-        attempt: What is tried.
-        attack: Tries it, and fails where it works.
-        twin: What honest programs do that looks like it; fails where that does not work.
-        needs: A program of the machine without which it cannot be tried.
-        limit: A limit of the sandbox without which it cannot be withstood; a sandbox without it is not tried.
-        slow: Why its attack needs more than `ATTACK_S`, where it does.
+        number: Its number in the list.
+        attempt: What the attack tries to do.
+        attack: Runs the attack and fails if it succeeds.
+        twin: Runs a benign program that resembles the attack and fails if the program does not work.
+        needs: A program on this machine that the row requires.
+        limit: A limit that the sandbox must claim; otherwise the row is skipped.
+        slow: Why the attack needs more time than `ATTACK_TIMEOUT_S`; empty if it does not.
     """
 
     number: int
@@ -154,144 +153,153 @@ class Row:
     slow: str = ""
 
 
-def demand(condition: object, what: object) -> None:
-    """Fail where a condition does not hold; plain asserts would say nothing from the helper process."""
+def check(condition: object, detail: object) -> None:
+    """Fail unless a condition holds; a plain assert would give no details from the driver process."""
     if not condition:
-        raise Failed(str(what))
+        raise TrialFailed(str(detail))
 
 
-def marked(world: World, **more: Any) -> dict[str, bytes]:
-    """The facts as a file of a request."""
-    return {"facts.json": json.dumps({**world.ground.facts(), "marker": world.marker, **more}).encode()}
+def make_facts_file(context: AttackContext, **more: Any) -> dict[str, bytes]:
+    """Return the file from which attack code reads what it knows about the host."""
+    return {"facts.json": json.dumps({**context.bait.facts(), "marker": context.marker, **more}).encode()}
 
 
-def request(world: World, code: str, *, started: bool = False, **fields: Any) -> RunRequest:
-    """A request for attack code.
+def attack_request(
+    context: AttackContext, code: str, *, as_program: bool = False, **fields: Any
+) -> RunRequest:
+    """Return a request that runs attack code.
 
     Args:
-        world: Where.
-        code: Python, to run after `PREAMBLE`.
-        started: Whether an interpreter is started for it, where a warm sandbox would fork one.
-        fields: Of the request; `limits` may be a mapping of what differs from `LIMITS`.
+        context: The sandbox and the bait.
+        code: Python code that runs after `PREAMBLE`.
+        as_program: Whether to start an interpreter for the code, where a warm sandbox would fork one.
+        fields: Other fields of the request; `limits` is a mapping of what differs from `LIMITS`.
     """
     limits = fields.pop("limits", {})
-    files = {**marked(world), **fields.pop("files", {})}
-    whole = PREAMBLE + textwrap.dedent(code)
-    how: dict[str, Any] = {"python": whole}
-    if started:
-        how = {"argv": (get_own_interpreter().executable, "-I", "-S", "-B", "-c", whole)}
-    chosen = {**vars(LIMITS), "wall_s": world.wall_s, **limits}
-    if world.able.level == "none":
-        chosen["wall_s"] = min(chosen["wall_s"], UNSANDBOXED_S)
-    return RunRequest(**how, files=files, limits=ProgramLimits(**chosen), **fields)
+    files = {**make_facts_file(context), **fields.pop("files", {})}
+    full_code = PREAMBLE + textwrap.dedent(code)
+    program: dict[str, Any] = {"python": full_code}
+    if as_program:
+        program = {"argv": (get_own_interpreter().executable, "-I", "-S", "-B", "-c", full_code)}
+    chosen_limits = {**vars(LIMITS), "wall_s": context.wall_s, **limits}
+    if context.capabilities.level == "none":
+        chosen_limits["wall_s"] = min(chosen_limits["wall_s"], UNSANDBOXED_TIMEOUT_S)
+    return RunRequest(**program, files=files, limits=ProgramLimits(**chosen_limits), **fields)
 
 
-def refused(code: str, *, started: bool = False, **fields: Any) -> Trial:
-    """Everything that the code attempts must fail, and the code must come to its end."""
+def expect_refused(code: str, *, as_program: bool = False, **fields: Any) -> Trial:
+    """Return a trial in which every attempt of the code must fail, and the code must run to its end."""
 
-    async def trial(world: World) -> None:
-        code_ = textwrap.dedent(code) + "\nprint('tried', tried)"
-        result = await world.sandbox.run(request(world, code_, started=started, **fields))
+    async def trial(context: AttackContext) -> None:
+        counting_code = textwrap.dedent(code) + "\nprint('tried', tried)"
+        result = await context.sandbox.run(
+            attack_request(context, counting_code, as_program=as_program, **fields)
+        )
         lines = result.stdout.decode("utf-8", "replace").splitlines()
         breaches = [line for line in lines if line.startswith("BREACH")]
-        demand(not breaches, "; ".join(breaches))
-        demand(result.status == "ok", f"the attack broke: {result}")
-        demand(
-            lines and lines[-1].startswith("tried ") and lines[-1] != "tried 0", f"nothing tried: {result}"
-        )
-        demand(world.ground.token.encode() not in result.stdout + result.stderr, "the canary came out")
+        check(not breaches, "; ".join(breaches))
+        check(result.status == "ok", f"the attack broke: {result}")
+        check(lines and lines[-1].startswith("tried ") and lines[-1] != "tried 0", f"nothing tried: {result}")
+        check(context.bait.token.encode() not in result.stdout + result.stderr, "the canary came out")
 
     return trial
 
 
-def ends(code: str, *statuses: RunStatus, says: str = "", started: bool = False, **fields: Any) -> Trial:
-    """The code must end in one of these ways, and must have said a line by then."""
+def expect_end(
+    code: str, *statuses: RunStatus, says: str = "", as_program: bool = False, **fields: Any
+) -> Trial:
+    """Return a trial in which the code must end with one of these statuses, having printed the line `says`."""
 
-    async def trial(world: World) -> None:
-        result = await world.sandbox.run(request(world, code, started=started, **fields))
-        demand(result.status in statuses, f"not {' or '.join(statuses)}: {shown(result)}")
-        demand(b"BREACH" not in result.stdout, shown(result))
+    async def trial(context: AttackContext) -> None:
+        result = await context.sandbox.run(attack_request(context, code, as_program=as_program, **fields))
+        check(result.status in statuses, f"not {' or '.join(statuses)}: {describe_result(result)}")
+        check(b"BREACH" not in result.stdout, describe_result(result))
         if says:
-            demand(says in result.stdout.decode("utf-8", "replace").splitlines(), shown(result))
+            check(says in result.stdout.decode("utf-8", "replace").splitlines(), describe_result(result))
 
     return trial
 
 
-def allowed(code: str, *, says: str = "fine", **fields: Any) -> Trial:
-    """A twin: code that must run to its end and print one line."""
+def expect_output(code: str, *, says: str = "fine", **fields: Any) -> Trial:
+    """Return a twin: code that must run to its end and print exactly one line."""
 
-    async def trial(world: World) -> None:
-        result = await world.sandbox.run(request(world, code, **fields))
-        demand((result.status, result.stdout.decode().strip()) == ("ok", says), shown(result))
-
-    return trial
-
-
-def both(code: str, **fields: Any) -> Trial:
-    """As `refused`, in code and in a program that is started."""
-    return each(refused(code, **fields), refused(code, started=True, **fields))
-
-
-def each(*trials: Trial) -> Trial:
-    """One after another."""
-
-    async def trial(world: World) -> None:
-        for one in trials:
-            await one(world)
+    async def trial(context: AttackContext) -> None:
+        result = await context.sandbox.run(attack_request(context, code, **fields))
+        check((result.status, result.stdout.decode().strip()) == ("ok", says), describe_result(result))
 
     return trial
 
 
-def shown(result: RunResult) -> str:
-    """A result, short enough to read."""
+def expect_refused_twice(code: str, **fields: Any) -> Trial:
+    """Do as `expect_refused`, once as Python code and once as a program."""
+    return in_sequence(expect_refused(code, **fields), expect_refused(code, as_program=True, **fields))
+
+
+def in_sequence(*trials: Trial) -> Trial:
+    """Return a trial that runs other trials one after another."""
+
+    async def trial(context: AttackContext) -> None:
+        for member in trials:
+            await member(context)
+
+    return trial
+
+
+def describe_result(result: RunResult) -> str:
+    """Return a result in short form."""
     return (
         f"{result.status} exit={result.exit_code} signal={result.signal} "
         f"stdout={result.stdout[-600:]!r} stderr={result.stderr[-1200:]!r}"
     )
 
 
-async def face(row: Row, world: World) -> None:
-    """Try a row: the attack, the ground, an honest run in the same sandbox, survivors, the twin.
+async def run_row(row: Row, context: AttackContext) -> None:
+    """Run the attack of a row, check the bait, a benign run and survivors, and then run the twin.
 
     Raises:
-        Failed: The attack got through, or something honest did not.
-        Skipped: It cannot be tried here.
+        TrialFailed: The attack succeeded, or something benign failed.
+        TrialSkipped: The row cannot be tried on this machine.
     """
-    patient = replace(world, wall_s=PATIENT_S)
-    await row.attack(patient if row.slow else world)
-    harm = world.ground.harm()
-    demand(not harm, f"the host was reached: {'; '.join(harm)}")
-    after = await world.sandbox.run(RunRequest(python="print(6 * 7)", limits=ProgramLimits(wall_s=PATIENT_S)))
-    demand((after.status, after.stdout) == ("ok", b"42\n"), f"an honest run after it: {shown(after)}")
-    await gone(world.marker)
-    await row.twin(patient)
-    await gone(world.marker)
+    benign_context = replace(context, wall_s=BENIGN_TIMEOUT_S)
+    await row.attack(benign_context if row.slow else context)
+    changes = context.bait.find_changes()
+    check(not changes, f"the host was reached: {'; '.join(changes)}")
+    benign_result = await context.sandbox.run(
+        RunRequest(python="print(6 * 7)", limits=ProgramLimits(wall_s=BENIGN_TIMEOUT_S))
+    )
+    check(
+        (benign_result.status, benign_result.stdout) == ("ok", b"42\n"),
+        f"a benign run after it: {describe_result(benign_result)}",
+    )
+    await require_no_survivors(context.marker)
+    await row.twin(benign_context)
+    await require_no_survivors(context.marker)
 
 
-async def gone(marker: str) -> None:
-    """Wait until no process of the host has a name or an argument with this marker."""
+async def require_no_survivors(marker: str) -> None:
+    """Fail if, after 30 seconds, a process of the host still has this marker as its name or in an argument."""
     for _ in range(600):
-        left = survivors(marker)
-        if not left:
+        survivors = find_survivors(marker)
+        if not survivors:
             return
         await asyncio.sleep(0.05)
-    raise Failed(f"still alive: {left}")
+    raise TrialFailed(f"still alive: {survivors}")
 
 
-def survivors(marker: str) -> list[str]:
-    """The processes of the host that an attack has left, but for those that are only waiting to be reaped."""
-    found = []
+def find_survivors(marker: str) -> list[str]:
+    """Return the processes of the host that an attack has left; zombies do not count."""
+    survivors = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == os.getpid():
             continue
         try:
-            name, words = (
+            name, command_line = (
                 (folder / "comm").read_text("utf-8", "replace").strip(),
                 (folder / "cmdline").read_bytes(),
             )
             state = (folder / "stat").read_text("utf-8", "replace").rpartition(") ")[2][:1]
         except OSError:
             continue
-        if state != "Z" and (name == marker or marker.encode() in words):
-            found.append(f"{folder.name} {name} {words[-120:]!r}")
-    return found
+        if state != "Z" and (name == marker or marker.encode() in command_line):
+            survivors.append(f"{folder.name} {name} {command_line[-120:]!r}")
+    return survivors
