@@ -39,9 +39,10 @@ def total_of(
 
 
 def prefill_text(
-    statement: str, entry: str | None = "total", tests: str = "", *, certain: bool = True
+    statement: str, entry: str | None = "total", tests: str = "", *, requires_entry_point: bool = True
 ) -> str:
-    return prefill_module(statement, entry, certain=certain, tests=tests).text.removeprefix("```python")
+    prefill = prefill_module(statement, entry, requires_entry_point=requires_entry_point, tests=tests)
+    return prefill.text.removeprefix("```python")
 
 
 def function_prefill(text: str, name: str) -> Prefill:
@@ -87,7 +88,7 @@ def test_a_class_with_one_open_method_is_prefilled_to_its_body() -> None:
 def test_a_stub_in_the_one_block_of_a_text_is_given_too() -> None:
     prose = "Add up.\n\n```python\ndef total(xs):\n    ...\n```\n"
     assert prefill_text(prose) == "\ndef total(xs):\n   "
-    assert prefill_text(prose, "other", certain=False) == ""
+    assert prefill_text(prose, "other", requires_entry_point=False) == ""
     assert prefill_text(f"{prose}\nLike\n\n```python\ndef twice(x): ...\n```\n") == ""
 
 
@@ -95,9 +96,9 @@ def test_the_name_that_the_tests_call_begins_a_definition() -> None:
     prose = "Add up the numbers."
     assert prefill_text(prose, tests="assert total([1]) == 1") == "\ndef total("
     assert prefill_text(prose, "Stack", tests="assert Stack([1]).pop() == 1") == "\nclass Stack"
-    assert prefill_text(prose, tests="assert total([1]) == 1", certain=False) == ""
+    assert prefill_text(prose, tests="assert total([1]) == 1", requires_entry_point=False) == ""
     assert prefill_text(prose, tests="assert subtotal([1]) == 1") == ""
-    assert prefill_module(prose, None, certain=False, tests="").stop == FENCE_END
+    assert prefill_module(prose, None, requires_entry_point=False, tests="").stop == FENCE_END
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,13 @@ def test_the_name_that_the_tests_call_begins_a_definition() -> None:
     ],
 )
 def test_a_name_in_prose_is_prefilled_if_a_call_is_shown(prose: str, begins: str) -> None:
-    assert prefill_text(prose, "roman", certain=False) == begins
+    assert prefill_text(prose, "roman", requires_entry_point=False) == begins
+
+
+def test_a_statement_that_calls_a_second_unknown_function_is_not_prefilled() -> None:
+    statement = "assert roman(4) == to_upper('iv')"
+    assert prefill_text(statement, "roman", tests=statement) == ""
+    assert prefill_text(statement, "roman", tests="") == ""
 
 
 @pytest.mark.parametrize(
@@ -159,7 +166,7 @@ def test_several_of_a_name_are_none() -> None:
 
 def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:
     brief = WriteBrief(statement=STUB, module="solution.py", entry_point="total")
-    head = prefill_module(STUB, "total", certain=True, tests="").text
+    head = prefill_module(STUB, "total", requires_entry_point=True, tests="").text
     files = files_from_reply(Reply(text=f"{head} return math.fsum(xs)", prefill=head), brief)
     names: dict[str, object] = {}
     exec(files["solution.py"], names)

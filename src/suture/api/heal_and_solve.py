@@ -77,7 +77,7 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
             raise model_required_error("the search is off, so only a model could repair this")
         if not has_proposer and not has_model and options.bug_report.strip():
             raise model_required_error("only a model can read a bug report")
-        ask = options.ask
+        ask = options.ask  # A function that answers, `True` to ask `on_review`, or nothing.
         spec = RunSpec(
             task=task,
             settings=settings,
@@ -158,6 +158,7 @@ async def _build_task(
             language=language or "python",
         )
         return write_task, settings
+    result_folder = root if options.apply else None
     request = ProjectRequest(
         kind=parse_project_kind(options.project) if options.project is not None else None,
         language=language,
@@ -165,7 +166,7 @@ async def _build_task(
         test=test,
         asserts=options.asserts,
         sample=Path(options.sample) if options.sample else None,
-        folder=into if into is not None else root if options.apply else None,
+        folder=into if into is not None else result_folder,
     )
     build = partial(build_project_task, task, request, secrets=settings.sandbox.secrets)
     return await run_in_daemon_thread(build), settings.for_projects()
@@ -173,6 +174,8 @@ async def _build_task(
 
 def _require_room_for_new_files(task: Task, options: WriteOptions, root: Path) -> None:
     """Refuse, before anything is spent, a task whose known files would overwrite existing ones."""
+    # With `into`, the result and the whole existing project are written to another folder, so that every file
+    # is new there. Otherwise the given files are where they belong already.
     copies_project = options.into is not None and options.existing is not None
     planned = (*task.modules, *(task.project.scaffold if task.project else ()))
     new_paths = [path for path in planned if path not in task.given_files or copies_project]
@@ -225,4 +228,6 @@ async def stream(
         run_task.cancel()
         await asyncio.wait([run_task])
         if not run_task.cancelled():
-            run_task.exception()  # Mark it as retrieved: a consumer that was still there has got it.
+            # Retrieve the exception, so that asyncio does not log it. `await run_task` has raised it for a consumer
+            # that read to the end.
+            run_task.exception()

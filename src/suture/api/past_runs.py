@@ -80,10 +80,10 @@ async def replay(
             or_live=or_live,
             origin=load_fork_origin(folder, events),
             replays=folder.id,
-            recorded_events=events,
+            recorded_events=events,  # The replay recalls the memories that are recorded here.
             on_review=make_recorded_reviewer(folder, events),
-            asks_to_distinguish=asked_to_distinguish(events),
-            # A run that may pay for replies decides by its own budget.
+            asks_to_distinguish=asked_to_distinguish(events),  # which of two differing repairs is right
+            # A replay repeats the recorded budget decisions, except where it may pay for replies itself.
             followed_events=() if or_live else events,
         )
         result = await execute_run(spec, on_event=on_event)
@@ -134,7 +134,7 @@ async def resume(
             source=_load_replies_of_origin(recorded),
             or_live=True,
             on_review=on_review,
-            asks_to_distinguish=asked_to_distinguish(recorded.events),
+            asks_to_distinguish=asked_to_distinguish(recorded.events),  # As in `replay`.
         )
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
 
@@ -197,6 +197,8 @@ async def fork_from_iteration(
             source=load_successful_replies(recorded.folder),
             or_live=True,
             origin=origin,
+            # `asks_to_distinguish` stays off: of two differing repairs a fork takes the likeliest without asking.
+            # The reason is not recorded.
             on_review=on_review,
         )
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
@@ -245,7 +247,7 @@ def _load_replies_of_origin(recorded: RecordedRun) -> ReplyRecording | None:
 
 
 def load_recorded_run(run: str | Path, settings: Settings | None = None) -> RecordedRun:
-    """Read how a run began from its folder.
+    """Read from a run's folder how the run began.
 
     Args:
         run: `last`, an id, the unique start or end of one, or a run folder.
@@ -268,6 +270,8 @@ def find_run_folder(run: str | Path, settings: Settings | None = None) -> RunFol
     folder = RunFolder(Path(run))
     if os.path.isfile(folder.ledger_path):  # noqa: PTH113  # Unlike Path.is_file, it accepts any text as a name.
         return folder
+    # To find a folder runs nothing, so settings that the project may not set are ignored without an error.
+    # `load_recorded_run` loads settings for a new run, where they are an error.
     settings = settings or load_settings(Path.cwd(), read_only=True).settings
     fetch_shared_run(settings, str(run))
     return find_run(settings.paths.home, str(run))

@@ -56,6 +56,8 @@ def call_record(model: str, messages: Sequence[Message], sampling: Sampling) -> 
 T = TypeVar("T")
 MAX_RECORDING_BYTES = 2**30
 """Limit of a file of replies; those of the benchmarks have a tenth of it."""
+MAX_REPLY_RECORD_BYTES = 256 * 2**20
+"""Limit of one recorded reply with its prompt. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,8 +180,6 @@ def _class_tree(cls: type[ModelError]) -> Iterator[type[ModelError]]:
         yield from _class_tree(subclass)
 
 
-MAX_REPLY_RECORD_BYTES = 256 * 2**20
-"""Limit of one recorded reply with its prompt."""
 COUNT_SAMPLING = Sampling(max_tokens=0)
 """Sampling of a recorded token count, which is stored like a reply without text.
 
@@ -229,8 +229,10 @@ class RecordedModel:
             stored = self._load(key)
             if stored is not None:
                 return stored
-            # With a live model all branches of a round reserve budget before the first reply arrives. A
-            # replay must decide alike, so it lets the other branches run first.
+            # With a live model all branches of a round reserve budget before the first reply arrives. In a
+            # replay the reply is there at once, so this branch first lets the others reach their
+            # reservations. With a live model it changes nothing. A reply of this run itself, returned above,
+            # was paid for before.
             await asyncio.sleep(0)
             call = call_record(self.name, messages, sampling)
             try:
@@ -250,7 +252,7 @@ class RecordedModel:
         key = call_hash(self.name, messages, COUNT_SAMPLING)
         recorded = self._load(key) or (self._source.find(key) if self._source is not None else None)
         tokens = recorded.prompt_tokens if recorded else await count_tokens(self.model, messages)
-        if recorded is None or recorded.from_run:
+        if recorded is None or recorded.from_run:  # `from_run`: it is another run's, and not stored here yet.
             counted = Reply(text="", prompt_tokens=tokens, model=self.name, call_hash=key)
             call = call_record(self.name, messages, COUNT_SAMPLING)
             self._store(f"{key}.json", {**call, "reply": asdict(counted)})

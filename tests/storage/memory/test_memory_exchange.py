@@ -13,9 +13,16 @@ from typing import Any, ClassVar
 
 import pytest
 
-from suture.errors import PrerequisiteError, StorageError
+from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.storage.database.store import open_store
-from suture.storage.memory.memory_exchange import HUB_FILE, pull_from_hub, push_to_hub
+from suture.storage.memory import memory_exchange
+from suture.storage.memory.memory_exchange import (
+    HUB_FILE,
+    export_lines,
+    import_lines,
+    pull_from_hub,
+    push_to_hub,
+)
 from suture.storage.memory.memory_items import MemoryItem
 from suture.storage.memory.memory_store import iter_items, store_items
 
@@ -123,3 +130,18 @@ def test_a_refusal_is_one_line_without_the_token(hub: str, tmp_path: Path) -> No
             pull_from_hub(store, REPO, None, token=TOKEN, endpoint=hub)
         with pytest.raises(PrerequisiteError, match="needs a token"):
             push_to_hub(store, REPO, token="", endpoint=hub)
+
+
+def test_a_file_with_too_many_items_is_refused_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as source:
+        store_items(source, [lesson("check the ends"), lesson("read the message")], None)
+        lines = list(export_lines(source))
+    with open_store(f"sqlite:///{tmp_path}/two.db", tmp_path) as target:
+        monkeypatch.setattr(memory_exchange, "MAX_ITEMS", 1)
+        with pytest.raises(UsageError, match=r"'memory.jsonl' holds more than 1 memory items"):
+            import_lines(target, lines, None, file_name="memory.jsonl")
+        assert not list(iter_items(target))
+        monkeypatch.setattr(memory_exchange, "MAX_ITEMS", 2)
+        assert import_lines(target, lines, None, file_name="memory.jsonl").new == 2

@@ -25,13 +25,19 @@ MEMBER_STARTS = ("def ", "async def ", "@", "class ")
 """How the next member of a class starts."""
 
 
-def prefill_module(statement: str, entry_point: str | None, *, certain: bool, tests: str) -> Prefill:
+def prefill_module(
+    statement: str, entry_point: str | None, *, requires_entry_point: bool, tests: str
+) -> Prefill:
     """Return the prefill for a module: the given stub, else the entry point's `def` or `class`, else a fence.
 
-    A name that is not certain is used only if the task itself shows a call's result.
+    Args:
+        requires_entry_point: Whether the code must define the entry point. If not, its name was read out of
+            prose and may be wrong (see `WriteBrief`). It is then used only if the statement shows a call of it
+            with its result.
     """
     beginning = _find_stub(statement, entry_point)
-    if not beginning and entry_point and _call_is_shown(entry_point, statement, tests if certain else ""):
+    shown_tests = tests if requires_entry_point else ""
+    if not beginning and entry_point and _call_is_shown(entry_point, statement, shown_tests):
         keyword = _keyword(entry_point, statement, tests)
         opening = "(" if keyword == "def" else ""
         beginning = f"{keyword} {entry_point}{opening}" if keyword else ""
@@ -43,9 +49,11 @@ def prefill_module(statement: str, entry_point: str | None, *, certain: bool, te
 def _keyword(name: str, statement: str, tests: str) -> str:
     """Return `def` or `class`; empty if neither is certain, or if the task asks for more than this name."""
     text = f"{statement}\n{tests}"
-    if re.search(rf"\b(?:await|asyncio\.run\(|with|async\s+\w+)\s*{re.escape(name)}\s*\(|\basync\b", text):
+    # A coroutine needs `async def`, and a context manager may be a decorated function or a class.
+    if re.search(rf"\b(?:await|asyncio\.run\(|with)\s*{re.escape(name)}\s*\(|\basync\b", text):
         return ""
-    tree = parse_module(tests) or parse_module(statement)
+    # No tests at all would parse as an empty module, which calls nothing.
+    tree = (parse_module(tests) if tests.strip() else None) or parse_module(statement)
     if tree is not None and _called_names(tree) - {name}:
         return ""
     if re.search(rf"\bclass\s+[`'\"]?{re.escape(name)}\b", statement):
@@ -78,7 +86,11 @@ def _call_is_shown(name: str, statement: str, tests: str) -> bool:
 
 
 def open_comment(prefill: Prefill) -> Prefill | None:
-    """Return a prefill with a comment opened in the body; `None` unless it ends in the body's indentation."""
+    """Return a prefill with a comment opened in the body, for a model that replied with nothing.
+
+    Small models may take a docstring for a complete function. After a comment they have to write a body.
+    Return `None` unless the prefill ends in the body's indentation.
+    """
     ends_in_indentation = prefill.text.rpartition("\n")[2].isspace()
     return replace(prefill, text=f"{prefill.text} #") if ends_in_indentation else None
 
@@ -116,7 +128,7 @@ def _functions(
 
 
 def _find_stub(statement: str, entry_point: str | None) -> str:
-    """Return the stub that the task is, or the only one in its blocks of code; empty if there is none."""
+    """Return the statement itself if it is a stub, else the only stub in its blocks of code; empty for neither."""
     if stub := _stub_head(statement):
         return stub
     blocks = [block.code for block in fenced_blocks(statement)]
@@ -149,6 +161,7 @@ def _is_placeholder(node: ast.stmt) -> bool:
     """Return whether a statement stands for a missing body."""
     if isinstance(node, ast.Raise):
         return "NotImplementedError" in ast.dump(node)
+    # A constant is `...` or a docstring. Why a lone `None` counts as a body is not recorded.
     return isinstance(node, ast.Pass) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is not None
     )

@@ -152,7 +152,10 @@ def _draft_write(brief: WriteBrief, prompt: Prompt, *, use_prefill: bool) -> Pro
     if not use_prefill:
         return PromptDraft(prompt=prompt, template="write", texts=texts, parts=parts)
     prefill = prefill_module(
-        brief.statement, brief.entry_point, certain=brief.requires_entry_point, tests=brief.tests
+        brief.statement,
+        brief.entry_point,
+        requires_entry_point=brief.requires_entry_point,
+        tests=brief.tests,
     )
     return PromptDraft(prompt=prompt, template="write_lean", texts=texts, parts=parts, prefill=prefill)
 

@@ -62,6 +62,7 @@ def needs_test(state: LoopState, context: RunContext) -> bool:
     task, baseline = context.task, next(iter(judged_attempts(state)), None)
     is_reported = task.kind == "heal" and bool(task.statement.strip())
     can_test = is_pytest_command(task.test_command) and context.has_model
+    # `cause`: why no change of the code could make the tests pass, such as a missing package.
     passes = baseline is not None and baseline.origin == "user" and baseline.solved and not state["cause"]
     is_accepted = last_payload(context.ledger.events, TestAccepted) is not None
     return is_reported and can_test and passes and not is_accepted
@@ -94,7 +95,8 @@ async def accept_test(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         source = context.candidates.load(test.blob).files[test.path]
         if last_payload(context.ledger.events, TestAccepted) is None:
             context.ledger.append(TestAccepted(path=test.path, source=source, command=test.command))
-        await context.prefetch.close()  # It was started for the code without the test.
+        # The worker processes and the baseline run of a search were started ahead, for tests without this one.
+        await context.prefetch.close()
         # A bug report says more than its one test, and a search cannot read it: it would find the smallest
         # edit that makes the test pass. So the model is asked at once.
         return {"searched": True}
@@ -104,6 +106,8 @@ async def accept_test(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
 
 
 def _make_question(test: IssueTest, state: LoopState) -> ReviewAsked:
+    # The key has the form of the keys of the other reviews (see `nodes.review`), where `moves` is not empty. A
+    # waiting run finds its answer by the key, so its form must not change.
     key = {
         "stage": "test",
         "decision": state["decisions"],
@@ -139,7 +143,7 @@ async def _request_test(
     call = RoleCall(
         helper="reproducer",
         calls=context.calls,
-        round=number,
+        round=number,  # All requests belong to one round; their own numbers keep equal questions distinct.
         temperature=TEST_RETRY_TEMPERATURE if refusals else 0.0,
     )
     draft = draft_reproducer_prompt(
@@ -168,10 +172,11 @@ async def _try_test(path: str, source: str, suite: Suite, context: RunContext) -
                 replace(suite.task, files=files, test_command=command)
             )
         except UsageError:
-            continue
+            continue  # The command ran without the test, but with it no tests are collected.
         verdict = await check_candidate(unchanged, suite_with_test)
         outcomes = [outcome for outcome in verdict.outcomes if outcome.check_id.startswith(f"{path}::")]
-        if not outcomes or before.passed - verdict.passed:
+        lost_check_ids = before.passed - verdict.passed
+        if not outcomes or lost_check_ids:
             continue  # The command does not run the test, or runs only the test.
         _require_shows_fault(outcomes, path)
         second_verdict = await check_candidate(unchanged, suite_with_test)
@@ -212,6 +217,8 @@ def _choose_path(suite: Suite) -> str:
 def _select_files(suite: Suite, context: RunContext) -> dict[str, str]:
     """Return the code that the bug report mentions, and as much other code as there is room for."""
     files = suite.task.files
+    # Both the files that could change the verdict (found by their paths, so no texts are needed) and those with
+    # the usual names of tests and configuration, whatever the task allows.
     protected = {
         *find_protected_files(dict.fromkeys(files, ""), suite),
         *(path for path in files if is_protected(path)),

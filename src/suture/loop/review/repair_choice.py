@@ -21,7 +21,8 @@ class PlausibleRepairs:
 
     Attributes:
         repairs: The repairs, the most likely first.
-        difference: The input on which the first and the next differ; `None` if there is none.
+        difference: An input on which the first repair and the next one that behaves differently differ; `None`
+            if there is none.
     """
 
     repairs: tuple[Repair, ...]
@@ -32,12 +33,13 @@ def apply_choice(found: PlausibleRepairs, choice: str) -> PlausibleRepairs:
     """Put the repairs with the right answer first, and drop those with a wrong one.
 
     Args:
-        choice: A `Choice`; anything else leaves the repairs as they are.
+        choice: A `Choice`; anything else, such as `unsure`, leaves the repairs as they are.
     """
     difference = found.difference
     if difference is None or choice not in get_args(Choice):
         return found
     first, second = difference.answer_pair
+    # The third choice is `neither`: no answer is right, and both are wrong.
     right_answer = {"first": first, "second": second}.get(choice)
     wrong_answers = {first, second} - {right_answer}
     answers = list(zip(found.repairs, difference.answers_by_repair, strict=True))

@@ -16,7 +16,13 @@ SEARCH_ROUND = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Lineage:
-    """The place of a candidate in a run; the fields are those of `Attempt`."""
+    """The place of a candidate in a run.
+
+    Attributes:
+        round: The round that proposed it, or `SEARCH_ROUND`.
+        start: The round of the fresh start that its chain of repairs began with.
+        depth: The number of repairs between that start and the candidate.
+    """
 
     round: int
     start: int

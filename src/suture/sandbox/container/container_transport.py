@@ -14,7 +14,7 @@ from suture.errors import SandboxBroken
 from suture.sandbox.container.engine import Engine, find_runtime
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.tuning import ENGINE_TIMEOUT_S, MAX_REFUSAL_BYTES
-from suture.sandbox.zygote.zygote_transport import StreamTransport
+from suture.sandbox.zygote.zygote_transport import StreamStdin
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -28,7 +28,7 @@ KILLED = -9
 """The return code by which asyncio reports a process that SIGKILL ended."""
 
 
-class ContainerTransport(StreamTransport):
+class ContainerTransport(StreamStdin):
     """The connection to a container of our own; see `ZygoteTransport`. Create it with `start`."""
 
     def __init__(

@@ -76,7 +76,7 @@ def find_runtime(client: APIClient, container: str, *, podman: bool) -> str:
 
 
 def find_addresses(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sockets of engines on this machine, those from the user's environment first."""
+    """Return the sockets of engines on this machine, the one from the user's environment first."""
     configured = [environ[name] for name in ("DOCKER_HOST", "CONTAINER_HOST") if environ.get(name)]
     runtime_dir = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     default_paths = (
@@ -88,6 +88,8 @@ def find_addresses(environ: Mapping[str, str]) -> tuple[str, ...]:
     existing = [
         f"unix://{path}" for path in default_paths if Path(path).exists() and os.access(path, os.W_OK)
     ]
+    # Of Docker's and Podman's variable only one counts, Docker's before Podman's. Why the other is not tried
+    # as a second alternative is not recorded.
     return tuple(dict.fromkeys((*configured[:1], *existing)))
 
 

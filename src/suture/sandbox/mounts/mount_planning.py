@@ -35,8 +35,8 @@ INSTALLATION_PARTS = (
     "lib64/libpython*",
     "include/{library}*",
 )
-"""The parts of an installation that it needs. The folders may contain much else, because the prefix can be
-`~/.local`."""
+"""The parts of an installation that an interpreter needs. The folders may contain much else, because the prefix
+can be `~/.local`."""
 CONDA_MARKER = "conda-meta"
 """Marks an installation that owns all of its `lib`; the standard library needs much of it."""
 MAX_LINKS = 40
@@ -54,6 +54,7 @@ def mounts_for_interpreter(interpreter: Interpreter) -> tuple[Mount, ...]:
     """
     base, prefix = Path(interpreter.base_prefix), Path(interpreter.prefix)
     library = _library_name(interpreter)
+    # `project` is set if the project's own, untrusted files chose the interpreter; it is empty if the user did.
     if interpreter.project:
         require_installation(base, library, Path(interpreter.project))
     parts = [(base, path) for name in _installation_parts(base, library) for path in sorted(base.glob(name))]
@@ -61,12 +62,12 @@ def mounts_for_interpreter(interpreter: Interpreter) -> tuple[Mount, ...]:
     parts += [(prefix, prefix / name) for name in environment_parts]
     mounts: list[Mount] = []
     for folder, part in parts:
-        if _is_not_shown(part, mounts):
+        if _exists_unshown(part, mounts):  # Most installations lack some of the parts.
             mounts.append(_mount_part(folder, part))
     for path in (*map(Path, interpreter.site_packages), *_iterate_link_names(Path(interpreter.executable))):
-        if _is_not_shown(path, mounts):
+        if _exists_unshown(path, mounts):
             mounts.append(Mount(source=str(resolve_existing_path(path)), target=str(path)))
-    if interpreter.project:
+    if interpreter.project:  # What the user chose is not searched for special files.
         for mount in mounts:
             require_no_special_files(Path(mount.source))
     shown = dict(interpreter.toolchain.shown) if interpreter.toolchain else {}
@@ -100,8 +101,8 @@ def _mount_part(folder: Path, part: Path) -> Mount:
     return Mount(source=str(real), target=str(part))
 
 
-def _is_not_shown(path: Path, mounts: Sequence[Mount]) -> bool:
-    """Return whether a path exists that nothing shows so far."""
+def _exists_unshown(path: Path, mounts: Sequence[Mount]) -> bool:
+    """Return whether a path exists and no mount shows it so far."""
     shown = is_in_system_folder(str(path)) or any(is_below(str(path), mount.target) for mount in mounts)
     return not shown and os.path.exists(path)  # noqa: PTH110 - Path.exists raises for an unreadable folder
 
@@ -159,6 +160,7 @@ def _check_mount(mount: Mount) -> None:
     for path in (mount.source, mount.target):
         if not path.startswith("/") or path == "/" or os.path.normpath(path) != path or "\0" in path:
             raise UsageError(f"a mount needs plain absolute paths, not {path!r}")
+    # `/tmp` itself is the sandbox's own. Folders below it can be mounted: projects and environments lie there.
     if mount.target == "/tmp" or any(
         mount.target == folder or is_below(mount.target, folder) or is_below(folder, mount.target)
         for folder in RESERVED_TARGETS

@@ -45,15 +45,16 @@ from suture.sandbox.tuning import MAX_ADDED_SET_BYTES
 ADDERS: Mapping[str, PackageAdder] = {"pip": PythonAdder(), "npm": NodeAdder(), "go": GoAdder()}
 """Keys are values of `LanguageFacts.package_client`."""
 RECORD_NAME = "grown.json"
-"""The file in a cached set that holds its `AddedSet`."""
+"""The file in a cached set that holds its `AddedSet`. The name is an old one; caches hold files with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddedPackages(PackageSets):
     """The packages that candidates request in addition to what a project has.
 
-    A manifest of a candidate is accepted only as `normalize_requested_files` writes it, or as it was
-    completed here. So nothing else of it changes, and no candidate can influence what decides the verdict.
+    A candidate's manifest is accepted only in the text that `normalize_requested_files` gives it, or in the text
+    that is part of an installed set (`AddedSet.files`). So a candidate adds packages and changes nothing else in
+    a manifest, and it cannot influence what decides the verdict.
 
     Attributes:
         base: The project's files.
@@ -72,11 +73,12 @@ class AddedPackages(PackageSets):
             written: The candidate's files, path -> text. Not trusted.
 
         Raises:
-            PackagesRefused: It requests something that is not installed.
+            PackagesRefused: It requests something that Suture does not install, such as an address.
         """
         requirements = self._adder.find_requested(self.base, written)
         if not requirements:
             return dict(written)
+        # A candidate may request packages in several files. They all end up in the one manifest.
         request_files = self._adder.request_files(self.base)
         other_files = {path: text for path, text in written.items() if path not in request_files}
         manifest_path = self._adder.manifest_path(self.base)
@@ -104,11 +106,11 @@ class AddedPackages(PackageSets):
         return self._installed_sets[requirements]
 
     def wrote_file(self, path: str, text: str) -> bool:
-        """Return whether a file was written here, and not by the candidate."""
+        """Return whether the installation of a set wrote this file, and not the candidate."""
         return any(installed.files.get(path) == text for installed in self._installed_sets.values())
 
     def allows_file(self, path: str, files: Files, interpreter: Interpreter) -> bool:
-        """Return whether a candidate's file is a manifest or a lock exactly as it is written here.
+        """Return whether a candidate's file is a manifest or a lock exactly as Suture writes it.
 
         Args:
             path: The file.
@@ -162,6 +164,7 @@ class AddedPackages(PackageSets):
         if content is None:
             return None
         added = decode_record(AddedSet, json.loads(content))
+        # `beside`: the environment's packages that the new ones were resolved against.
         return added if self._adder.is_still_valid(added.beside, interpreter) else None
 
     async def _install(self, requirements: tuple[str, ...], interpreter: Interpreter) -> InstalledPackages:
@@ -170,6 +173,8 @@ class AddedPackages(PackageSets):
         added = self._load_cached(set_folder, interpreter)
         if added is None:
             added = await self._fetch(requirements, set_folder, interpreter)
+        # `path` and `lock` are those of a set that Suture locks itself. Here the lock, if any, is the project's
+        # own, and is among `files`.
         return InstalledPackages(
             folder=set_folder / self._adder.folder, path="", lock="", files=added.files, names=added.names
         )
@@ -180,9 +185,10 @@ class AddedPackages(PackageSets):
         bounds = self._version_bounds(requirements)
         with self._create_work_folders(requirements, python_version(interpreter), bounds) as work_folders:
             added = await self._adder.fetch(self.base, requirements, work_folders, interpreter)
+            _, install_folder = work_folders
             require_within(dict(map(_split_version, added.names)), bounds)
-            require_installed_folder(work_folders[1], self._adder.folder)
-            await asyncio.to_thread(_store_set, added, work_folders[1].folder, set_folder)
+            require_installed_folder(install_folder, self._adder.folder)
+            await asyncio.to_thread(_store_set, added, install_folder.folder, set_folder)
         await asyncio.to_thread(evict_unused_sets, set_folder.parent)
         return added
 
@@ -249,6 +255,7 @@ def packages_for_task(
         may_fetch=may_fetch and safety.approve_deps != "never",
         sandboxed=safety.fetch_packages == "sandbox",
         hosts=safety.package_hosts,
+        # The list only bounds versions here. Without it there are no bounds; it forbids nothing.
         allowed={} if levels.level_for("dependency.unlisted") == "off" else levels.allowed,
         on_installed=on_installed,
     )

@@ -174,9 +174,13 @@ class Npm(Installer):
         await run_npm(["ci"], work_folder)
 
     def versions(self, lock: str) -> Mapping[str, str]:
-        """See `Installer`."""
-        top = {path.removeprefix("node_modules/"): entry for path, entry in parse_lock(lock).items()}
-        return {name.lower(): str(entry.get("version")) for name, entry in top.items()}
+        """See `Installer`.
+
+        The result also holds packages inside other packages, as `a/node_modules/b`. No version bound has such
+        a name, so they pass `require_within`.
+        """
+        entries = {path.removeprefix("node_modules/"): entry for path, entry in parse_lock(lock).items()}
+        return {name.lower(): str(entry.get("version")) for name, entry in entries.items()}
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`. A lock also names packages of other platforms."""

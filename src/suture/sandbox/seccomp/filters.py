@@ -179,6 +179,7 @@ def build_filter(machine: str, *, namespaces: bool = False, memory_files: bool =
         memory_files: Whether `memfd_create` is allowed.
     """
     spec = MACHINES[machine]
+    # Up to `NEWEST_CALL` a key is one call. A larger key is the first of a range that ends at the next key.
     decisions: dict[int, Decision] = {NEWEST_CALL + 1: _deny(rules.UNIMPLEMENTED)}
     if spec.has_x32:
         decisions[X32_BIT] = KILL
@@ -210,7 +211,11 @@ def _decide_calls(calls: dict[str, int], *, namespaces: bool, memory_files: bool
 
 
 def _decide_calls_on_others(calls: dict[str, int]) -> dict[int, Decision]:
-    """Return the decisions for calls that a program may make on itself, but not on its supervisor."""
+    """Return the decisions for calls whose target is another process, such as the supervisor.
+
+    Limits may be set only on the caller itself (process 0), and read on all. Scheduling and priority may be set
+    on every single process except the supervisor.
+    """
     refused = _deny(errno.EPERM)
     # The new limits are a pointer: if both halves are 0, the call only reads.
     high_half = FilterBranch(field=argument_high_offset(2), operator="eq", operand=0, yes=ALLOW, no=refused)
@@ -241,13 +246,14 @@ def _match_any(field: int, values: tuple[int, ...], yes: Decision, no: Decision)
 def _split_into_ranges(decisions: dict[int, Decision]) -> list[tuple[int, Decision]]:
     """Return the ranges of calls with the same decision, for `build_range_tree`.
 
-    Calls up to the newest known one are allowed if there is no decision.
+    A decision about a call up to `NEWEST_CALL` holds for this call alone, and such calls without a decision are
+    allowed. A decision about a larger number holds up to the next decision.
     """
     ranges: list[tuple[int, Decision]] = [(0, ALLOW)]
     for number in sorted(decisions):
         decision = decisions[number]
         if ranges[-1][0] == number:
-            ranges.pop()
+            ranges.pop()  # The range that was opened for this number, before its decision was known.
         if not ranges or ranges[-1][1] != decision:
             ranges.append((number, decision))
         if number < NEWEST_CALL and number + 1 not in decisions:

@@ -1,7 +1,8 @@
 """The system calls that a program inside the sandbox is refused, and why; and the numbers of the named calls.
 
-Every call that is not named here is allowed, because namespaces already hide files, processes and networks.
-The rules cover what namespaces leave open, and parts of the kernel that no program in the sandbox needs.
+Every call up to `NEWEST_CALL` that is not named here is allowed, because namespaces already hide files, processes
+and networks. The rules cover what namespaces leave open, and parts of the kernel that no program in the sandbox
+needs. Newer calls are answered as unimplemented.
 """
 
 from __future__ import annotations
@@ -54,11 +55,13 @@ FLUSH_CALLS = ("sync", "syncfs")
 on one."""
 
 LIMIT_CALL = "prlimit64"
-"""Limits of another process may be read but not set: without open files or CPU time, a supervisor dies."""
+"""Limits of another process may be read but not set. Otherwise a program could set its supervisor's limits
+on open files or CPU time to 0, and the supervisor would die."""
 
 SCHEDULING_CALLS = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 """Refused on the first process, which supervises: slowed down, it would check memory and the clock too late.
-Allowed on others, because threads are named by their ids in these calls."""
+Allowed on all others: a program may schedule its own threads, and a filter cannot tell the id of a thread from
+that of another process."""
 SUPERVISOR_PID = 1
 """The first process of a run's namespace."""
 
@@ -67,8 +70,8 @@ PRIORITY_CALLS = {"setpriority": 0, "ioprio_set": 1}
 for a single process (`PRIO_PROCESS`, `IOPRIO_WHO_PROCESS`)."""
 
 UNIMPLEMENTED = errno.ENOSYS
-"""The answer to calls that this list does not know. `clone3` gets it too: its flags are behind a pointer,
-which a filter cannot follow, and every libc then uses `clone`."""
+"""The answer to calls above `NEWEST_CALL`. `clone3` gets it too: its flags are behind a pointer, which a filter
+cannot follow, and every libc then uses `clone`."""
 
 NAMESPACE_FLAGS = 0x7E020000
 """`CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}` of `linux/sched.h`. `clone` cannot express `CLONE_NEWTIME`."""
@@ -87,7 +90,7 @@ DENIED_IOCTLS = (0x5412, 0x541C)
 
 NEWEST_CALL = 450
 """The newest call that the rules were checked against, on each machine: `set_mempolicy_home_node` of Linux
-6.1."""
+6.1. The rules say nothing about newer calls, so these are answered with `UNIMPLEMENTED`, as on an older kernel."""
 
 
 def _parse_table(text: str) -> dict[str, int]:

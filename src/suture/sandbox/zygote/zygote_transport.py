@@ -47,8 +47,8 @@ class ZygoteTransport(Protocol):
         ...
 
 
-class StreamTransport:
-    """The stdin of a transport that writes to an asyncio stream."""
+class StreamStdin:
+    """Base class of transports whose stdin is an asyncio stream. It implements only the part about stdin."""
 
     def __init__(self, stdin: asyncio.StreamWriter) -> None:
         self._stdin = stdin
@@ -67,7 +67,7 @@ class StreamTransport:
         self._stdin.close()
 
 
-class ProcessTransport(StreamTransport):
+class ProcessTransport(StreamStdin):
     """A process on this machine that leads a session. Create it with `ProcessTransport.start`."""
 
     def __init__(self, process: Process) -> None:

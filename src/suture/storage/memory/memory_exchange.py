@@ -41,10 +41,10 @@ class ImportCount:
 
 
 def export_lines(store: Store) -> Iterator[str]:
-    """Yield each active item, without its vector, as a line of JSON after a line with the format."""
+    """Yield a line with the format, then each shareable item, without its vector, as a line of JSON."""
     yield json.dumps({"format": FORMAT})
     for item in iter_items(store):
-        if item.source != "placebo":
+        if _is_shareable(item):
             yield json.dumps(item_to_plain(item), sort_keys=True)
 
 
@@ -62,7 +62,7 @@ def import_lines(
     new_count = 0
     for start in range(0, len(items), BATCH):
         batch = items[start : start + BATCH]
-        stored_keys = merge_counts(store, batch)
+        stored_keys = merge_counts(store, batch)  # Adds the uses of known items and returns their keys.
         new_items = [item for item in batch if item.key not in stored_keys]
         store_items(store, new_items, embedder)
         new_count += len({item.key for item in new_items})
@@ -110,7 +110,7 @@ def _parse_lines(lines: Iterable[str], file_name: str) -> list[MemoryItem]:
     items: list[MemoryItem] = []
     for number, line in enumerate(lines, 1):
         try:
-            if len(line) > MAX_LINE_CHARS or len(items) > MAX_ITEMS:
+            if len(line) > MAX_LINE_CHARS:
                 raise ValueError("it is too long")
             values = json.loads(line)
             if not isinstance(values, dict):
@@ -125,9 +125,22 @@ def _parse_lines(lines: Iterable[str], file_name: str) -> list[MemoryItem]:
                 f"line {number} of {file_name!r} is not a memory item: {fault}",
                 remedy="such files are written by `suture memory export`",
             ) from fault
-        if item.state == "active" and item.source != "placebo":
+        if _is_shareable(item):
+            if len(items) == MAX_ITEMS:
+                raise UsageError(
+                    f"{file_name!r} holds more than {MAX_ITEMS} memory items", remedy="import it in parts"
+                )
             items.append(item)
     return items
+
+
+def _is_shareable(item: MemoryItem) -> bool:
+    """Return whether an item is active and a real memory.
+
+    A placebo is a meaningless text that a run shows in place of a memory, to measure whether memories help.
+    Each database stores its own when a run has shown one.
+    """
+    return item.state == "active" and item.source != "placebo"
 
 
 def _connect_to_hub(token: str, endpoint: str | None) -> Any:

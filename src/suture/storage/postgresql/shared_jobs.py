@@ -21,6 +21,7 @@ class JobRow:
     """A job as the database holds it.
 
     Attributes:
+        request: The whole request, as JSON text, with the ids of the job and of its run.
         attempts: How many workers have started it.
         ending: How it ended, as JSON text; `None` if it has not.
         changed_s: When the row was last changed.
@@ -42,7 +43,8 @@ class SharedJobs:
     def add(self, job: str, *, run: str, kind: str, caller: str, key: str, request: str) -> JobRow | None:
         """Store a request; return its row, or the earlier one with the same caller and key.
 
-        The result is `None` if another job works on the run.
+        The result is `None` if another job works on the run: the unique index `uq_jobs_active_run` then rejects
+        the row, and no row with this id is found.
 
         Args:
             run: The run that it creates, continues or inspects.
@@ -70,9 +72,12 @@ class SharedJobs:
         return _parse_row(stored) if stored is not None else None
 
     def list_changed(self, since_s: float, unfinished: Collection[str] = ()) -> list[JobRow]:
-        """Return the jobs that changed since then, those that have not ended, and the `unfinished` ids.
+        """Return the jobs that changed since `since_s`, those that have not ended, and those in `unfinished`.
 
-        `since_s` is a time of the database's clock; slightly older changes are returned again.
+        Args:
+            since_s: A time of the database's clock. Slightly older changes are returned again.
+            unfinished: Ids of jobs that the caller still takes for unfinished, so that it also learns of an
+                ending that it has missed.
         """
         in_namespace = jobs.c.namespace == self.store.namespace
         is_requested = or_(

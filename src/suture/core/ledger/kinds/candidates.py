@@ -1,6 +1,10 @@
 """Events of the rounds: which moves are decided, which candidates are proposed, and how they fare.
 
-In each round, the policy decides the next moves, and each move proposes candidates, which are checked.
+In each round, the policy decides the next moves, and each move proposes candidates, which are checked. Rounds
+and decisions are counted separately: a decision that proposes no candidates, such as one to search or to stop,
+or one that a person rejects, begins no round.
+
+The deciding checks are those whose trust reaches the threshold. The other checks only inform.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ class MovesDecided(Payload, kind="moves.decided"):
     """The policy chose the next moves. None of them has been made yet.
 
     Attributes:
-        decision: Number of the decision, from 1.
+        decision: Number of the decision, from 1; also counts decisions that begin no round.
         round: Number of the round, from 0.
         moves: The moves, at least one; a single `stop` ends the run.
         best: Hash of the best candidate at this point.
@@ -53,18 +57,18 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
     """There is a new candidate. It has not been checked yet.
 
     Attributes:
-        candidate: Hash of the candidate.
-        blob: Blob of the candidate.
+        candidate: Hash of the candidate's content, by which other events name it.
+        blob: Hash of the blob that holds the whole candidate.
         origin: How the candidate was produced.
         parent: Hash of the candidate that it was derived from.
         label: Short description for people.
         shown_files: Files that its author had seen.
         files: Files that it writes.
-        call: Hash of the model call that produced it.
+        call: Hash of the model call that produced it; empty if no model did.
         warnings: Reasons to doubt a repair that the search found, in words.
         agreement: Share of the other plausible repairs that behave like it, in [0, 1].
-        rivals: Number of other repairs that pass too, and either behave differently or are about as likely
-            and not known to behave the same.
+        rivals: Number of other repairs that pass too and are reasons for doubt. Such a repair behaves
+            differently; or it is about as likely, and nobody knows whether it behaves the same.
         rival_descriptions: Some of these rivals, in words.
         score_share: Its score divided by the total score of itself and its rivals, in (0, 1]; null if it does
             not come from the search.
@@ -89,7 +93,7 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
 
 
 class CandidateChecked(Payload, kind="candidate.checked"):
-    """The trusted checks ran on a candidate.
+    """The checks ran on a candidate.
 
     Attributes:
         candidate: Hash of the candidate.
@@ -163,10 +167,10 @@ class CandidateUnconfirmed(Payload, kind="candidate.unconfirmed"):
 
 @dataclass(frozen=True, kw_only=True)
 class DifferingCall:
-    """A call that candidates answer differently.
+    """A function call that candidates answer differently.
 
     Attributes:
-        call: The call, as source.
+        call: The function call, as source.
         answers: Hash of a candidate -> its answer, as source or in words.
     """
 
@@ -175,13 +179,13 @@ class DifferingCall:
 
 
 class CandidatesCompared(Payload, kind="candidates.compared"):
-    """Candidates that the trusted checks cannot distinguish were run on other inputs.
+    """Candidates that the deciding checks cannot distinguish were run on other inputs.
 
     Attributes:
         candidates: Hashes of the candidates.
         preferred: Hash of the candidate that most others behave like; null if none is preferred.
         reason: Why it is preferred, in one line.
-        calls: Number of inputs tried.
+        calls: Number of function calls that the candidates were run on, each with other arguments.
         differ: Calls that the candidates answer differently.
     """
 
