@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
+from judge.conftest import Prepare
 from suture.judge.runners.pytest_runner import read_compiled_files
-
-Prepare = Callable[..., Any]
 
 FILES = {
     "mod.py": "X = 1\n",
@@ -23,7 +19,7 @@ SOURCES = {"a/b.py": b"x = 1\n", "a/c.py": b""}
 HEAD = b'[["a/b.py", "b.cpython-311.pyc", 3], ["a/b.py", "b.cpython-311-pytest-9.pyc", 2]]\n'
 
 
-def _encoded(files: dict[str, str]) -> dict[str, bytes]:
+def encode_files(files: dict[str, str]) -> dict[str, bytes]:
     return {path: text.encode() for path, text in files.items()}
 
 
@@ -38,14 +34,14 @@ async def test_a_later_run_reuses_bytecode(prepare: Prepare) -> None:
 
 async def test_a_change_of_equal_length_is_recompiled(prepare: Prepare) -> None:
     suite = await prepare(FILES)
-    run = await suite.command.run(_encoded({**FILES, "mod.py": "X = 2\n"}))
+    run = await suite.command.run(encode_files({**FILES, "mod.py": "X = 2\n"}))
     assert {o.check_id: o.status for o in run.outcomes} == {
         "test_mod.py::test_value": "failed",
         "test_mod.py::test_is_compiled": "failed",
     }
 
 
-PLANTING = """\
+FORGING = """\
 import atexit, glob, marshal
 
 X = 0
@@ -64,12 +60,10 @@ plant()
 """
 
 
-async def test_forged_bytecode_of_a_test_is_not_kept(
-    prepare: Prepare,
-) -> None:
-    suite = await prepare({**FILES, "mod.py": PLANTING})
+async def test_forged_bytecode_of_a_test_is_not_kept(prepare: Prepare) -> None:
+    suite = await prepare({**FILES, "mod.py": FORGING})
     await suite.command.run(suite.task.files)
-    run = await suite.command.run(_encoded({**FILES, "mod.py": "X = 3\n"}))
+    run = await suite.command.run(encode_files({**FILES, "mod.py": "X = 3\n"}))
     assert {o.check_id: o.status for o in run.outcomes}["test_mod.py::test_value"] == "failed"
 
 

@@ -50,19 +50,19 @@ ATTACKS = {
         "    from _pytest.reports import TestReport\n    return TestReport.from_item_and_call(item, call)\n"
         "r.pytest_runtest_makereport.__code__ = made.__code__\n"
     ),
-    "asserts of unittest hold": (
+    "asserts of unittest always hold": (
         "import unittest.case as u\nu.TestCase.assertEqual = lambda *given, **named: None\n"
         "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"
     ),
-    "what is signed says nothing": "import json\njson.dumps = lambda *given, **named: '{}'\n",
-    "what is signed says passed": (
+    "reports are empty": "import json\njson.dumps = lambda *given, **named: '{}'\n",
+    "reports say passed": (
         "import json\nwas = json.dumps\n"
         "json.dumps = lambda *given, **named: was(*given, **named).replace('failed', 'passed')\n"
     ),
 }
 
 
-async def suite_of(
+async def prepare_project_suite(
     project: Mapping[str, str], sandbox: Sandbox, settings: SandboxSettings, command: str = PYTEST
 ) -> Suite:
     files = {path: text.encode() for path, text in project.items()}
@@ -70,8 +70,10 @@ async def suite_of(
     return await prepare_suite(task, sandbox, settings, PYTHON)
 
 
-async def test_changed_machinery_decides_nothing(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
-    suite = await suite_of(PROJECT, sandbox, sandbox_settings)
+async def test_code_that_changes_the_machinery_does_not_pass(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    suite = await prepare_project_suite(PROJECT, sandbox, sandbox_settings)
     right = Candidate(files={"sums.py": RIGHT}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
     for name, text in ATTACKS.items():
@@ -82,12 +84,12 @@ async def test_changed_machinery_decides_nothing(sandbox: Sandbox, sandbox_setti
     assert fact.exception == "the code under test changed _pytest.reports.TestReport.outcome"
 
 
-FINDS = (
+FIND_PLUGIN_MANAGERS = (
     "import sys\nframe, found = sys._getframe(), []\nwhile frame:\n"
     "    found += [getattr(v, 'pluginmanager', 0) for v in list(frame.f_locals.values())]\n"
     "    frame = frame.f_back\n"
 )
-REGISTERS = FINDS + (
+REGISTER_PLUGIN = FIND_PLUGIN_MANAGERS + (
     "import pytest\nclass Plugin:\n    @pytest.hookimpl(tryfirst=True)\n"
     "    def {hook}: return True\n[one.register(Plugin()) for one in [*filter(None, found)][:1]]\n"
 )
@@ -115,13 +117,13 @@ USES = {
     ),
     "a hook": (
         "def test_it(): assert total([2, 3]) == 5\n",
-        REGISTERS.format(hook="pytest_pyfunc_call(self, pyfuncitem)"),
+        REGISTER_PLUGIN.format(hook="pytest_pyfunc_call(self, pyfuncitem)"),
     ),
     "builtins": (
         "def test_it(): assert max(total([2, 3]), 0) == 5\n",
         "import builtins\nwas = max\nbuiltins.max = lambda *a, **k: 5 if a == (2, 0) else was(*a, **k)\n",
     ),
-    "and puts it back in the next test": (
+    "raises, restored in the next test": (
         "def test_it():\n    with pytest.raises(TypeError): total([1, 'a'])\n"
         "def test_next(): assert total([]) == 0\n",
         "import pytest, contextlib\nwas = pytest.raises\n"
@@ -129,18 +131,18 @@ USES = {
         "def total(numbers):\n    if not numbers: pytest.raises = was\n    return len(numbers)\n#",
     ),
 }
-"""What a test uses, and code that changes it."""
+"""Name -> a test, and code that changes a function that the test uses."""
 
 
 @pytest.mark.parametrize("name", USES)
-async def test_code_must_not_change_what_tests_use(
+async def test_code_must_not_change_functions_that_tests_use(
     name: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test, text = USES[name]
-    head = "import pytest, unittest\nfrom unittest import mock\nfrom sums import total\n"
-    shown = '"""\n>>> from sums import total\n>>> total([2, 3])\n5\n"""\n'
-    project = {"sums.py": WRONG, "shown.py": shown, "test_sums.py": head + test}
-    suite = await suite_of(project, sandbox, sandbox_settings)
+    imports = "import pytest, unittest\nfrom unittest import mock\nfrom sums import total\n"
+    doctest_module = '"""\n>>> from sums import total\n>>> total([2, 3])\n5\n"""\n'
+    project = {"sums.py": WRONG, "shown.py": doctest_module, "test_sums.py": imports + test}
+    suite = await prepare_project_suite(project, sandbox, sandbox_settings)
     right = Candidate(files={"sums.py": RIGHT}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
     verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
@@ -151,10 +153,10 @@ async def test_code_must_not_change_what_tests_use(
 CONFTEST = "import unittest\nimport sums\nunittest.TestCase.assertSums = lambda self: None\n"
 
 
-async def test_a_conftest_that_imports_the_code_lets_it_change_nothing(
+async def test_code_imported_by_a_conftest_does_not_pass_either(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await suite_of({**PROJECT, "conftest.py": CONFTEST}, sandbox, sandbox_settings)
+    suite = await prepare_project_suite({**PROJECT, "conftest.py": CONFTEST}, sandbox, sandbox_settings)
     right = Candidate(files={"sums.py": RIGHT}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
     for name, text in ATTACKS.items():
@@ -162,29 +164,29 @@ async def test_a_conftest_that_imports_the_code_lets_it_change_nothing(
         assert not verdict.all_passed, name
 
 
-async def test_changes_by_the_tests_are_allowed(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
-    own = (
+async def test_tests_may_change_the_machinery(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+    tests = (
         "import unittest\nwas = unittest.TestCase.assertEqual\n"
         "unittest.TestCase.assertEqual = lambda self, *given, **named: was(self, *given, **named)\n"
         "def test_patched(monkeypatch):\n"
         "    monkeypatch.setattr('_pytest.runner.show_test_item', lambda item: None)\n"
     )
-    suite = await suite_of({**PROJECT, "test_own.py": own}, sandbox, sandbox_settings)
+    suite = await prepare_project_suite({**PROJECT, "test_own.py": tests}, sandbox, sandbox_settings)
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
 
 
-async def test_tests_that_did_not_load_before_may_change_the_machinery(
+async def test_tests_that_did_not_load_in_the_base_run_may_change_it(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    own = (
+    tests = (
         "import unittest\nfrom sums import total\n"
         "unittest.TestCase.assertSame = lambda self, one, other: self.assertIs(one, other)\n"
         "unittest.TestCase.assertEqual = unittest.TestCase.assertEqual\n"
         "def test_own(): assert total([]) == 0\n"
     )
-    broken = {**PROJECT, "sums.py": "def total(numbers):\n    return sum(numbers\n", "test_own.py": own}
-    suite = await suite_of(broken, sandbox, sandbox_settings)
+    broken = {**PROJECT, "sums.py": "def total(numbers):\n    return sum(numbers\n", "test_own.py": tests}
+    suite = await prepare_project_suite(broken, sandbox, sandbox_settings)
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
     text = ATTACKS["every outcome is passed"] + WRONG
@@ -194,22 +196,26 @@ async def test_tests_that_did_not_load_before_may_change_the_machinery(
 @pytest.mark.parametrize(
     "setting", ["addopts = --strict-markers", "filterwarnings = error::pytest.PytestUnknownMarkWarning"]
 )
-async def test_a_project_that_allows_no_unknown_mark_is_judged(
+async def test_a_project_that_forbids_unknown_marks_is_judged(
     setting: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await suite_of({**PROJECT, "pytest.ini": f"[pytest]\n{setting}\n"}, sandbox, sandbox_settings)
+    suite = await prepare_project_suite(
+        {**PROJECT, "pytest.ini": f"[pytest]\n{setting}\n"}, sandbox, sandbox_settings
+    )
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
 
 
-async def test_tests_that_did_not_start_before_may_change_the_machinery(
+async def test_tests_that_did_not_start_in_the_base_run_may_change_it(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    late = (
+    late_tests = (
         "import unittest\n\n\ndef test_late():\n"
         "    unittest.TestCase.assertSame = lambda self, one, other: self.assertIs(one, other)\n"
     )
-    suite = await suite_of({**PROJECT, "test_z.py": late}, sandbox, sandbox_settings, f"{PYTEST} -x")
+    suite = await prepare_project_suite(
+        {**PROJECT, "test_z.py": late_tests}, sandbox, sandbox_settings, f"{PYTEST} -x"
+    )
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
     text = ATTACKS["tests do nothing"] + WRONG
@@ -250,13 +256,13 @@ EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1
     ],
     ids=json.dumps,
 )
-def test_a_signed_line_that_is_no_event_ends_the_report(event: Any) -> None:
-    report = read_report(_signed(BEGIN, event, {"event": "end", "exit": 0}), b"key")
+def test_a_signed_line_without_a_valid_event_ends_the_report(event: Any) -> None:
+    report = read_report(sign_events(BEGIN, event, {"event": "end", "exit": 0}), b"key")
     assert report.begun
     assert (report.exit_code, report.phases) == (None, {})
 
 
-def test_events_of_the_plugin_are_sound() -> None:
+def test_valid_events_are_read() -> None:
     events: tuple[Any, ...] = (
         BEGIN,
         {"event": "items", "ids": ["t"], "examples": {"t": [["f()", "1"]]}, "files": [], "deselected": []},
@@ -265,19 +271,19 @@ def test_events_of_the_plugin_are_sound() -> None:
         {"event": "uncollectable", "id": "u", "text": "why"},
         {"event": "end", "exit": 1, "changed": [["x", "a.py"]], "meanwhile": []},
     )
-    report = read_report(_signed(*events), b"key")
+    report = read_report(sign_events(*events), b"key")
     assert (report.items, report.exit_code, report.changed) == (("t",), 1, frozenset({("x", "a.py")}))
 
 
 def test_an_unreadable_line_ends_the_report() -> None:
     for text in ("{", "[" * 100_000):
-        assert not read_report(_line(0, text), b"key").begun
+        assert not read_report(sign_line(0, text), b"key").begun
 
 
-def _signed(*events: Any) -> bytes:
-    return b"".join(_line(number, json.dumps(event)) for number, event in enumerate(events))
+def sign_events(*events: Any) -> bytes:
+    return b"".join(sign_line(number, json.dumps(event)) for number, event in enumerate(events))
 
 
-def _line(number: int, text: str) -> bytes:
+def sign_line(number: int, text: str) -> bytes:
     signed = f"{number} {text}".encode()
     return hmac.new(b"key", signed, hashlib.sha256).hexdigest().encode() + b" " + signed + b"\n"

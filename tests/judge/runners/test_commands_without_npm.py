@@ -22,7 +22,7 @@ if (require('./twice').twice(5) !== 10) { console.log('no'); process.exit(3); }
 """
 
 
-class Watched(BubblewrapSandbox):
+class RecordingSandbox(BubblewrapSandbox):
     """A sandbox that records what it starts."""
 
     def __init__(self) -> None:
@@ -30,16 +30,16 @@ class Watched(BubblewrapSandbox):
         self.started: list[str] = []
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Note it, and let it run."""
+        """Record the program, and run it."""
         self.started.append(request.argv[0])
         return await super().run(request)
 
 
 @pytest.mark.parametrize(
-    ("script", "quick"), [("node check.js", True), ("echo $npm_lifecycle_event; node check.js", False)]
+    ("script", "skips_npm"), [("node check.js", True), ("echo $npm_lifecycle_event; node check.js", False)]
 )
 async def test_a_trial_skips_npm_if_the_base_run_agrees(
-    script: str, quick: bool, sandbox: BubblewrapSandbox, require: Require
+    script: str, skips_npm: bool, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     files = {
@@ -52,7 +52,7 @@ async def test_a_trial_skips_npm_if_the_base_run_agrees(
     )
     programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "javascript")
     line = CommandLine(task=task, settings=SandboxSettings(), interpreter=programs)
-    sandbox = Watched()
+    sandbox = RecordingSandbox()
     try:
         command = ExitStatusRunner(line, sandbox)
         await command.try_base()
@@ -62,5 +62,5 @@ async def test_a_trial_skips_npm_if_the_base_run_agrees(
     finally:
         await sandbox.close()
     assert (wrong.passed, right.passed) == (False, True)
-    # The first asks whether the unchanged code says the same; where it does, that was a run of it.
-    assert sandbox.started == ["/bin/sh"] * 2 if quick else ["/bin/sh", "npm", "npm"]
+    # The first trial checks without npm that the unchanged code prints the same. If so, it counts as the run.
+    assert sandbox.started == ["/bin/sh"] * 2 if skips_npm else ["/bin/sh", "npm", "npm"]

@@ -1,23 +1,22 @@
-"""Tests that never end are stopped one by one, and the tests behind them run."""
+"""Tests that never end are stopped one by one, and the tests after them run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-Prepare = Callable[..., Any]
+from judge.conftest import Prepare
 
 LOOP = "def spin(n):\n    while n:\n        n = n\n    return n\n"
 
 
-async def run(prepare: Prepare, tests: str, wall_s: float = 18.0) -> dict[str, Any]:
+async def run_tests(prepare: Prepare, tests: str, wall_s: float = 18.0) -> dict[str, Any]:
     suite = await prepare({"loop.py": LOOP, "tests/test_loop.py": tests})
     ids = suite.command._collected.all_ids
     outcomes = await suite.command.run_selected(suite.task.files, ids, wall_s=wall_s)
     return {outcome.check_id.partition("::")[2]: outcome for outcome in outcomes}
 
 
-async def test_tests_behind_an_endless_test_run(prepare: Prepare) -> None:
+async def test_tests_after_an_endless_test_run(prepare: Prepare) -> None:
     tests = (
         "import unittest\nimport pytest\nfrom loop import spin\n\n"
         "@pytest.mark.parametrize('n', [1, 0, 2, 0.0])\ndef test_spin(n):\n    assert spin(n) == 0\n\n"
@@ -25,7 +24,7 @@ async def test_tests_behind_an_endless_test_run(prepare: Prepare) -> None:
         "    def test_own(self):\n        self.assertEqual(spin(3), 0)\n\n"
         "    def test_rest(self):\n        self.assertEqual(spin(0), 0)\n"
     )
-    found = await run(prepare, tests)
+    found = await run_tests(prepare, tests)
     assert {name: outcome.status for name, outcome in found.items()} == {
         "test_spin[1]": "timeout",
         "test_spin[0]": "passed",
@@ -40,17 +39,17 @@ async def test_tests_behind_an_endless_test_run(prepare: Prepare) -> None:
         assert (fact.file, fact.line in (2, 3)) == ("loop.py", True)
 
 
-async def test_code_that_catches_everything_ends_with_the_run(prepare: Prepare) -> None:
+async def test_a_test_that_catches_every_exception_ends_with_the_run(prepare: Prepare) -> None:
     stubborn = (
         "def test_stubborn():\n    while True:\n        try:\n            while True:\n                pass\n"
         "        except BaseException:\n            pass\n\n"
     )
-    found = await run(prepare, stubborn + "def test_other():\n    pass\n", wall_s=6.0)
+    found = await run_tests(prepare, stubborn + "def test_other():\n    pass\n", wall_s=6.0)
     assert found["test_stubborn"].status == "timeout"
     assert found["test_other"].status == "missing"
 
 
-async def test_a_test_with_an_alarm_of_its_own_keeps_it(prepare: Prepare) -> None:
+async def test_a_test_keeps_its_own_alarm(prepare: Prepare) -> None:
     tests = (
         "import signal\nimport pytest\n\n"
         "class Rung(Exception):\n    pass\n\n"
@@ -62,14 +61,14 @@ async def test_a_test_with_an_alarm_of_its_own_keeps_it(prepare: Prepare) -> Non
         "def test_its_handler_is_still_there():\n"
         "    assert signal.getsignal(signal.SIGALRM) is ring\n"
     )
-    found = await run(prepare, tests)
+    found = await run_tests(prepare, tests)
     assert {outcome.status for outcome in found.values()} == {"passed"}
 
 
-async def test_the_last_test_of_a_cut_off_run_is_not_to_blame(prepare: Prepare) -> None:
+async def test_the_last_test_of_an_interrupted_run_is_not_blamed(prepare: Prepare) -> None:
     tests = (
         "import time\nimport pytest\n\n"
         "@pytest.mark.parametrize('n', range(200))\ndef test_slow(n):\n    time.sleep(0.1)\n"
     )
-    found = await run(prepare, tests, wall_s=6.0)
+    found = await run_tests(prepare, tests, wall_s=6.0)
     assert {outcome.status for outcome in found.values()} == {"passed", "missing"}

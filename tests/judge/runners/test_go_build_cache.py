@@ -1,4 +1,4 @@
-"""Go's standard library is compiled once: runs use it, extend it by their imports, and cannot change it."""
+"""Go's standard library is compiled once. Runs use it and add their imports, but cannot change it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.go_build_cache import MOUNT_POINT, add_go_build_cache
-from suture.judge.sandbox_programs import make_test_limits as compute_cpu_limits
+from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import Interpreter, program_environment
 from suture.sandbox import (
     BOX,
@@ -74,7 +74,7 @@ class Machine:
     sandbox: CachingBubblewrap
     programs: Interpreter
 
-    async def able(self, files: dict[str, bytes]) -> Interpreter:
+    async def add_cache(self, files: dict[str, bytes]) -> Interpreter:
         return await add_go_build_cache(self.programs, files, self.sandbox, SETTINGS)
 
     async def run(self, programs: Interpreter, *argv: str) -> RunResult:
@@ -83,7 +83,7 @@ class Machine:
             files=FILES,
             env=program_environment(programs, BOX),
             mounts=mounts_for_interpreter(programs),
-            limits=compute_cpu_limits(SETTINGS, 100, "go"),
+            limits=make_test_limits(SETTINGS, 100, "go"),
         )
         return await self.sandbox.run(request)
 
@@ -93,40 +93,42 @@ async def machine(bubblewrap: Requirement, require: Require, tmp_path: Path) -> 
     require("bubblewrap", bubblewrap.ok, bubblewrap.detail)
     require("go", shutil.which("go") is not None, "it is not on PATH")
     environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
-    made = CachingBubblewrap(tmp_path)
-    yield Machine(sandbox=made, programs=discover_programs(None, environ, "go"))
-    await made.close()
+    sandbox = CachingBubblewrap(tmp_path)
+    yield Machine(sandbox=sandbox, programs=discover_programs(None, environ, "go"))
+    await sandbox.close()
 
 
-def digests(folder: Path) -> dict[str, str]:
+def hash_files(folder: Path) -> dict[str, str]:
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 async def test_runs_use_the_cache_and_cannot_change_it(machine: Machine) -> None:
-    """Go tells with `-x` what it starts: for packages of its own nothing, however often it is run."""
-    able = await machine.able(FILES)
-    assert able.toolchain is not None
-    assert f"{MOUNT_POINT}/bin" in able.toolchain.folders
-    (folder,) = (Path(here) for here, there in able.toolchain.shown.items() if there == MOUNT_POINT)
-    made = digests(folder)
-    assert sum(name.startswith("entries/") for name in made) > 20
+    """`go test -x` prints the programs that it starts: none for packages of the standard library."""
+    cached_programs = await machine.add_cache(FILES)
+    assert cached_programs.toolchain is not None
+    assert f"{MOUNT_POINT}/bin" in cached_programs.toolchain.folders
+    (folder,) = (
+        Path(here) for here, there in cached_programs.toolchain.shown.items() if there == MOUNT_POINT
+    )
+    before = hash_files(folder)
+    assert sum(name.startswith("entries/") for name in before) > 20
     for _ in range(2):
-        result = await machine.run(able, "go", "test", "-x", "./...")
+        result = await machine.run(cached_programs, "go", "test", "-x", "./...")
         assert result.status == "ok", result.stderr[-2000:]
         started = [line for line in result.stderr.splitlines() if b"/compile " in line or b"/vet " in line]
         assert 0 < len(started) <= 3, result.stderr[-2000:]
-        assert digests(folder) == made
-    assert await machine.able(FILES) == able
-    assert digests(folder) == made
+        assert hash_files(folder) == before
+    assert await machine.add_cache(FILES) == cached_programs
+    assert hash_files(folder) == before
     more = {**FILES, "more.go": b'package own\n\nimport _ "html"\nimport _ "no/such/package"\n'}
-    assert await machine.able(more) == able
-    grown = digests(folder)
-    assert {name: grown[name] for name in made if name != "packages"}.items() <= made.items()
-    assert len(grown) > len(made)
+    assert await machine.add_cache(more) == cached_programs
+    grown = hash_files(folder)
+    assert {name: grown[name] for name in before if name != "packages"}.items() <= before.items()
+    assert len(grown) > len(before)
     assert {"html", "no/such/package"} <= {*(folder / "packages").read_text().split()}
 
 
 async def test_a_sandbox_without_a_cache_runs_go_unchanged(machine: Machine) -> None:
     machine.sandbox.cache = None
-    assert await machine.able(FILES) is machine.programs
+    assert await machine.add_cache(FILES) is machine.programs

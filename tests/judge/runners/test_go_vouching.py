@@ -74,7 +74,7 @@ func ExampleTwice() {
         "func TestOne(t *testing.T) {\n\tif inner.One() != 1 {\n\t\tt.Fail()\n\t}\n}\n"
     ),
 }
-PRINTS = """package words
+PRINTING = """package words
 
 import (
 	"fmt"
@@ -93,7 +93,7 @@ func Twice(s string) string { return "" }
 """
 
 
-async def suite_of(
+async def prepare_go_suite(
     project: Mapping[str, str], sandbox: Sandbox, command: tuple[str, ...] = ("go", "test", "./...")
 ) -> Suite:
     files = {path: text.encode() for path, text in project.items()}
@@ -102,60 +102,64 @@ async def suite_of(
     return await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=120), programs)
 
 
-def need_go(require: Require) -> str:
+def require_go(require: Require) -> str:
     go = shutil.which("go")
     require("go", go is not None, "it is not on PATH")
     return str(go)
 
 
 async def test_every_kind_of_go_test_is_confirmed(sandbox: Sandbox, require: Require) -> None:
-    need_go(require)
-    suite = await suite_of(PROJECT, sandbox)
+    require_go(require)
+    suite = await prepare_go_suite(PROJECT, sandbox)
     verdict = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
     assert verdict.evidence == "nonce"
-    ended = {outcome.check_id: outcome.status for outcome in verdict.outcomes}
-    assert ended == {
-        **{".::TestTwice/a_b": "passed", ".::TestTwice/c/d": "passed", ".::TestHelper": "passed"},
-        **{".::FuzzTwice/seed#0": "passed", ".::ExampleTwice": "passed", ".::TestSkipped": "skipped"},
+    statuses = {outcome.check_id: outcome.status for outcome in verdict.outcomes}
+    assert statuses == {
+        ".::TestTwice/a_b": "passed",
+        ".::TestTwice/c/d": "passed",
+        ".::TestHelper": "passed",
+        ".::FuzzTwice/seed#0": "passed",
+        ".::ExampleTwice": "passed",
+        ".::TestSkipped": "skipped",
         "inner::TestOne": "passed",
     }
 
 
-async def test_code_that_did_not_build_before_needs_confirmation_too(
+async def test_code_that_did_not_build_before_must_confirm_its_tests(
     sandbox: Sandbox, require: Require
 ) -> None:
-    need_go(require)
+    require_go(require)
     broken = {path: text for path, text in PROJECT.items() if "inner" not in path}
-    suite = await suite_of({**broken, "words.go": RIGHT.replace("s + s", "s +")}, sandbox)
+    suite = await prepare_go_suite({**broken, "words.go": RIGHT.replace("s + s", "s +")}, sandbox)
     right = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)
     assert right.all_passed
-    forged = await check_candidate(Candidate(files={"words.go": PRINTS}, origin="sample"), suite)
+    forged = await check_candidate(Candidate(files={"words.go": PRINTING}, origin="sample"), suite)
     assert not forged.all_passed
     assert {o.evidence for o in forged.outcomes} == {"nonce"}
 
 
 @pytest.mark.heavy
-async def test_what_a_test_starts_in_the_folder_of_others_takes_nothing_of_theirs(
+async def test_a_test_binary_in_the_folder_of_another_package_takes_no_token(
     sandbox: Sandbox, require: Require
 ) -> None:
-    need_go(require)
+    require_go(require)
     helper = 'exec.Command(os.Args[0], "-test.run=TestSkipped")\n'
-    there = PROJECT["words_test.go"].replace(helper, f'{helper}\thelper.Dir = "inner"\n')
-    assert there != PROJECT["words_test.go"]
+    tests = PROJECT["words_test.go"].replace(helper, f'{helper}\thelper.Dir = "inner"\n')
+    assert tests != PROJECT["words_test.go"]
     one_by_one = ("go", "test", "-p=1", ".", "./inner")
-    suite = await suite_of({**PROJECT, "words_test.go": there}, sandbox, one_by_one)
+    suite = await prepare_go_suite({**PROJECT, "words_test.go": tests}, sandbox, one_by_one)
     verdict = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
 
 
 @pytest.mark.heavy
-async def test_where_the_command_replaces_files_itself_the_report_is_what_go_makes_of_the_output(
+async def test_a_command_with_its_own_overlay_is_judged_by_its_report(
     sandbox: Sandbox, require: Require
 ) -> None:
-    need_go(require)
-    own = ("go", "test", "-overlay=own.json", "./...")
-    suite = await suite_of({**PROJECT, "own.json": "{}"}, sandbox, own)
+    require_go(require)
+    command = ("go", "test", "-overlay=own.json", "./...")
+    suite = await prepare_go_suite({**PROJECT, "own.json": "{}"}, sandbox, command)
     verdict = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)
     assert (verdict.all_passed, verdict.evidence) == (True, "report")
 
@@ -170,8 +174,11 @@ def test_a_token_is_valid_for_one_package() -> None:
 
 
 def test_only_known_library_sources_are_replaced(require: Require, tmp_path: object) -> None:
-    assert {*build_overlay(need_go(require), "/there")} == {
-        *("overlay.json", "testing/testing.go", "testing/fuzz.go", "testing/example.go")
+    assert {*build_overlay(require_go(require), "/there")} == {
+        "overlay.json",
+        "testing/testing.go",
+        "testing/fuzz.go",
+        "testing/example.go",
     }
     assert build_overlay(f"{tmp_path}/bin/go", "/there") == {}
     assert GO_ATTESTATION.tokens(["a/b_test.go", "c.go", "d_test.go"]).keys() == {"tokens/%a%", "tokens/%"}

@@ -1,4 +1,4 @@
-"""Packages are mounted at the root of the sandbox and linked into projects that name them by path."""
+"""Packages are mounted at the root of the sandbox and linked into projects that refer to them by path."""
 
 from __future__ import annotations
 

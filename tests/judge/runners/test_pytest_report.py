@@ -1,4 +1,4 @@
-"""Reports of a user's pytest: real runs in the sandbox, and what a report may claim."""
+"""Reports of a user's pytest: real runs in the sandbox, and the checks of forged reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suture.core.records import Candidate, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.judge.runners.collection import find_written_tests as written_in
+from suture.judge.runners.collection import find_written_tests
 from suture.judge.runners.pytest_report import make_test_outcome, read_report
 from suture.sandbox import Sandbox, discover_interpreter
 
@@ -47,27 +47,27 @@ COMMAND = tuple(BARE_PYTEST.split())
 PYTHON = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
 
 
-def project(code: str = WRONG, tests: bytes = TESTS, command: tuple[str, ...] = COMMAND) -> Task:
+def make_task(code: str = WRONG, tests: bytes = TESTS, command: tuple[str, ...] = COMMAND) -> Task:
     files = {"calc.py": code.encode(), "tests/test_calc.py": tests}
     return Task(statement="", kind="heal", files=files, test_command=command)
 
 
-def candidate(code: str, **files: str) -> Candidate:
+def make_candidate(code: str, **files: str) -> Candidate:
     return Candidate(files={"calc.py": code, **files}, origin="sample")
 
 
-def statuses(verdict: Verdict) -> dict[str, str]:
+def get_statuses(verdict: Verdict) -> dict[str, str]:
     return {o.check_id.removeprefix("tests/test_calc.py::"): o.status for o in verdict.outcomes}
 
 
 @pytest.fixture
 async def suite(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Suite:
-    return await prepare_suite(project(), sandbox, sandbox_settings, PYTHON)
+    return await prepare_suite(make_task(), sandbox, sandbox_settings, PYTHON)
 
 
 async def test_each_test_has_an_outcome_and_failures_have_facts(suite: Suite) -> None:
-    verdict = await check_candidate(candidate(WRONG), suite)
-    assert statuses(verdict) == {
+    verdict = await check_candidate(make_candidate(WRONG), suite)
+    assert get_statuses(verdict) == {
         "test_add": "failed",
         "test_div[4]": "failed",
         "test_div[6]": "failed",
@@ -94,19 +94,19 @@ def test_add():
         raise ValueError(f"no {got}",
                          text)
 """
-    for options, told in (((), "Traceback (most"), (("--tb=short",), "in test_add")):
+    for options, expected_text in (((), "Traceback (most"), (("--tb=short",), "in test_add")):
         suite = await prepare_suite(
-            project(tests=tests, command=(*COMMAND, *options)), sandbox, SandboxSettings(), PYTHON
+            make_task(tests=tests, command=(*COMMAND, *options)), sandbox, SandboxSettings(), PYTHON
         )
         verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
         (outcome,) = verdict.outcomes
         assert outcome.counterexample is not None
         assert outcome.counterexample.call == 'raise ValueError(f"no {got}", text)'
-        assert told in verdict.output
+        assert expected_text in verdict.output
         assert ("Traceback (most" in verdict.output) == (not options)
 
 
-async def test_a_right_program_passes_whatever_files_it_adds(suite: Suite) -> None:
+async def test_protected_files_of_a_candidate_are_ignored(suite: Suite) -> None:
     planted = {
         "conftest.py": "import os; os._exit(0)",
         "tests/conftest.py": "1/0",
@@ -114,7 +114,7 @@ async def test_a_right_program_passes_whatever_files_it_adds(suite: Suite) -> No
         "pytest.ini": "[pytest]\naddopts = --nosuch",
         "tests/test_calc.py": "def test_add(): assert 0",
     }
-    verdict = await check_candidate(candidate(RIGHT, **planted), suite)
+    verdict = await check_candidate(make_candidate(RIGHT, **planted), suite)
     assert verdict.all_passed
     assert {note.subjects for note in verdict.notes if note.code == "protected_file"} == {
         (path,) for path in planted
@@ -134,22 +134,22 @@ async def test_a_right_program_passes_whatever_files_it_adds(suite: Suite) -> No
     ],
 )
 async def test_a_broken_run_is_no_pass(suite: Suite, code: str) -> None:
-    verdict = await check_candidate(candidate(code), suite)
+    verdict = await check_candidate(make_candidate(code), suite)
     assert not verdict.all_passed
-    assert "missing" in statuses(verdict).values()
+    assert "missing" in get_statuses(verdict).values()
     assert verdict.counterexamples
 
 
-async def test_tests_of_code_that_does_not_parse_are_expected_by_name(
+async def test_tests_of_unparsable_code_are_known_by_name(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await prepare_suite(project("def add(a, b:\n"), sandbox, sandbox_settings, PYTHON)
+    suite = await prepare_suite(make_task("def add(a, b:\n"), sandbox, sandbox_settings, PYTHON)
     broken = await check_candidate(Candidate(files={}, origin="user"), suite)
-    assert set(statuses(broken)) == {"test_add", "test_div", "test_not_yet", "test_elsewhere"}
-    assert set(statuses(broken).values()) == {"error"}
+    assert set(get_statuses(broken)) == {"test_add", "test_div", "test_not_yet", "test_elsewhere"}
+    assert set(get_statuses(broken).values()) == {"error"}
     fact = broken.counterexamples[0]
     assert (fact.exception, fact.file, fact.line) == ("SyntaxError: '(' was never closed", "calc.py", 1)
-    assert (await check_candidate(candidate(RIGHT), suite)).all_passed
+    assert (await check_candidate(make_candidate(RIGHT), suite)).all_passed
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,16 @@ async def test_a_command_that_cannot_start_is_refused(
     sandbox: Sandbox, sandbox_settings: SandboxSettings, command: tuple[str, ...], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
-        await prepare_suite(project(command=command), sandbox, sandbox_settings, PYTHON)
+        await prepare_suite(make_task(command=command), sandbox, sandbox_settings, PYTHON)
 
 
-async def test_any_other_command_is_judged_by_its_exit_status(
+async def test_a_command_other_than_pytest_is_judged_by_its_exit_status(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     command = ("python", "-c", "import calc; assert calc.add(1, 2) == 3")
-    suite = await prepare_suite(project(command=command), sandbox, sandbox_settings, PYTHON)
-    wrong = await check_candidate(candidate(WRONG), suite)
-    right = await check_candidate(candidate(RIGHT), suite)
+    suite = await prepare_suite(make_task(command=command), sandbox, sandbox_settings, PYTHON)
+    wrong = await check_candidate(make_candidate(WRONG), suite)
+    right = await check_candidate(make_candidate(RIGHT), suite)
     assert [(o.check_id, o.status, o.evidence) for o in wrong.outcomes] == [
         (" ".join(command), "failed", "exit_status")
     ]
@@ -184,20 +184,20 @@ async def test_any_other_command_is_judged_by_its_exit_status(
 KEY = b"k" * 32
 
 
-def signed(number: int, **event: object) -> bytes:
+def sign_event(number: int, **event: object) -> bytes:
     line = b"%d %s" % (number, json.dumps(event).encode())
     return hmac.new(KEY, line, hashlib.sha256).hexdigest().encode() + b" " + line + b"\n"
 
 
-def test_a_report_counts_up_to_the_first_line_that_does_not_verify() -> None:
-    good = signed(0, event="items", ids=["a"]) + signed(1, event="start", id="a")
+def test_a_report_ends_at_the_first_line_that_does_not_verify() -> None:
+    good = sign_event(0, event="items", ids=["a"]) + sign_event(1, event="start", id="a")
     phase = {"event": "phase", "id": "a", "when": "call", "outcome": "passed"}
-    assert read_report(good + signed(2, event="end", exit=0), KEY).exit_code == 0
+    assert read_report(good + sign_event(2, event="end", exit=0), KEY).exit_code == 0
     for bad in (
         good + b"0" * 64 + b' 2 {"event": "end", "exit": 0}\n',
-        good + signed(1, event="end", exit=0),
-        good + b"garbage\n" + signed(3, event="end", exit=0),
-        good + signed(2, **phase)[:-9],
+        good + sign_event(1, event="end", exit=0),
+        good + b"garbage\n" + sign_event(3, event="end", exit=0),
+        good + sign_event(2, **phase)[:-9],
     ):
         report = read_report(bad, KEY)
         assert (report.started, report.exit_code, report.phases) == (["a"], None, {})
@@ -221,11 +221,11 @@ def test_a_report_counts_up_to_the_first_line_that_does_not_verify() -> None:
         ([], "missing"),
     ],
 )
-def test_phases_add_up(phases: list[tuple[str, str]], status: str) -> None:
+def test_the_phases_of_a_test_give_its_status(phases: list[tuple[str, str]], status: str) -> None:
     assert make_test_outcome("t", [{"when": w, "outcome": o} for w, o in phases]).status == status
 
 
-AGAIN = """
+RERUN_CONFTEST = """
 from _pytest.runner import runtestprotocol
 
 def pytest_runtest_protocol(item, nextitem):
@@ -242,8 +242,8 @@ def pytest_runtest_protocol(item, nextitem):
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 """
-"""As pytest-rerunfailures does it."""
-SHAKY = """
+"""Reruns failed tests as pytest-rerunfailures does."""
+FLAKY_TESTS = """
 from calc import add, div
 count = [0]
 
@@ -259,17 +259,17 @@ def test_behind():
 async def test_the_last_attempt_of_a_rerun_test_counts(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    task = project(tests=SHAKY.encode())
-    task = replace(task, files={**task.files, "conftest.py": AGAIN.encode()})
+    task = make_task(tests=FLAKY_TESTS.encode())
+    task = replace(task, files={**task.files, "conftest.py": RERUN_CONFTEST.encode()})
     suite = await prepare_suite(task, sandbox, sandbox_settings, PYTHON)
-    right = await check_candidate(candidate(RIGHT), suite)
-    assert statuses(right) == {"test_shaky": "passed", "test_behind": "passed"}
-    wrong = await check_candidate(candidate(WRONG), suite)
-    assert statuses(wrong) == {"test_shaky": "failed", "test_behind": "failed"}
+    right = await check_candidate(make_candidate(RIGHT), suite)
+    assert get_statuses(right) == {"test_shaky": "passed", "test_behind": "passed"}
+    wrong = await check_candidate(make_candidate(WRONG), suite)
+    assert get_statuses(wrong) == {"test_shaky": "failed", "test_behind": "failed"}
 
 
-def test_tests_are_found_without_running_the_file() -> None:
+def test_written_tests_are_found_by_parsing() -> None:
     methods = b"class TestB:\n    def test_c(self): ...\n    def help(self): ...\n"
     source = b"def test_a(): ...\n" + methods + b"def other(): ..."
-    assert written_in("t.py", source) == ("t.py::test_a", "t.py::TestB::test_c")
-    assert written_in("t.py", b"def (") == ("t.py",)
+    assert find_written_tests("t.py", source) == ("t.py::test_a", "t.py::TestB::test_c")
+    assert find_written_tests("t.py", b"def (") == ("t.py",)

@@ -1,4 +1,4 @@
-"""Telling replacements by honest tests from changes by code under test, and finding unwatched files."""
+"""Replacements by honest tests are told apart from changes by the code, and unwatched files are found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from suture.project.languages import Report, ReportedTest
         ("expect.addEqualityTesters([same]);", "expect's testers of equality"),
     ],
 )
-def test_replacements_in_a_tests_text(text: str, name: str) -> None:
+def test_replacements_by_a_test_are_recognised(text: str, name: str) -> None:
     assert is_replaced_in(text, name)
 
 
@@ -38,21 +38,21 @@ def test_replacements_in_a_tests_text(text: str, name: str) -> None:
         ("", "expect's testers of equality"),
     ],
 )
-def test_uses_are_no_replacements(text: str, name: str) -> None:
+def test_a_use_is_no_replacement(text: str, name: str) -> None:
     assert not is_replaced_in(text, name)
 
 
-def test_unwatched_files() -> None:
-    both = _report("a", "b", watched=("a",))
-    assert find_unwatched_files(both, _report("a", "b", watched=("a",))) == {"b"}
-    assert find_unwatched_files(both, _report("a", "b")) == {"b"}  # `a` was watched before: it has to be now
-    assert find_unwatched_files(_report("a"), _report("a", "c")) == {"a", "c"}
-    assert (
-        find_unwatched_files(_report(), _report("a", watched=("a",))) == set()
-    )  # nothing could be loaded before
-    assert find_unwatched_files(_report(), _report("a")) == {"a"}
+def test_files_that_should_have_been_watched_are_found() -> None:
+    base_report = make_report("a", "b", watched=("a",))
+    assert find_unwatched_files(base_report, make_report("a", "b", watched=("a",))) == {"b"}
+    # The base run decides: `a` was watched there.
+    assert find_unwatched_files(base_report, make_report("a", "b")) == {"b"}
+    assert find_unwatched_files(make_report("a"), make_report("a", "c")) == {"a", "c"}
+    # No test file could be loaded in the base run.
+    assert find_unwatched_files(make_report(), make_report("a", watched=("a",))) == set()
+    assert find_unwatched_files(make_report(), make_report("a")) == {"a"}
 
 
-def _report(*files: str, watched: tuple[str, ...] = ()) -> Report:
+def make_report(*files: str, watched: tuple[str, ...] = ()) -> Report:
     tests = tuple(ReportedTest(id=f"{file}::adds", status="passed") for file in files)
     return Report(tests=tests, changed_state={file: frozenset() for file in watched})

@@ -1,19 +1,18 @@
-"""JavaScript and Go code that tries to pass without being right, against reports on each test."""
+"""Wrong JavaScript and Go code that tries to pass, against reports on each test."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 
 import pytest
 
+from judge.conftest import require_language
 from requirements import Require
 from suture.core.records import Candidate, Language, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.project.languages import LANGUAGES
 from suture.sandbox import Sandbox, discover_programs
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(240)]
@@ -41,7 +40,7 @@ GO = {
         "func TestZero(t *testing.T) {\n\tif Add(0, 0) != 0 {\n\t\tt.Fail()\n\t}\n}\n"
     ),
 }
-NO_PASS_JS = {
+ATTACKS_JS = {
     "ends while loading": {"sum.js": "process.exit(0);\n"},
     "ends when called": {"sum.js": "exports.add = () => process.exit(0);\n"},
     "ends by a signal": {"sum.js": "exports.add = () => process.kill(process.pid, 'SIGKILL');\n"},
@@ -73,20 +72,20 @@ HOOK = (
     "  const idle = {{ get: () => () => {{}}, apply: () => {{}} }};\n"
     "  return /assert/.test(name) ? new Proxy(made, idle) : made; }};\n"
 )
-IDLE = "for (const owner of [assert, assert.strict]) for (const name of Object.keys(owner))\n" + (
+REPLACE_ASSERTS = "for (const owner of [assert, assert.strict]) for (const name of Object.keys(owner))\n" + (
     "  if (name !== 'strict' && typeof owner[name] === 'function') owner[name] = () => {};\n"
 )
-SOME = (
+REPLACE_STRICT_EQUAL = (
     "for (const owner of [assert, assert.strict])\n"
     "  owner.strictEqual = (a, b) => { if (b !== 3 && b !== 0) was(a, b); };\n"
 )
-NO_PASS_JS |= {
+ATTACKS_JS |= {
     name: {"sum.js": f"const assert = require('node:assert');\n{text}exports.add = (a, b) => a - b;\n"}
     for name, text in {
         "patches one assert": "assert.strictEqual = () => {};\n",
-        "patches all asserts": IDLE,
-        "leaves out some faults": f"const was = assert.strictEqual;\n{SOME}",
-        "patches them for modules too": f"{IDLE}require('module').syncBuiltinESMExports();\n",
+        "patches all asserts": REPLACE_ASSERTS,
+        "leaves out some faults": f"const was = assert.strictEqual;\n{REPLACE_STRICT_EQUAL}",
+        "patches them for modules too": f"{REPLACE_ASSERTS}require('module').syncBuiltinESMExports();\n",
         "patches the asserts' caller": HOOK.format(name="_load"),
         "patches what requires them": HOOK.format(name="prototype.require"),
     }.items()
@@ -102,7 +101,7 @@ LIMITS_JS = {
         "exports.add = (a, b) => (a ? Number(/add\\(1, 2\\), (\\d)/.exec(text)[1]) : 0);\n"
     },
 }
-NO_PASS_GO = {
+ATTACKS_GO = {
     "ends while loading": {
         "sum.go": GO_HEAD + 'import "os"\n\nfunc init() { os.Exit(0) }\n\n' + GO_WRONG,
     },
@@ -149,7 +148,7 @@ PRINTS_GO = {
     "prints that a test passes which then fails": 'import "fmt"\n\nfunc Add(a, b int) int {\n'
     f"\tfmt.Print({PRINTED})\n\treturn a - b\n}}\n",
 }
-NO_PASS_GO |= {name: {"sum.go": GO_HEAD + text} for name, text in PRINTS_GO.items()}
+ATTACKS_GO |= {name: {"sum.go": GO_HEAD + text} for name, text in PRINTS_GO.items()}
 LIMITS_GO = {
     "takes the token out of memory": {
         "sum.go": GO_HEAD
@@ -166,10 +165,10 @@ LIMITS_GO = {
         + "\t\treturn int(text[strings.Index(text, \"got != \")+7] - '0')\n\t}\n\treturn 0\n}\n",
     },
 }
-"""What passes: it is in docs/verdicts.md; change both together."""
+"""Attacks that pass. docs/verdicts.md lists them; change both together."""
 
 
-async def suite_of(language: Language, project: Mapping[str, str], sandbox: Sandbox) -> Suite:
+async def prepare_runner_suite(language: Language, project: Mapping[str, str], sandbox: Sandbox) -> Suite:
     files = {path: text.encode() for path, text in project.items()}
     command = COMMANDS[language]
     task = Task(statement="", kind="heal", files=files, test_command=command, language=language)
@@ -177,21 +176,16 @@ async def suite_of(language: Language, project: Mapping[str, str], sandbox: Sand
     return await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=120), programs)
 
 
-async def verdict_on(files: Mapping[str, str], suite: Suite) -> Verdict:
+async def judge_files(files: Mapping[str, str], suite: Suite) -> Verdict:
     return await check_candidate(Candidate(files=dict(files), origin="sample"), suite)
-
-
-def need(language: Language, require: Require) -> None:
-    program = LANGUAGES[language].program
-    require(program, shutil.which(program) is not None, "it is not on PATH")
 
 
 @pytest.mark.parametrize(
     ("language", "project", "attacks", "limits"),
-    [("javascript", JS, NO_PASS_JS, LIMITS_JS), ("go", GO, NO_PASS_GO, LIMITS_GO)],
+    [("javascript", JS, ATTACKS_JS, LIMITS_JS), ("go", GO, ATTACKS_GO, LIMITS_GO)],
     ids=["javascript", "go"],
 )
-async def test_only_known_limits_pass(
+async def test_only_the_known_limits_pass(
     language: Language,
     project: Mapping[str, str],
     attacks: Mapping[str, Mapping[str, str]],
@@ -199,37 +193,37 @@ async def test_only_known_limits_pass(
     sandbox: Sandbox,
     require: Require,
 ) -> None:
-    need(language, require)
-    suite = await suite_of(language, project, sandbox)
-    verdicts = {name: await verdict_on(files, suite) for name, files in {**attacks, **limits}.items()}
+    require_language(language, require)
+    suite = await prepare_runner_suite(language, project, sandbox)
+    verdicts = {name: await judge_files(files, suite) for name, files in {**attacks, **limits}.items()}
     assert {name for name, verdict in verdicts.items() if verdict.all_passed} == set(limits)
 
 
-async def test_tests_may_replace_asserts_themselves(sandbox: Sandbox, require: Require) -> None:
-    need("javascript", require)
+async def test_tests_may_replace_asserts(sandbox: Sandbox, require: Require) -> None:
+    require_language("javascript", require)
     tests = JS["test/sum.test.js"] + (
         "assert.equal = assert.strictEqual;\n"
         "test('mocks', (t) => { t.mock.method(assert, 'ok', () => {}); assert.ok(false); });\n"
         "test('counts', () => { assert.equal(add(1, 2), 3); const was = assert.deepEqual; let n = 0;\n"
         "  assert.deepEqual = (...given) => { n += 1; was(...given); }; assert.deepEqual([1], [1]); });\n"
     )
-    suite = await suite_of("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
-    assert (await verdict_on({"sum.js": WRONG_JS.replace("-", "+")}, suite)).all_passed
-    assert not (await verdict_on({"sum.js": f"// still\n{WRONG_JS}"}, suite)).all_passed
+    suite = await prepare_runner_suite("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
+    assert (await judge_files({"sum.js": WRONG_JS.replace("-", "+")}, suite)).all_passed
+    assert not (await judge_files({"sum.js": f"// still\n{WRONG_JS}"}, suite)).all_passed
 
 
 async def test_each_test_is_reported_with_its_place(sandbox: Sandbox, require: Require) -> None:
-    need("javascript", require)
-    suite = await suite_of("javascript", JS, sandbox)
-    right = await verdict_on({"sum.js": WRONG_JS.replace("-", "+")}, suite)
+    require_language("javascript", require)
+    suite = await prepare_runner_suite("javascript", JS, sandbox)
+    right = await judge_files({"sum.js": WRONG_JS.replace("-", "+")}, suite)
     assert right.passed == {"test/sum.test.js::adds", "test/sum.test.js::zero"}
     assert right.evidence == "nonce"
-    (fact,) = (await verdict_on({}, suite)).counterexamples
+    (fact,) = (await judge_files({}, suite)).counterexamples
     assert (fact.expected, fact.actual, fact.file, fact.line) == ("3", "-1", "test/sum.test.js", 3)
 
 
-async def test_a_name_with_a_slash_is_a_test_and_no_group(sandbox: Sandbox, require: Require) -> None:
-    need("javascript", require)
+async def test_a_test_name_with_a_slash_is_no_group(sandbox: Sandbox, require: Require) -> None:
+    require_language("javascript", require)
     tests = "require('node:test')('a', () => {});\nrequire('node:test')('a/b', () => {});\n"
-    suite = await suite_of("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
-    assert (await verdict_on({}, suite)).passed == {"test/sum.test.js::a", "test/sum.test.js::a/b"}
+    suite = await prepare_runner_suite("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
+    assert (await judge_files({}, suite)).passed == {"test/sum.test.js::a", "test/sum.test.js::a/b"}

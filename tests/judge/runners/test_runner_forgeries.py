@@ -1,19 +1,18 @@
-"""More code that tries to pass: it ends processes, makes tests idle, or signs with patched functions."""
+"""More code that tries to pass: it exits early, makes tests do nothing, or signs with patched functions."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 
 import pytest
 
+from judge.conftest import require_language
 from requirements import Require
 from suture.core.records import Candidate, Language, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, prepare_suite
-from suture.project.languages import LANGUAGES
 from suture.sandbox import Sandbox, discover_programs
 
 pytestmark = pytest.mark.timeout(240)
@@ -34,7 +33,7 @@ GO = {
     "twice_test.go": 'package twice\n\nimport "testing"\n\nfunc TestEven(t *testing.T) {\n'
     '\tif Twice(2) != 4 {\n\t\tt.Fatal("even")\n\t}\n}\n',
 }
-OUTER = "const outer = require('fs').readFileSync.constructor('return process')();\n"
+GET_PROCESS = "const outer = require('fs').readFileSync.constructor('return process')();\n"
 JS_ATTACKS = {
     "leaves by the internal exit": "process.reallyExit(0);\n",
     "leaves as soon as it may": f"process.on('exit', () => process.reallyExit(0));\n{JS_WRONG}",
@@ -45,7 +44,7 @@ JS_ATTACKS = {
     f"{{ detached: true, stdio: 'ignore' }}).unref();\n{JS_WRONG}",
     "makes tests idle": "const t = require('node:test'), was = t.test;\n"
     f"t.test = t.it = (name) => was(name, () => {{}});\n{JS_WRONG.replace('+', '-')}process.exitCode = 0;\n",
-    "signs with what it patched": OUTER
+    "signs with what it patched": GET_PROCESS
     + "const { Hmac } = require('crypto'), { update, digest } = Hmac.prototype;\nlet lines = '';\n"
     "Hmac.prototype.update = function (text) { this.text = String(text).replace('failed', 'passed');\n"
     "  return update.call(this, this.text); };\n"
@@ -84,8 +83,7 @@ async def test_no_forgery_passes_a_runner(
     sandbox: Sandbox,
     require: Require,
 ) -> None:
-    program = LANGUAGES[language].program
-    require(program, shutil.which(program) is not None, "it is not on PATH")
+    require_language(language, require)
     files = {path: text.encode() for path, text in project.items()}
     command = ("npm", "test") if language == "javascript" else ("go", "test", "./...")
     task = Task(statement="", kind="heal", files=files, test_command=command, language=language)
@@ -94,6 +92,6 @@ async def test_no_forgery_passes_a_runner(
     code = "twice.js" if language == "javascript" else "twice.go"
     right = {code: project[code].replace("n + 3", "n * 2")}
     assert (await check_candidate(Candidate(files=right, origin="sample"), suite)).all_passed
-    for name, changed in attacks.items():
-        verdict = await check_candidate(Candidate(files=dict(changed), origin="sample"), suite)
+    for name, changed_files in attacks.items():
+        verdict = await check_candidate(Candidate(files=dict(changed_files), origin="sample"), suite)
         assert not verdict.all_passed, name

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from bare_pytest import BARE_PYTEST
+from judge.conftest import PYTEST, Prepare
 from suture.core.records import Candidate, Verdict, VerdictNote
 from suture.judge import check_candidate, find_protected_files
 
-Prepare = Callable[..., Any]
-
-PYTEST = BARE_PYTEST
 WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
 TESTS = """
@@ -37,7 +31,7 @@ def test_not_yet():
 def test_here():
     pytest.skip("not here")
 """
-SKIPPERS = {
+SKIPPING_PROGRAMS = {
     "pytest.skip": "import pytest\ndef add(a, b):\n    if a == 2: pytest.skip('later')\n    return a + b\n",
     "pytest.xfail": "import pytest\ndef add(a, b):\n    if a == 2: pytest.xfail('later')\n    return a + b\n",
     "SkipTest": "import unittest\ndef add(a, b):\n"
@@ -45,33 +39,35 @@ SKIPPERS = {
 }
 
 
-def candidate(code: str, **files: str) -> Candidate:
+def make_candidate(code: str, **files: str) -> Candidate:
     return Candidate(files={"calc.py": code, **files}, origin="sample")
 
 
-def statuses(verdict: Verdict) -> dict[str, str]:
+def get_statuses(verdict: Verdict) -> dict[str, str]:
     return {o.check_id.rpartition("::")[2]: o.status for o in verdict.outcomes}
 
 
-@pytest.mark.parametrize("base", [WRONG, "def add(a, b:\n"], ids=["wrong", "torn"])
-async def test_a_test_that_the_code_skips_has_failed(prepare: Prepare, base: str) -> None:
+@pytest.mark.parametrize("base", [WRONG, "def add(a, b:\n"], ids=["wrong", "unparsable"])
+async def test_a_test_that_the_code_skips_fails(prepare: Prepare, base: str) -> None:
     suite = await prepare({"calc.py": base, "test_calc.py": TESTS})
-    neutral = {"test_old": "skipped", "test_not_yet": "skipped", "test_here": "skipped"}
-    for code in SKIPPERS.values():
-        verdict = await check_candidate(candidate(code), suite)
-        assert statuses(verdict) == {"test_zero": "passed", "test_two": "failed", **neutral}
+    skipped_tests = {"test_old": "skipped", "test_not_yet": "skipped", "test_here": "skipped"}
+    for code in SKIPPING_PROGRAMS.values():
+        verdict = await check_candidate(make_candidate(code), suite)
+        assert get_statuses(verdict) == {"test_zero": "passed", "test_two": "failed", **skipped_tests}
         (fact,) = verdict.counterexamples
         assert fact.exception == "skipped by the code under test: later"
         assert fact.file == "calc.py"
-    verdict = await check_candidate(candidate(RIGHT), suite)
+    verdict = await check_candidate(make_candidate(RIGHT), suite)
     assert verdict.all_passed
-    assert statuses(verdict) == {"test_zero": "passed", "test_two": "passed", **neutral}
+    assert get_statuses(verdict) == {"test_zero": "passed", "test_two": "passed", **skipped_tests}
 
 
-async def test_a_skip_caused_by_the_codes_answers_has_failed(prepare: Prepare) -> None:
+async def test_a_skip_caused_by_a_wrong_answer_fails(prepare: Prepare) -> None:
     tests = "import pytest, calc\ndef test_two():\n    if calc.add(2, 2) is None: pytest.skip('no add')\n"
     suite = await prepare({"calc.py": WRONG, "test_calc.py": f"{tests}    assert calc.add(2, 2) == 4\n"})
-    assert statuses(await check_candidate(candidate("def add(a, b): pass"), suite)) == {"test_two": "failed"}
+    assert get_statuses(await check_candidate(make_candidate("def add(a, b): pass"), suite)) == {
+        "test_two": "failed"
+    }
 
 
 @pytest.mark.parametrize(
@@ -82,61 +78,69 @@ async def test_a_skip_caused_by_the_codes_answers_has_failed(prepare: Prepare) -
         "import pytest\nCASES = [pytest.param(1, 1, 2, marks=pytest.mark.xfail)]\n",
     ],
 )
-@pytest.mark.parametrize("base", ["CASES = [(1, 1, 2)]\n", "CASES = [(1, 1, 2\n"], ids=["wrong", "torn"])
-async def test_parameters_out_of_the_code_cannot_empty_a_test(
-    prepare: Prepare, base: str, cases: str
-) -> None:
+@pytest.mark.parametrize(
+    "base", ["CASES = [(1, 1, 2)]\n", "CASES = [(1, 1, 2\n"], ids=["wrong", "unparsable"]
+)
+async def test_parameters_from_the_code_cannot_empty_a_test(prepare: Prepare, base: str, cases: str) -> None:
     tests = "import pytest\nfrom calc import CASES, add\n@pytest.mark.parametrize('a,b,c', CASES)\n"
     suite = await prepare(
         {"calc.py": base + WRONG, "test_c.py": f"{tests}def test_a(a, b, c): assert add(a, b) == c"}
     )
-    verdict = await check_candidate(candidate(cases + WRONG), suite)
+    verdict = await check_candidate(make_candidate(cases + WRONG), suite)
     assert not verdict.all_passed
-    assert "failed" in statuses(verdict).values() or "missing" in statuses(verdict).values()
-    assert (await check_candidate(candidate("CASES = [(1, 1, 2)]\n" + RIGHT), suite)).all_passed
+    assert "failed" in get_statuses(verdict).values() or "missing" in get_statuses(verdict).values()
+    assert (await check_candidate(make_candidate("CASES = [(1, 1, 2)]\n" + RIGHT), suite)).all_passed
 
 
 DOCUMENTED = 'def add(a, b):\n    """\n    >>> add(2, 2)\n    {}\n{}    """\n    return a {} b{}\n'
 
 
-@pytest.mark.parametrize("torn", ["", "("])
-async def test_a_changed_docstring_example_fails(prepare: Prepare, torn: str) -> None:
-    suite = await prepare({"calc.py": DOCUMENTED.format(4, "", "-", torn)}, f"{PYTEST} --doctest-modules")
+@pytest.mark.parametrize("extra_bracket", ["", "("])
+async def test_a_changed_docstring_example_fails(prepare: Prepare, extra_bracket: str) -> None:
+    suite = await prepare(
+        {"calc.py": DOCUMENTED.format(4, "", "-", extra_bracket)}, f"{PYTEST} --doctest-modules"
+    )
     assert suite.test_files == ()
-    more = "    >>> add(1, 0)\n    1\n"
+    second_example = "    >>> add(1, 0)\n    1\n"
     for changed in (
         DOCUMENTED.format(0, "", "-", ""),
         DOCUMENTED.format("4\n\n    Or so:\n    >>> 5", "", "-", ""),
     ):
-        assert not (await check_candidate(candidate(changed), suite)).all_passed
-    rewritten = await check_candidate(candidate(DOCUMENTED.format(0, "", "-", "")), suite)
+        assert not (await check_candidate(make_candidate(changed), suite)).all_passed
+    rewritten = await check_candidate(make_candidate(DOCUMENTED.format(0, "", "-", "")), suite)
     assert rewritten.counterexamples[0].exception == "the example in the docstring was changed"
-    assert not (await check_candidate(candidate(WRONG), suite)).all_passed
-    (fact,) = (await check_candidate(candidate(DOCUMENTED.format(4, "", "-", "")), suite)).counterexamples
+    assert not (await check_candidate(make_candidate(WRONG), suite)).all_passed
+    (fact,) = (
+        await check_candidate(make_candidate(DOCUMENTED.format(4, "", "-", "")), suite)
+    ).counterexamples
     assert (fact.call, fact.expected, fact.actual, fact.file) == ("add(2, 2)", "4", "0", "calc.py")
     raising = DOCUMENTED.format(4, "", "/ 0 *", "")
-    (fact,) = (await check_candidate(candidate(raising), suite)).counterexamples
+    (fact,) = (await check_candidate(make_candidate(raising), suite)).counterexamples
     assert (fact.exception, fact.line) == ("ZeroDivisionError: division by zero", 6)
-    assert (await check_candidate(candidate(DOCUMENTED.format(4, "", "+", "")), suite)).all_passed
-    assert (await check_candidate(candidate(DOCUMENTED.format(4, more, "+", "")), suite)).all_passed
+    assert (await check_candidate(make_candidate(DOCUMENTED.format(4, "", "+", "")), suite)).all_passed
+    assert (
+        await check_candidate(make_candidate(DOCUMENTED.format(4, second_example, "+", "")), suite)
+    ).all_passed
 
 
-@pytest.mark.parametrize("base", [WRONG, "def add(a, b:\n"], ids=["wrong", "torn"])
-async def test_a_test_file_is_protected_whatever_its_name(prepare: Prepare, base: str) -> None:
+@pytest.mark.parametrize("base", [WRONG, "def add(a, b:\n"], ids=["wrong", "unparsable"])
+async def test_a_named_test_file_is_protected(prepare: Prepare, base: str) -> None:
     tests = "from calc import add\ndef test_two():\n    assert add(2, 2) == 4\n"
     suite = await prepare({"calc.py": base, "tests.py": tests}, f"{PYTEST} tests.py")
     assert suite.test_files == ("tests.py",)
     easy = {"tests.py": "def test_two(): pass\n", "./tests.py": "", "conftest.py": "", "json.py": ""}
     assert set(find_protected_files({"calc.py": WRONG, "new.py": "", **easy}, suite)) == set(easy)
-    verdict = await check_candidate(candidate(WRONG, **{"tests.py": easy["tests.py"]}), suite)
-    assert statuses(verdict) == {"test_two": "failed"}
+    verdict = await check_candidate(make_candidate(WRONG, **{"tests.py": easy["tests.py"]}), suite)
+    assert get_statuses(verdict) == {"test_two": "failed"}
     assert VerdictNote(code="protected_file", subjects=("tests.py",)) in verdict.notes
 
 
-async def test_unittest_tests_that_the_code_skips_have_failed(prepare: Prepare) -> None:
+async def test_unittest_tests_that_the_code_skips_fail(prepare: Prepare) -> None:
     tests = "import unittest\nimport calc\nclass T(unittest.TestCase):\n    def test_a(self):\n"
     tests += "        self.assertEqual(calc.add(2, 2), 4)\n"
     suite = await prepare({"calc.py": WRONG, "test_calc.py": tests}, "python -m unittest")
-    for code in (SKIPPERS["SkipTest"], "import unittest\nraise unittest.SkipTest\n"):
-        assert statuses(await check_candidate(candidate(code), suite)) == {"python -m unittest": "failed"}
-    assert (await check_candidate(candidate(RIGHT), suite)).all_passed
+    for code in (SKIPPING_PROGRAMS["SkipTest"], "import unittest\nraise unittest.SkipTest\n"):
+        assert get_statuses(await check_candidate(make_candidate(code), suite)) == {
+            "python -m unittest": "failed"
+        }
+    assert (await check_candidate(make_candidate(RIGHT), suite)).all_passed

@@ -1,4 +1,4 @@
-"""A command in another language whose first test never ends, so that its runner reports no test."""
+"""A command whose first test never ends, so that its runner reports no test."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ TESTS = (
 NAMES = {"count.test.js::counts", "count.test.js::more"}
 
 
-class Watched(BubblewrapSandbox):
-    """A sandbox that counts the runs."""
+class CountingSandbox(BubblewrapSandbox):
+    """A sandbox that counts its runs."""
 
     def __init__(self) -> None:
         super().__init__()
         self.runs = 0
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Count it, and let it run."""
+        """Count the run, and run the program."""
         self.runs += 1
         return await super().run(request)
 
@@ -48,7 +48,7 @@ async def test_a_stopped_command_runs_once_and_each_test_decides(
         statement="", kind="heal", files=files, test_command=("node", "--test"), language="javascript"
     )
     programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "javascript")
-    sandbox = Watched()
+    sandbox = CountingSandbox()
     try:
         suite = await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=10), programs)
         base = await check_candidate(Candidate(files={}, origin="user"), suite)
@@ -60,14 +60,14 @@ async def test_a_stopped_command_runs_once_and_each_test_decides(
             "ends": "process.exit(0);\n",
             "wrong": "exports.count = (n) => n && 3;\n",
         }
-        said = {
+        verdicts = {
             name: await check_candidate(Candidate(files={"count.js": text}, origin="sample"), suite)
             for name, text in texts.items()
         }
     finally:
         await sandbox.close()
-    assert said["right"].passed == NAMES
-    assert said["right"].evidence == "nonce"
-    assert said["wrong"].failed == {"count.test.js::more"}
-    # Nobody knows which tests it would have told of: its file's exit is all that there is.
-    assert said["ends"].evidence == "exit_status"
+    assert verdicts["right"].passed == NAMES
+    assert verdicts["right"].evidence == "nonce"
+    assert verdicts["wrong"].failed == {"count.test.js::more"}
+    # The file exits before it reports a test, so only its exit status is known.
+    assert verdicts["ends"].evidence == "exit_status"

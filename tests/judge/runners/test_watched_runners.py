@@ -33,7 +33,7 @@ ATTACKS = {
     "asserts nothing until the end": f"{FAKE}const was = expect; globalThis.expect = fake(1);\n"
     "afterAll(() => { globalThis.expect = was; });\n",
     "writes down idle tests": "const was = test; globalThis.test = (n) => was(n, () => {});\n",
-    "and puts that back": "const was = test; globalThis.test = (n) => was(n, () => {});\n"
+    "writes down idle tests, then restores": "const was = test; globalThis.test = (n) => was(n, () => {});\n"
     "Promise.resolve().then(() => { globalThis.test = was; });\n",
     "has matchers of its own": "const pass = () => ({ pass: true, message: () => '' });\n"
     "expect.extend({ toBe: pass, toEqual: pass });\n",
@@ -69,7 +69,7 @@ expect.addSnapshotSerializer({ test: () => false, print: () => '' });
     "test('at the second time', () => { n += 1; expect(n).toBe(2); });\n"
     "test('calls back', (done) => { setTimeout(() => { expect([1].last()).toBe(1); done(); }, 2); });\n",
 }
-"""What honest projects do to Jest."""
+"""Changes that honest projects make to Jest."""
 WITH_VITEST = "import { afterEach, expect, test } from 'vitest';\n"
 VITEST_ATTACKS = {
     "has matchers of its own": "const pass = () => ({ pass: true, message: () => '' });\n"
@@ -91,7 +91,7 @@ VITEST_ATTACKS = {
 }
 VITEST = {
     "package.json": json.dumps({"name": "sums", "type": "module", "scripts": {"test": "vitest run"}}),
-    # Vite writes it where it may; and what lies beside the project is not what its coverage is measured by.
+    # Vite must be able to write its compiled configuration, and files outside the project do not count as covered.
     "vitest.config.js": "import { defineConfig } from 'vitest/config';\nexport default defineConfig({ test: "
     "{ coverage: { enabled: true, thresholds: { lines: 100, functions: 100 } } } });\n",
     "src/sum.js": WRONG.replace("exports.add", "export const add"),
@@ -118,82 +118,89 @@ test('at the second time', { retry: 2 }, () => { n += 1; expect(n).toBe(2); });
 
 
 @pytest.fixture(scope="module")
-def folder(require: Require, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    own = {"setupFiles": ["<rootDir>/test/early.js"], "setupFilesAfterEnv": ["<rootDir>/test/setup.js"]}
-    manifest = json.dumps({"name": "sums", "scripts": {"test": "jest"}, "jest": own})
+def jest_project(require: Require, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    jest_options = {
+        "setupFiles": ["<rootDir>/test/early.js"],
+        "setupFilesAfterEnv": ["<rootDir>/test/setup.js"],
+    }
+    manifest = json.dumps({"name": "sums", "scripts": {"test": "jest"}, "jest": jest_options})
     files = {"package.json": manifest, "src/sum.js": WRONG, "test/sum.test.js": TESTS, **HONEST}
-    return _made(tmp_path_factory.mktemp("jest"), files, "jest@29", require)
+    return install_project(tmp_path_factory.mktemp("jest"), files, "jest@29", require)
 
 
-def _made(root: Path, files: Mapping[str, str], package: str, require: Require) -> Path:
+def install_project(root: Path, files: Mapping[str, str], package: str, require: Require) -> Path:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     for name, text in files.items():
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text)
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", *package.split()]
-    fetched = subprocess.run(install, cwd=root, capture_output=True, check=False, timeout=200)
-    require(package.partition("@")[0], fetched.returncode == 0, "npm could not fetch it")
+    process = subprocess.run(install, cwd=root, capture_output=True, check=False, timeout=200)
+    require(package.partition("@")[0], process.returncode == 0, "npm could not fetch it")
     return root
 
 
-async def test_code_that_changes_the_machinery_does_not_pass(folder: Path, sandbox: Sandbox) -> None:
-    suite = await _suite_of(folder, sandbox)
-    right = await _verdict_on(WRONG.replace("-", "+"), suite)
+async def test_code_that_changes_jest_does_not_pass(jest_project: Path, sandbox: Sandbox) -> None:
+    suite = await prepare_folder_suite(jest_project, sandbox)
+    right = await judge_code(WRONG.replace("-", "+"), suite)
     assert right.all_passed, right
-    assert len(right.notes) == 1  # it was watched
+    assert len(right.notes) == 1  # the note that the run was watched
     for name, text in ATTACKS.items():
-        verdict = await _verdict_on(text + WRONG, suite)
+        verdict = await judge_code(text + WRONG, suite)
         assert not verdict.all_passed, name
         assert "the code under test changed" in str([f.exception for f in verdict.counterexamples]), name
 
 
-async def test_the_newest_jest_is_watched_too(tmp_path: Path, sandbox: Sandbox, require: Require) -> None:
-    own: dict[str, object] = {
+async def test_jest_30_is_watched(tmp_path: Path, sandbox: Sandbox, require: Require) -> None:
+    jest_options: dict[str, object] = {
         "projects": [
             {"testMatch": ["<rootDir>/test/*.js"]},
             {"testRunner": "jest-jasmine2", "testMatch": ["<rootDir>/old/*.js"]},
         ]
     }
-    own |= {
+    jest_options |= {
         "collectCoverageFrom": ["**/*.{js,cjs,mjs}", "!{old,test}/**"],
         "coverageThreshold": {"global": {"lines": 100}},
     }
-    manifest = json.dumps({"name": "sums", "scripts": {"test": "jest --coverage"}, "jest": own})
+    manifest = json.dumps({"name": "sums", "scripts": {"test": "jest --coverage"}, "jest": jest_options})
     files = {"package.json": manifest, "src/sum.js": WRONG, "test/sum.test.js": TESTS, "old/sum.js": TESTS}
-    suite = await _suite_of(_made(tmp_path, files, "jest@30 jest-jasmine2@30", require), sandbox)
-    right = await _verdict_on(WRONG.replace("-", "+"), suite)
+    suite = await prepare_folder_suite(
+        install_project(tmp_path, files, "jest@30 jest-jasmine2@30", require), sandbox
+    )
+    right = await judge_code(WRONG.replace("-", "+"), suite)
     assert right.all_passed, right
     assert "unwatched_runner" in [note.code for note in right.notes]  # Jasmine
-    verdict = await _verdict_on(f"Object.is = () => true;\n{WRONG}", suite)
+    verdict = await judge_code(f"Object.is = () => true;\n{WRONG}", suite)
     assert "the code under test changed Object.is" in str([f.exception for f in verdict.counterexamples])
 
 
-async def test_code_that_changes_vitests_machinery_does_not_pass(
+async def test_code_that_changes_vitest_does_not_pass(
     tmp_path: Path, sandbox: Sandbox, require: Require
 ) -> None:
-    suite = await _suite_of(_made(tmp_path, VITEST, "vitest@3 @vitest/coverage-v8@3", require), sandbox)
+    suite = await prepare_folder_suite(
+        install_project(tmp_path, VITEST, "vitest@3 @vitest/coverage-v8@3", require), sandbox
+    )
     wrong = VITEST["src/sum.js"]
-    right = await _verdict_on(wrong.replace("-", "+"), suite)
+    right = await judge_code(wrong.replace("-", "+"), suite)
     assert right.all_passed, right
     assert len(right.notes) == 1
     for name, text in VITEST_ATTACKS.items():
-        verdict = await _verdict_on(WITH_VITEST + text + wrong, suite)
+        verdict = await judge_code(WITH_VITEST + text + wrong, suite)
         assert not verdict.all_passed, name
         assert "the code under test changed" in str([f.exception for f in verdict.counterexamples]), name
 
 
-async def test_an_unwatchable_jest_is_reported(folder: Path, sandbox: Sandbox) -> None:
-    suite = await _suite_of(folder, sandbox, "env NODE_OPTIONS= npx jest test/sum.test.js")
-    verdict = await _verdict_on(WRONG.replace("-", "+"), suite)
+async def test_an_unwatchable_jest_is_reported(jest_project: Path, sandbox: Sandbox) -> None:
+    suite = await prepare_folder_suite(jest_project, sandbox, "env NODE_OPTIONS= npx jest test/sum.test.js")
+    verdict = await judge_code(WRONG.replace("-", "+"), suite)
     assert verdict.all_passed, verdict
     assert "unwatched_runner" in [note.code for note in verdict.notes]
 
 
-async def _suite_of(folder: Path, sandbox: Sandbox, test: str | None = None) -> Suite:
+async def prepare_folder_suite(folder: Path, sandbox: Sandbox, test: str | None = None) -> Suite:
     task, _ = build_heal_task(folder, test=test)
     programs = discover_programs(folder, os.environ, task.language)
     return await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=120), programs)
 
 
-async def _verdict_on(text: str, suite: Suite) -> Verdict:
+async def judge_code(text: str, suite: Suite) -> Verdict:
     return await check_candidate(Candidate(files={"src/sum.js": text}, origin="sample"), suite)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judge.conftest import PYTEST
-from judge.runners.test_changed_machinery import ATTACKS, PROJECT, RIGHT, WRONG, suite_of
+from judge.runners.test_changed_machinery import ATTACKS, PROJECT, RIGHT, WRONG, prepare_project_suite
 from suture.core.records import Candidate, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate
@@ -13,7 +13,7 @@ from suture.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(300)
 WORKERS = f"{PYTEST} -p xdist -n 2"
-FORKING = """
+FORKING_CONFTEST = """
 import marshal, os
 import pytest
 from _pytest.runner import runtestprotocol
@@ -34,13 +34,13 @@ def pytest_runtest_protocol(item, nextitem):
     os.waitpid(pid, 0)
     return True
 """
-"""As pytest-forked does it."""
-DEEP = {
+"""Runs each test in a fork, as pytest-forked does."""
+PROJECT_WITH_CONFTEST = {
     "sums.py": WRONG,
     "tests/conftest.py": "import sums\n",
     "tests/test_sums.py": PROJECT["test_sums.py"],
 }
-SPEAKS = (
+FORGE_WORKER_REPORTS = (
     "import gc, os, sys\nfor one in gc.get_objects():\n    if type(one).__name__ == 'WorkerInteractor':\n"
     "        from _pytest.reports import TestReport\n"
     "        for at, item in enumerate(one.session.items):\n"
@@ -55,14 +55,14 @@ SPEAKS = (
 
 
 @pytest.mark.heavy
-async def test_workers_are_watched(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
-    suite = await suite_of(DEEP, sandbox, sandbox_settings, WORKERS)
+async def test_xdist_workers_are_watched(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+    suite = await prepare_project_suite(PROJECT_WITH_CONFTEST, sandbox, sandbox_settings, WORKERS)
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     assert "unwatched_processes" not in [note.code for note in right.notes]
     (fact, _) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
     assert (fact.expected, fact.actual) in (("6", "3"), ("", "")), fact
-    attacks = {**ATTACKS, "speaks for its worker": f"def total(numbers):\n{_indented(SPEAKS)}#"}
+    attacks = {**ATTACKS, "speaks for its worker": f"def total(numbers):\n{indent(FORGE_WORKER_REPORTS)}#"}
     for name, text in attacks.items():
         verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
         assert not verdict.all_passed, name
@@ -71,7 +71,7 @@ async def test_workers_are_watched(sandbox: Sandbox, sandbox_settings: SandboxSe
 async def test_modules_that_workers_import_are_protected(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await suite_of(PROJECT, sandbox, sandbox_settings)
+    suite = await prepare_project_suite(PROJECT, sandbox, sandbox_settings)
     for name in ("execnet", "setproctitle", "xdist"):
         planted = Candidate(files={f"{name}.py": "", "sums.py": RIGHT}, origin="sample")
         verdict = await check_candidate(planted, suite)
@@ -79,7 +79,9 @@ async def test_modules_that_workers_import_are_protected(
 
 
 async def test_forks_confirm_their_tests(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
-    suite = await suite_of({**PROJECT, "conftest.py": FORKING}, sandbox, sandbox_settings)
+    suite = await prepare_project_suite(
+        {**PROJECT, "conftest.py": FORKING_CONFTEST}, sandbox, sandbox_settings
+    )
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     assert "unwatched_processes" not in [note.code for note in right.notes]
@@ -88,7 +90,7 @@ async def test_forks_confirm_their_tests(sandbox: Sandbox, sandbox_settings: San
         assert not verdict.all_passed, name
 
 
-FAKES = """
+FAKE_FILE_SYSTEM = """
 import sys
 
 @pytest.fixture
@@ -98,20 +100,20 @@ def no_disk(monkeypatch):
         if vars(module).get("write") is was:
             monkeypatch.setattr(module, "write", lambda *given: os.close(-1))
 """
-"""As pyfakefs does it while a test runs."""
+"""Disables writes while a test runs, as pyfakefs does."""
 
 
 async def test_a_fork_confirms_a_test_with_a_fake_file_system(
     sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test = "from sums import total\n\ndef test_it(no_disk): assert total([2, 3]) == 5\n"
-    project = {"sums.py": WRONG, "test_sums.py": test, "conftest.py": FORKING + FAKES}
-    suite = await suite_of(project, sandbox, sandbox_settings)
+    project = {"sums.py": WRONG, "test_sums.py": test, "conftest.py": FORKING_CONFTEST + FAKE_FILE_SYSTEM}
+    suite = await prepare_project_suite(project, sandbox, sandbox_settings)
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     (fact,) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
     assert (fact.expected, fact.actual) == ("5", "2"), fact
 
 
-def _indented(text: str) -> str:
+def indent(text: str) -> str:
     return "".join(f"    {line}\n" for line in text.splitlines())
