@@ -93,37 +93,37 @@ EXAMPLES: tuple[Any, ...] = (
 )
 
 
-def through_json(record: Any) -> Any:
+def encode_and_decode(record: Any) -> Any:
     return decode_record(type(record), json.loads(json.dumps(encode_record(record))))
 
 
-def test_every_record_has_an_example() -> None:
-    every = {value for value in vars(records).values() if dataclasses.is_dataclass(value)}
-    assert {type(example) for example in EXAMPLES} == every
+def test_every_record_class_has_an_example() -> None:
+    record_classes = {value for value in vars(records).values() if dataclasses.is_dataclass(value)}
+    assert {type(example) for example in EXAMPLES} == record_classes
 
 
 @pytest.mark.parametrize("record", EXAMPLES, ids=lambda record: type(record).__name__)
-def test_a_record_survives_json(record: Any) -> None:
-    assert through_json(record) == record
+def test_a_record_is_encoded_without_loss(record: Any) -> None:
+    assert encode_and_decode(record) == record
 
 
 @given(st.dictionaries(st.text(), st.binary()))
-def test_any_bytes_survive(files: dict[str, bytes]) -> None:
+def test_any_bytes_are_encoded_without_loss(files: dict[str, bytes]) -> None:
     task = Task(statement="s", files=files)
-    assert through_json(task) == task
+    assert encode_and_decode(task) == task
 
 
 @pytest.mark.parametrize(
     "text", ["\udcff latin-1 bytes of a diff", "half a pair \ud83d", "\x00\x1b[31m", "\u2028"]
 )
-def test_text_with_lone_surrogates_survives(text: str) -> None:
+def test_lone_surrogates_are_encoded_without_loss(text: str) -> None:
     reason = Reason(code="fault", detail=text)
     result = Result(run_id="r", outcome="healed", reason=reason, diff=text)
-    assert through_json(result) == result
+    assert encode_and_decode(result) == result
 
 
 @pytest.mark.parametrize(
-    ("plain", "says"),
+    ("plain", "message"),
     [
         ({"kind": "dance"}, "Move.kind cannot be 'dance'"),
         ({}, "Move.kind is missing"),
@@ -132,12 +132,12 @@ def test_text_with_lone_surrogates_survives(text: str) -> None:
         ({"kind": "sample", "temperature": "hot"}, "Move.temperature"),
     ],
 )
-def test_what_is_no_record_is_refused(plain: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_malformed_records_are_refused(plain: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         decode_record(Move, plain)
 
 
-def test_bytes_that_are_no_base64_are_refused() -> None:
+def test_bytes_that_are_not_base64_are_refused() -> None:
     with pytest.raises(ValueError):
         decode_record(Task, {"statement": "", "files": {"a": "*"}})
 
@@ -146,21 +146,22 @@ def test_unknown_fields_are_ignored() -> None:
     assert decode_record(Move, {"kind": "sample", "colour": "blue"}) == Move(kind="sample")
 
 
-def test_the_same_code_is_the_same_candidate() -> None:
-    again = dataclasses.replace(CANDIDATE, origin="sample", parent=None, label="sample 2")
+def test_candidates_with_the_same_code_have_the_same_hash() -> None:
+    same_code = dataclasses.replace(CANDIDATE, origin="sample", parent=None, label="sample 2")
     other = dataclasses.replace(CANDIDATE, files={"a.py": "x = 'e'\n"})
-    assert again.hash == CANDIDATE.hash
+    assert same_code.hash == CANDIDATE.hash
     assert other.hash != CANDIDATE.hash
 
 
-def test_the_hash_does_not_depend_on_order_and_takes_half_a_pair() -> None:
+def test_the_hash_ignores_order_and_accepts_lone_surrogates() -> None:
     assert content_hash({"a": 1, "b": 2}) == content_hash({"b": 2, "a": 1})
     assert len(content_hash("\ud83d")) == 64
 
 
-def test_no_checks_at_all_is_not_a_pass() -> None:
+def test_a_verdict_without_checks_has_not_passed() -> None:
     skipped = CheckOutcome(check_id="s", status="skipped")
     passed = CheckOutcome(check_id="p", status="passed")
+
     assert not Verdict(candidate="c", outcomes=(), evidence="split").all_passed
     assert not Verdict(candidate="c", outcomes=(skipped,), evidence="split").all_passed
     assert Verdict(candidate="c", outcomes=(skipped, passed), evidence="split").all_passed
@@ -169,6 +170,6 @@ def test_no_checks_at_all_is_not_a_pass() -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "error", "timeout", "missing"])
-def test_whatever_is_not_passed_or_skipped_has_failed(status: Any) -> None:
+def test_a_check_neither_passed_nor_skipped_has_failed(status: Any) -> None:
     verdict = Verdict(candidate="c", outcomes=(CheckOutcome(check_id="x", status=status),), evidence="split")
     assert verdict.failed == {"x"}

@@ -10,14 +10,14 @@ import pytest
 from suture.core.ledger import Ledger, RawPayload, RunFolder, compare_runs, in_round_branch, normalise_text
 from suture.testing import FakeClock
 
-Write = Callable[[RunFolder, Ledger], None]
+WriteLedger = Callable[[RunFolder, Ledger], None]
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Callable[[Write, Write], tuple[RunFolder, RunFolder]]:
-    """Two run folders, each written by a function of its own, at times of their own."""
+def runs(tmp_path: Path) -> Callable[[WriteLedger, WriteLedger], tuple[RunFolder, RunFolder]]:
+    """Return a function that creates two run folders, each from its own writer and at its own time."""
 
-    def written(writer: Write) -> RunFolder:
+    def create_run(writer: WriteLedger) -> RunFolder:
         number = len(list(tmp_path.iterdir()))
         folder = RunFolder(tmp_path / f"run-{number}")
         folder.path.mkdir()
@@ -25,13 +25,13 @@ def runs(tmp_path: Path) -> Callable[[Write, Write], tuple[RunFolder, RunFolder]
             writer(folder, ledger)
         return folder
 
-    def write(first: Write, second: Write) -> tuple[RunFolder, RunFolder]:
-        return written(first), written(second)
+    def create_runs(first: WriteLedger, second: WriteLedger) -> tuple[RunFolder, RunFolder]:
+        return create_run(first), create_run(second)
 
-    return write
+    return create_runs
 
 
-def events(*pairs: tuple[str, Mapping[str, Any]]) -> Write:
+def write_events(*pairs: tuple[str, Mapping[str, Any]]) -> WriteLedger:
     def write(folder: RunFolder, ledger: Ledger) -> None:
         for kind, data in pairs:
             ledger.append(RawPayload(kind=kind, data=data))
@@ -39,31 +39,36 @@ def events(*pairs: tuple[str, Mapping[str, Any]]) -> Write:
     return write
 
 
-def branches(order: tuple[int, ...], told: Mapping[int, str]) -> Write:
-    """A round whose branches write in this order, between two events of no branch."""
+def write_branches(order: tuple[int, ...], candidates: Mapping[int, str]) -> WriteLedger:
+    """Return a writer of a round whose branches write in the given order, between two other events."""
 
     def write(folder: RunFolder, ledger: Ledger) -> None:
         ledger.append(RawPayload(kind="moves.decided", data={"round": 0}))
         for branch in order:
             with in_round_branch(0, branch):
-                ledger.append(RawPayload(kind="candidate.proposed", data={"candidate": told[branch]}))
+                ledger.append(RawPayload(kind="candidate.proposed", data={"candidate": candidates[branch]}))
         ledger.append(RawPayload(kind="moves.decided", data={"round": 1}))
 
     return write
 
 
-def test_the_order_of_branches_is_chance(runs: Any) -> None:
-    told = {0: "a", 1: "b", 2: "c"}
-    assert compare_runs(*runs(branches((0, 1, 2), told), branches((2, 0, 1), told))) is None
-    found = compare_runs(*runs(branches((0, 1, 2), told), branches((2, 0, 1), {**told, 1: "x"})))
-    assert found is not None
-    assert (found.position, found.kind, found.field) == (2, "candidate.proposed", "candidate")
-    assert (found.first, found.second) == ('"b"', '"x"')
+def test_the_order_of_branches_is_ignored(runs: Any) -> None:
+    candidates = {0: "a", 1: "b", 2: "c"}
+    assert (
+        compare_runs(*runs(write_branches((0, 1, 2), candidates), write_branches((2, 0, 1), candidates)))
+        is None
+    )
+    difference = compare_runs(
+        *runs(write_branches((0, 1, 2), candidates), write_branches((2, 0, 1), {**candidates, 1: "x"}))
+    )
+    assert difference is not None
+    assert (difference.position, difference.kind, difference.field) == (2, "candidate.proposed", "candidate")
+    assert (difference.first, difference.second) == ('"b"', '"x"')
 
 
-def test_the_order_of_rounds_is_not(runs: Any) -> None:
+def test_the_order_of_rounds_is_compared(runs: Any) -> None:
     one, two = ("moves.decided", {"round": 0}), ("moves.decided", {"round": 1})
-    assert compare_runs(*runs(events(one, two), events(two, one))) is not None
+    assert compare_runs(*runs(write_events(one, two), write_events(two, one))) is not None
 
 
 @pytest.mark.parametrize(
@@ -76,32 +81,34 @@ def test_the_order_of_rounds_is_not(runs: Any) -> None:
         ({"got": ["<Cart object at 0x7f12ab34cd56>"]}, {"got": ["<Cart object at 0x7f00ab34cd00>"]}),
     ],
 )
-def test_times_usage_and_addresses_are_no_difference(
+def test_times_usage_and_addresses_are_ignored(
     runs: Any, first: Mapping[str, Any], second: Mapping[str, Any]
 ) -> None:
-    assert compare_runs(*runs(events(("k", first)), events(("k", second)))) is None
+    assert compare_runs(*runs(write_events(("k", first)), write_events(("k", second)))) is None
 
 
-def test_a_number_that_means_something_is_a_difference(runs: Any) -> None:
+def test_a_limit_is_compared(runs: Any) -> None:
     first = {"limits": {"attempts": 3}}
-    found = compare_runs(*runs(events(("k", first)), events(("k", {"limits": {"attempts": 4}}))))
-    assert found is not None
-    assert (found.field, found.first, found.second) == ("limits.attempts", "3", "4")
+    difference = compare_runs(
+        *runs(write_events(("k", first)), write_events(("k", {"limits": {"attempts": 4}})))
+    )
+    assert difference is not None
+    assert (difference.field, difference.first, difference.second) == ("limits.attempts", "3", "4")
 
 
-def test_a_run_that_ends_early_differs(runs: Any) -> None:
-    found = compare_runs(*runs(events(("a", {}), ("b", {})), events(("a", {}))))
-    assert found is not None
-    assert str(found) == "event 1, b: b | nothing"
+def test_a_run_that_ends_early_is_different(runs: Any) -> None:
+    difference = compare_runs(*runs(write_events(("a", {}), ("b", {})), write_events(("a", {}))))
+    assert difference is not None
+    assert str(difference) == "event 1, b: b | nothing"
 
 
-def test_what_was_applied_afterwards_is_no_part_of_the_run(runs: Any) -> None:
+def test_events_after_the_end_are_ignored(runs: Any) -> None:
     end = ("run.finished", {"outcome": "healed"})
-    assert compare_runs(*runs(events(end, ("tree.applied", {"root": "/x"})), events(end))) is None
+    assert compare_runs(*runs(write_events(end, ("tree.applied", {"root": "/x"})), write_events(end))) is None
 
 
-def test_verdicts_are_compared_by_what_they_say(runs: Any) -> None:
-    def verdict(passed: int, wall_s: float) -> Write:
+def test_verdicts_are_compared_by_their_outcomes(runs: Any) -> None:
+    def write_verdict(passed: int, wall_s: float) -> WriteLedger:
         def write(folder: RunFolder, ledger: Ledger) -> None:
             outcomes = [{"check_id": "c", "status": "passed"}] * passed
             blob = folder.save_json({"outcomes": outcomes, "wall_s": wall_s})
@@ -109,13 +116,13 @@ def test_verdicts_are_compared_by_what_they_say(runs: Any) -> None:
 
         return write
 
-    assert compare_runs(*runs(verdict(1, 0.1), verdict(1, 0.2))) is None
-    found = compare_runs(*runs(verdict(1, 0.1), verdict(2, 0.1)))
-    assert found is not None
-    assert found.field == "verdict.outcomes"
+    assert compare_runs(*runs(write_verdict(1, 0.1), write_verdict(1, 0.2))) is None
+    difference = compare_runs(*runs(write_verdict(1, 0.1), write_verdict(2, 0.1)))
+    assert difference is not None
+    assert difference.field == "verdict.outcomes"
 
 
-async def test_a_branch_stamps_its_own_events_alone(tmp_path: Path) -> None:
+async def test_a_branch_marks_only_its_own_events(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l") as ledger:
 
         async def branch(number: int) -> None:
@@ -132,6 +139,6 @@ async def test_a_branch_stamps_its_own_events_alone(tmp_path: Path) -> None:
         ]
 
 
-def test_steady_text_leaves_the_rest_alone() -> None:
+def test_normalisation_changes_only_times_and_temporary_folders() -> None:
     assert normalise_text("sleep 1.5s, mask 0x1F, /tmp/tmpfiles") == "sleep 1.5s, mask 0x1F, /tmp/tmpfiles"
     assert normalise_text("in /tmp/tmpa1b2c3d4/x, 0.02s call") == "in /tmp/tmp/x, 0s call"

@@ -1,4 +1,4 @@
-"""Structured logs: each event of the ledger once, in rotating files."""
+"""The structured log contains each event of the ledger once, in rotating files."""
 
 from __future__ import annotations
 
@@ -21,70 +21,73 @@ WRONG, RIGHT = "```python\ndef f(n):\n    return n\n```", "```python\ndef f(n):\
 FIELDS = ("timestamp", "level", "task_id", "iteration", "phase", "event", "data")
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("ascii").splitlines()]
 
 
-async def test_a_log_says_what_the_ledger_says(tmp_path: Path) -> None:
+async def test_the_log_contains_the_events_of_the_ledger(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "suture.jsonl"
     settings = Settings(paths=PathSettings(home=tmp_path / "home"), log=LogSettings(file=log))
-    for _ in range(2):  # a second run goes on in the same file
+
+    for _ in range(2):  # a second run appends to the same file
         result = await solve(
             "Write f(n).\n\n>>> f(1)\n2\n",
             WriteOptions(settings=settings, model=ScriptedModel([WRONG, *[RIGHT] * 4])),
         )
+
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    written = lines(log)
-    assert len({one["task_id"] for one in written}) == 2
-    mine = [one for one in written if one["task_id"] == result.run_id]
-    assert [(one["event"], one["data"]) for one in mine] == [(e.kind, dict(e.data)) for e in events]
-    assert {tuple(one) for one in mine} == {FIELDS}
-    assert all(one["timestamp"].endswith("+00:00") for one in mine)
-    steps = [one["iteration"] for one in mine]
+    entries = read_lines(log)
+    assert len({entry["task_id"] for entry in entries}) == 2
+    run_entries = [entry for entry in entries if entry["task_id"] == result.run_id]
+    assert [(entry["event"], entry["data"]) for entry in run_entries] == [
+        (event.kind, dict(event.data)) for event in events
+    ]
+    assert {tuple(entry) for entry in run_entries} == {FIELDS}
+    assert all(entry["timestamp"].endswith("+00:00") for entry in run_entries)
+    steps = [entry["iteration"] for entry in run_entries]
     assert steps == sorted(steps)
     assert steps[-1] == sum(event.kind == "moves.decided" for event in events)
-    phases = {one["event"]: one["phase"] for one in mine}
+    phases = {entry["event"]: entry["phase"] for entry in run_entries}
     assert phases["model.called"] == "model"
     assert phases["candidate.checked"] == "candidates"
-    assert {one["level"] for one in mine if one["phase"] == "budget"} == {"DEBUG"}
-    assert mine[-1]["level"] == "INFO"
+    assert {entry["level"] for entry in run_entries if entry["phase"] == "budget"} == {"DEBUG"}
+    assert run_entries[-1]["level"] == "INFO"
 
 
-def test_a_log_rotates_and_loses_no_line(tmp_path: Path) -> None:
+def test_a_rotating_log_loses_no_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     log = EventLog(path, max_bytes=2000, backups=9)
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         for number in range(40):
             log.write(ledger.append(AttemptsNearLimit(used=number, limit=None)))
-        for event in ledger.events:  # those that were written are passed over
+        for event in ledger.events:  # events that were written already are skipped
             log.write(event)
     log.close()
     files = [*sorted(tmp_path.glob("log.*"), reverse=True), path]
+
     assert len(files) > 2
     assert max(file.stat().st_size for file in files) <= 2000
-    assert [one["data"]["used"] for file in files for one in lines(file)] == list(range(40))
+    assert [line["data"]["used"] for file in files for line in read_lines(file)] == list(range(40))
 
 
-def test_what_went_wrong_has_its_level(tmp_path: Path) -> None:
+def test_a_failure_has_the_level_warning(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "log", max_bytes=2000, backups=1)
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         log.write(ledger.append(MoveFailed(error_type="MalformedReply", message="no code")))
     log.close()
-    assert lines(tmp_path / "log")[0]["level"] == "WARNING"
+    assert read_lines(tmp_path / "log")[0]["level"] == "WARNING"
 
 
-def test_a_log_that_cannot_be_written_costs_one_line(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    log = EventLog(tmp_path, max_bytes=2000, backups=1)  # a folder
+def test_an_unwritable_log_causes_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = EventLog(tmp_path, max_bytes=2000, backups=1)  # a folder, which cannot be written as a file
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         log.write(ledger.append(AttemptsNearLimit(used=1, limit=None)))
     log.close()
-    (said,) = caplog.messages
-    assert "the run continues" in said
+    (warning,) = caplog.messages
+    assert "the run continues" in warning
 
 
-def test_a_project_cannot_choose_the_file(tmp_path: Path) -> None:
+def test_a_project_cannot_choose_the_log_file(tmp_path: Path) -> None:
     from suture.errors import UsageError
 
     (tmp_path / "suture.toml").write_text('[log]\nfile = "/tmp/x"\n')

@@ -9,19 +9,20 @@ from suture.core.ledger import Ledger, RawPayload, follow_ledger, read_ledger
 from suture.errors import StorageError, UsageError
 
 
-def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
+def test_appended_events_are_read_back(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     with Ledger(path) as ledger:
         first = ledger.append(RawPayload(kind="run.started", data={"task": "é \ud83d", "n": 1}))
         second = ledger.append(RawPayload(kind="run.finished"))
         assert ledger.events == (first, second)
     reading = read_ledger(path)
+
     assert reading.events == (first, second)
     assert reading.torn_lines == ()
     assert [event.seq for event in reading.events] == [0, 1]
 
 
-def test_an_event_is_what_is_on_disk_not_what_the_caller_changes_later(tmp_path: Path) -> None:
+def test_an_event_does_not_change_with_the_callers_data(tmp_path: Path) -> None:
     data = {"pair": (1, 2), "list": [1]}
     with Ledger(tmp_path / "l") as ledger:
         event = ledger.append(RawPayload(kind="k", data=data))
@@ -30,14 +31,14 @@ def test_an_event_is_what_is_on_disk_not_what_the_caller_changes_later(tmp_path:
         assert read_ledger(ledger.path).events == ledger.events
 
 
-def test_reading_while_writing_sees_each_event_once_it_is_acknowledged(tmp_path: Path) -> None:
+def test_a_reader_sees_each_acknowledged_event(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l") as ledger:
         for count in range(1, 6):
             ledger.append(RawPayload(kind="k", data={"n": count}))
             assert [event.data["n"] for event in read_ledger(ledger.path).events] == list(range(1, count + 1))
 
 
-def test_a_second_writer_is_refused_until_the_first_lets_go(tmp_path: Path) -> None:
+def test_a_second_writer_is_refused_until_the_first_closes(tmp_path: Path) -> None:
     path = tmp_path / "l"
     with Ledger(path), pytest.raises(UsageError, match="another process is writing"):
         Ledger(path)
@@ -45,12 +46,13 @@ def test_a_second_writer_is_refused_until_the_first_lets_go(tmp_path: Path) -> N
         ledger.append(RawPayload(kind="k"))
 
 
-def test_a_torn_last_line_is_skipped_and_reported_and_the_next_event_is_whole(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_skipped_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "l"
     with Ledger(path) as ledger:
         ledger.append(RawPayload(kind="k", data={"n": 1}))
     with path.open("ab") as file:
         file.write(b'{"seq":1,"time_s":1.0,"ki')
+
     assert [event.seq for event in read_ledger(path).events] == [0]
     assert read_ledger(path).torn_lines == (2,)
     with Ledger(path) as ledger:
@@ -61,9 +63,10 @@ def test_a_torn_last_line_is_skipped_and_reported_and_the_next_event_is_whole(tm
     assert reading.torn_lines == (2,)
 
 
-def test_an_event_that_lacks_only_its_newline_counts_for_the_writer_and_every_reader(tmp_path: Path) -> None:
+def test_an_event_without_its_newline_is_kept_by_the_next_writer(tmp_path: Path) -> None:
     path = tmp_path / "l"
     path.write_bytes(b'{"seq":0,"time_s":1.0,"kind":"a","data":{}}')
+
     assert read_ledger(path).torn_lines == (1,)
     with Ledger(path) as ledger:
         ledger.append(RawPayload(kind="b"))
@@ -72,15 +75,16 @@ def test_an_event_that_lacks_only_its_newline_counts_for_the_writer_and_every_re
 
 
 @pytest.mark.parametrize("line", [b"[]", b'"text"', b"{}", b"\xff\xfe", b'{"seq":0}', b"null"])
-def test_a_line_that_is_no_event_is_reported_wherever_it_stands(tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_not_an_event_is_reported(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "l"
-    whole = json.dumps({"seq": 4, "time_s": 1.0, "kind": "a", "data": {}}).encode()
-    path.write_bytes(line + b"\n" + whole + b"\n")
+    event_line = json.dumps({"seq": 4, "time_s": 1.0, "kind": "a", "data": {}}).encode()
+    path.write_bytes(line + b"\n" + event_line + b"\n")
     reading = read_ledger(path)
+
     assert reading.torn_lines == (1,)
     assert [event.seq for event in reading.events] == [4]
     with Ledger(path) as ledger:
-        assert ledger.append(RawPayload(kind="b")).seq == 5  # never a number that was given before
+        assert ledger.append(RawPayload(kind="b")).seq == 5  # a number is never used twice
 
 
 def test_an_empty_ledger_has_no_events(tmp_path: Path) -> None:
@@ -90,14 +94,14 @@ def test_an_empty_ledger_has_no_events(tmp_path: Path) -> None:
     assert read_ledger(path).torn_lines == ()
 
 
-def test_a_ledger_that_is_not_there_or_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+def test_a_missing_or_uncreatable_ledger_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be read"):
         read_ledger(tmp_path / "none")
     with pytest.raises(StorageError, match="cannot be opened"):
         Ledger(tmp_path / "no folder" / "l")
 
 
-def test_a_value_that_is_no_json_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
+def test_a_value_that_is_not_json_is_not_appended(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l") as ledger:
         with pytest.raises(TypeError):
             ledger.append(RawPayload(kind="k", data={"x": object()}))
@@ -105,7 +109,7 @@ def test_a_value_that_is_no_json_leaves_the_ledger_as_it_was(tmp_path: Path) -> 
         assert [event.seq for event in read_ledger(ledger.path).events] == [0]
 
 
-MISSHAPEN = [
+MALFORMED_FIELDS = [
     {"seq": "1"},
     {"seq": True},
     {"time_s": "now"},
@@ -132,21 +136,24 @@ MISSHAPEN = [
 ]
 
 
-@pytest.mark.parametrize("changed", MISSHAPEN, ids=str)
-async def test_a_line_with_wrong_types_is_reported_with_its_file_and_number(
-    tmp_path: Path, changed: dict[str, object]
+@pytest.mark.parametrize("malformed", MALFORMED_FIELDS, ids=str)
+async def test_a_line_with_wrong_types_is_damage_with_file_and_line(
+    tmp_path: Path, malformed: dict[str, object]
 ) -> None:
     path = tmp_path / "ledger.jsonl"
     with Ledger(path) as ledger:
         ledger.append(RawPayload(kind="run.started", data={"kind": "write"}))
     line = {"seq": 1, "time_s": 1.0, "kind": "budget.reserved", "data": {"attempts": 1, "tokens": 5}}
     with path.open("ab") as file:
-        file.write(json.dumps({**line, **changed}).encode() + b"\n")
+        file.write(json.dumps({**line, **malformed}).encode() + b"\n")
+
     with pytest.raises(StorageError, match=r"line 2 of .* is damaged") as caught:
         read_ledger(path)
     assert str(path) in caught.value.message
     assert caught.value.remedy
+
     with pytest.raises(StorageError, match="is damaged"):
         Ledger(path)
+
     with pytest.raises(StorageError, match="is damaged"):
         [event async for event in follow_ledger(path)]

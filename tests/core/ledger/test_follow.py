@@ -11,7 +11,7 @@ from suture.errors import StorageError
 
 
 @pytest.mark.parametrize("last", FINAL_EVENT_KINDS)
-async def test_a_follower_sees_every_event_once_and_stops_with_the_run(tmp_path: Path, last: str) -> None:
+async def test_a_follower_sees_every_event_and_stops_with_the_run(tmp_path: Path, last: str) -> None:
     with Ledger(tmp_path / "l") as ledger:
         ledger.append(RawPayload(kind="run.started"))
 
@@ -29,39 +29,41 @@ async def test_a_follower_sees_every_event_once_and_stops_with_the_run(tmp_path:
     assert kinds[6:] == [last]
 
 
-async def test_following_nothing_is_a_storage_error(tmp_path: Path) -> None:
+async def test_following_a_missing_ledger_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be read"):
         async for _ in follow_ledger(tmp_path / "none"):
             pass
 
 
-@pytest.mark.parametrize("deaf_after", [None, "step 1"])
-async def test_a_question_can_wait_until_the_listener_is_current(
-    tmp_path: Path, deaf_after: str | None
+@pytest.mark.parametrize("fails_after", [None, "step 1"])
+async def test_a_caller_can_wait_until_the_listener_is_current(
+    tmp_path: Path, fails_after: str | None
 ) -> None:
-    told: list[str] = []
+    received: list[str] = []
 
-    def tell(event: Event) -> None:
-        told.append(event.kind)
-        if event.kind == deaf_after:
-            raise ValueError("deaf")
+    def receive(event: Event) -> None:
+        received.append(event.kind)
+        if event.kind == fails_after:
+            raise ValueError("failed")
 
-    heard = ListenerProgress(tell)
+    progress = ListenerProgress(receive)
+
     with Ledger(tmp_path / "l") as ledger:
-        heard.written = lambda: ledger.events
-        await heard.wait_until_current()  # nothing is written yet
+        progress.written = lambda: ledger.events
+        await progress.wait_until_current()  # nothing is written yet
         ledger.append(RawPayload(kind="run.started"))
-        waits = asyncio.create_task(_asked(heard, ledger))
+        waiting = asyncio.create_task(write_and_wait(progress, ledger))
         try:
-            async with notify_listener(ledger.path, heard):
-                await waits
+            async with notify_listener(ledger.path, progress):
+                await waiting
                 ledger.append(RawPayload(kind=FINAL_EVENT_KINDS[0]))
         except ValueError:
-            assert deaf_after
-    assert told[:3] == ["run.started", "step 0", "step 1"]
+            assert fails_after
+
+    assert received[:3] == ["run.started", "step 0", "step 1"]
 
 
-async def _asked(heard: ListenerProgress, ledger: Ledger) -> None:
+async def write_and_wait(progress: ListenerProgress, ledger: Ledger) -> None:
     for count in range(3):
         ledger.append(RawPayload(kind=f"step {count}"))
-    await heard.wait_until_current()
+    await progress.wait_until_current()

@@ -1,4 +1,4 @@
-"""Ledgers after real kills and on a real full disk, each in a child process."""
+"""Ledgers after real kills and on a full disk, each in a child process."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ with Ledger(folder.ledger_path) as ledger:
     big = RawPayload(kind="big", data={"text": "x" * 1000})
     ledger.append(RawPayload(kind="before", data=big.data))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1500, resource.RLIM_INFINITY))
-    for act in (lambda: ledger.append(big), lambda: folder.save_blob(b"x" * 2000)):
+    for write in (lambda: ledger.append(big), lambda: folder.save_blob(b"x" * 2000)):
         try:
-            act()
+            write()
         except StorageError as fault:
             print(fault)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -46,11 +46,11 @@ with Ledger(folder.ledger_path) as ledger:
 
 
 @pytest.mark.parametrize("size", [10, 20_000])
-def test_kill_9_loses_no_acknowledged_event_and_tears_one_line_at_most(tmp_path: Path, size: int) -> None:
+def test_a_kill_loses_no_acknowledged_event(tmp_path: Path, size: int) -> None:
     path = tmp_path / "l"
-    chance = random.Random(size)
+    rng = random.Random(size)
     last = -1
-    for kills in range(1, 7):  # each time the next writer takes over what the killed one left
+    for kills in range(1, 7):  # each writer continues the ledger of the killed one
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(path), str(size)], stdout=subprocess.PIPE, text=True
         )
@@ -58,7 +58,7 @@ def test_kill_9_loses_no_acknowledged_event_and_tears_one_line_at_most(tmp_path:
         with writer.stdout:
             first = writer.stdout.readline()
             assert int(first) > last
-            time.sleep(chance.uniform(0, 0.05))
+            time.sleep(rng.uniform(0, 0.05))
             os.kill(writer.pid, signal.SIGKILL)
             last = max([int(first), *(int(line) for line in writer.stdout if line.endswith("\n"))])
         assert writer.wait() == -signal.SIGKILL
@@ -71,16 +71,17 @@ def test_kill_9_loses_no_acknowledged_event_and_tears_one_line_at_most(tmp_path:
         assert ledger.append(RawPayload(kind="k")).seq == len(ledger.events) - 1
 
 
-def test_a_full_disk_is_a_storage_error_and_leaves_no_half_line(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_storage_error_without_a_partial_line(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     child = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(run)], capture_output=True, text=True, check=True, timeout=60
     )
+
     assert child.stderr == ""
-    said = child.stdout.splitlines()
-    assert len(said) == 2
-    assert all("cannot be written" in line and "free some disk space" in line for line in said)
+    messages = child.stdout.splitlines()
+    assert len(messages) == 2
+    assert all("cannot be written" in line and "free some disk space" in line for line in messages)
     reading = read_ledger(run / "ledger.jsonl")
     assert [event.kind for event in reading.events] == ["before", "after"]
     assert reading.torn_lines == ()

@@ -1,4 +1,4 @@
-"""No package outside of the ledger reads or writes raw events: it uses payload classes and their fields."""
+"""Packages outside the ledger use payload classes and their fields, never raw events."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OTHER_DATA = (
     "interfaces/mcp/client_questions.py",
     "interfaces/editor/lsp/diagnostics.py",
 )
-"""Where `.data` is a run's of MLflow, an answer's of a client of MCP, a diagnostic's of an editor."""
-RAW = {"RawPayload", "encode_payload", "decode_payload", "create_event", "decode_event"}
+"""Modules where `.data` belongs to an MLflow run, an MCP client's answer or an editor's diagnostic."""
+RAW_EVENT_NAMES = {"RawPayload", "encode_payload", "decode_payload", "create_event", "decode_event"}
 """Names that know the format of an event on disk."""
-MAY_KNOW_RAW = {"interfaces/cli/terminal/live_view.py": {"RawPayload"}}
-"""The live view only asks whether an event is of any kind at all."""
+ALLOWED_RAW_NAMES = {"interfaces/cli/terminal/live_view.py": {"RawPayload"}}
+"""The live view only checks whether an event has a known kind."""
 
 
-def outside() -> list[str]:
+def list_outside_modules() -> list[str]:
     paths = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
     return sorted(
         path.as_posix()
@@ -33,8 +33,8 @@ def outside() -> list[str]:
     )
 
 
-def raw_events_in(name: str, source: str) -> Iterator[str]:
-    """Each place of a module that knows how an event lies on disk, as `line: what`."""
+def find_raw_events(name: str, source: str) -> Iterator[str]:
+    """Yield each use of the event format on disk in a module, as `line: what`."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Constant(value=str() as text) if text in CATALOGUE and "." in text:
@@ -43,24 +43,26 @@ def raw_events_in(name: str, source: str) -> Iterator[str]:
                 yield f"{node.lineno}: .data"
             case ast.Compare(left=ast.Attribute(attr="kind", value=ast.Name(id="event" | "e"))):
                 yield f"{node.lineno}: the kind of an event is compared"
-            case ast.Name(id=word) | ast.alias(name=word) if word in RAW - MAY_KNOW_RAW.get(name, set()):
+            case ast.Name(id=word) | ast.alias(name=word) if word in RAW_EVENT_NAMES - ALLOWED_RAW_NAMES.get(
+                name, set()
+            ):
                 yield f"{getattr(node, 'lineno', 0)}: {word}"
 
 
-@pytest.mark.parametrize("name", outside())
-def test_no_module_outside_the_ledger_knows_a_raw_event(name: str) -> None:
-    assert list(raw_events_in(name, (SOURCE / name).read_text("utf-8"))) == []
+@pytest.mark.parametrize("name", list_outside_modules())
+def test_no_module_outside_the_ledger_uses_raw_events(name: str) -> None:
+    assert list(find_raw_events(name, (SOURCE / name).read_text("utf-8"))) == []
 
 
 @pytest.mark.parametrize(
     "source",
     [
         'x = [e for e in events if e.kind == "moves.decided"]',
-        'told = {"run.started": 1}',
+        'counts = {"run.started": 1}',
         'event.data["moves"]',
         "from suture.core.ledger import RawPayload",
         'ledger.append(decode_payload("moves.decided", {}))',
     ],
 )
-def test_the_rule_sees_a_raw_event(source: str) -> None:
-    assert list(raw_events_in("some.py", source))
+def test_the_rule_finds_raw_events(source: str) -> None:
+    assert list(find_raw_events("some.py", source))

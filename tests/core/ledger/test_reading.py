@@ -1,4 +1,4 @@
-"""Ledgers of strangers: reading them is cheap, and what is not allowed is refused with a reason."""
+"""Reading an untrusted ledger is cheap, and content over the limits is refused with a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suture.errors import StorageError
 NOTE = RawPayload(kind="note", data={"text": "a"})
 
 
-def ledger_with(tmp_path: Path, line: bytes) -> Path:
+def write_ledger(tmp_path: Path, line: bytes) -> Path:
     path = tmp_path / "run" / "ledger.jsonl"
     path.parent.mkdir()
     with Ledger(path) as ledger:
@@ -25,36 +25,36 @@ def ledger_with(tmp_path: Path, line: bytes) -> Path:
     return path
 
 
-def event_of(data: str) -> bytes:
+def make_event_line(data: str) -> bytes:
     return f'{{"seq":1,"time_s":1.0,"kind":"note","data":{data}}}\n'.encode()
 
 
-def test_a_line_longer_than_any_event_is_refused_with_its_number_and_the_limit(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, event_of(json.dumps({"text": "a" * MAX_EVENT_LINE_BYTES})))
-    with pytest.raises(StorageError, match=r"line 2 of .*ledger.jsonl' is longer than 16 MiB") as refused:
+def test_a_line_over_the_limit_is_refused_with_its_number(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, make_event_line(json.dumps({"text": "a" * MAX_EVENT_LINE_BYTES})))
+    with pytest.raises(StorageError, match=r"line 2 of .*ledger.jsonl' is longer than 16 MiB") as caught:
         read_ledger(path)
-    assert "move the run's folder away" in refused.value.remedy
+    assert "move the run's folder away" in caught.value.remedy
     with pytest.raises(StorageError, match="16 MiB"):
         Ledger(path)
 
 
-def test_a_line_without_an_end_is_refused_as_soon_as_it_is_too_long(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, b"")
+def test_an_unterminated_line_is_refused_at_the_limit(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, b"")
     with path.open("r+b") as file:
         file.seek(0, 2)
-        file.truncate(file.tell() + 400 * MAX_EVENT_LINE_BYTES)  # a hole: nothing lies on disk
+        file.truncate(file.tell() + 400 * MAX_EVENT_LINE_BYTES)  # a sparse file, which uses no disk space
     with pytest.raises(StorageError, match="line 2"):
         read_ledger(path)
 
 
-def test_a_short_line_of_millions_of_values_is_refused(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, event_of('{"many":[' + "0," * MAX_JSON_VALUES + "0]}"))
+def test_a_line_of_millions_of_values_is_refused(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, make_event_line('{"many":[' + "0," * MAX_JSON_VALUES + "0]}"))
     with pytest.raises(StorageError, match="up to line 2 it holds more than 6,000,000 values"):
         read_ledger(path)
 
 
-def test_a_ledger_longer_than_any_is_refused(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, b"")
+def test_a_ledger_over_the_size_limit_is_refused(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, b"")
     with path.open("r+b") as file:
         for end in range(
             MAX_EVENT_LINE_BYTES // 2, MAX_LEDGER_BYTES + MAX_EVENT_LINE_BYTES, MAX_EVENT_LINE_BYTES // 2
@@ -65,14 +65,14 @@ def test_a_ledger_longer_than_any_is_refused(tmp_path: Path) -> None:
         read_ledger(path)
 
 
-def test_a_file_of_other_lines_is_no_ledger(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, b"x\n" * (MAX_TORN_LINES + 1))
+def test_a_file_of_other_lines_is_not_a_ledger(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, b"x\n" * (MAX_TORN_LINES + 1))
     with pytest.raises(StorageError, match="more than 1,000 of its lines are no events"):
         read_ledger(path)
 
 
-def test_an_event_that_nobody_could_read_back_is_not_written(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, b"")
+def test_an_event_over_the_limit_is_not_written(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, b"")
     with Ledger(path) as ledger:
         with pytest.raises(StorageError, match=r"'note' event .* is longer than 16 MiB"):
             ledger.append_all([NOTE, RawPayload(kind="note", data={"text": "a" * MAX_EVENT_LINE_BYTES})])
@@ -80,8 +80,8 @@ def test_an_event_that_nobody_could_read_back_is_not_written(tmp_path: Path) -> 
     assert [event.seq for event in read_ledger(path).events] == [0, 1]
 
 
-def test_following_a_ledger_ends_at_a_line_without_an_end(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, b"a" * (MAX_EVENT_LINE_BYTES + 1))
+def test_following_a_ledger_fails_at_an_unterminated_line(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, b"a" * (MAX_EVENT_LINE_BYTES + 1))
 
     async def follow() -> list[int]:
         return [event.seq async for event in follow_ledger(path)]
@@ -90,13 +90,13 @@ def test_following_a_ledger_ends_at_a_line_without_an_end(tmp_path: Path) -> Non
         asyncio.run(follow())
 
 
-def test_what_an_event_says_is_worked_out_once(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, event_of("{}"))
+def test_the_payload_of_an_event_is_decoded_once(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, make_event_line("{}"))
     for event in read_ledger(path).events:
         assert event.payload is event.payload
         assert "payload" in vars(event)
 
 
-def test_a_long_run_loads(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, b"".join(event_of('{"names":["a","b"]}') for _ in range(20_000)))
+def test_a_long_ledger_is_read(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, b"".join(make_event_line('{"names":["a","b"]}') for _ in range(20_000)))
     assert len(read_ledger(path).events) == 20_001

@@ -22,36 +22,37 @@ def make_runs(home: Path, *times_s: float) -> list[RunFolder]:
     return runs
 
 
-def test_what_a_run_leaves_is_its_owners_alone(tmp_path: Path) -> None:
+def test_run_folders_are_private_to_their_owner(tmp_path: Path) -> None:
     home = tmp_path / "state" / "suture"
     run = new_run(home)
+
     assert {path.stat().st_mode & 0o777 for path in (home, home / "runs", run.path)} == {0o700}
     open_home = tmp_path / "shared"
     open_home.mkdir(mode=0o755)
     assert new_run(open_home).path.stat().st_mode & 0o777 == 0o700
-    assert open_home.stat().st_mode & 0o777 == 0o755  # the user's own choice
+    assert open_home.stat().st_mode & 0o777 == 0o755  # the mode that the user chose
 
 
-def test_blobs_come_back_by_hash_and_are_stored_once(run: RunFolder) -> None:
+def test_blobs_are_stored_once_by_hash(run: RunFolder) -> None:
     digest = run.save_blob(b"\x00\xff")
     assert run.save_blob(b"\x00\xff") == digest
     assert run.load_blob(digest) == b"\x00\xff"
     assert [path.name for path in (run.path / "blobs").iterdir()] == [digest]
 
 
-def test_a_blob_that_was_changed_on_disk_is_refused(run: RunFolder) -> None:
+def test_a_changed_blob_is_refused(run: RunFolder) -> None:
     digest = run.save_blob(b"true")
     (run.path / "blobs" / digest).write_bytes(b"false")
     with pytest.raises(StorageError, match="was changed on disk"):
         run.load_blob(digest)
 
 
-def test_a_blob_that_is_not_there_is_a_storage_error(run: RunFolder) -> None:
+def test_a_missing_blob_is_a_storage_error(run: RunFolder) -> None:
     with pytest.raises(StorageError, match="cannot be read"):
         run.load_blob("0" * 64)
 
 
-def test_json_comes_back(run: RunFolder) -> None:
+def test_json_is_stored_without_loss(run: RunFolder) -> None:
     assert run.load_json(run.save_json({"text": "half a pair \ud83d"})) == {"text": "half a pair \ud83d"}
 
 
@@ -59,11 +60,11 @@ def test_json_comes_back(run: RunFolder) -> None:
     ("text", "content"),
     [("latin \udce9\n", b"latin \xe9\n"), ("half \ud83d", b"half \\ud83d"), ("é", "é".encode())],
 )
-def test_text_for_people_is_written_whatever_it_holds(run: RunFolder, text: str, content: bytes) -> None:
+def test_text_with_surrogates_is_written(run: RunFolder, text: str, content: bytes) -> None:
     assert run.write_text("result.diff", text).read_bytes() == content
 
 
-def test_runs_sort_by_time_to_the_millisecond(tmp_path: Path) -> None:
+def test_runs_are_sorted_by_time(tmp_path: Path) -> None:
     late, early, same_second = make_runs(tmp_path, 2e9, 1e9, 1e9 + 0.5)
     assert [run.id for run in list_runs(tmp_path)] == [early.id, same_second.id, late.id]
     assert find_run(tmp_path, "last").id == late.id
@@ -78,24 +79,27 @@ def test_a_replay_is_not_the_last_run(tmp_path: Path) -> None:
     assert find_run(tmp_path, late.id).id == late.id
 
 
-def test_a_folder_without_a_ledger_is_no_run(tmp_path: Path) -> None:
+def test_a_folder_without_a_ledger_is_not_a_run(tmp_path: Path) -> None:
     new_run(tmp_path)
     assert list_runs(tmp_path) == []
     assert list_runs(tmp_path / "nowhere") == []
 
 
-def test_a_run_is_found_by_its_start_or_its_end(tmp_path: Path) -> None:
+def test_a_run_is_found_by_a_prefix_or_suffix_of_its_id(tmp_path: Path) -> None:
     first, second = make_runs(tmp_path, 1e9, 2e9)
+
     assert find_run(tmp_path, first.id).id == first.id
     assert find_run(tmp_path, first.id[:8]).id == first.id
     assert find_run(tmp_path, second.id[-6:]).id == second.id
+
     with pytest.raises(UsageError, match="2 runs called '20'"):
         find_run(tmp_path, "20")
+
     with pytest.raises(UsageError, match="no run called 'x'"):
         find_run(tmp_path, "x")
 
 
-def test_no_runs_at_all_says_how_to_start_one(tmp_path: Path) -> None:
+def test_the_error_without_runs_says_how_to_start_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="suture run --example"):
         find_run(tmp_path, "last")
 
@@ -108,19 +112,19 @@ def test_a_home_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [7, None, [], "files", {}, {"files": 7}, {"files": {"a": 1}}])
-def test_a_blob_that_is_no_such_record_is_damage(tmp_path: Path, value: object) -> None:
+def test_a_blob_of_another_shape_is_a_storage_error(tmp_path: Path, value: object) -> None:
     run = new_run(tmp_path)
     with pytest.raises(StorageError, match="is no Candidate"):
         run.load_record(Candidate, run.save_json(value))
 
 
-def test_a_short_blob_of_millions_of_values_is_refused(tmp_path: Path) -> None:
+def test_a_blob_of_millions_of_values_is_refused(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     with pytest.raises(StorageError, match="more than 6,000,000 values"):
         run.load_json(run.save_blob(b"[" + b"0," * 6_000_000 + b"0]"))
 
 
-def test_last_is_of_this_project_and_newest_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_last_is_per_project_and_newest_is_global(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a" / "inside").mkdir(parents=True)
     starts = ("a", "b", None, "a", "b")
     runs = []
@@ -133,6 +137,7 @@ def test_last_is_of_this_project_and_newest_of_all(tmp_path: Path, monkeypatch: 
     (tmp_path / "runs" / "20260109").mkdir()
     (tmp_path / "runs" / "20260109" / "ledger.jsonl").write_text("damaged")
     monkeypatch.chdir(tmp_path / "a" / "inside")
+
     assert find_run(tmp_path, "last").path == runs[3]
     assert find_run(tmp_path, "newest").id == "20260109"
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The ancestors' variables and arguments: each one works, or the message says what to use instead."""
+"""Each variable and argument of Suture's ancestors works, or a message says what to use instead."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def load(folder: Path, **environ: str) -> LoadedSettings:
     return load_trusted(folder, None, {"HOME": str(folder), **environ})
 
 
-def value_of(loaded: LoadedSettings, key: str) -> object:
+def get_value(loaded: LoadedSettings, key: str) -> object:
     group, _, field = key.partition(".")
     value = getattr(getattr(loaded.settings, group), field)
     return value.get_secret_value() if key in KEYS else value
 
 
-# Variables that work: what is set -> the setting, its value, and the variable that gets the credit.
-WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
+# Variables that work: the environment, the setting, its value, and the variable that its origin names.
+WORKING_VARIABLES: tuple[tuple[dict[str, str], str, object, str], ...] = (
     ({"LLM_MODEL": "qwen2.5-coder:7b"}, "model.name", "ollama:qwen2.5-coder:7b", "LLM_MODEL"),
     ({"LLM_MODEL": "openai:gpt-4"}, "model.name", "openai:gpt-4", "LLM_MODEL"),
     ({"LLM_PROVIDER": "ollama"}, "model.name", "ollama:llama3", "LLM_PROVIDER"),
@@ -71,16 +71,16 @@ WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
     ),
 )
 
-# Variables that may merely happen to be set: the run goes on, a note names what to use instead.
-NOTED = {
+# Variables that may be set for another program: the run continues, and a note names the replacement.
+NOTED_VARIABLES = {
     "DB_PASSWORD": "SUTURE_DATABASE_URL",
     "LANGCHAIN_TRACING_V2": "LangSmith",
     "LANGCHAIN_API_KEY": "LangChain",
     "LANGCHAIN_PROJECT": "LangChain",
 }
 
-# Where silence would change what was asked for.
-REFUSED: tuple[tuple[dict[str, str], str], ...] = (
+# Variables that are refused, because ignoring them would change what the user asked for.
+REFUSED_VARIABLES: tuple[tuple[dict[str, str], str], ...] = (
     ({"LLM_PROVIDER": "huggingface"}, "LLM_PROVIDER=huggingface needs a model .*HF_MODEL"),
     ({"LLM_PROVIDER": "qwen"}, "needs a model .*LLM_MODEL"),
     ({"LLM_PROVIDER": "huggingface", "HF_MODEL": "m", "USE_4BIT": "maybe"}, "neither true nor false"),
@@ -90,65 +90,82 @@ REFUSED: tuple[tuple[dict[str, str], str], ...] = (
     ({"MAX_RETRIES": "-1"}, "not a whole number"),
 )
 
-ARGUMENTS_OF_ANCESTORS = (
-    *("model_provider", "model_name", "max_iterations", "temperature", "max_tokens"),
-    *("coder_provider", "coder_model", "coder_max_tokens", "coder_temperature"),
-    *("critic_provider", "critic_model", "critic_max_tokens", "critic_temperature"),
-    *(
-        "stuck_threshold",
-        "early_termination",
-        "schema_retries",
-        "approval_threshold",
-        "patience",
-        "min_delta",
-    ),
-    *("autonomy_level", "enable_cross_session_memory", "parallel_strategies", "enable_spec_tests"),
-    *("enable_critic", "critic_confidence_threshold", "enable_checkpointing", "persist_checkpoints"),
+ANCESTOR_ARGUMENTS = (
+    "model_provider",
+    "model_name",
+    "max_iterations",
+    "temperature",
+    "max_tokens",
+    "coder_provider",
+    "coder_model",
+    "coder_max_tokens",
+    "coder_temperature",
+    "critic_provider",
+    "critic_model",
+    "critic_max_tokens",
+    "critic_temperature",
+    "stuck_threshold",
+    "early_termination",
+    "schema_retries",
+    "approval_threshold",
+    "patience",
+    "min_delta",
+    "autonomy_level",
+    "enable_cross_session_memory",
+    "parallel_strategies",
+    "enable_spec_tests",
+    "enable_critic",
+    "critic_confidence_threshold",
+    "enable_checkpointing",
+    "persist_checkpoints",
     "model_overrides",
 )
 
 
-@pytest.mark.parametrize(("environ", "key", "value", "credit"), WORKS)
-@pytest.mark.parametrize("place", ["environment", ".env"])
-def test_a_variable_works(
-    tmp_path: Path, environ: dict[str, str], key: str, value: object, credit: str, place: str
+@pytest.mark.parametrize(("environ", "key", "value", "variable"), WORKING_VARIABLES)
+@pytest.mark.parametrize("source", ["environment", ".env"])
+def test_an_ancestors_variable_works(
+    tmp_path: Path, environ: dict[str, str], key: str, value: object, variable: str, source: str
 ) -> None:
-    if place == ".env":
+    if source == ".env":
         (tmp_path / ".env").write_text("".join(f"{name}='{text}'\n" for name, text in environ.items()))
         environ = {}
     loaded = load(tmp_path, **environ)
-    assert value_of(loaded, key) == value
-    assert loaded.origins[key] == f"{tmp_path / '.env' if place == '.env' else place} {credit}"
+    assert get_value(loaded, key) == value
+    assert loaded.origins[key] == f"{tmp_path / '.env' if source == '.env' else source} {variable}"
 
 
-@pytest.mark.parametrize("name", NOTED)
-def test_a_variable_that_happens_to_be_set_is_noted(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", NOTED_VARIABLES)
+def test_a_variable_without_effect_is_noted(tmp_path: Path, name: str) -> None:
     loaded = load(tmp_path, **{name: "a-secret"})
     (note,) = loaded.notes
+
     assert note.startswith(f"{name} is no setting here: ")
-    assert NOTED[name] in note
+    assert NOTED_VARIABLES[name] in note
     assert "a-secret" not in note
-    plain = load(tmp_path)
-    shown, without = (render_settings(one.settings, one.origins) for one in (loaded, plain))
-    assert {row[1] for row in shown} == {row[1] for row in without}
+    loaded_without = load(tmp_path)
+    rows_with, rows_without = (
+        render_settings(result.settings, result.origins) for result in (loaded, loaded_without)
+    )
+    assert {row[1] for row in rows_with} == {row[1] for row in rows_without}
 
 
-@pytest.mark.parametrize(("environ", "says"), REFUSED)
-def test_a_variable_that_cannot_be_followed_fails_naming_its_successor(
-    tmp_path: Path, environ: dict[str, str], says: str
+@pytest.mark.parametrize(("environ", "message"), REFUSED_VARIABLES)
+def test_a_refused_variable_fails_with_its_replacement(
+    tmp_path: Path, environ: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=message):
         load(tmp_path, **environ)
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "postgres"])
-def test_a_postgresql_of_the_environment_may_hold_the_tables(tmp_path: Path, kind: str) -> None:
+def test_a_postgresql_url_of_the_environment_is_the_fallback_store(tmp_path: Path, kind: str) -> None:
     loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path), "DATABASE_URL": f"{kind}://u:p@h/d"})
     assert loaded.settings.store.fallback_url == f"{kind}://u:p@h/d"
     assert loaded.origins["store.fallback_url"] == "environment DATABASE_URL"
 
 
-def test_a_database_of_the_project_or_of_another_kind_is_not_ours(tmp_path: Path) -> None:
+def test_a_database_url_of_a_project_or_another_kind_is_ignored(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("DATABASE_URL=postgresql://u:p@h/d\n")
     loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path)})
     assert (loaded.settings.store.fallback_url, loaded.notes) == (None, ())
@@ -156,42 +173,48 @@ def test_a_database_of_the_project_or_of_another_kind_is_not_ours(tmp_path: Path
     assert (loaded.settings.store.fallback_url, loaded.notes) == (None, ())
 
 
-def test_every_variable_of_the_table_is_tested_and_the_other_way_round() -> None:
-    tested = {name for environ, *_ in WORKS for name in environ} | NOTED.keys() | {"DATABASE_URL"}
+def test_every_variable_of_the_table_is_tested() -> None:
+    tested = (
+        {name for environ, *_ in WORKING_VARIABLES for name in environ}
+        | NOTED_VARIABLES.keys()
+        | {"DATABASE_URL"}
+    )
     assert {alias.name for alias in VARIABLES} == {name for name in tested if not name.startswith("SUTURE_")}
-    assert {alias.name for alias in VARIABLES if not alias.setting} == NOTED.keys()
+    assert {alias.name for alias in VARIABLES if not alias.setting} == NOTED_VARIABLES.keys()
 
 
 @pytest.mark.parametrize(
-    ("environ", "key", "credit"),
-    [(env, key, credit) for env, key, _, credit in WORKS if "SUTURE_MODEL" not in env],
+    ("environ", "key", "variable"),
+    [(env, key, variable) for env, key, _, variable in WORKING_VARIABLES if "SUTURE_MODEL" not in env],
 )
-def test_our_own_variable_beats_it_and_both_is_a_note(
-    tmp_path: Path, environ: dict[str, str], key: str, credit: str
+def test_sutures_own_variable_overrides_an_alias_with_a_note(
+    tmp_path: Path, environ: dict[str, str], key: str, variable: str
 ) -> None:
-    own = f"SUTURE_{key}".upper().replace(".", "_")
+    own_variable = f"SUTURE_{key}".upper().replace(".", "_")
     values = {"model.name": "ollama:mine", "budget.attempts": "9", "model.quantization": "none"}
-    ours = {**values, "model.base_url": "http://mine.test"}.get(key, "mine")
-    (tmp_path / ".env").write_text(f"{own}={ours}\n")  # a weaker place than the environment, and yet
+    own_value = {**values, "model.base_url": "http://mine.test"}.get(key, "mine")
+    # The variable overrides the alias although `.env` ranks below the environment.
+    (tmp_path / ".env").write_text(f"{own_variable}={own_value}\n")
     loaded = load(tmp_path, **environ)
-    assert str(value_of(loaded, key)) == ours
-    assert f"{credit} has no effect: {tmp_path}/.env {own} decides {key}" in loaded.notes
+
+    assert str(get_value(loaded, key)) == own_value
+    assert f"{variable} has no effect: {tmp_path}/.env {own_variable} decides {key}" in loaded.notes
 
 
-def test_our_own_variable_makes_a_provider_that_is_not_there_moot(tmp_path: Path) -> None:
+def test_sutures_own_variable_makes_an_unknown_provider_harmless(tmp_path: Path) -> None:
     loaded = load(tmp_path, LLM_PROVIDER="gpt", SUTURE_MODEL="local:x")
     assert loaded.settings.model.name == "local:x"
     assert loaded.notes == ("LLM_PROVIDER has no effect: environment SUTURE_MODEL decides model.name",)
 
 
-def test_a_variable_beats_the_projects_file_and_the_flag_beats_it(tmp_path: Path) -> None:
+def test_an_alias_overrides_the_projects_file_and_a_flag_overrides_it(tmp_path: Path) -> None:
     (tmp_path / "suture.toml").write_text('[model]\nname = "local:x"\n')
     environ = {"HOME": str(tmp_path), "LLM_MODEL": "m"}
     assert load_settings(tmp_path, None, environ).settings.model.name == "ollama:m"
     assert load_settings(tmp_path, {"model.name": "local:y"}, environ).settings.model.name == "local:y"
 
 
-def test_the_environment_beats_dotenv_for_the_same_variable(tmp_path: Path) -> None:
+def test_the_environment_overrides_dotenv(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("LLM_MODEL=weak\nMAX_RETRIES=1\n")
     settings = load(tmp_path, LLM_MODEL="strong").settings
     assert (settings.model.name, settings.budget.attempts) == ("ollama:strong", 2)
@@ -203,7 +226,7 @@ def test_auto_looks_for_ollama_at_its_configured_address(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["OLLAMA_BASE_URL", "OPENAI_BASE_URL", "USE_4BIT"])
-def test_what_belongs_to_another_provider_is_not_used(tmp_path: Path, name: str) -> None:
+def test_a_variable_of_another_provider_has_no_effect(tmp_path: Path, name: str) -> None:
     loaded = load(tmp_path, SUTURE_MODEL="local:x", **{name: "http://h"})
     assert loaded.settings.model.base_url is None
     assert loaded.notes == (f"{name} has no effect: the model is {loaded.settings.model.name}",)
@@ -237,7 +260,7 @@ def test_constructor_arguments_become_flags(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"model_provider": "gpt", "model_name": "m"}, "names no known provider"),
         ({"coder_provider": "qwen"}, "needs a model .*coder_model"),
@@ -248,13 +271,13 @@ def test_constructor_arguments_become_flags(
         ({"colour": "blue"}, "no argument 'colour' .*known are model_provider"),
     ],
 )
-def test_constructor_arguments_that_cannot_be_followed_fail(arguments: dict[str, object], says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+def test_invalid_constructor_arguments_fail(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         flags_from_arguments(arguments)
 
 
-@pytest.mark.parametrize("name", ARGUMENTS_OF_ANCESTORS)
-def test_every_constructor_argument_works_or_fails_naming_its_successor(name: str) -> None:
+@pytest.mark.parametrize("name", ANCESTOR_ARGUMENTS)
+def test_every_constructor_argument_works_or_fails_with_a_replacement(name: str) -> None:
     if name in {argument.name for argument in ARGUMENTS if argument.setting}:
         return
     with pytest.raises(UsageError, match=f"'{name}' is not available here") as caught:

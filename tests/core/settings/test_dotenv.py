@@ -33,11 +33,11 @@ def parse(text: str) -> dict[str, str]:
         ("A=it's", "it's"),
     ],
 )
-def test_a_line_is_read_as_a_shell_would_without_running_anything(line: str, value: str) -> None:
+def test_a_line_is_read_like_in_a_shell_without_substitution(line: str, value: str) -> None:
     assert parse(line + "\nLAST=x\n") == {"A": value, "LAST": "x"}
 
 
-def test_the_last_of_equal_names_wins() -> None:
+def test_the_last_value_of_a_name_wins() -> None:
     assert parse("A=1\nA=2") == {"A": "2"}
 
 
@@ -49,6 +49,6 @@ def test_lines_for_other_programs_are_skipped(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["A='open", 'A="open', "A='b'c"])
-def test_an_open_quote_in_a_value_of_ours_is_an_error(line: str) -> None:
+def test_an_unclosed_quote_in_a_suture_value_is_an_error(line: str) -> None:
     with pytest.raises(UsageError, match=r"\.env: the value of A has an opening quote"):
         parse(line)

@@ -1,4 +1,4 @@
-"""Settings files that keep a parser busy, or that combine with the user's own values."""
+"""Hostile or unusual settings files, and their combination with the user's own values."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from trusting import load_trusted
 
 
 @pytest.mark.parametrize("text", [".".join(["a"] * 30_000) + "=1", "loop.samples=" + "9" * 5000])
-def test_a_text_that_keeps_the_parser_busy_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_text_too_expensive_to_parse_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "suture.toml").write_text(text)
     with pytest.raises(UsageError, match="is not TOML"):
         load_settings(tmp_path, environ={"HOME": str(tmp_path)})
 
 
-def test_a_model_named_by_user_and_project_together_takes_trust(tmp_path: Path) -> None:
+def test_a_model_named_partly_by_the_project_needs_trust(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("LLM_MODEL=openai:costly\n")
-    mine = {"HOME": str(tmp_path), "LLM_PROVIDER": "huggingface", "HF_MODEL": "mine"}
+    environ = {"HOME": str(tmp_path), "LLM_PROVIDER": "huggingface", "HF_MODEL": "mine"}
     with pytest.raises(UsageError, match=r"model\.name"):
-        load_settings(tmp_path, environ=mine)
+        load_settings(tmp_path, environ=environ)
 
 
 @pytest.mark.parametrize("digest", ["../ledger.jsonl", "/dev/zero", 5, "0" * 64])
-def test_a_blob_is_a_regular_file_named_by_a_hash(tmp_path: Path, digest: str) -> None:
+def test_a_blob_must_be_a_regular_file_named_by_a_hash(tmp_path: Path, digest: str) -> None:
     (tmp_path / "blobs").mkdir()
     (tmp_path / "blobs" / ("0" * 64)).symlink_to("/dev/zero")
     with pytest.raises(StorageError):
         RunFolder(tmp_path).load_blob(digest)
 
 
-def test_a_pipe_is_no_file_of_tests(tmp_path: Path) -> None:
+def test_a_pipe_is_not_a_test_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "test_x.py")
     with pytest.raises(UsageError, match="no regular file"):
         build_write_task("def f(): ...", test=tmp_path / "test_x.py")
@@ -47,17 +47,17 @@ def test_a_pipe_is_no_file_of_tests(tmp_path: Path) -> None:
     assert "conftest.py" not in " ".join(build_write_task("def f(): ...", test=tmp_path / "test_y.py").files)
 
 
-def test_every_setting_that_can_name_a_file_is_known_to_do_so(tmp_path: Path) -> None:
-    """A setting that says of itself that it names a file, or a model, which a script may be."""
+def test_files_named_by_settings_are_part_of_the_digest(tmp_path: Path) -> None:
+    """The description of a setting says whether it names a file, or a model, which may be a script file."""
     for key, field in setting_fields().items():
-        says = (field.description or "").lower()
-        if "`provider:model`" in says or "models to ask" in says or "toml file" in says:
+        description = (field.description or "").lower()
+        if "`provider:model`" in description or "models to ask" in description or "toml file" in description:
             assert is_path(field) or file_reference_in(field), key
         if (is_path(field) or file_reference_in(field)) and key not in USER_ONLY_SETTINGS:
             group, _, name = key.partition(".")
-            said = "own.toml" if key == "loop.recipe" else "scripted:own.toml"
+            value = "own.toml" if key == "loop.recipe" else "scripted:own.toml"
             (tmp_path / "suture.toml").write_text(
-                f"{group}.{name} = '{'own.toml' if is_path(field) else said}'"
+                f"{group}.{name} = '{'own.toml' if is_path(field) else value}'"
             )
             before = compute_project_digest(tmp_path)
             (tmp_path / "own.toml").write_text("changed")
@@ -66,17 +66,17 @@ def test_every_setting_that_can_name_a_file_is_known_to_do_so(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["a pipe", "a device", "a pipe in it", "a link to a folder"])
-def test_what_is_named_and_no_file_is_not_waited_for(tmp_path: Path, kind: str) -> None:
-    said = "model.name = 'huggingface:own'" if kind == "a link to a folder" else "paths.prompts = 'own'"
-    (tmp_path / "suture.toml").write_text(said)
-    own = tmp_path / "own"
+def test_named_pipes_devices_and_links_do_not_block_the_digest(tmp_path: Path, kind: str) -> None:
+    setting = "model.name = 'huggingface:own'" if kind == "a link to a folder" else "paths.prompts = 'own'"
+    (tmp_path / "suture.toml").write_text(setting)
+    target = tmp_path / "own"
     if kind == "a pipe":
-        os.mkfifo(own)
+        os.mkfifo(target)
     elif kind == "a device":
-        own.symlink_to("/dev/zero")
+        target.symlink_to("/dev/zero")
     else:
-        own.mkdir()
-        (own / "inner").symlink_to("/proc/self") if "link" in kind else os.mkfifo(own / "coder.yaml")
+        target.mkdir()
+        (target / "inner").symlink_to("/proc/self") if "link" in kind else os.mkfifo(target / "coder.yaml")
     if kind == "a link to a folder":
         with pytest.raises(UsageError, match="link to a folder"):
             compute_project_digest(tmp_path)
@@ -84,19 +84,20 @@ def test_what_is_named_and_no_file_is_not_waited_for(tmp_path: Path, kind: str) 
         assert compute_project_digest(tmp_path) == compute_project_digest(tmp_path)
 
 
-def test_a_yes_or_no_is_one_where_the_setting_is(tmp_path: Path) -> None:
+def test_booleans_are_accepted_only_for_boolean_settings(tmp_path: Path) -> None:
     def read(text: str) -> Settings:
         (tmp_path / "suture.toml").write_text(text)
         return load_settings(tmp_path, environ={"HOME": str(tmp_path)}).settings
 
     assert not read("repair.enabled = false").repair.enabled
     assert read("repair.enabled = true").repair.enabled
+
     with pytest.raises(UsageError, match=r"loop\.samples .* not True"):
         read("loop.samples = true")
 
 
 @pytest.mark.parametrize("place", ["project", "user"])
-def test_a_file_names_files_beside_itself(tmp_path: Path, place: str) -> None:
+def test_file_names_are_relative_to_the_settings_file(tmp_path: Path, place: str) -> None:
     folder = tmp_path / ".config" / "suture" if place == "user" else tmp_path
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "said.yaml").write_text("- x")
@@ -107,13 +108,14 @@ def test_a_file_names_files_beside_itself(tmp_path: Path, place: str) -> None:
     loaded = load_settings(tmp_path, environ={"HOME": str(tmp_path)}, read_only=True)
     if place == "project":
         loaded = load_trusted(tmp_path, None, {"HOME": str(tmp_path)})
+
     assert loaded.settings.loop.recipe == str(folder / "way.toml")
     assert loaded.settings.model.name == f"scripted:{folder / 'said.yaml'}"
     assert loaded.settings.model.fallbacks == ("scripted:example", "a:b")
 
 
 @pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r\nX-More: 1", "sk-é", "sk 1", "sk\x00"])
-def test_a_key_that_no_header_may_hold_is_refused_unseen(tmp_path: Path, key: str) -> None:
+def test_a_key_invalid_in_a_header_is_refused_without_showing_it(tmp_path: Path, key: str) -> None:
     with pytest.raises(UsageError, match=r"keys\.openai") as caught:
         load_settings(tmp_path, environ={"HOME": str(tmp_path), "OPENAI_API_KEY": key})
     assert "sk" not in caught.value.message
@@ -134,8 +136,8 @@ def test_a_key_that_no_header_may_hold_is_refused_unseen(tmp_path: Path, key: st
         "x",
     ],
 )
-def test_an_invalid_address_is_refused_at_once(tmp_path: Path, address: str) -> None:
+def test_an_invalid_address_is_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(UsageError, match=r"model\.base_url"):
         load_settings(tmp_path, {"model.base_url": address}, {"HOME": str(tmp_path)})
-    for fine in ("http://[::1]:8/v1", "https://me:pw@host.test/v1", "http://localhost"):
-        assert load_settings(tmp_path, {"model.base_url": fine}, {"HOME": str(tmp_path)})
+    for valid in ("http://[::1]:8/v1", "https://me:pw@host.test/v1", "http://localhost"):
+        assert load_settings(tmp_path, {"model.base_url": valid}, {"HOME": str(tmp_path)})

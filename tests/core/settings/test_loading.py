@@ -34,37 +34,40 @@ def load(
     return load_trusted(project, _flags, {"HOME": str(home), **environ})
 
 
-def user_file(home: Path, text: str) -> None:
+def write_user_file(home: Path, text: str) -> None:
     (home / ".config" / "suture" / "suture.toml").write_text(text)
 
 
-def test_each_source_beats_the_ones_below_it_and_says_so(project: Path, home: Path) -> None:
+def test_each_source_overrides_the_lower_ones_and_is_named(project: Path, home: Path) -> None:
     expected: list[tuple[int, str]] = [(60_000, "default")]
 
-    def seen(flags: Mapping[str, object] | None = None, **environ: str) -> tuple[int, str]:
+    def load_tokens(flags: Mapping[str, object] | None = None, **environ: str) -> tuple[int, str]:
         loaded = load(project, home, flags, **environ)
         return loaded.settings.budget.tokens, loaded.origins["budget.tokens"]
 
-    assert [seen()] == expected
-    user_file(home, "[budget]\ntokens = 1")
-    assert seen() == (1, f"{home}/.config/suture/suture.toml")
+    assert [load_tokens()] == expected
+    write_user_file(home, "[budget]\ntokens = 1")
+    assert load_tokens() == (1, f"{home}/.config/suture/suture.toml")
     (project / "suture.toml").write_text("[budget]\ntokens = 2")
-    assert seen() == (2, f"{project}/suture.toml")
+    assert load_tokens() == (2, f"{project}/suture.toml")
     (project / ".env").write_text("SUTURE_BUDGET_TOKENS=3")
-    assert seen() == (3, f"{project}/.env SUTURE_BUDGET_TOKENS")
-    assert seen(SUTURE_BUDGET_TOKENS="4") == (4, "environment SUTURE_BUDGET_TOKENS")
-    assert seen({"budget.tokens": 5}, SUTURE_BUDGET_TOKENS="4") == (5, "flag")
-    assert seen({"budget.tokens": None}, SUTURE_BUDGET_TOKENS="4") == (4, "environment SUTURE_BUDGET_TOKENS")
+    assert load_tokens() == (3, f"{project}/.env SUTURE_BUDGET_TOKENS")
+    assert load_tokens(SUTURE_BUDGET_TOKENS="4") == (4, "environment SUTURE_BUDGET_TOKENS")
+    assert load_tokens({"budget.tokens": 5}, SUTURE_BUDGET_TOKENS="4") == (5, "flag")
+    assert load_tokens({"budget.tokens": None}, SUTURE_BUDGET_TOKENS="4") == (
+        4,
+        "environment SUTURE_BUDGET_TOKENS",
+    )
 
 
-def test_groups_of_two_files_are_merged_value_by_value(project: Path, home: Path) -> None:
-    user_file(home, "[budget]\ntokens = 1\nattempts = 2")
+def test_groups_of_two_files_are_merged_by_value(project: Path, home: Path) -> None:
+    write_user_file(home, "[budget]\ntokens = 1\nattempts = 2")
     (project / "suture.toml").write_text("[budget]\ntokens = 3")
     budget = load(project, home).settings.budget
     assert (budget.tokens, budget.attempts) == (3, 2)
 
 
-def test_nothing_set_is_the_defaults(project: Path, home: Path) -> None:
+def test_unset_settings_have_their_defaults(project: Path, home: Path) -> None:
     loaded = load(project, home)
     assert loaded.settings.model_dump(exclude={"paths"}) == Settings().model_dump(exclude={"paths"})
     assert set(loaded.origins.values()) == {"default"}
@@ -72,22 +75,20 @@ def test_nothing_set_is_the_defaults(project: Path, home: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["home", "cache"])
-def test_a_path_knows_the_home_folder_and_what_it_is_relative_to(
-    project: Path, home: Path, field: str
-) -> None:
-    def path_of(loaded: LoadedSettings) -> Path:
+def test_paths_are_relative_to_their_file_or_the_home_folder(project: Path, home: Path, field: str) -> None:
+    def get_path(loaded: LoadedSettings) -> Path:
         return Path(getattr(loaded.settings.paths, field))
 
-    assert path_of(load(project, home)) in (home / ".local/state/suture", home / ".cache/suture")
-    own = home / ".config" / "suture" / "suture.toml"
-    own.write_text(f'[paths]\n{field} = "here"')
-    assert path_of(load(project, home)) == own.parent / "here"
-    own.write_text(f'[paths]\n{field} = "~/there"')
-    assert path_of(load(project, home)) == home / "there"
-    assert path_of(load(project, home, {f"paths.{field}": Path("x")})) == Path.cwd() / "x"
+    assert get_path(load(project, home)) in (home / ".local/state/suture", home / ".cache/suture")
+    config = home / ".config" / "suture" / "suture.toml"
+    config.write_text(f'[paths]\n{field} = "here"')
+    assert get_path(load(project, home)) == config.parent / "here"
+    config.write_text(f'[paths]\n{field} = "~/there"')
+    assert get_path(load(project, home)) == home / "there"
+    assert get_path(load(project, home, {f"paths.{field}": Path("x")})) == Path.cwd() / "x"
 
 
-def test_the_folders_of_the_xdg_specification_are_honoured(project: Path, home: Path, tmp_path: Path) -> None:
+def test_xdg_folders_are_used(project: Path, home: Path, tmp_path: Path) -> None:
     (tmp_path / "conf" / "suture").mkdir(parents=True)
     (tmp_path / "conf" / "suture" / "suture.toml").write_text("[loop]\nsamples = 7")
     loaded = load(
@@ -97,13 +98,14 @@ def test_the_folders_of_the_xdg_specification_are_honoured(project: Path, home: 
         XDG_CACHE_HOME="relative/is/invalid",
         XDG_CONFIG_HOME=str(tmp_path / "conf"),
     )
+
     assert loaded.settings.paths.home == tmp_path / "state" / "suture"
     assert loaded.origins["paths.home"] == "default under XDG_STATE_HOME"
     assert loaded.settings.paths.cache == home / ".cache" / "suture"
     assert loaded.settings.loop.samples == 7
 
 
-def test_the_short_names(project: Path, home: Path) -> None:
+def test_short_variable_names_are_accepted(project: Path, home: Path) -> None:
     loaded = load(project, home, SUTURE_HOME="~/runs", SUTURE_MODEL="openai:gpt-4")
     assert loaded.settings.paths.home == home / "runs"
     assert loaded.settings.model.name == "openai:gpt-4"
@@ -111,7 +113,7 @@ def test_the_short_names(project: Path, home: Path) -> None:
         load(project, home, SUTURE_MODEL="a:b", SUTURE_MODEL_NAME="c:d")
 
 
-def test_a_file_stands_for_its_folder(project: Path, home: Path) -> None:
+def test_settings_of_a_file_are_those_of_its_folder(project: Path, home: Path) -> None:
     (project / "a.py").touch()
     (project / "suture.toml").write_text("[loop]\nsamples = 3")
     assert load(project / "a.py", home).settings.loop.samples == 3
@@ -121,22 +123,22 @@ def test_an_empty_variable_is_not_set(project: Path, home: Path) -> None:
     assert load(project, home, SUTURE_BUDGET_TOKENS="", LLM_PROVIDER=" ").settings.budget.tokens == 60_000
 
 
-def test_variables_that_only_the_tests_read_are_no_settings(project: Path, home: Path) -> None:
+def test_variables_of_the_test_suite_are_not_settings(project: Path, home: Path) -> None:
     assert load(project, home, SUTURE_DATA="x", SUTURE_REQUIRE="y").notes == ()
 
 
-def test_a_virtual_environment_called_dotenv_is_no_file_of_ours(project: Path, home: Path) -> None:
+def test_a_folder_named_dotenv_is_ignored(project: Path, home: Path) -> None:
     (project / ".env").mkdir()
     assert load(project, home).notes == ()
 
 
-def test_other_programs_variables_in_dotenv_are_theirs(project: Path, home: Path) -> None:
+def test_other_programs_variables_in_dotenv_are_ignored(project: Path, home: Path) -> None:
     (project / ".env").write_text("DATABASE_URL='x\nDEBUG\nSUTURE_LOOP_SAMPLES=3\n")
     assert load(project, home).settings.loop.samples == 3
 
 
 @pytest.mark.parametrize(
-    ("environ", "flags", "toml", "says"),
+    ("environ", "flags", "toml", "message"),
     [
         (
             {"SUTURE_BUDGET_TOKEN": "1"},
@@ -166,23 +168,23 @@ def test_other_programs_variables_in_dotenv_are_theirs(project: Path, home: Path
         ({}, {}, "[paths]\nhome = 3", "paths.home from .*no say in this"),
     ],
 )
-def test_an_error_is_one_line_that_names_the_place(
-    project: Path, home: Path, environ: dict[str, str], flags: dict[str, object], toml: str, says: str
+def test_an_error_is_one_line_that_names_the_origin(
+    project: Path, home: Path, environ: dict[str, str], flags: dict[str, object], toml: str, message: str
 ) -> None:
     (project / "suture.toml").write_text(toml)
     with pytest.raises(UsageError) as caught:
         load(project, home, flags, **environ)
-    assert re.search(says, str(caught.value))
+    assert re.search(message, str(caught.value))
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_no_text_is_a_usage_error(project: Path, home: Path) -> None:
+def test_a_file_that_is_not_text_is_a_usage_error(project: Path, home: Path) -> None:
     (project / "suture.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="not UTF-8"):
         load(project, home)
 
 
-def test_a_wrong_key_is_not_repeated_in_the_error(project: Path, home: Path) -> None:
+def test_an_invalid_key_is_not_repeated_in_the_error(project: Path, home: Path) -> None:
     (project / "suture.toml").write_text("[keys]\nopenai = 12345678")
     with pytest.raises(UsageError, match=r"keys\.openai from") as caught:
         load(project, home)
@@ -196,7 +198,7 @@ ADDRESS = '[model]\nbase_url = "http://user:hunter2@elsewhere.test/v1"\n'
 
 
 @pytest.mark.parametrize(
-    ("environ", "says"),
+    ("environ", "message"),
     [
         ({**OPENAI, "OPENAI_API_KEY": "sk-1"}, "environment OPENAI_API_KEY"),
         ({**OPENAI, "SUTURE_KEYS_OPENAI": "sk-1"}, "environment SUTURE_KEYS_OPENAI"),
@@ -207,30 +209,31 @@ ADDRESS = '[model]\nbase_url = "http://user:hunter2@elsewhere.test/v1"\n'
     ],
 )
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])
-def test_a_project_cannot_have_the_users_key_sent_where_it_likes(
-    project: Path, home: Path, environ: dict[str, str], says: str, file: str
+def test_a_project_cannot_redirect_the_users_key(
+    project: Path, home: Path, environ: dict[str, str], message: str, file: str
 ) -> None:
     address = (
         ADDRESS if file == "suture.toml" else "SUTURE_MODEL_BASE_URL=http://user:hunter2@elsewhere.test/v1"
     )
     (project / file).write_text(address)
+
     with pytest.raises(UsageError) as caught:
         load(project, home, **environ)
-    assert says in str(caught.value)
+    assert message in str(caught.value)
     assert file in str(caught.value)
     assert "SUTURE_MODEL_BASE_URL" in caught.value.remedy
     assert "sk-1" not in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_project_cannot_do_so_through_an_ancestors_variable_either(project: Path, home: Path) -> None:
+def test_a_project_cannot_redirect_the_key_by_an_ancestors_variable(project: Path, home: Path) -> None:
     (project / ".env").write_text("OPENAI_BASE_URL=http://elsewhere.test\nLLM_MODEL=openai:x\n")
     with pytest.raises(UsageError, match="would send your key"):
         load(project, home, OPENAI_API_KEY="sk-1")
 
 
-def test_the_key_in_the_users_file_is_the_users_too(project: Path, home: Path) -> None:
-    user_file(home, '[keys]\nopenai = "sk-1"\n[model]\nname = "openai:x"')
+def test_a_project_cannot_redirect_the_key_in_the_users_file(project: Path, home: Path) -> None:
+    write_user_file(home, '[keys]\nopenai = "sk-1"\n[model]\nname = "openai:x"')
     (project / "suture.toml").write_text(ADDRESS)
     with pytest.raises(UsageError, match="would send your key"):
         load(project, home)
@@ -246,7 +249,7 @@ def test_the_key_in_the_users_file_is_the_users_too(project: Path, home: Path) -
         ({"OPENAI_API_KEY": "k"}, ""),
     ],
 )
-def test_an_address_without_the_users_key_is_fine(
+def test_a_project_may_set_an_address_that_gets_no_user_key(
     project: Path, home: Path, environ: dict[str, str], dotenv: str
 ) -> None:
     (project / "suture.toml").write_text(ADDRESS)
@@ -255,26 +258,27 @@ def test_an_address_without_the_users_key_is_fine(
 
 
 @pytest.mark.parametrize("setting", ["MEMORY_MB", "TOTAL_MEMORY_MB", "DISK_MB", "PROCESSES"])
-def test_a_limit_that_no_kernel_takes_is_refused(project: Path, home: Path, setting: str) -> None:
+def test_a_limit_too_large_for_the_kernel_is_refused(project: Path, home: Path, setting: str) -> None:
     with pytest.raises(UsageError, match="at most"):
         load(project, home, **{f"SUTURE_SANDBOX_{setting}": "9" * 30})
 
 
 @pytest.mark.parametrize("address", ["http://h.test/v1?key=hunter2", "http://h.test/v1#hunter2"])
-def test_an_address_holds_no_query_where_a_key_could_stand(project: Path, home: Path, address: str) -> None:
-    with pytest.raises(UsageError, match=r"no `\?` and no `#`") as refused:
+def test_an_address_with_a_query_or_fragment_is_refused(project: Path, home: Path, address: str) -> None:
+    with pytest.raises(UsageError, match=r"no `\?` and no `#`") as caught:
         load(project, home, SUTURE_MODEL_BASE_URL=address)
-    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in str(caught.value)
 
 
-def test_what_follows_the_path_of_an_address_is_not_shown() -> None:
+def test_the_query_of_an_address_is_masked() -> None:
     assert format_value("tcp://u:pw@h.test:1/a?key=hunter2") == "tcp://********@h.test:1/a?********"
 
 
-def test_secrets_are_masked_wherever_settings_are_shown(project: Path, home: Path) -> None:
+def test_secrets_are_masked_in_rendered_settings(project: Path, home: Path) -> None:
     (project / "suture.toml").write_text(ADDRESS)
     loaded = load(project, home, OPENAI_API_KEY="sk-secret")
     rows = {key: (value, origin) for key, value, origin in render_settings(loaded.settings, loaded.origins)}
+
     assert rows["keys.openai"] == ("********", "environment OPENAI_API_KEY")
     assert rows["keys.anthropic"] == ("unset", "default")
     assert rows["model.base_url"][0] == "http://********@elsewhere.test/v1"
@@ -283,13 +287,15 @@ def test_secrets_are_masked_wherever_settings_are_shown(project: Path, home: Pat
 
 
 def test_every_setting_is_documented_and_has_a_variable(project: Path, home: Path) -> None:
-    for described in describe_settings():
-        assert described.text.endswith("."), described.key
-        assert described.default == "unset" or not Path(described.default).is_absolute()
-        value = "64" if described.key.endswith("_tokens") else "http://h" if "url" in described.key else "1"
-        value = value if described.default == "unset" else described.default
-        loaded = load(project, home, **{described.variable: value})
-        assert loaded.origins[described.key] == f"environment {described.variable}"
+    for description in describe_settings():
+        assert description.text.endswith("."), description.key
+        assert description.default == "unset" or not Path(description.default).is_absolute()
+        value = (
+            "64" if description.key.endswith("_tokens") else "http://h" if "url" in description.key else "1"
+        )
+        value = value if description.default == "unset" else description.default
+        loaded = load(project, home, **{description.variable: value})
+        assert loaded.origins[description.key] == f"environment {description.variable}"
 
 
 def test_settings_created_in_code_have_real_paths() -> None:
@@ -298,7 +304,7 @@ def test_settings_created_in_code_have_real_paths() -> None:
 
 @pytest.mark.parametrize("key", USER_ONLY_SETTINGS)
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])
-def test_a_project_cannot_choose_its_sandbox(project: Path, home: Path, key: str, file: str) -> None:
+def test_a_project_cannot_set_user_only_settings(project: Path, home: Path, key: str, file: str) -> None:
     group, _, field = key.partition(".")
     values = {
         "sandbox.minimum_level": "none",
@@ -314,16 +320,17 @@ def test_a_project_cannot_choose_its_sandbox(project: Path, home: Path, key: str
     value = values.get(key, "7" if is_number else "container")
     line = f'[{group}]\n{field} = "{value}"' if file == "suture.toml" else f"SUTURE_{key.upper()}={value}"
     (project / file).write_text(line.replace(key.upper(), key.upper().replace(".", "_")))
+
     with pytest.raises(UsageError, match="no say in this"):
         load(project, home)
     assert load(project, home, {key: value})
-    own = home / ".config" / "suture" / "suture.toml"
-    own.write_text(f'[{group}]\n{field} = "{value}"')
+    config = home / ".config" / "suture" / "suture.toml"
+    config.write_text(f'[{group}]\n{field} = "{value}"')
     (project / file).unlink()
     assert load(project, home)
 
 
-def test_the_users_own_headers_do_not_go_to_an_address_of_the_projects(project: Path, home: Path) -> None:
+def test_a_project_cannot_redirect_the_users_headers(project: Path, home: Path) -> None:
     (project / "suture.toml").write_text('[model]\nname = "openai:x"\nbase_url = "http://elsewhere"')
     assert load(project, home)
     with pytest.raises(UsageError, match="would send your key"):

@@ -1,4 +1,4 @@
-"""What a project's own files may set without trust, and how trust is given and ends."""
+"""What a project's own files may set without trust, and how trust is granted and ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from suture.core.settings.trust import HARMLESS
 from suture.errors import StorageError, UsageError
 from trusting import load_trusted
 
-LIFTED = {
+UNTRUSTED_VALUES = {
     "budget.tokens": "9999999",
     "budget.money": "1000.0",
     "sandbox.memory_mb": "65536",
@@ -60,36 +60,37 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(tmp_path / "home")}
 
 
-def say(project: Path, file: str, key: str, value: str) -> None:
+def write_setting(project: Path, file: str, key: str, value: str) -> None:
     group, _, field = key.partition(".")
-    shown = value if value.replace(".", "").isdigit() else f'"{value}"'
+    toml_value = value if value.replace(".", "").isdigit() else f'"{value}"'
     lines = {
-        "suture.toml": f"[{group}]\n{field} = {shown}\n",
+        "suture.toml": f"[{group}]\n{field} = {toml_value}\n",
         ".env": f"SUTURE_{group}_{field}={value}\n".replace(f"{group}_{field}", f"{group}_{field}".upper()),
     }
     (project / file).write_text(lines[file])
 
 
-def value_of(settings: Settings, key: str) -> object:
+def get_value(settings: Settings, key: str) -> object:
     group, _, field = key.partition(".")
     return getattr(getattr(settings, group), field)
 
 
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])
-@pytest.mark.parametrize("key", LIFTED)
-def test_a_project_lifts_nothing_until_it_is_trusted(
+@pytest.mark.parametrize("key", UNTRUSTED_VALUES)
+def test_an_untrusted_project_cannot_raise_limits(
     project: Path, environ: dict[str, str], file: str, key: str
 ) -> None:
     if key == "loop.autonomy":
-        environ["SUTURE_LOOP_ABSTAIN_BELOW"] = "0.3"  # the user's own say is no reason to refuse
-    say(project, file, key, LIFTED[key])
+        environ["SUTURE_LOOP_ABSTAIN_BELOW"] = "0.3"  # a value that the user set is no reason to refuse
+    write_setting(project, file, key, UNTRUSTED_VALUES[key])
+
     with pytest.raises(UsageError, match=key) as caught:
         load_settings(project, None, environ)
     assert f"suture trust {project}" in caught.value.remedy
-    calm = value_of(load_settings(project.parent, None, environ).settings, key)
-    for ignoring in ({"read_only": True}, {"flags": {"project.untrusted": "ignore"}}):
-        loaded = load_settings(project, environ=environ, **ignoring)
-        assert value_of(loaded.settings, key) == calm
+    default = get_value(load_settings(project.parent, None, environ).settings, key)
+    for options in ({"read_only": True}, {"flags": {"project.untrusted": "ignore"}}):
+        loaded = load_settings(project, environ=environ, **options)
+        assert get_value(loaded.settings, key) == default
         assert key in loaded.notes[-1]
         assert str(project) not in loaded.origins[key]
     assert str(project) in load_trusted(project, None, environ).origins[key]
@@ -98,7 +99,7 @@ def test_a_project_lifts_nothing_until_it_is_trusted(
 def test_every_other_setting_is_harmless_or_needs_trust(project: Path, environ: dict[str, str]) -> None:
     for key, field in setting_fields().items():
         value = "http://x" if key.endswith("url") else str(field.default)
-        say(project, ".env", key, "1" if value in ("None", "()", "PydanticUndefined") else value)
+        write_setting(project, ".env", key, "1" if value in ("None", "()", "PydanticUndefined") else value)
         if key in HARMLESS:
             assert load_settings(project, None, environ)
         else:
@@ -106,19 +107,20 @@ def test_every_other_setting_is_harmless_or_needs_trust(project: Path, environ: 
                 load_settings(project, None, environ)
 
 
-def test_what_is_harmless_counts_within_the_users_bounds(project: Path, environ: dict[str, str]) -> None:
+def test_harmless_settings_apply_within_the_users_bounds(project: Path, environ: dict[str, str]) -> None:
     (project / "suture.toml").write_text(
         "[loop]\nsamples = 7\nrecipe = 'critic'\n[repair]\ncandidates = 10\n[certification]\nmutants = 20\n"
     )
     settings = load_settings(project, None, environ).settings
+
     assert (settings.loop.samples, settings.loop.recipe) == (7, "critic")
     assert (settings.repair.candidates, settings.certification.mutants) == (10, 20)
-    user_file(environ, "[repair]\ncandidates = 5\n[certification]\nmutants = 30\n")
+    write_user_file(environ, "[repair]\ncandidates = 5\n[certification]\nmutants = 30\n")
     with pytest.raises(UsageError, match=r"repair\.candidates, certification\.mutants"):
         load_settings(project, None, environ)
 
 
-def user_file(environ: dict[str, str], text: str) -> bool:
+def write_user_file(environ: dict[str, str], text: str) -> bool:
     folder = Path(environ["HOME"]) / ".config" / "suture"
     folder.mkdir(parents=True, exist_ok=True)
     return bool((folder / "suture.toml").write_text(text))
@@ -134,7 +136,7 @@ def user_file(environ: dict[str, str], text: str) -> bool:
         "OLLAMA_MODEL=m",
     ],
 )
-def test_an_ancestors_variable_in_dotenv_needs_trust_too(
+def test_an_ancestors_variable_in_dotenv_needs_trust(
     project: Path, environ: dict[str, str], line: str
 ) -> None:
     (project / ".env").write_text(line)
@@ -144,14 +146,14 @@ def test_an_ancestors_variable_in_dotenv_needs_trust_too(
         load_settings(project, None, environ)
 
 
-def test_the_users_value_counts_if_the_projects_is_ignored(project: Path, environ: dict[str, str]) -> None:
-    user_file(environ, '[sandbox]\nminimum_level = "vm"\nmemory_mb = 100\n')
+def test_the_users_value_applies_if_the_projects_is_ignored(project: Path, environ: dict[str, str]) -> None:
+    write_user_file(environ, '[sandbox]\nminimum_level = "vm"\nmemory_mb = 100\n')
     (project / "suture.toml").write_text('[sandbox]\nminimum_level = "none"\nmemory_mb = 99999\n')
     sandbox = load_settings(project, None, environ, read_only=True).settings.sandbox
     assert (sandbox.minimum_level, sandbox.memory_mb) == ("vm", 100)
 
 
-def test_no_project_makes_itself_trusted(project: Path, environ: dict[str, str]) -> None:
+def test_a_project_cannot_make_itself_trusted(project: Path, environ: dict[str, str]) -> None:
     (project / "trusted.json").write_text(
         json.dumps({"projects": {str(project): compute_project_digest(project)}})
     )
@@ -164,18 +166,20 @@ def test_no_project_makes_itself_trusted(project: Path, environ: dict[str, str])
         else:
             with pytest.raises(UsageError, match="no say in this"):
                 load_settings(project, None, environ)
+
     with pytest.raises(UsageError, match="no say in this"):
         find_requested_settings(project, environ)
 
 
 @pytest.mark.parametrize("change", ["suture.toml", ".env", ".suture/prompts/coder.yaml", "elsewhere"])
-def test_trust_is_for_one_folder_and_one_content(project: Path, tmp_path: Path, change: str) -> None:
+def test_trust_covers_one_folder_and_one_content(project: Path, tmp_path: Path, change: str) -> None:
     home = tmp_path / "state"
     (project / ".suture" / "prompts").mkdir(parents=True)
     for name in ("suture.toml", ".env", ".suture/prompts/coder.yaml"):
         (project / name).write_text("# SUTURE\n")
     (project / "target").write_text("x")
     (project / ".suture/prompts/critic.yaml").symlink_to(project / "target")
+
     assert not is_trusted(home, project)
     trust_project(home, project, compute_project_digest(project))
     assert is_trusted(home, project)
@@ -193,7 +197,7 @@ def test_trust_is_for_one_folder_and_one_content(project: Path, tmp_path: Path, 
     assert trusted_projects(home) == {}
 
 
-def test_what_a_prompt_links_to_is_part_of_the_content(project: Path) -> None:
+def test_the_target_of_a_prompt_link_is_part_of_the_digest(project: Path) -> None:
     (project / ".suture" / "prompts").mkdir(parents=True)
     (project / "target").write_text("x")
     (project / ".suture/prompts/critic.yaml").symlink_to(project / "target")
@@ -219,23 +223,25 @@ def test_prompts_of_a_project_need_trust(project: Path, environ: dict[str, str])
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"projects": {"a": 1}}', "[" * 100_000, "\xff"])
-def test_a_damaged_list_of_trusted_projects_is_named(
+def test_a_damaged_list_of_trusted_projects_is_reported(
     project: Path, environ: dict[str, str], content: str
 ) -> None:
     store = Path(environ["HOME"]) / ".local/state/suture/trusted.json"
     store.parent.mkdir(parents=True)
     store.write_bytes(content.encode("latin-1"))
+
     assert load_settings(project, None, environ)
-    say(project, "suture.toml", "budget.tokens", "9999999")
+    write_setting(project, "suture.toml", "budget.tokens", "9999999")
     with pytest.raises(StorageError, match=r"trusted\.json' is damaged") as caught:
         load_settings(project, None, environ)
     assert "remove it" in caught.value.remedy
 
 
 @pytest.mark.parametrize("name", ["suture.toml", ".env", ".suture/prompts/coder.yaml"])
-def test_what_is_no_plain_file_is_not_waited_for(project: Path, environ: dict[str, str], name: str) -> None:
+def test_pipes_devices_and_huge_files_do_not_block(project: Path, environ: dict[str, str], name: str) -> None:
     (project / name).parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(project / name)
+
     assert load_settings(project, None, environ)
     (project / name).unlink()
     (project / name).symlink_to("/dev/zero")
@@ -248,7 +254,7 @@ def test_what_is_no_plain_file_is_not_waited_for(project: Path, environ: dict[st
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 30_000, "[" + ".".join(["a"] * 30_000) + "]\n"])
-def test_a_nested_file_is_no_fault_of_ours(project: Path, environ: dict[str, str], text: str) -> None:
+def test_a_deeply_nested_file_is_a_usage_error(project: Path, environ: dict[str, str], text: str) -> None:
     (project / "suture.toml").write_text(text)
     with pytest.raises(UsageError):
         load_settings(project, None, environ)
