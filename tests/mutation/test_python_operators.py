@@ -131,10 +131,10 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_class_of_fault_has_an_operator(name: str) -> None:
-    source, wanted = FAULTS[name]
+def test_each_kind_of_fault_has_an_operator(name: str) -> None:
+    source, expected = FAULTS[name]
     found = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]
-    assert any(wanted in text for text in found)
+    assert any(expected in text for text in found)
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -148,13 +148,13 @@ def test_every_mutant_is_python_and_differs(name: str) -> None:
         assert mutant.line >= 1
 
 
-def test_form_is_kept_to_the_byte() -> None:
+def test_a_mutant_keeps_the_formatting() -> None:
     source = "def f( a,b ):   # ä\n\tx = ( a\n\t\t  <  b )  # why\n\treturn  x\n"
     texts = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]
     assert source.replace("<  b", "<=  b") in texts
 
 
-def test_only_the_lines_asked_for() -> None:
+def test_only_the_given_lines_are_mutated() -> None:
     source = textwrap.dedent("""
         def f(a, b):
             a = a + b
@@ -164,21 +164,21 @@ def test_only_the_lines_asked_for() -> None:
     assert not list(generate_mutants(source, []))
 
 
-def test_an_edit_that_two_operators_make_has_the_likelier_ones_weight() -> None:
+def test_an_edit_of_two_operators_is_ranked_by_the_likelier_one() -> None:
     source = "def f(n):\n    if n:\n        return g(n - 2) + n\n    return g(n - 1) + n\n"
-    made = [
+    mutants = [
         m
         for m in generate_mutants(source, [3])
         if apply_edits(source, m.edits) == source.replace("- 2", "- 1")
     ]
-    assert {m.operator for m in made} == {"sibling_expression", "constant"}
-    assert max(made, key=lambda mutant: mutant.prior).operator == "constant"
+    assert {m.operator for m in mutants} == {"sibling_expression", "constant"}
+    assert max(mutants, key=lambda mutant: mutant.prior).operator == "constant"
 
 
-def test_a_loop_over_nothing_goes_through_what_is_called_as_its_variable_first() -> None:
+def test_an_empty_loop_prefers_the_collection_named_like_its_variable() -> None:
     text = "class A:\n    def f(self, text):\n        g(self.rest, self.words)\n        for word in []:\n            h(word)\n"
-    of_loop = [mutant for mutant in generate_mutants(text, {4}) if mutant.operator == "empty_iteration"]
-    likeliest = max(of_loop, key=lambda mutant: mutant.prior)
+    loop_mutants = [mutant for mutant in generate_mutants(text, {4}) if mutant.operator == "empty_iteration"]
+    likeliest = max(loop_mutants, key=lambda mutant: mutant.prior)
     assert "for word in self.words:" in apply_edits(text, likeliest.edits)
 
 
@@ -193,21 +193,21 @@ def test_unparsable_source_has_no_mutants() -> None:
 
 def test_code_outside_functions_is_marked() -> None:
     source = "LIMIT = 3\n\ndef f(a=1):\n    return a\n"
-    placed = {
+    in_function = {
         apply_edits(source, m.edits): m.in_function_body
         for m in generate_mutants(source, operators={"constant"})
     }
-    assert placed["LIMIT = 4\n\ndef f(a=1):\n    return a\n"] is False
-    assert placed["LIMIT = 3\n\ndef f(a=2):\n    return a\n"] is False
+    assert in_function["LIMIT = 4\n\ndef f(a=1):\n    return a\n"] is False
+    assert in_function["LIMIT = 3\n\ndef f(a=2):\n    return a\n"] is False
 
 
-def test_edits_that_touch_overlap() -> None:
+def test_touching_edits_overlap() -> None:
     one = [Edit(start=2, end=5, text="x")]
     assert edits_overlap(one, [Edit(start=5, end=5, text="y")])
     assert not edits_overlap(one, [Edit(start=6, end=8, text="y")])
 
 
-AUDITED = """\
+ACCOUNT = """\
 class Account:
     def audit(self, amount):
         self.log.append(amount)
@@ -221,13 +221,13 @@ class Account:
 
 
 def test_no_statement_is_moved_into_dead_code() -> None:
-    found = list(generate_mutants(AUDITED, operators={"move_statement", "change_block"}))
+    found = list(generate_mutants(ACCOUNT, operators={"move_statement", "change_block"}))
     assert found
     for mutant in found:
-        assert count_dead_code(ast.parse(apply_edits(AUDITED, mutant.edits))) == 0
+        assert count_dead_code(ast.parse(apply_edits(ACCOUNT, mutant.edits))) == 0
 
 
-def test_a_variable_that_is_called_may_stand_anywhere() -> None:
+def test_a_callable_variable_may_be_used_as_a_value() -> None:
     source = "def call(func, x):\n    result = func(x)\n    last = func\n    return result + 1\n"
     assert "return result - 1" in "".join(
         apply_edits(source, mutant.edits) for mutant in generate_mutants(source)
@@ -238,7 +238,7 @@ def test_every_value_kind_has_wrappers() -> None:
     assert set(WRAPPERS) == set(get_args(ValueKind))
 
 
-def test_annotations_are_changed_last() -> None:
+def test_annotations_have_the_lowest_priors() -> None:
     source = "def f(n: int | None, *, m: 'list' = '', k: Annotated[int | None, 3 + 4] = 5) -> Kind[1]:\n    return n | 6\n"
     priors: dict[str, float] = {}
     for mutant in generate_mutants(source, operators=("arithmetic_operator", "constant")):
@@ -250,10 +250,10 @@ def test_annotations_are_changed_last() -> None:
 
 
 def test_an_operator_that_raises_loses_only_its_own_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    def raise_key_error(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         yield from {"other": iter(())}["callable"]
 
-    broken = PythonOperator(name="generator", nodes=(ast.Return,), changes=breaks)
+    broken = PythonOperator(name="generator", nodes=(ast.Return,), changes=raise_key_error)
     monkeypatch.setattr(
         sys.modules["suture.mutation.python.python_mutants"], "OPERATORS", (broken, *OPERATORS)
     )

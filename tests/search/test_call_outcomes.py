@@ -28,7 +28,7 @@ from suture.search.ranking.call_outcomes import (
     find_doctest_calls,
 )
 
-ONE, OTHER = {0, 8}, {8, 0}
+SMALL_FIRST, LARGE_FIRST = {0, 8}, {8, 0}
 CODE = """\
 class Box:
     pass
@@ -44,9 +44,9 @@ def box(n):
 
 
 def test_equal_sets_have_one_text() -> None:
-    assert repr(ONE) != repr(OTHER)  # the reason for canonical_repr
-    assert canonical_repr(ONE) == canonical_repr(OTHER) == "{0, 8}"
-    assert canonical_repr(({"k": [OTHER]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
+    assert repr(SMALL_FIRST) != repr(LARGE_FIRST)  # the reason for canonical_repr
+    assert canonical_repr(SMALL_FIRST) == canonical_repr(LARGE_FIRST) == "{0, 8}"
+    assert canonical_repr(({"k": [LARGE_FIRST]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
     assert canonical_repr([frozenset({10, 9}), set(), {}]) == "[frozenset({9, 10}), set(), {}]"
     assert canonical_repr("{") == repr("{")
     assert (
@@ -62,7 +62,7 @@ def test_a_cyclic_value_has_a_text() -> None:
     assert canonical_repr(value).startswith("[{1}, [{1}, ")
 
 
-def proposal(old: str, new: str) -> Proposal:
+def make_proposal(old: str, new: str) -> Proposal:
     start = CODE.index(old)
     edit = Edit(start=start, end=start + len(old), text=new)
     return Proposal(path="box.py", edits=(edit,), label=new, score=1.0, operators=())
@@ -76,7 +76,11 @@ async def test_repairs_that_fill_a_set_in_another_order_are_equal(
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
-    proposals = [proposal("{n, 8}", "{8, n}"), proposal("range(n)", "range(n + 0)"), proposal("8", "9")]
+    proposals = [
+        make_proposal("{n, 8}", "{8, n}"),
+        make_proposal("range(n)", "range(n + 0)"),
+        make_proposal("8", "9"),
+    ]
     calls = [("box.py", "both", "(0,)"), ("box.py", "box", "(2,)")]
     answers = await compare_calls(suite.command, proposals, calls, {"box.py": CODE}, 100)
     assert answers[0] == answers[1] == ["({0, 8}, (0,))", "([<box.Box object>, <box.Box object>], (2,))"]
@@ -136,7 +140,7 @@ def limit(n):
 """
 
 
-def change(old: str, new: str, after: str) -> Proposal:
+def make_change(old: str, new: str, after: str) -> Proposal:
     start = UNOBSERVED.index(old, UNOBSERVED.index(after))
     edit = Edit(start=start, end=start + len(old), text=new)
     return Proposal(path="unseen.py", edits=(edit,), label=new, score=1.0, operators=())
@@ -163,7 +167,7 @@ async def test_equal_outcomes_count_only_if_they_are_observable(
 ) -> None:
     """A call that writes to stderr, never ends or returns an opaque value has equal outcomes for any code."""
     command = await prepare_command(tmp_path, sandbox)
-    repairs = [change(old, new, f"def {function}(") for new in news]
+    repairs = [make_change(old, new, f"def {function}(") for new in news]
     calls: list[tuple[str, str, str]] = [("unseen.py", function, f"({n},)") for n in (4, 20)]
     one, other = await collect_outcomes(repairs, calls, {"unseen.py": UNOBSERVED}, command, 100)
     assert len(one.answers) == 2
@@ -189,7 +193,7 @@ async def test_two_bounds_are_compared_at_the_value_where_they_differ(
 ) -> None:
     """Inputs near the tests' own are unlikely to hit just that value."""
     command = await prepare_command(tmp_path, sandbox)
-    repairs = [change("n > 10", new, "def limit(") for new in ("n > 400", "n >= 400")]
+    repairs = [make_change("n > 10", new, "def limit(") for new in ("n > 400", "n >= 400")]
     assert constants_near_edit(UNOBSERVED, repairs[0].edits) == [10, 400]
     calls = (ObservedCall(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
     found = SearchResult(texts={"unseen.py": UNOBSERVED}, spectrum=Spectrum(calls=calls), plausible=repairs)

@@ -11,7 +11,7 @@ from suture.search.ordering.compound_changes import CompoundQueue, remaining_spe
 from suture.search.tuning import CHEAP_PER_EXPENSIVE, EARLY_CANDIDATES, EARLY_SAMPLE
 
 
-def proposals(kinds: str) -> list[Proposal]:
+def make_proposals(kinds: str) -> list[Proposal]:
     """Return proposals by kind: `a` is imported again, `s` is swapped in place."""
     return [
         Proposal(path="m.py", edits=(), label=str(n), score=1.0, operators=(), is_swappable=kind == "s")
@@ -24,7 +24,7 @@ def get_kinds(found: list[Proposal]) -> str:
 
 
 def test_expensive_changes_do_not_delay_cheap_ones() -> None:
-    found = interleave_expensive(proposals("aaa" + "s" * 20))
+    found = interleave_expensive(make_proposals("aaa" + "s" * 20))
     assert (
         get_kinds(found) == "a" + "s" * CHEAP_PER_EXPENSIVE + "a" + "s" * CHEAP_PER_EXPENSIVE + "a" + "s" * 4
     )
@@ -33,8 +33,8 @@ def test_expensive_changes_do_not_delay_cheap_ones() -> None:
 
 
 def test_expensive_changes_follow_once_no_cheap_ones_are_left() -> None:
-    assert get_kinds(interleave_expensive(proposals("saasa"))) == "sasaa"
-    assert get_kinds(interleave_expensive(proposals("aaa"))) == "aaa"
+    assert get_kinds(interleave_expensive(make_proposals("saasa"))) == "sasaa"
+    assert get_kinds(interleave_expensive(make_proposals("aaa"))) == "aaa"
 
 
 LINES = {"m.py": {line: 1.0 - line / 2000 for line in range(1, 1001)}}
@@ -56,13 +56,15 @@ async def test_the_likeliest_early_changes_are_reported_during_generation() -> N
     ordered = await order_single_changes(
         LINES, {"m.py": TEXT}, {}, generate=generate_many, limit=200, on_early=early.append
     )
-    alone = await order_single_changes(LINES, {"m.py": TEXT}, {}, generate=generate_many, limit=20_000)
-    assert ordered == alone[:200]
+    all_changes = await order_single_changes(LINES, {"m.py": TEXT}, {}, generate=generate_many, limit=20_000)
+    assert ordered == all_changes[:200]
     (first,) = early
-    known = [proposal for proposal in alone if int(proposal.label.split()[0]) <= EARLY_SAMPLE / 12 + 1]
+    sampled = [
+        proposal for proposal in all_changes if int(proposal.label.split()[0]) <= EARLY_SAMPLE / 12 + 1
+    ]
     assert len(first) == EARLY_CANDIDATES
-    assert set(first) <= set(known)
-    assert min(p.score for p in first) >= max(p.score for p in known if p not in first) - 1e-6
+    assert set(first) <= set(sampled)
+    assert min(p.score for p in first) >= max(p.score for p in sampled if p not in first) - 1e-6
 
 
 async def test_few_changes_are_not_reported_early() -> None:
@@ -72,11 +74,11 @@ async def test_few_changes_are_not_reported_early() -> None:
     assert not early
 
 
-def run(name: str, outcome: TestOutcome) -> TestRun:
+def make_run(name: str, outcome: TestOutcome) -> TestRun:
     return TestRun(id=name, outcome=outcome, seconds=0.0, lines={"m.py": frozenset({1, 2})})
 
 
-def partial_trial(passing: int, failing: int, *names: str) -> Trial:
+def make_partial_trial(passing: int, failing: int, *names: str) -> Trial:
     return Trial(
         passing=passing,
         failing=failing,
@@ -88,29 +90,29 @@ def partial_trial(passing: int, failing: int, *names: str) -> Trial:
     )
 
 
-def test_fixed_tests_clear_their_lines_and_tests_that_did_not_run_are_left_out() -> None:
+def test_fixed_tests_clear_their_lines_and_tests_that_did_not_run_are_dropped() -> None:
     runs = (
-        run("t::fixed", "failed"),
-        run("t::left", "failed"),
-        run("t::far", "failed"),
-        run("t::ok", "passed"),
+        make_run("t::fixed", "failed"),
+        make_run("t::left", "failed"),
+        make_run("t::far", "failed"),
+        make_run("t::ok", "passed"),
     )
-    known = frozenset({"t::fixed", "t::left", "t::far"})
-    before = Spectrum(tests=runs, failing_in_suite=known, target_tests=("t::fixed", "t::left"))
-    left = remaining_spectrum(before, partial_trial(1, 1, "t::fixed"), {"m.py": TEXT})
-    assert {test.id: test.outcome for test in left.tests} == {
+    failing = frozenset({"t::fixed", "t::left", "t::far"})
+    before = Spectrum(tests=runs, failing_in_suite=failing, target_tests=("t::fixed", "t::left"))
+    remaining = remaining_spectrum(before, make_partial_trial(1, 1, "t::fixed"), {"m.py": TEXT})
+    assert {test.id: test.outcome for test in remaining.tests} == {
         "t::fixed": "passed",
         "t::left": "failed",
         "t::ok": "passed",
     }
-    assert [test.id for test in left.failing] == ["t::left"]
+    assert [test.id for test in remaining.failing] == ["t::left"]
 
 
 def test_a_start_that_fixes_more_than_all_before_is_extended_first() -> None:
-    queue, before = CompoundQueue(), {"t::left": run("t::left", "failed")}
-    (one, other) = proposals("ss")
-    assert queue.record(one, partial_trial(1, 4, "t::a"), before, 10)
+    queue, before = CompoundQueue(), {"t::left": make_run("t::left", "failed")}
+    (one, other) = make_proposals("ss")
+    assert queue.record(one, make_partial_trial(1, 4, "t::a"), before, 10)
     assert not queue.has_promising_start()
-    assert queue.record(other, partial_trial(4, 1, "t::a", "t::b", "t::c", "t::d"), before, 20)
+    assert queue.record(other, make_partial_trial(4, 1, "t::a", "t::b", "t::c", "t::d"), before, 20)
     assert queue.has_promising_start()
-    assert not queue.record(one, partial_trial(0, 5), before, 30)
+    assert not queue.record(one, make_partial_trial(0, 5), before, 30)

@@ -43,7 +43,7 @@ test('child', () => assert.strictEqual(price(9, 2), 12));
 """
 
 
-def change(old: str, new: str, score: float = 1.0) -> Proposal:
+def make_change(old: str, new: str, score: float = 1.0) -> Proposal:
     start = CODE.index(old)
     edit = Edit(start=start, end=start + len(old), text=new)
     return Proposal(path="a.js", edits=(edit,), label=new, score=score, operators=("sign",))
@@ -54,46 +54,48 @@ def make_mutations(left_s: float = 60.0) -> CompoundMutations:
     return CompoundMutations({"a.js": CODE}, scores, "javascript", 0, lambda: left_s)
 
 
-def failed_run(name: str, *lines: int) -> TestRun:
+def make_failed_run(name: str, *lines: int) -> TestRun:
     return TestRun(id=name, outcome="failed", seconds=0.0, lines={"a.js": frozenset(lines)})
 
 
 PARTIAL_TRIAL = Trial(
     passing=1, failing=1, broken=0, is_plausible=False, timed_out=False, now_passing=frozenset({"t::a"})
 )
-SPECTRUM = Spectrum(tests=(failed_run("t::a", 2, 3), failed_run("t::b", 2, 5)), target_tests=("t::a", "t::b"))
+SPECTRUM = Spectrum(
+    tests=(make_failed_run("t::a", 2, 3), make_failed_run("t::b", 2, 5)), target_tests=("t::a", "t::b")
+)
 
 
 def test_two_successive_changes_compose_into_one() -> None:
-    first = change("a < b", "g(ä)").edits
+    first = make_change("a < b", "g(ä)").edits
     half = apply_edits(CODE, first)
     at = half.encode().index("ä".encode())
     inner = Edit(start=at, end=at + 2, text="ä, b")
     following = Edit(start=half.encode().index(b"a * b"), end=half.encode().index(b"a * b") + 1, text="b")
-    both = compose_edits(first, (inner, following), CODE)
-    assert apply_edits(CODE, both) == apply_edits(half, (inner, following))
-    assert len(both) == 2
+    composed = compose_edits(first, (inner, following), CODE)
+    assert apply_edits(CODE, composed) == apply_edits(half, (inner, following))
+    assert len(composed) == 2
     back = Edit(start=CODE.index("a < b"), end=CODE.index("a < b") + 5, text="a < b")
     assert compose_edits(first, (back,), CODE) == ()
 
 
 def test_scores_move_with_their_lines() -> None:
     scores = {2: 0.2, 3: 0.3, 5: 0.5}
-    inserted = change("    return a - b;\n", "    a += 1;\n    return a - b;\n").edits
+    inserted = make_change("    return a - b;\n", "    a += 1;\n    return a - b;\n").edits
     assert shift_scores(scores, inserted, CODE) == {2: 0.2, 3: 0.3, 4: 0.3, 5: 0.3, 6: 0.5}
-    deleted = change("  if (a < b) {\n    return a - b;\n  }\n", "").edits
+    deleted = make_change("  if (a < b) {\n    return a - b;\n  }\n", "").edits
     assert shift_scores(scores, deleted, CODE) == {2: 0.5}
 
 
 async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
     queue, mutations = CompoundQueue(), make_mutations()
-    queue.record(change("a - b", "a + b"), PARTIAL_TRIAL, {}, 1)
+    queue.record(make_change("a - b", "a + b"), PARTIAL_TRIAL, {}, 1)
     await queue.extend(
         SPECTRUM, mutations.texts, trace_no_lines, seed=0, limit=200, extend_start=mutations.extend_start
     )
-    made = [one for one in iter(queue.pop, None)]
-    assert made
-    texts = [apply_edits(CODE, one.edits) for one in made]
+    proposals = [one for one in iter(queue.pop, None)]
+    assert proposals
+    texts = [apply_edits(CODE, one.edits) for one in proposals]
     assert all("a + b" in text or "return a - b" not in text for text in texts)
     assert CODE.replace("a - b", "a + b").replace("a * b", "a / b") in texts
     changed = [[line not in text for line in ("return a + b;", "return a * b;")] for text in texts[:20]]
@@ -104,7 +106,11 @@ async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
 
 async def test_pairs_of_likely_changes_come_in_a_stable_order() -> None:
     mutations = make_mutations()
-    firsts = [change("a * b", "a + b", 0.9), change("a < b", "a <= b", 0.3), change("a - b", "a", 0.1)]
+    firsts = [
+        make_change("a * b", "a + b", 0.9),
+        make_change("a < b", "a <= b", 0.3),
+        make_change("a - b", "a", 0.1),
+    ]
     mutations.singles = firsts
     found = [*await mutations.likeliest_pairs(30, ()), *await mutations.likeliest_pairs(3000, ())]
     scores = [one.score for one in found]

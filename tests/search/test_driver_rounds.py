@@ -32,8 +32,8 @@ async def test_reports_that_come_soon_keep_their_order(first: str) -> None:
 
 
 async def test_a_sandbox_error_is_raised() -> None:
-    async def fails() -> list[str]:
+    async def raise_error() -> list[str]:
         raise SandboxError("the sandbox is gone")
 
     with pytest.raises(SandboxError, match="the sandbox is gone"):
-        await run_rounds([report_after(0.0, "passes"), fails()], lambda words: "passes" in words)
+        await run_rounds([report_after(0.0, "passes"), raise_error()], lambda words: "passes" in words)

@@ -77,7 +77,7 @@ func TestSeries(t *testing.T) {
 
 
 @pytest.fixture(autouse=True)
-def _go(require: Require) -> None:
+def require_go(require: Require) -> None:
     require("go", shutil.which("go") is not None, "it is not on PATH")
 
 
@@ -89,13 +89,13 @@ def write_project(folder: Path, code: str = CODE, tests: str = TESTS) -> Path:
     return folder
 
 
-def proposal(old: str, new: str, score: float) -> Proposal:
+def make_proposal(old: str, new: str, score: float) -> Proposal:
     start = CODE.index(old)
     edit = Edit(start=start, end=start + len(old), text=new)
     return Proposal(path=PATH, edits=(edit,), label=new, score=score, operators=())
 
 
-def go_project(suite: Suite) -> FailingProject:
+def make_go_project(suite: Suite) -> FailingProject:
     assert suite.command is not None
     argv = ("go", "test", "./...")
     return project_of(suite.command, suite.task.files, {PATH: CODE}, argv=argv, language="go")
@@ -109,12 +109,15 @@ async def rank_in_go(
     assert suite.command is not None
     found = SearchResult(texts={PATH: CODE}, plausible=list(proposals))
     tests = {"stats/stats_test.go": TESTS}
-    return await rank_tree_repairs(found, go_project(suite), tests, seconds=60)
+    return await rank_tree_repairs(found, make_go_project(suite), tests, seconds=60)
 
 
 async def test_repairs_with_different_outcomes_are_rivals(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
     """Six is twice the length too; an unlikely repair that is known to differ is a rival as well."""
-    right, wrong = proposal("i := 1", "i := 0", 1.0), proposal("return total", "return 2*len(values)", 0.01)
+    right, wrong = (
+        make_proposal("i := 1", "i := 0", 1.0),
+        make_proposal("return total", "return 2*len(values)", 0.01),
+    )
     repairs, difference = await rank_in_go(tmp_path / "p", sandbox, right, wrong)
     assert [repair.rivals for repair in repairs] == [("return 2*len(values)",), ("i := 0",)]
     assert difference is not None
@@ -125,7 +128,10 @@ async def test_repairs_with_different_outcomes_are_rivals(tmp_path: Path, sandbo
 async def test_repairs_with_equal_outcomes_on_all_calls_are_grouped(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    one, other = proposal("i := 1", "i := 0", 1.0), proposal("i := 1", "i := len(values) - len(values)", 0.9)
+    one, other = (
+        make_proposal("i := 1", "i := 0", 1.0),
+        make_proposal("i := 1", "i := len(values) - len(values)", 0.9),
+    )
     (repair,), difference = await rank_in_go(tmp_path / "p", sandbox, one, other)
     assert (repair.equivalents, repair.rivals, difference) == ((other.label,), (), None)
 
@@ -134,11 +140,14 @@ async def test_methods_and_unstable_outcomes_are_not_compared(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     """A loop over a map has another order each time, so equal repairs would seem to differ."""
-    one, other = proposal("times > 1", "times > 0", 1.0), proposal("times > 1", "times >= 1", 0.9)
+    one, other = make_proposal("times > 1", "times > 0", 1.0), make_proposal("times > 1", "times >= 1", 0.9)
     repairs, difference = await rank_in_go(tmp_path / "map", sandbox, one, other)
     assert [repair.rivals for repair in repairs] == [("times >= 1",), ("times > 0",)]
     assert difference is None
-    one, other = proposal("s.Sum() + 1", "s.Sum()", 1.0), proposal("s.Sum() + 1", "2*len(s.values)", 0.1)
+    one, other = (
+        make_proposal("s.Sum() + 1", "s.Sum()", 1.0),
+        make_proposal("s.Sum() + 1", "2*len(s.values)", 0.1),
+    )
     repairs, difference = await rank_in_go(tmp_path / "method", sandbox, one, other)
     assert [repair.rivals for repair in repairs] == [(), ("s.Sum()",)]
     assert difference is None
@@ -179,7 +188,7 @@ async def test_test_files_are_found_though_the_runner_reports_only_packages(
     task, _ = build_heal_task(write_project(tmp_path / "p"), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
-    assert go_project(suite).test_texts() == {"stats/stats_test.go": TESTS}
+    assert make_go_project(suite).test_texts() == {"stats/stats_test.go": TESTS}
 
 
 def test_a_module_is_compiled_in_its_own_folder() -> None:

@@ -12,7 +12,7 @@ ROW = "type row struct{ in []int; by, want int }"
 OTHER_TABLE = "var others = []struct{ in, by string }{{`x`, `y`}}\n"
 
 
-def rows(table: str, before: str = "", loop: str = LOOP) -> list[str]:
+def expand_rows(table: str, before: str = "", loop: str = LOOP) -> list[str]:
     text = f"package a\n\n{OTHER_TABLE}{before}\nfunc TestF(t *testing.T) {{\n\tcases := {table}\n{loop}}}\n"
     tree = SyntaxTree(text, "a_test.go", "go")
     calls = (node for node in walk(tree.root) if node.type == "call_expression")
@@ -37,13 +37,13 @@ def rows(table: str, before: str = "", loop: str = LOOP) -> list[str]:
     ],
 )
 def test_each_row_gives_the_fields_that_a_call_names(table: str, before: str) -> None:
-    assert rows(table, before) == ["[]int{1}, 2, 3", "nil, 2, 5"]
+    assert expand_rows(table, before) == ["[]int{1}, 2, 3", "nil, 2, 5"]
 
 
 def test_rows_without_a_used_field_and_calls_without_fields_give_none() -> None:
-    assert rows("[]struct{ in, by int }{{in: 1}, {in: 2, by: 3}}") == ["2, 2, 3"]
-    assert rows("[]struct{ in, by int }{{1, 2}}", loop="\tf(1, 2)\n") == []
+    assert expand_rows("[]struct{ in, by int }{{in: 1}, {in: 2, by: 3}}") == ["2, 2, 3"]
+    assert expand_rows("[]struct{ in, by int }{{1, 2}}", loop="\tf(1, 2)\n") == []
 
 
 def test_another_tests_table_is_used_if_a_test_has_none() -> None:
-    assert rows("1") == ["`x`, 2, `y`"]
+    assert expand_rows("1") == ["`x`, 2, `y`"]

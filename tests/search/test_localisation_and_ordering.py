@@ -1,4 +1,4 @@
-"""Localisation formulas, inputs near the tests', and signs that a change games the tests."""
+"""Fault localisation, the order in which changes are tried, and generated inputs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,21 @@ from suture.search.tuning import CHEAP_PER_EXPENSIVE, EXPENSIVE_COLLECT_CPU_S, S
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
 
-def run(name: str, outcome: str, lines: set[int]) -> TestRun:
+def make_run(name: str, outcome: str, lines: set[int]) -> TestRun:
     return TestRun(id=name, outcome=outcome, seconds=0.01, lines={"m.py": frozenset(lines)})  # type: ignore[arg-type]
 
 
 SPECTRUM = Spectrum(
-    tests=(run("a", "failed", {1, 2, 3}), run("b", "passed", {1, 2, 4}), run("c", "passed", {1, 2, 4})),
+    tests=(
+        make_run("a", "failed", {1, 2, 3}),
+        make_run("b", "passed", {1, 2, 4}),
+        make_run("c", "passed", {1, 2, 4}),
+    ),
     collected=("a", "b", "c"),
 )
 
 
-def test_ochiai_and_dstar_as_published() -> None:
+def test_ochiai_and_dstar_match_the_published_formulas() -> None:
     assert ochiai(2, 1, 4) == pytest.approx(2 / math.sqrt(4 * 3))
     assert ochiai(0, 5, 1) == 0
     assert dstar(3, 1, 4) == pytest.approx(9 / 2)
@@ -42,26 +46,26 @@ def test_ochiai_and_dstar_as_published() -> None:
     assert dstar(0, 0, 2) == 0
 
 
-def test_the_line_of_failing_tests_alone_comes_first() -> None:
+def test_a_line_that_only_failing_tests_run_comes_first() -> None:
     faults = rank_suspects(SPECTRUM, {"m.py": SOURCE})
     assert (faults[0].line, faults[0].function) == (3, "f")
     assert all(0 <= fault.score <= 1 for fault in faults)
     assert 4 not in {fault.line for fault in faults}
 
 
-def test_a_frame_of_a_traceback_counts() -> None:
-    plain = run("a", "failed", {2, 3})
+def test_a_line_of_a_traceback_is_suspected_first() -> None:
+    plain = make_run("a", "failed", {2, 3})
     framed = TestRun(id="a", outcome="failed", seconds=0, lines=plain.lines, frames=(("m.py", 2),))
     assert rank_suspects(Spectrum(tests=(framed,)), {"m.py": SOURCE})[0].line == 2
 
 
-def test_a_test_that_fails_only_alone_is_no_target() -> None:
-    tests = (run("a", "failed", {3}), run("b", "failed", {4}))
+def test_a_test_that_fails_only_in_isolation_is_no_target() -> None:
+    tests = (make_run("a", "failed", {3}), make_run("b", "failed", {4}))
     assert [t.id for t in Spectrum(tests=tests, failing_in_suite=frozenset({"b"})).failing] == ["b"]
     assert len(Spectrum(tests=tests, failing_in_suite=frozenset({"elsewhere::b"})).failing) == 2
 
 
-async def test_changes_come_in_one_order_for_one_seed() -> None:
+async def test_the_order_of_changes_depends_only_on_the_seed() -> None:
     texts = {"m.py": SOURCE}
     scores = score_lines(rank_suspects(SPECTRUM, texts), SPECTRUM, texts)
     singles = await order_single_changes(scores, texts, {}, seed=3)
@@ -80,7 +84,7 @@ async def test_code_that_runs_on_import_is_imported_again() -> None:
     assert all(swap for label, swap in placed.items() if label.startswith("line 4:"))
 
 
-async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile(
+async def test_a_very_long_function_is_searched_in_time_without_blocking(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps = "".join(f"    a{n + 1} = a{n} + {n % 7}\n" for n in range(150))
@@ -105,7 +109,7 @@ async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile
     assert sum(1 for _ in generate_mutants(text)) < 100_000
 
 
-TWICE = """\
+TEXT = """\
 def f(n):
     if n < 0:
         raise ValueError(n)
@@ -115,7 +119,7 @@ def f(n):
 """
 
 
-def failed(
+def make_failed_run(
     name: str, reached: tuple[tuple[str, int], ...], error: str = "", lines: tuple[int, ...] = ()
 ) -> TestRun:
     return TestRun(
@@ -138,10 +142,12 @@ def make_trial(*failures: FailurePoint, **fields: object) -> Trial:
     return Trial(is_plausible=False, timed_out=False, failures=failures, **fields)  # type: ignore[arg-type]
 
 
-async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
-    spectrum = Spectrum(tests=(failed("a", (), lines=(2, 4, 5, 6)), failed("b", (), lines=(2, 4, 6))))
-    texts = {"m.py": TWICE, "n.py": TWICE}
-    at = TWICE.index("+")
+async def test_pairs_of_changes_stay_in_one_file_and_do_not_overlap() -> None:
+    spectrum = Spectrum(
+        tests=(make_failed_run("a", (), lines=(2, 4, 5, 6)), make_failed_run("b", (), lines=(2, 4, 6)))
+    )
+    texts = {"m.py": TEXT, "n.py": TEXT}
+    at = TEXT.index("+")
     start = Proposal(
         path="m.py",
         edits=(Edit(start=at, end=at + 1, text="-"),),
@@ -165,12 +171,14 @@ async def trace_no_lines(proposal: Proposal) -> TestLines:
 
 async def test_the_second_change_is_sought_where_tests_still_fail() -> None:
     spectrum = Spectrum(
-        tests=(failed("a", (), lines=(2, 4)), failed("b", (), lines=(2, 5))),
+        tests=(make_failed_run("a", (), lines=(2, 4)), make_failed_run("b", (), lines=(2, 5))),
         failing_in_suite=frozenset({"a", "b"}),
     )
-    left = remaining_spectrum(spectrum, make_trial(passing=1, now_passing=frozenset({"a"})), {"m.py": TWICE})
-    assert [test.id for test in left.failing] == ["b"]
-    scores = score_lines(rank_suspects(left, {"m.py": TWICE}), left, {"m.py": TWICE})
+    remaining = remaining_spectrum(
+        spectrum, make_trial(passing=1, now_passing=frozenset({"a"})), {"m.py": TEXT}
+    )
+    assert [test.id for test in remaining.failing] == ["b"]
+    scores = score_lines(rank_suspects(remaining, {"m.py": TEXT}), remaining, {"m.py": TEXT})
     assert 4 not in scores["m.py"]
     assert scores["m.py"][5] > 0
 
@@ -180,13 +188,13 @@ def proposal_at(at: int, label: str, score: float = 0.5) -> Proposal:
     return Proposal(path="m.py", edits=(edit,), label=label, score=score, operators=("arithmetic_operator",))
 
 
-async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice() -> None:
+async def test_a_chain_of_changes_grows_only_by_progress() -> None:
     names = ("a", "b", "c")
     spectrum = Spectrum(
-        tests=tuple(failed(name, (("t.py", 3), ("m.py", 2)), "E: ", (2, 4, 5)) for name in names)
+        tests=tuple(make_failed_run(name, (("t.py", 3), ("m.py", 2)), "E: ", (2, 4, 5)) for name in names)
     )
     before = {test.id: test for test in spectrum.tests}
-    texts, plus = {"m.py": TWICE}, TWICE.index("+")
+    texts, plus = {"m.py": TEXT}, TEXT.index("+")
     queue = CompoundQueue()
     assert not queue.record(
         proposal_at(1, "nothing"), make_trial(failure_point("a", ""), failing=3), before, 1
@@ -216,11 +224,11 @@ async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice(
 
 
 def test_lines_traced_with_the_first_change_replace_those_without_it() -> None:
-    before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
+    before = make_failed_run("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
     later = make_trial(failure_point("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4)))
     traced = replace(later, lines={"t.py::a": {"m.py": frozenset({1, 4, 5})}})
     lines = [
-        remaining_spectrum(Spectrum(tests=(before,)), t, {"m.py": TWICE}).tests[0].lines["m.py"]
+        remaining_spectrum(Spectrum(tests=(before,)), t, {"m.py": TEXT}).tests[0].lines["m.py"]
         for t in (later, traced)
     ]
     assert lines == [frozenset({1, 2, 3, 4, 5, 6, 7}) & lines[0], frozenset({1, 4, 5})]
@@ -233,7 +241,7 @@ async def test_values_set_on_import_are_suspected_with_their_readers() -> None:
         "def f(name):\n    return SIZES[name]\n"
     )
     imported = {"m.py": frozenset({1, 2, 3, 4, 6, 7, 11})}
-    spectrum = Spectrum(tests=(failed("a", (), lines=(12,)),), import_lines=imported)
+    spectrum = Spectrum(tests=(make_failed_run("a", (), lines=(12,)),), import_lines=imported)
     texts = {"m.py": text}
     scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)["m.py"]
     assert scores[12] > scores[3] > scores[7]
@@ -242,22 +250,25 @@ async def test_values_set_on_import_are_suspected_with_their_readers() -> None:
     assert constants[0] == "line 3: 1001 becomes 1000"
     many = text.replace("    'b': 1001,\n", "    'b': 1001,\n" * 100)
     lines = {"m.py": frozenset(range(1, 111))}
-    spectrum = Spectrum(tests=(failed("a", (), lines=(111,)),), import_lines=lines)
+    spectrum = Spectrum(tests=(make_failed_run("a", (), lines=(111,)),), import_lines=lines)
     scores = score_lines(rank_suspects(spectrum, {"m.py": many}), spectrum, {"m.py": many})["m.py"]
     assert scores[111] > scores[3] == scores[106]  # a test reads only a few lines of a large table
 
 
-def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -> None:
-    before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
+def test_a_later_failure_is_progress_and_reveals_new_lines() -> None:
+    before = make_failed_run("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
     later = failure_point("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4))
     returned = failure_point("t.py::a", "AssertionError", ("t.py", 3))
     earlier = failure_point("t.py::a", "TypeError: x", ("t.py", 2), ("m.py", 4))
     same = failure_point("t.py::a", "TypeError: x", ("t.py", 3), ("m.py", 2))
     assert [has_progressed(before.failure_point, now) for now in (later, returned, earlier, same)] == [
-        *(True, True, False, False)
+        True,
+        True,
+        False,
+        False,
     ]
     assert not has_progressed(before.failure_point, failure_point("t.py::b", "E: ", ("t.py", 9)))
-    unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
+    unknown = make_failed_run("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
     known = failure_point("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
     worse = failure_point("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
     assert [has_progressed(unknown.failure_point, now) for now in (known, worse, same)] == [
@@ -265,9 +276,9 @@ def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -
         False,
         False,
     ]
-    left = remaining_spectrum(Spectrum(tests=(before,)), make_trial(later), {"m.py": TWICE})
-    assert left.tests[0].lines["m.py"] >= {4, 5, 6}
-    assert left.tests[0].error == "NameError: y"
+    remaining = remaining_spectrum(Spectrum(tests=(before,)), make_trial(later), {"m.py": TEXT})
+    assert remaining.tests[0].lines["m.py"] >= {4, 5, 6}
+    assert remaining.tests[0].error == "NameError: y"
 
 
 PLACES = ((0, 4), (1, 5), (0, 2))
@@ -280,7 +291,7 @@ async def test_few_compound_changes_are_imported_again_if_importing_is_expensive
         "def f(n):\n    a = n + ONE[n]\n    b = a * TWO[a]\n    return b\n"
     )
     imported = {"m.py": frozenset({1, 2, 5})}
-    test = failed("t.py::a", (("m.py", 8),), "AssertionError: x", (6, 7, 8))
+    test = make_failed_run("t.py::a", (("m.py", 8),), "AssertionError: x", (6, 7, 8))
     shares = []
     for collect_s in (0.0, EXPENSIVE_COLLECT_CPU_S):
         queue = CompoundQueue()
@@ -292,9 +303,9 @@ async def test_few_compound_changes_are_imported_again_if_importing_is_expensive
     assert shares[0] > shares[1] == 3
 
 
-def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() -> None:
+def test_progress_of_one_test_counts_unless_another_falls_back() -> None:
     names = ("t.py::a", "t.py::b")
-    before = {name: failed(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
+    before = {name: make_failed_run(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
     same, further, back = (
         failure_point(names[n], "TypeError: x", ("t.py", 3), ("m.py", line)) for n, line in PLACES
     )
@@ -310,7 +321,7 @@ def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() ->
 async def test_the_exception_message_favours_its_kind_of_change(sign: str, named: str, other: str) -> None:
     text = f"def f(a, b):\n    c = a <= b\n    d = a {sign} b\n    return c or d\n"
     fault = f"TypeError: unsupported operand type(s) for {named}: 'str' and 'int'"
-    spectrum = Spectrum(tests=(failed("a", (("m.py", 3),), fault, (1, 2, 3)),))
+    spectrum = Spectrum(tests=(make_failed_run("a", (("m.py", 3),), fault, (1, 2, 3)),))
     clues = find_clues(spectrum)
     assert [clue.part for clue in clues] == [sign]
     scores = {"m.py": {2: 1.0, 3: 1.0, 4: 1.0}}
@@ -330,7 +341,7 @@ async def test_a_method_read_as_a_value_suggests_a_decorator() -> None:
         "    def three(self):\n        return self.one < self.two\n"
     )
     fault = "TypeError: '<' not supported between instances of 'int' and 'method'"
-    spectrum = Spectrum(tests=(failed("a", (("m.py", 10),), fault, (4, 10)),))
+    spectrum = Spectrum(tests=(make_failed_run("a", (("m.py", 10),), fault, (4, 10)),))
     texts = {"m.py": text}
     scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)
     found = await order_single_changes(scores, texts, {}, clues=find_clues(spectrum))
@@ -339,14 +350,14 @@ async def test_a_method_read_as_a_value_suggests_a_decorator() -> None:
     assert 6 not in score_lines(rank_suspects(spectrum, texts), Spectrum(), texts)["m.py"]
 
 
-async def test_a_rare_sign_is_suspected_before_a_usual_one() -> None:
+async def test_an_unusual_operator_is_suspected_before_a_common_one() -> None:
     text = "def f(a, b):\n    if a > None:\n        return b\n    return a == 'x'\n"
     found = await order_single_changes({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
     signs = [p.label for p in found if p.operators == ("comparison",)]
     assert [sign.startswith("line 2: > becomes is") for sign in signs[:2]] == [True, True]
 
 
-async def test_a_product_of_numbers_is_hardly_a_sum() -> None:
+async def test_a_product_of_literals_is_rarely_changed_to_a_sum() -> None:
     text = "DAY = 24 * 60 * 60\n\n\ndef f(a, b):\n    return a * b\n"
     found = await order_single_changes({"m.py": {1: 1.0, 5: 1.0}}, {"m.py": text}, {})
     sums = [p.label for p in found if "* becomes +" in p.label]
@@ -354,7 +365,7 @@ async def test_a_product_of_numbers_is_hardly_a_sum() -> None:
     assert sums[0].startswith("line 5")
 
 
-async def test_second_choices_of_an_operator_come_after_other_places() -> None:
+async def test_further_changes_of_a_line_come_after_first_changes_of_others() -> None:
     text = "def f(a):\n    if a:\n        return 2\n    return 4\n"
     found = await order_single_changes({"m.py": {2: 1.0, 3: 0.9, 4: 0.9}}, {"m.py": text}, {})
     constants = [p.label for p in found if p.operators == ("constant",)]

@@ -49,11 +49,12 @@ def run_node_driver(
         programs: Programs of the test's own, by file name, to put beside the driver's.
         **common: Keys to set in the common part of the plan.
     """
-    (box := folder / "box").mkdir()
+    program_folder = folder / "box"
+    program_folder.mkdir()
     for name, text in (programs or {}).items():
-        (box / name).write_text(text)
+        (program_folder / name).write_text(text)
     for name in {*DRIVERS_BY_RUNNER["node:test"].programs, *DRIVERS_BY_RUNNER["tape"].programs}:
-        (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
+        (program_folder / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
     (folder / "say.js").write_text(SAY)
     all_common = {
         "uses_import": False,
@@ -69,9 +70,9 @@ def run_node_driver(
         "max_rivals": 9,
         "seconds": 60,
     }
-    (box / "plan.json").write_text(json.dumps({"common": all_common, "jobs": jobs, **timeouts}))
-    subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100, cwd=folder)
-    return [json.loads(line) for line in (box / "trials").read_text().splitlines()]
+    (program_folder / "plan.json").write_text(json.dumps({"common": all_common, "jobs": jobs, **timeouts}))
+    subprocess.run(["node", program_folder / "node_trials.cjs"], check=True, timeout=100, cwd=folder)
+    return [json.loads(line) for line in (program_folder / "trials").read_text().splitlines()]
 
 
 def test_plans_are_checked_and_unknown_methods_give_no_verdict(tmp_path: Path, require: Require) -> None:
@@ -87,7 +88,7 @@ def test_plans_are_checked_and_unknown_methods_give_no_verdict(tmp_path: Path, r
     }
 
 
-def test_a_test_file_gets_no_events_of_the_file_before(tmp_path: Path, require: Require) -> None:
+def test_a_test_file_gets_no_events_of_the_previous_file(tmp_path: Path, require: Require) -> None:
     """Node runs each file in its own process; a remaining listener would fail all later candidates."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     (tmp_path / "a.test.js").write_text(HEAD + WARNING_TEST)
@@ -165,21 +166,23 @@ def test_side_effects_of_a_failing_test_do_not_reach_the_next_candidate(
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("own", ["say.mjs", "say.js"])
-def test_modules_loaded_by_import_are_loaded_again(own: str, tmp_path: Path, require: Require) -> None:
+@pytest.mark.parametrize("module_file", ["say.mjs", "say.js"])
+def test_modules_loaded_by_import_are_loaded_again(
+    module_file: str, tmp_path: Path, require: Require
+) -> None:
     """A process keeps an imported module, so all candidates would be judged by the first one."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    assertion = f"if ((await import('./{own}')).default(1) !== 2) throw new Error();"
-    load = f"test('one', async () => {{ {assertion} }});\n"
-    (tmp_path / "a.test.cjs").write_text(f"{HEAD}{load}")
-    begin = "export default" if own == "say.mjs" else "module.exports ="
-    texts = {n: f"{begin} (n) => n + {n};\n" for n in (3, 1, 4)}
-    (tmp_path / own).write_text(texts[3])
-    jobs: list[dict[str, Any]] = [{"path": own, "text": text} for text in texts.values()]
+    assertion = f"if ((await import('./{module_file}')).default(1) !== 2) throw new Error();"
+    test_text = f"test('one', async () => {{ {assertion} }});\n"
+    (tmp_path / "a.test.cjs").write_text(f"{HEAD}{test_text}")
+    exports = "export default" if module_file == "say.mjs" else "module.exports ="
+    texts = {n: f"{exports} (n) => n + {n};\n" for n in (3, 1, 4)}
+    (tmp_path / module_file).write_text(texts[3])
+    jobs: list[dict[str, Any]] = [{"path": module_file, "text": text} for text in texts.values()]
     name = "a.test.cjs::one"
     common: dict[str, Any] = {
-        "texts": {own: texts[3]},
-        "uses_import": uses_es_modules({"a.test.cjs": load.encode()}),
+        "texts": {module_file: texts[3]},
+        "uses_import": uses_es_modules({"a.test.cjs": test_text.encode()}),
     }
     *trials, _ = run_node_driver(
         tmp_path, jobs, test_files=["a.test.cjs"], target_tests=[name], expected_passes=[name], **common
@@ -187,15 +190,17 @@ def test_modules_loaded_by_import_are_loaded_again(own: str, tmp_path: Path, req
     assert [trial["passes"] for trial in trials] == [False, True, False]
 
 
-def test_messages_of_the_project_are_not_taken_for_the_drivers(tmp_path: Path, require: Require) -> None:
+def test_messages_of_the_project_are_not_mistaken_for_reports(tmp_path: Path, require: Require) -> None:
     """`process.send({ready: true})` is what servers send to their parent process."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     forged = "[0, 1, 2].forEach((number) => process.send({ event: 'trial', number, passes: true }));"
-    sends = f"if (process.send) {{ process.send({{ ready: true }}); {forged} }}\n"
+    send_messages = f"if (process.send) {{ process.send({{ ready: true }}); {forged} }}\n"
     (tmp_path / "a.test.js").write_text(
         HEAD + "test('one', () => { if (say(1) !== 2) throw new Error(); });\n"
     )
-    jobs = [{"path": "say.js", "text": f"{sends}module.exports = (n) => n + {n};\n"} for n in (3, 2, 1)]
+    jobs = [
+        {"path": "say.js", "text": f"{send_messages}module.exports = (n) => n + {n};\n"} for n in (3, 2, 1)
+    ]
     name = "a.test.js::one"
     *trials, _ = run_node_driver(
         tmp_path, jobs, test_files=["a.test.js"], target_tests=[name], expected_passes=[name]
@@ -239,7 +244,7 @@ exports.stub = (of, name) => {
 """
 
 
-def test_a_package_is_loaded_again_after_its_side_effects_were_reverted(
+def test_packages_are_loaded_again_after_their_effects_were_reverted(
     tmp_path: Path, require: Require
 ) -> None:
     """should.js adds a property to all objects once; sinon remembers what it has stubbed."""

@@ -131,9 +131,11 @@ async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbo
     assert suite.command is not None
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
     assert {test.id.partition("::")[2] for test in found.spectrum.failing} == {
-        *("test_total[prices1-5]", "test_total[prices2-4]", "TestCart::test_one")
+        "test_total[prices1-5]",
+        "test_total[prices2-4]",
+        "TestCart::test_one",
     }
-    for test in found.spectrum.failing:  # a method of a unittest's too
+    for test in found.spectrum.failing:  # including the method of a unittest case
         assert test.error.startswith("AssertionError: ")
         assert [path for path, _ in test.traceback] == ["tests/test_cart.py"]
     worst = max(fault.ochiai for fault in found.suspect_lines)

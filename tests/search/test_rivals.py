@@ -118,7 +118,7 @@ def test_expressions_that_some_value_distinguishes_have_a_distance(one: str, oth
     ],
 )
 def test_expressions_that_cannot_be_evaluated_are_distinct(one: str, other: str) -> None:
-    """And no value of a size that the project names is built."""
+    """No value of a size that the project names is built."""
     assert measure_distance(SOURCE, condition(one), condition(other)) == 1
 
 
@@ -254,7 +254,7 @@ def test_booleans_are_not_shifted_by_one() -> None:
     assert not any("ON + 1" in label.replace("COUNT", "") for label in made)
 
 
-HANDLED = """\
+NUMBERS = """\
 def number_of(text, table):
     try:
         return table[text]
@@ -267,11 +267,11 @@ import pytest
 from numbers_of import number_of
 
 
-def test_what_is_in_the_table():
+def test_known_number():
     assert number_of("one", {"one": 1}) == 1
 
 
-def test_what_is_nowhere():
+def test_unknown_number():
     with pytest.raises((KeyError, ValueError)):
         number_of("two", {"one": 1})
 """
@@ -281,19 +281,19 @@ async def test_of_passing_handlers_the_one_that_a_test_reaches_is_preferred(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     """`except IndexError` passes as well: the `KeyError` then reaches the test, which accepts both."""
-    (tmp_path / "numbers_of.py").write_text(HANDLED)
+    (tmp_path / "numbers_of.py").write_text(NUMBERS)
     (tmp_path / "test_numbers_of.py").write_text(TESTS)
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
-    failing = ["test_numbers_of.py::test_what_is_nowhere"]
+    failing = ["test_numbers_of.py::test_unknown_number"]
     found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=120))
-    named = {
+    idle_block_counts = {
         change.label.rpartition(" ")[2]: found.idle_block_counts.get((change.path, change.edits))
         for change in found.plausible
     }
-    assert named["IndexError"] == 1
-    assert named["KeyError"] == 0
+    assert idle_block_counts["IndexError"] == 1
+    assert idle_block_counts["KeyError"] == 0
     repairs, _ = await rank_python_repairs(found, suite.command, [TESTS])
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
     assert repairs[0].rivals or len(repairs) == 1
@@ -305,7 +305,7 @@ async def test_undistinguished_rivals_are_reported_and_can_be_refused(
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    (project / "numbers_of.py").write_text(HANDLED)
+    (project / "numbers_of.py").write_text(NUMBERS)
     (project / "test_numbers_of.py").write_text(TESTS)
     settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
         update={

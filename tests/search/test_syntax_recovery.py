@@ -21,8 +21,8 @@ from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, recover_python
 
 pytestmark = pytest.mark.timeout(300)
-FIRST = 8
-"""The intended text must be among so many first ones; the tests choose."""
+MAX_RANK = 8
+"""The intended text must be among so many first repaired texts. The tests of the project then choose."""
 CASES = {
     "colon": ("def f(a)\n    return a\n", "def f(a):\n    return a\n"),
     "colon of a loop": ("def f(a):\n    for x in a\n        g(x)\n", "def f(a):\n    for x in a:\n        g(x)\n"),
@@ -75,11 +75,13 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_intended_text_is_among_the_first(name: str) -> None:
-    broken, meant = CASES[name]
+    broken, intended = CASES[name]
     found = find_parsable_texts(broken, seconds=60)
     for readable in found:
         assert find_python_stop(readable.text) is None
-    assert any(meant in readable.text for readable in found[:FIRST]), [r.label for r in found[:FIRST]]
+    assert any(intended in readable.text for readable in found[:MAX_RANK]), [
+        r.label for r in found[:MAX_RANK]
+    ]
 
 
 def test_a_source_that_compiles_is_left_alone() -> None:

@@ -24,10 +24,10 @@ from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.tree_recovery import UnparsableFile, find_unparsable_file
 from suture.search.tuning import MAX_TREE_TEXTS_RUN
 
-FIRST = 8
-"""The intended text must be among so many first ones; the tests choose."""
+MAX_RANK = 8
+"""The intended text must be among so many first repaired texts. The tests of the project then choose."""
 AMBIGUOUS = ("operator", "arrow", "deleted keyword")
-"""Slips that the file alone hardly decides: the intended text must be among all texts that are run."""
+"""Mistakes that the file alone hardly decides: the intended text must be among all texts that are run."""
 JAVASCRIPT = """\
 'use strict';
 
@@ -104,12 +104,12 @@ func (s Shelf) Label(mark string) string {
 	return strings.Join(s.Words, mark)
 }
 """
-WHOLE: dict[Language, tuple[str, str]] = {
+INTENDED: dict[Language, tuple[str, str]] = {
     "javascript": ("shelf.js", JAVASCRIPT),
     "typescript": ("ranges.ts", TYPESCRIPT),
     "go": ("shelf.go", GO),
 }
-SLIPS: list[tuple[Language, str, str, str]] = [
+MISTAKES: list[tuple[Language, str, str, str]] = [
     ("javascript", "bracket", "join(mark)}", "join(mark}"),
     ("javascript", "bracket of a condition", "best.length)) {", "best.length) {"),
     ("javascript", "bracket too many", "words.map((word)", "words.map(((word)"),
@@ -150,33 +150,37 @@ SLIPS: list[tuple[Language, str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("language", "name", "meant", "slip"), SLIPS, ids=lambda part: part[:30])
-def test_the_intended_text_is_among_the_first(language: Language, name: str, meant: str, slip: str) -> None:
-    path, whole = WHOLE[language]
-    assert whole.count(meant) == 1, name
-    broken = whole.replace(meant, slip)
+@pytest.mark.parametrize(("language", "name", "original", "mistake"), MISTAKES, ids=lambda part: part[:30])
+def test_the_intended_text_is_among_the_first(
+    language: Language, name: str, original: str, mistake: str
+) -> None:
+    path, intended = INTENDED[language]
+    assert intended.count(original) == 1, name
+    broken = intended.replace(original, mistake)
     assert find_tree_stop(broken, path, language) is not None, name
     found = find_parsable_trees(path, {path: broken}, language, seconds=60)
     assert all(find_tree_stop(one.text, path, language) is None for one in found)
-    lexis = build_lexer(path, language)
+    lexer = build_lexer(path, language)
 
-    def words(text: str) -> list[str]:
-        return [token.text for token in lexis.tokens(text) if token.kind != "end"]
+    def token_texts(text: str) -> list[str]:
+        return [token.text for token in lexer.tokens(text) if token.kind != "end"]
 
-    first = MAX_TREE_TEXTS_RUN if name in AMBIGUOUS else FIRST
-    assert words(whole) in [words(one.text) for one in found[:first]], [one.label for one in found[:first]]
+    max_rank = MAX_TREE_TEXTS_RUN if name in AMBIGUOUS else MAX_RANK
+    assert token_texts(intended) in [token_texts(one.text) for one in found[:max_rank]], [
+        one.label for one in found[:max_rank]
+    ]
 
 
-def test_two_slips_in_one_file() -> None:
+def test_two_mistakes_in_one_file_are_repaired() -> None:
     broken = JAVASCRIPT.replace("of words) {", "of words {").replace("return best", "retrun best")
     found = find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=60)
-    assert JAVASCRIPT in [one.text for one in found[:FIRST]], [one.label for one in found[:FIRST]]
+    assert JAVASCRIPT in [one.text for one in found[:MAX_RANK]], [one.label for one in found[:MAX_RANK]]
 
 
 def test_a_parsable_text_is_left_alone() -> None:
-    for language, (path, whole) in WHOLE.items():
-        assert find_tree_stop(whole, path, language) is None
-        assert find_parsable_trees(path, {path: whole}, language, seconds=5) == []
+    for language, (path, intended) in INTENDED.items():
+        assert find_tree_stop(intended, path, language) is None
+        assert find_parsable_trees(path, {path: intended}, language, seconds=5) == []
 
 
 def test_the_repair_of_prose_ends() -> None:
@@ -195,14 +199,16 @@ def test_a_file_that_is_too_large_is_not_repaired() -> None:
 
 def test_comments_strings_and_patterns_are_tokens_of_their_own() -> None:
     text = "a = /[/'\"]+/g.test(b) / 2; // it's\n/* ' */ c = `x\n'y` + 'z';"
-    kept = [token.text for token in build_lexer("a.js", "javascript").tokens(text)]
+    tokens = [token.text for token in build_lexer("a.js", "javascript").tokens(text)]
     pattern = ["a", "=", "/[/'\"]+/g", ".", "test", "(", "b", ")", "/", "2", ";", "\n"]
-    assert kept == [*pattern, "c", "=", "`x\n'y`", "+", "'z'", ";"]
+    assert tokens == [*pattern, "c", "=", "`x\n'y`", "+", "'z'", ";"]
 
 
 def test_keywords_with_similar_letters_are_found() -> None:
-    known = frozenset(("function", "for", "of", "return", "const", "continue"))
-    assert [similar_keywords(word, known)[:1] for word in ("fucntion", "fo", "retun", "Const", "words")] == [
+    keywords = frozenset(("function", "for", "of", "return", "const", "continue"))
+    assert [
+        similar_keywords(word, keywords)[:1] for word in ("fucntion", "fo", "retun", "Const", "words")
+    ] == [
         ["function"],
         ["of"],
         ["return"],
@@ -214,17 +220,19 @@ def test_keywords_with_similar_letters_are_found() -> None:
 def test_a_file_is_unparsable_only_if_a_test_reports_it() -> None:
     texts = {"a.js": "const a = (;\n", "b.js": "const b = 1;\n"}
 
-    def named(file: str, said: str, line: int = 0) -> UnparsableFile | None:
-        fact = Counterexample(check_id="t", call="t", exception=said, file=file, line=line)
+    def find_unparsable(file: str, error: str, line: int = 0) -> UnparsableFile | None:
+        fact = Counterexample(check_id="t", call="t", exception=error, file=file, line=line)
         outcome = CheckOutcome(check_id="t", status="failed", evidence="nonce", counterexample=fact)
         return find_unparsable_file([outcome], texts, "javascript")
 
     faulty = UnparsableFile(path="a.js", line=0)
-    assert named("a.js", "SyntaxError: Unexpected token ';'", 1) == faulty
-    assert named("", "a.js:1 const a = (; SyntaxError: Unexpected token") == faulty
-    assert named("b.js", "SyntaxError: Illegal return statement", 1) == UnparsableFile(path="b.js", line=1)
-    assert named("b.js", "TypeError: b is no function", 1) is None
-    assert named("a.js", "AssertionError: 1 !== 2", 1) is None
+    assert find_unparsable("a.js", "SyntaxError: Unexpected token ';'", 1) == faulty
+    assert find_unparsable("", "a.js:1 const a = (; SyntaxError: Unexpected token") == faulty
+    assert find_unparsable("b.js", "SyntaxError: Illegal return statement", 1) == UnparsableFile(
+        path="b.js", line=1
+    )
+    assert find_unparsable("b.js", "TypeError: b is no function", 1) is None
+    assert find_unparsable("a.js", "AssertionError: 1 !== 2", 1) is None
 
 
 def test_an_error_that_no_tree_shows_is_repaired_at_the_reported_line() -> None:
@@ -267,7 +275,7 @@ func TestLabel(t *testing.T) {
 """
 
 
-class _FailingCommand(TestCommand):
+class FailingCommand(TestCommand):
     """A command whose one test fails for every candidate."""
 
     def __init__(self) -> None: ...
@@ -283,7 +291,7 @@ class _FailingCommand(TestCommand):
     async def collect(self, *, run: bool = False) -> None: ...
 
 
-def _settings(folder: Path, seconds: float) -> Settings:
+def make_settings(folder: Path, seconds: float) -> Settings:
     return Settings(
         paths=PathSettings(home=folder / "home"),
         budget=BudgetSettings(seconds=seconds),
@@ -293,7 +301,7 @@ def _settings(folder: Path, seconds: float) -> Settings:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("slips", "label_part"),
+    ("mistakes", "label_part"),
     [
         ((("of words) {\n", "of words)\n"),), "{ is missing"),
         ((("return best", "retrun best"), ("< best.length", "> best.length")), "becomes return"),
@@ -301,7 +309,7 @@ def _settings(folder: Path, seconds: float) -> Settings:
     ids=["a brace", "a fault after a syntax error"],
 )  # fmt: skip
 async def test_an_unparsable_file_is_healed_without_a_model(
-    slips: tuple[tuple[str, str], ...],
+    mistakes: tuple[tuple[str, str], ...],
     label_part: str,
     sandbox: BubblewrapSandbox,
     tmp_path: Path,
@@ -311,13 +319,13 @@ async def test_an_unparsable_file_is_healed_without_a_model(
     project = tmp_path / "project"
     project.mkdir()
     broken = JAVASCRIPT
-    for meant, slip in slips:
-        broken = broken.replace(meant, slip)
+    for original, mistake in mistakes:
+        broken = broken.replace(original, mistake)
     (project / "shelf.js").write_text(broken)
     (project / "shelf.test.js").write_text(JS_TESTS)
     found = await heal(
         project,
-        HealOptions(settings=_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True),
+        HealOptions(settings=make_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True),
     )
     assert found.outcome == "healed", found.reason
     assert (project / "shelf.js").read_text() == JAVASCRIPT
@@ -333,13 +341,13 @@ async def test_a_second_search_gets_the_remaining_time_of_the_first(
     require("node", shutil.which("node") is not None, "it is not on PATH")
     project = tmp_path / "project"
     project.mkdir()
-    twice = JAVASCRIPT.replace("return best", "let best = null\n  return best")
-    assert twice != JAVASCRIPT
-    (project / "shelf.js").write_text(twice)
+    broken = JAVASCRIPT.replace("return best", "let best = null\n  return best")
+    assert broken != JAVASCRIPT
+    (project / "shelf.js").write_text(broken)
     tests = JS_TESTS + "test('none', () => assert.equal(sizes(['a']).length, 'eight'));\n"
     (project / "shelf.test.js").write_text(tests)
     found = await heal(
-        project, HealOptions(settings=_settings(tmp_path, 25), test="node --test", sandbox=sandbox)
+        project, HealOptions(settings=make_settings(tmp_path, 25), test="node --test", sandbox=sandbox)
     )
     assert found.outcome == "not_healed", found.reason
 
@@ -354,7 +362,7 @@ async def test_no_further_text_is_searched_once_all_candidates_were_tried() -> N
     texts = [ParsableText(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
     methods = RecoveryMethods(find_texts=lambda s: texts, search=search_again, find_warnings=lambda b, a: ())
     limits = SearchLimits(max_candidates=10, max_seconds=60)
-    project = project_of(_FailingCommand(), {"a.js": b"("}, {"a.js": "("})
+    project = project_of(FailingCommand(), {"a.js": b"("}, {"a.js": "("})
     found = await FileRecovery(methods, project, "a.js", limits).run()
     assert (found.tried_count, len(searches)) == (4 + 10, 1)
 
@@ -371,7 +379,7 @@ async def test_unparsable_go_is_healed_without_a_model(
     (project / "shelf_test.go").write_text(GO_TESTS)
     found = await heal(
         project,
-        HealOptions(settings=_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True),
+        HealOptions(settings=make_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True),
     )
     assert found.outcome == "healed", found.reason
     assert (project / "shelf.go").read_text() == GO

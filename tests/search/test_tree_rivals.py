@@ -59,7 +59,7 @@ test('child', () => assert.strictEqual(pays(9), false));
 GO = "package a\n\nfunc f(a int) int {\n\tif a > 1 {\n\t\treturn 2\n\t}\n\treturn 3\n}\n"
 
 
-def proposal(old: str, new: str, score: float) -> Proposal:
+def make_proposal(old: str, new: str, score: float) -> Proposal:
     start = CODE.index(old)
     edit = Edit(start=start, end=start + len(old), text=new)
     return Proposal(path="pays.js", edits=(edit,), label=new, score=score, operators=())
@@ -83,7 +83,7 @@ def test_a_location_is_a_statement_without_its_blocks(at: str, place: str) -> No
 
 
 def test_a_change_of_two_statements_has_no_location() -> None:
-    edits = [*proposal("18 &&", "17 &&", 1).edits, *proposal("false;", "true;", 1).edits]
+    edits = [*make_proposal("18 &&", "17 &&", 1).edits, *make_proposal("false;", "true;", 1).edits]
     assert find_tree_location("javascript", "a.js", CODE, edits) is None
 
 
@@ -94,12 +94,12 @@ def test_guarded_blocks_and_the_code_after_them_can_be_stopped() -> None:
     inner, following = find_tree_block_stops("go", "a.go", GO, GO.index("if a"))
     assert "{ panic(0);" in apply_edits(GO, inner)
     assert "panic(0); return 3" in apply_edits(GO, following)
-    both = "if (a) { b(); } else if (c) { d(); } else { e(); }"
-    assert len(find_tree_block_stops("javascript", "a.js", both, 0)) == 1
+    nested = "if (a) { b(); } else if (c) { d(); } else { e(); }"
+    assert len(find_tree_block_stops("javascript", "a.js", nested, 0)) == 1
 
 
 def test_literals_near_an_edit_are_collected() -> None:
-    assert literals_near_edit("javascript", "a.js", CODE, proposal("18 &&", "17 &&", 1).edits) == [
+    assert literals_near_edit("javascript", "a.js", CODE, make_proposal("18 &&", "17 &&", 1).edits) == [
         "18",
         "65",
         "17",
@@ -115,7 +115,7 @@ def test_plain_data_survives_the_conversion() -> None:
 
 
 class FakeTrials:
-    """Makes trials for a suite in which everybody is over 18, so that nothing reaches `return false`."""
+    """Trials of a suite in which everybody is over 18, so that no test reaches `return false`."""
 
     language: Language = "javascript"
     max_rivals = 2
@@ -134,8 +134,8 @@ class FakeTrials:
 
 
 async def test_changes_at_the_location_of_a_repair_come_first() -> None:
-    passes, near = proposal("> 18", ">= 18", 1.0), proposal("< 65", "<= 65", 0.1)
-    others = [proposal("true;", f"{n};", 0.5) for n in range(3)]
+    passes, near = make_proposal("> 18", ">= 18", 1.0), make_proposal("< 65", "<= 65", 0.1)
+    others = [make_proposal("true;", f"{n};", 0.5) for n in range(3)]
     trials, found = FakeTrials(passes), SearchResult(texts={"pays.js": CODE}, plausible=[passes])
     everything = [passes, *others, near]
     await try_rivals(cast(DriverTrials, trials), everything, found, SearchLimits(max_seconds=60))
@@ -146,7 +146,7 @@ async def test_changes_at_the_location_of_a_repair_come_first() -> None:
 
 
 async def test_a_repair_whose_guarded_block_no_test_runs_is_less_likely() -> None:
-    repairs = [proposal("> 18", ">= 18", 1.0), proposal("age < 65", "age", 0.5)]
+    repairs = [make_proposal("> 18", ">= 18", 1.0), make_proposal("age < 65", "age", 0.5)]
     found = SearchResult(texts={"pays.js": CODE}, plausible=repairs)
     await try_block_stops(cast(DriverTrials, FakeTrials()), found, SearchLimits(max_seconds=60))
     assert [found.idle_block_counts[one.path, one.edits] for one in repairs] == [0, 1]
@@ -175,7 +175,10 @@ async def test_the_repair_that_keeps_a_comments_examples_is_preferred(
 ) -> None:
     """`age < 65` becoming `age` passes too, and returns true at 65."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    wrong, right = proposal("age > 18 && age < 65", "age >= 18", 1.0), proposal("> 18", ">= 18", 0.5)
+    wrong, right = (
+        make_proposal("age > 18 && age < 65", "age >= 18", 1.0),
+        make_proposal("> 18", ">= 18", 0.5),
+    )
     summaries, call = await rank_for_labels(tmp_path, sandbox, wrong, right)
     assert [label for label, _, _ in summaries] == [">= 18", "age >= 18"]
     assert summaries[0][2] == ("age >= 18",)
@@ -186,7 +189,7 @@ async def test_repairs_with_equal_observable_outcomes_are_grouped(
     tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    one, other = proposal("> 18", ">= 18", 1.0), proposal("age > 18", "!(age < 18)", 0.5)
+    one, other = make_proposal("> 18", ">= 18", 1.0), make_proposal("age > 18", "!(age < 18)", 0.5)
     summaries, call = await rank_for_labels(tmp_path, sandbox, one, other)
     assert summaries == [(">= 18", ("!(age < 18)",), ())]
     assert call == ""

@@ -44,7 +44,7 @@ from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.tree_sitter.drivers import go_schemata, golang, node
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
 
-CASES: list[tuple[Language, str, str, str]] = [
+MUTANT_CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "x = a < b;", "x = a <= b;"),
     ("javascript", "a.js", "x = a === b;", "x = a !== b;"),
     ("javascript", "a.js", "x = f(a, b);", "x = f(b, a);"),
@@ -66,9 +66,11 @@ CASES: list[tuple[Language, str, str, str]] = [
         "const f = (n: number): boolean => n >= 0;",
     ),
     ("typescript", "a.tsx", "const f = () => <b>{1 + 2}</b>;", "const f = () => <b>{1 - 2}</b>;"),
-    (*("javascript", "a.js", "function f(a, b) { a = b; }"), "function f(a, b) { a = Math.max(a, b); }"),
+    ("javascript", "a.js", "function f(a, b) { a = b; }", "function f(a, b) { a = Math.max(a, b); }"),
     (
-        *("javascript", "a.js", "function f(a, b) { a = Math.max(b); }"),
+        "javascript",
+        "a.js",
+        "function f(a, b) { a = Math.max(b); }",
         "function f(a, b) { a = Math.max(a, b); }",
     ),
     ("javascript", "a.js", "x = Math.max(xs);", "x = Math.max(...xs);"),
@@ -95,34 +97,46 @@ CASES: list[tuple[Language, str, str, str]] = [
     ),
     ("javascript", "a.js", "[a, b] = [a, b];", "[a, b] = [b, a];"),
     (
-        *("javascript", "a.js", "function f(a, i, j) {\n  let t = a[i];\n  a[j] = t;\n}"),
+        "javascript",
+        "a.js",
+        "function f(a, i, j) {\n  let t = a[i];\n  a[j] = t;\n}",
         "function f(a, i, j) {\n  let t = a[i];\n  a[i] = a[j];\n  a[j] = t;\n}",
     ),
     (
-        *("go", "a.go", "package a\nfunc f(a []int) {\n\tt := a[0]\n\ta[1] = t\n}"),
+        "go",
+        "a.go",
+        "package a\nfunc f(a []int) {\n\tt := a[0]\n\ta[1] = t\n}",
         "package a\nfunc f(a []int) {\n\tt := a[0]\n\ta[0] = a[1]\n\ta[1] = t\n}",
     ),
     (
-        *("javascript", "a.js", "function f(s, n) { for (let i = 0; i < s.length; i++) g(n); }"),
+        "javascript",
+        "a.js",
+        "function f(s, n) { for (let i = 0; i < s.length; i++) g(n); }",
         "function f(s, n) { for (let i = 0; i < s.length; i++) g(s[i]); }",
     ),
     ("javascript", "a.js", "ok = xs.filter((x) => x > a);", "ok = xs.filter((x) => x > a && x > 0);"),
     ("javascript", "a.js", "const f = (a, b) => a;", "const f = (a, b) => b;"),
     ("javascript", "a.js", "function f(n) { if (false) g(n); }", "function f(n) { if (n > 0) g(n); }"),
     (
-        *("javascript", "a.js", "function f(a, b) { return a + b; }"),
+        "javascript",
+        "a.js",
+        "function f(a, b) { return a + b; }",
         'function f(a, b) { return a + "." + b; }',
     ),
     ("javascript", "a.js", "x = g(a + b);", "x = g((a + b) / 2);"),
     (
-        *("javascript", "a.js", "function f(s) { let t = ','; g(s, ','); t = ','; }"),
+        "javascript",
+        "a.js",
+        "function f(s) { let t = ','; g(s, ','); t = ','; }",
         "function f(s) { let t = ''; g(s, ','); t = ''; }",
     ),
     ("javascript", "a.js", "x = 0.5 * y;", "x = 5.0 * y;"),
     ("javascript", "a.js", "x = y / 0.5;", "x = y / 2;"),
     ("javascript", "a.js", "ok = a || b || c;", "ok = a && b && c;"),
     (
-        *("javascript", "a.js", "function f(a) { if (a) return true; return false; }"),
+        "javascript",
+        "a.js",
+        "function f(a) { if (a) return true; return false; }",
         "function f(a) { if (a) return false; return true; }",
     ),
     ("javascript", "a.js", "x = a.startsWith(b[0]);", "x = b[0].startsWith(a);"),
@@ -131,15 +145,21 @@ CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "function f(name) { g = ''; }", "function f(name) { g = name; }"),
     ("javascript", "a.js", "f(a); f(b, c);", "f(a, c); f(b, c);"),
     (
-        *("javascript", "a.js", "function g(a, b) {}\nfunction f(a, b) { g(b, a); }"),
+        "javascript",
+        "a.js",
+        "function g(a, b) {}\nfunction f(a, b) { g(b, a); }",
         "function g(a, b) {}\nfunction f(a, b) { g(a, b); }",
     ),
     (
-        *("javascript", "a.js", "function f(xs) { const ys = []; return ys; }"),
+        "javascript",
+        "a.js",
+        "function f(xs) { const ys = []; return ys; }",
         "function f(xs) { const ys = []; return ys.concat(xs); }",
     ),
     (
-        *("javascript", "a.js", "function f(count) { return cuont; }"),
+        "javascript",
+        "a.js",
+        "function f(count) { return cuont; }",
         "function f(count) { return count; }",
     ),
     ("javascript", "a.js", "n = xs.lenght;", "n = xs.length;"),
@@ -149,19 +169,27 @@ CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "for (x of y) { if (x) return; }", "for (x of y) { if (x) continue; }"),
     ("typescript", "a.ts", "const f = (a: T, b: T) => g(a);", "const f = (a: T, b: T) => g(b);"),
     (
-        *("go", "a.go", "package a\nfunc f(a, b int) { a, b = a, b }"),
+        "go",
+        "a.go",
+        "package a\nfunc f(a, b int) { a, b = a, b }",
         "package a\nfunc f(a, b int) { a, b = b, a }",
     ),
     (
-        *("go", "a.go", "package a\nfunc f(a int) int {\n\ts := 0\n\treturn s\n}"),
+        "go",
+        "a.go",
+        "package a\nfunc f(a int) int {\n\ts := 0\n\treturn s\n}",
         "package a\nfunc f(a int) int {\n\ts := a\n\treturn s\n}",
     ),
     (
-        *("go", "a.go", "package a\nfunc f(a int) (int, bool) { return a, a < 3 }"),
+        "go",
+        "a.go",
+        "package a\nfunc f(a int) (int, bool) { return a, a < 3 }",
         "package a\nfunc f(a int) (int, bool) { return a, a < 3 && a > 0 }",
     ),
     (
-        *("go", "a.go", "package a\nfunc f(xs []int, i int) []int { return xs }"),
+        "go",
+        "a.go",
+        "package a\nfunc f(xs []int, i int) []int { return xs }",
         "package a\nfunc f(xs []int, i int) []int { return xs[i:] }",
     ),
     (
@@ -172,15 +200,19 @@ CASES: list[tuple[Language, str, str, str]] = [
     ),
     ("go", "a.go", "package a\nvar x = min(1, 2)", "package a\nvar x = max(1, 2)"),
     (
-        *("go", "a.go", "package a\nfunc f(a, b bool) bool { return a && b }"),
+        "go",
+        "a.go",
+        "package a\nfunc f(a, b bool) bool { return a && b }",
         "package a\nfunc f(a, b bool) bool { return a || b }",
     ),
     (
-        *("go", "a.go", "package a\nfunc f() { for i := 0; i < 3; i++ { break } }"),
+        "go",
+        "a.go",
+        "package a\nfunc f() { for i := 0; i < 3; i++ { break } }",
         "package a\nfunc f() { for i := 0; i < 3; i++ { continue } }",
     ),
 ]
-JS = {
+JAVASCRIPT_PROJECT = {
     "package.json": '{"scripts": {"test": "node --test"}}',
     "lib/clamp.js": """/** Keep a number between two others. */
 function clamp(value, low, high) {
@@ -199,7 +231,7 @@ test('below', () => assert.strictEqual(clamp(0, 1, 5), 1));
 test('above', () => assert.strictEqual(clamp(9, 1, 5), 5));
 """,
 }
-GO = {
+GO_PROJECT = {
     "go.mod": "module example.org/bill\n\ngo 1.19\n",
     "bill.go": "package bill\n\nfunc Due(paid, price int) bool {\n\treturn paid <= price\n}\n",
     "bill_test.go": (
@@ -209,13 +241,13 @@ GO = {
 }
 
 
-@pytest.mark.parametrize(("language", "path", "before", "after"), CASES)
+@pytest.mark.parametrize(("language", "path", "before", "after"), MUTANT_CASES)
 def test_the_mutants_of_a_file_include_the_change(
     language: Language, path: str, before: str, after: str
 ) -> None:
-    made = {apply_edits(before, mutant.edits) for mutant in generate_tree_mutants(before, path, language)}
-    assert after in made
-    assert before not in made
+    mutants = {apply_edits(before, mutant.edits) for mutant in generate_tree_mutants(before, path, language)}
+    assert after in mutants
+    assert before not in mutants
 
 
 def test_a_change_of_two_operators_has_the_larger_prior() -> None:
@@ -229,11 +261,13 @@ def test_a_change_of_two_operators_has_the_larger_prior() -> None:
 
 def test_names_are_inserted_only_in_their_scope() -> None:
     text = "function f(a) {\n  g(a);\n  for (const i of a) { h(i); }\n  let last = 1;\n  return last;\n}"
-    made = {apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")}
-    assert text.replace("h(i)", "h(a)") in made
-    assert text.replace("return last", "return a") in made
-    assert not made & {text.replace("g(a)", "g(i)"), text.replace("g(a)", "g(last)")}
-    assert text.replace("return last", "return i") not in made
+    mutants = {
+        apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")
+    }
+    assert text.replace("h(i)", "h(a)") in mutants
+    assert text.replace("return last", "return a") in mutants
+    assert not mutants & {text.replace("g(a)", "g(i)"), text.replace("g(a)", "g(last)")}
+    assert text.replace("return last", "return i") not in mutants
 
 
 @pytest.mark.parametrize(
@@ -254,18 +288,22 @@ def test_names_are_inserted_only_in_their_scope() -> None:
     ],
 )
 def test_mutants_parse(text: str, path: str, language: Language) -> None:
-    made = {
+    mutants = {
         apply_edits(text, mutant.edits): mutant.label
         for mutant in generate_tree_mutants(text, path, language)
     }
-    assert made
-    assert [label for text, label in made.items() if parse_source_tree(text, path, language).has_error] == []
+    assert mutants
+    assert [
+        label for text, label in mutants.items() if parse_source_tree(text, path, language).has_error
+    ] == []
 
 
 def test_an_argument_is_added_after_the_last_one() -> None:
     text = "f(1, 2);\nf(\n  1, // one\n);\n"
-    made = {apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")}
-    assert "f(1, 2);\nf(\n  1, 2, // one\n);\n" in made
+    mutants = {
+        apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")
+    }
+    assert "f(1, 2);\nf(\n  1, 2, // one\n);\n" in mutants
 
 
 @pytest.mark.parametrize(
@@ -340,6 +378,12 @@ WARNING_CASES: list[tuple[Language, str, str, str]] = [
         "compares_with_test_literals",
     ),
     ("javascript", "function f(n) { g(); return n }", "function f(n) { return n }", "statement_removed"),
+    (
+        "javascript",
+        "function f(n) { return n }",
+        'function f(n) { return { a: 4711, b: "ab" }[n] }',
+        "adds_test_literals",
+    ),
     ("javascript", "function g(n) { throw n }", "function g(n) { return n }", "raise_removed"),
     ("javascript", "f(); g();", "try { f(); g(); } catch (e) { }", "hides_exceptions"),
     (
@@ -366,7 +410,7 @@ def test_signs_of_tampering_are_reported(language: Language, before: str, after:
     assert find_tree_warnings(before, before, "a.ts", language, literals) == ()
 
 
-def test_an_unparsable_file_raises_nothing() -> None:
+def test_mutants_of_an_unparsable_file_raise_no_error() -> None:
     assert isinstance(list(generate_tree_mutants("function ( { ]", "a.js", "javascript")), list)
 
 
@@ -394,9 +438,9 @@ class ForgedReports:
         {"event": "trial", "number": 0, "passes": False, "passed_tests": [["a"]]},
     ],
 )
-async def test_lines_that_no_driver_writes_are_ignored(forged: dict[str, object]) -> None:
+async def test_report_lines_that_no_driver_writes_are_ignored(forged: dict[str, object]) -> None:
     node = DRIVERS_BY_RUNNER["node:test"]
-    stack = "x" * 200_000 + f"/a.js:{'9' * 5000}"  # which must cost neither time nor the run
+    stack = "x" * 200_000 + f"/a.js:{'9' * 5000}"  # must neither take long nor end the run
     baseline = {"event": "baseline", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
     command = cast(TestCommand, ForgedReports(forged, baseline))
     outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
@@ -432,15 +476,15 @@ def test_missing_and_skipped_tests_do_not_pass() -> None:
 @pytest.mark.heavy
 @pytest.mark.timeout(300)  # Go compiles its library again in each run
 @pytest.mark.parametrize(
-    ("language", "project", "path", "right"),
+    ("language", "project", "path", "repairs"),
     [
         (
             "javascript",
-            JS,
+            JAVASCRIPT_PROJECT,
             "lib/clamp.js",
             ("value < high ? value : high", "value <= high ? value : high", "high : value"),
         ),
-        ("go", GO, "bill.go", ("paid < price",)),
+        ("go", GO_PROJECT, "bill.go", ("paid < price",)),
     ],
     ids=["javascript", "go"],
 )
@@ -448,7 +492,7 @@ async def test_a_project_is_healed_without_a_model(
     language: Language,
     project: Mapping[str, str],
     path: str,
-    right: tuple[str, ...],
+    repairs: tuple[str, ...],
     tmp_path: Path,
     require: Require,
 ) -> None:
@@ -466,7 +510,7 @@ async def test_a_project_is_healed_without_a_model(
     )
     result = await heal(folder, HealOptions(settings=settings, apply=True))
     assert result.outcome == "healed", result.reason
-    assert any(text in (folder / path).read_text() for text in right)
+    assert any(text in (folder / path).read_text() for text in repairs)
     assert result.spend.model_calls == 0
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (searched,) = [event for _, event in select_events(events, SearchFinished)]
@@ -494,22 +538,23 @@ async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, requ
     spectrum = await trials.run_baseline(20.0)
     assert spectrum.target_tests == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
-    changes = [
+    proposals = [
         Proposal(path="count.js", edits=m.edits, label=m.label, score=1.0, operators=(m.operator,))
         for m in generate_tree_mutants(text, "count.js", "javascript")
         if apply_edits(text, m.edits) in (text.replace("i < n", "i <= n"), text.replace("-=", "+="))
     ]
-    assert len(changes) == 2
+    assert len(proposals) == 2
     found = SearchResult(texts=texts)
-    await trials.try_all(changes, found, SearchLimits())
-    assert [apply_edits(text, one.edits) for one in found.plausible] == [text.replace("-=", "+=")]
+    await trials.try_all(proposals, found, SearchLimits())
+    assert [apply_edits(text, proposal.edits) for proposal in found.plausible] == [text.replace("-=", "+=")]
 
 
 def test_a_runner_that_cannot_be_loaded_ends_the_driver(tmp_path: Path, require: Require) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    (box := tmp_path / "box").mkdir()
+    folder = tmp_path / "box"
+    folder.mkdir()
     for name in DRIVERS_BY_RUNNER["Jest"].programs:
-        (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
+        (folder / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
     common = {
         "engine": "jest_engine",
         "covering_files": {},
@@ -524,7 +569,7 @@ def test_a_runner_that_cannot_be_loaded_ends_the_driver(tmp_path: Path, require:
         "max_rivals": 0,
         "seconds": 600,
     }
-    (box / "plan.json").write_text(json.dumps({"common": common, "jobs": jobs, **timeouts}))
-    subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100)
-    *trials, end = map(json.loads, (box / "trials").read_text().splitlines())
+    (folder / "plan.json").write_text(json.dumps({"common": common, "jobs": jobs, **timeouts}))
+    subprocess.run(["node", folder / "node_trials.cjs"], check=True, timeout=100)
+    *trials, end = map(json.loads, (folder / "trials").read_text().splitlines())
     assert ([trial["process_lost"] for trial in trials], end["event"]) == ([True] * 3, "end")

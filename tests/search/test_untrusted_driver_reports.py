@@ -95,7 +95,7 @@ async def test_a_command_that_never_ends_runs_as_a_whole_if_the_driver_sees_no_t
     assert "exports.add = (a, b) => a + b;\n" in [
         apply_edits(TEXTS["a.js"], p.edits) for p in found.plausible
     ]
-    assert set(command.timeouts_s) == {5.0}  # none as long as a command may run that never ends
+    assert set(command.timeouts_s) == {5.0}  # not the long limit of a command that never ends
 
 
 async def test_a_failing_sandbox_raises_its_own_error() -> None:
@@ -155,7 +155,7 @@ async def test_a_file_that_timed_out_twice_stands_for_its_tests(timed_out: bool)
     assert (await trials.run_baseline(1.0)).target_tests == (("b.test.js",) if timed_out else ())
 
 
-def test_an_overlong_number_is_no_line() -> None:
+def test_an_overlong_number_is_no_line_number() -> None:
     fact = Counterexample(check_id=NAME, call="", exception=f"Error at a.js:{'9' * 5000}")
     outcome = CheckOutcome(check_id=NAME, status="failed", counterexample=fact)
     _, scores = score_named_lines(TEXTS, (outcome,))
