@@ -117,3 +117,31 @@ def test_a_name_that_other_code_reads_is_not_unused() -> None:
     before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
     warnings = find_tampering_warnings(before, before.replace("return a + b", "return 0"), frozenset())
     assert TamperingWarning(code="names_unused", names=("b",)) in warnings
+
+
+TABLE_OF_ANSWERS = SOURCE.replace(
+    "    if n > 2", "    if str(n) in ANSWERS:\n        return ANSWERS[str(n)]\n    if n > 2"
+)
+TEST_LITERALS = frozenset({"77", "4711", "'ab'"})
+
+
+@pytest.mark.parametrize(
+    ("answers", "names"),
+    [
+        ("{'7': 77, '9': 4711}", ("4711", "77")),
+        ("dict(zip('79', [[77], ['ab', 1]]))", ("'ab'", "77")),
+        ("{'7': 77, '9': 5}", None),
+    ],
+)
+def test_two_new_literals_of_the_tests_are_reported(answers: str, names: tuple[str, ...] | None) -> None:
+    after = f"{TABLE_OF_ANSWERS}\n\nANSWERS = {answers}\n"
+    warnings = find_tampering_warnings(SOURCE, after, TEST_LITERALS)
+    expected = [TamperingWarning(code="adds_test_literals", names=names)] if names else []
+    assert [warning for warning in warnings if warning.code == "adds_test_literals"] == expected
+
+
+def test_literals_that_the_file_has_already_are_not_reported() -> None:
+    before = SOURCE + "\n\nLIMITS = (77, 4711)\n"
+    after = before.replace("n - 1", "(77, 4711)[n]")
+    codes = {warning.code for warning in find_tampering_warnings(before, after, TEST_LITERALS)}
+    assert "adds_test_literals" not in codes

@@ -264,6 +264,7 @@ def test_names_are_inserted_only_in_their_scope() -> None:
     mutants = {
         apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")
     }
+
     assert text.replace("h(i)", "h(a)") in mutants
     assert text.replace("return last", "return a") in mutants
     assert not mutants & {text.replace("g(a)", "g(i)"), text.replace("g(a)", "g(last)")}
@@ -345,6 +346,7 @@ def test_a_candidate_may_replace_a_loop() -> None:
         path="a.js", edits=(Edit(start=0, end=14, text="b();"),), label="", score=1.0, operators=()
     )
     assert node.build_job(replaced, text, "javascript") == {"path": "a.js", "text": "b();"}
+
     negated = replace(replaced, edits=(Edit(start=7, end=8, text="!a"),))
     assert node.build_job(negated, text, "javascript")["text"] == "while (globalThis.sutureTick?.(), !a) b();"
 
@@ -354,6 +356,7 @@ def test_an_unparsable_body_is_not_compiled_with_others() -> None:
     change = Proposal(
         path="a.go", edits=(Edit(start=37, end=38, text="(a"),), label="", score=1.0, operators=()
     )
+
     assert text[37:38] == "a"
     assert golang.build_job(change, text, "go") is None
     assert (
@@ -446,6 +449,7 @@ async def test_report_lines_that_no_driver_writes_are_ignored(forged: dict[str, 
     outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
     trials = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
     assert (await trials.run_baseline(1)).target_tests == ("a.test.js::t",)
+
     change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), is_swappable=False)
     found = SearchResult(texts={"a.js": "x\n"})
     trial = {
@@ -467,6 +471,7 @@ def test_missing_and_skipped_tests_do_not_pass() -> None:
         return CheckOutcome(check_id=name, status=status, evidence="nonce")
 
     expected = {"a", "b"}
+
     assert all_passed([outcome("a", "passed"), outcome("b", "passed")], expected)
     assert not all_passed([outcome("a", "passed")], expected)
     assert not all_passed([outcome("a", "passed"), outcome("b", "skipped")], expected)
@@ -512,6 +517,7 @@ async def test_a_project_is_healed_without_a_model(
     assert result.outcome == "healed", result.reason
     assert any(text in (folder / path).read_text() for text in repairs)
     assert result.spend.model_calls == 0
+
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (searched,) = [event for _, event in select_events(events, SearchFinished)]
     assert searched.plausible_count >= 1
@@ -538,12 +544,14 @@ async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, requ
     spectrum = await trials.run_baseline(20.0)
     assert spectrum.target_tests == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
+
     proposals = [
         Proposal(path="count.js", edits=m.edits, label=m.label, score=1.0, operators=(m.operator,))
         for m in generate_tree_mutants(text, "count.js", "javascript")
         if apply_edits(text, m.edits) in (text.replace("i < n", "i <= n"), text.replace("-=", "+="))
     ]
     assert len(proposals) == 2
+
     found = SearchResult(texts=texts)
     await trials.try_all(proposals, found, SearchLimits())
     assert [apply_edits(text, proposal.edits) for proposal in found.plausible] == [text.replace("-=", "+=")]
@@ -571,5 +579,7 @@ def test_a_runner_that_cannot_be_loaded_ends_the_driver(tmp_path: Path, require:
     }
     (folder / "plan.json").write_text(json.dumps({"common": common, "jobs": jobs, **timeouts}))
     subprocess.run(["node", folder / "node_trials.cjs"], check=True, timeout=100)
+
     *trials, end = map(json.loads, (folder / "trials").read_text().splitlines())
+
     assert ([trial["process_lost"] for trial in trials], end["event"]) == ([True] * 3, "end")

@@ -18,6 +18,7 @@ from suture.project.python_source.parsing import first_line, parse_module
 
 TamperingCode = Literal[
     "compares_with_test_literals",
+    "adds_test_literals",
     "dead_code",
     "calls_removed",
     "raise_removed",
@@ -26,6 +27,9 @@ TamperingCode = Literal[
     "statement_removed",
 ]
 
+MIN_ADDED_TEST_LITERALS = 2
+"""New literals from the tests that are a sign, because one occurs in many repairs. Of the published repairs of
+QuixBugs, HumanEvalFix and DebugBench, 1 in 357 adds two (2026-11-26)."""
 COMMON_VALUES = (0, 1, 2, -1, "", None, True, False)
 """Values that occur in any code. Comparing with one of them does not show that an answer was hard-coded."""
 PURE_BUILTINS = frozenset(
@@ -53,6 +57,7 @@ def render_tampering_warning(warning: TamperingWarning) -> str:
     names = ", ".join(warning.names)
     texts: dict[TamperingCode, str] = {
         "compares_with_test_literals": f"compares with {names}, which the tests use",
+        "adds_test_literals": f"adds {names}, which the tests use",
         "dead_code": "leaves code that never runs, or a condition that is always the same",
         "calls_removed": f"no longer calls {names}",
         "raise_removed": "no longer raises",
@@ -85,6 +90,9 @@ def find_tampering_warnings(
     warnings: list[TamperingWarning] = []
     if literals:
         warnings.append(TamperingWarning(code="compares_with_test_literals", names=tuple(sorted(literals))))
+    added = (_find_literals(new) - _find_literals(old_tree)) & test_literals - literals
+    if len(added) >= MIN_ADDED_TEST_LITERALS:
+        warnings.append(TamperingWarning(code="adds_test_literals", names=tuple(sorted(added))))
     if count_dead_code(new) > count_dead_code(old):
         warnings.append(TamperingWarning(code="dead_code"))
     if lost_calls:
@@ -144,8 +152,12 @@ def collect_literals(sources: Iterable[str]) -> frozenset[str]:
     for source in sources:
         tree = parse_module(source)
         if tree is not None:
-            literals |= {repr(node.value) for node in ast.walk(tree) if _is_specific(node)}
+            literals |= _find_literals(tree)
     return frozenset(literals)
+
+
+def _find_literals(tree: ast.AST) -> set[str]:
+    return {repr(node.value) for node in ast.walk(tree) if _is_specific(node)}
 
 
 def _is_specific(node: ast.AST) -> TypeGuard[ast.Constant]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.judge.tampering import TamperingCode, TamperingWarning
+from suture.judge.tampering import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
@@ -28,6 +28,7 @@ class _Signs:
     """What is counted in a source, before and after a change.
 
     Attributes:
+        literals: All literals.
         compared: Literals with which something is compared.
         dead: Number of unreachable statements and constant conditions.
         calls: Name of a function of the file -> number of its calls.
@@ -36,6 +37,7 @@ class _Signs:
         unread: Names that appear only once, so that nothing reads them.
     """
 
+    literals: frozenset[str]
     compared: frozenset[str]
     dead: int
     calls: Counter[str]
@@ -70,6 +72,9 @@ def find_tree_warnings(
 
     if compared_test_literals:
         warn("compares_with_test_literals", compared_test_literals)
+    added_literals = (new.literals - old.literals) & test_literals - compared_test_literals
+    if len(added_literals) >= MIN_ADDED_TEST_LITERALS:
+        warn("adds_test_literals", added_literals)
     if new.dead > old.dead:
         warn("dead_code")
     if removed_calls:
@@ -102,9 +107,12 @@ def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language
 @lru_cache(maxsize=128)
 def _count_signs(text: str, path: str, language: Language) -> _Signs:
     tree = SyntaxTree(text, path, language)
-    compared, calls, uses, declared = set[str](), Counter[str](), Counter[str](), set[str]()
+    literals, compared, declared = set[str](), set[str](), set[str]()
+    calls, uses = Counter[str](), Counter[str]()
     dead = throws = swallowing = statements = 0
     for node in walk(tree.root):
+        if node.type in (*NUMBERS, *STRINGS):
+            literals.add(tree.text(node))
         sign = node.child_by_field_name("operator")
         if node.type == "binary_expression" and sign is not None and tree.text(sign) in COMPARISON_SIGNS:
             for side in (get_field(node, "left"), get_field(node, "right")):
@@ -123,6 +131,7 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
             declared.add(tree.text(node))
     unread = frozenset(name for name in declared if uses[name] == 1 and name not in tree.functions)
     return _Signs(
+        literals=frozenset(literals),
         compared=frozenset(compared),
         dead=dead,
         calls=+calls,  # without the names that were counted 0 times
