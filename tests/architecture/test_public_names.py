@@ -31,6 +31,7 @@ def sort_key(name: str) -> tuple[int, str]:
 def test_a_module_has_a_docstring_and_a_sorted_all(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__doc__, f"{name} has no docstring"
+
     names = getattr(module, "__all__", None)
     if names is None:
         # Submodules are attributes once another test has imported them.
@@ -38,6 +39,7 @@ def test_a_module_has_a_docstring_and_a_sorted_all(name: str) -> None:
         assert not [key for key in own if not key.startswith("_")], f"{name} has names but no __all__"
         return
     assert list(names) == sorted(set(names), key=sort_key)
+
     missing = [key for key in names if not hasattr(module, key)]
     assert missing == []
 

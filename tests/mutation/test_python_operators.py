@@ -171,6 +171,7 @@ def test_an_edit_of_two_operators_is_ranked_by_the_likelier_one() -> None:
         for m in generate_mutants(source, [3])
         if apply_edits(source, m.edits) == source.replace("- 2", "- 1")
     ]
+
     assert {m.operator for m in mutants} == {"sibling_expression", "constant"}
     assert max(mutants, key=lambda mutant: mutant.prior).operator == "constant"
 
@@ -197,6 +198,7 @@ def test_code_outside_functions_is_marked() -> None:
         apply_edits(source, m.edits): m.in_function_body
         for m in generate_mutants(source, operators={"constant"})
     }
+
     assert in_function["LIMIT = 4\n\ndef f(a=1):\n    return a\n"] is False
     assert in_function["LIMIT = 3\n\ndef f(a=2):\n    return a\n"] is False
 
@@ -241,9 +243,11 @@ def test_every_value_kind_has_wrappers() -> None:
 def test_annotations_have_the_lowest_priors() -> None:
     source = "def f(n: int | None, *, m: 'list' = '', k: Annotated[int | None, 3 + 4] = 5) -> Kind[1]:\n    return n | 6\n"
     priors: dict[str, float] = {}
+
     for mutant in generate_mutants(source, operators=("arithmetic_operator", "constant")):
         start = mutant.edits[0].start
         priors.setdefault(source[start : start + 4], mutant.prior)
+
     assert [place for place in priors if place.startswith("|")] == ["| 6\n"]
     assert priors.keys() > {"3 + ", "+ 4]", "4] =", "5) -", "6\n"}
     assert max(priors["'lis"], priors["1]:\n"]) < min(priors["'', "], priors["3 + "], priors["5) -"]) / 2
@@ -260,6 +264,7 @@ def test_an_operator_that_raises_loses_only_its_own_mutants(monkeypatch: pytest.
     source = "def f(a, b):\n    return a < b\n"
     with pytest.raises(KeyError):
         list(generate_mutants(source))
+
     faults: list[tuple[str, int, str]] = []
     mutants = generate_mutants(
         source, on_fault=lambda operator, line, fault: faults.append((operator, line, repr(fault)))

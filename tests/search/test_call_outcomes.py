@@ -82,7 +82,9 @@ async def test_repairs_that_fill_a_set_in_another_order_are_equal(
         make_proposal("8", "9"),
     ]
     calls = [("box.py", "both", "(0,)"), ("box.py", "box", "(2,)")]
+
     answers = await compare_calls(suite.command, proposals, calls, {"box.py": CODE}, 100)
+
     assert answers[0] == answers[1] == ["({0, 8}, (0,))", "([<box.Box object>, <box.Box object>], (2,))"]
     assert answers[2][0] == "({0, 9}, (0,))"
 
@@ -100,6 +102,7 @@ def test_an_object_without_a_repr_is_shown_by_its_attributes() -> None:
     kind = f"{Holder.__module__}.Holder object"
     assert canonical_repr(Holder({8, 0})) == f"<{kind} {{'value': {{0, 8}}}}>"
     assert canonical_repr(Holder(3)) != canonical_repr(Holder(4))
+
     ring = Holder(None)
     ring.value = [ring, ring]
     assert canonical_repr(ring) == f"<{kind} {{'value': [<{kind} #0>, <{kind} #0>]}}>"
@@ -169,7 +172,9 @@ async def test_equal_outcomes_count_only_if_they_are_observable(
     command = await prepare_command(tmp_path, sandbox)
     repairs = [make_change(old, new, f"def {function}(") for new in news]
     calls: list[tuple[str, str, str]] = [("unseen.py", function, f"({n},)") for n in (4, 20)]
+
     one, other = await collect_outcomes(repairs, calls, {"unseen.py": UNOBSERVED}, command, 100)
+
     assert len(one.answers) == 2
     if is_observable:
         assert one.reached
@@ -195,6 +200,7 @@ async def test_two_bounds_are_compared_at_the_value_where_they_differ(
     command = await prepare_command(tmp_path, sandbox)
     repairs = [make_change("n > 10", new, "def limit(") for new in ("n > 400", "n >= 400")]
     assert constants_near_edit(UNOBSERVED, repairs[0].edits) == [10, 400]
+
     calls = (ObservedCall(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
     found = SearchResult(texts={"unseen.py": UNOBSERVED}, spectrum=Spectrum(calls=calls), plausible=repairs)
     ranked, difference = await rank_python_repairs(found, command, [], seconds=100)
@@ -219,6 +225,7 @@ def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:
         ).stdout
         for seed in ("1", "3")
     }
+
     assert len(outputs) == 1
 
 

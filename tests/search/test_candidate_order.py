@@ -58,6 +58,7 @@ async def test_the_likeliest_early_changes_are_reported_during_generation() -> N
     )
     all_changes = await order_single_changes(LINES, {"m.py": TEXT}, {}, generate=generate_many, limit=20_000)
     assert ordered == all_changes[:200]
+
     (first,) = early
     sampled = [
         proposal for proposal in all_changes if int(proposal.label.split()[0]) <= EARLY_SAMPLE / 12 + 1
@@ -99,7 +100,9 @@ def test_fixed_tests_clear_their_lines_and_tests_that_did_not_run_are_dropped() 
     )
     failing = frozenset({"t::fixed", "t::left", "t::far"})
     before = Spectrum(tests=runs, failing_in_suite=failing, target_tests=("t::fixed", "t::left"))
+
     remaining = remaining_spectrum(before, make_partial_trial(1, 1, "t::fixed"), {"m.py": TEXT})
+
     assert {test.id: test.outcome for test in remaining.tests} == {
         "t::fixed": "passed",
         "t::left": "failed",
@@ -111,6 +114,7 @@ def test_fixed_tests_clear_their_lines_and_tests_that_did_not_run_are_dropped() 
 def test_a_start_that_fixes_more_than_all_before_is_extended_first() -> None:
     queue, before = CompoundQueue(), {"t::left": make_run("t::left", "failed")}
     (one, other) = make_proposals("ss")
+
     assert queue.record(one, make_partial_trial(1, 4, "t::a"), before, 10)
     assert not queue.has_promising_start()
     assert queue.record(other, make_partial_trial(4, 1, "t::a", "t::b", "t::c", "t::d"), before, 20)

@@ -75,6 +75,7 @@ def test_two_successive_changes_compose_into_one() -> None:
     composed = compose_edits(first, (inner, following), CODE)
     assert apply_edits(CODE, composed) == apply_edits(half, (inner, following))
     assert len(composed) == 2
+
     back = Edit(start=CODE.index("a < b"), end=CODE.index("a < b") + 5, text="a < b")
     assert compose_edits(first, (back,), CODE) == ()
 
@@ -95,9 +96,11 @@ async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
     )
     proposals = [one for one in iter(queue.pop, None)]
     assert proposals
+
     texts = [apply_edits(CODE, one.edits) for one in proposals]
     assert all("a + b" in text or "return a - b" not in text for text in texts)
     assert CODE.replace("a - b", "a + b").replace("a * b", "a / b") in texts
+
     changed = [[line not in text for line in ("return a + b;", "return a * b;")] for text in texts[:20]]
     fixed, left = (sum(of_line) for of_line in zip(*changed, strict=True))
     assert fixed < left / 4  # lines that only the other test runs are suspected more
@@ -118,9 +121,11 @@ async def test_pairs_of_likely_changes_come_in_a_stable_order() -> None:
     assert apply_edits(CODE, (*firsts[0].edits, *firsts[1].edits)) in [
         apply_edits(CODE, o.edits) for o in found
     ]
+
     again = make_mutations()
     again.singles = firsts
     assert [one.edits for one in await again.likeliest_pairs(30, ())] == [one.edits for one in found[:30]]
+
     late = make_mutations(left_s=0.0)
     late.singles = firsts
     assert await late.likeliest_pairs(30, ()) == []
@@ -141,6 +146,7 @@ async def test_two_faults_are_repaired_one_after_the_other(tmp_path: Path, requi
     )
     result = await heal(project, HealOptions(test="node --test", settings=settings))
     assert result.outcome == "healed"
+
     assert result.candidate is not None
     text = result.candidate.files["price.js"]
     assert "each * tickets" in text

@@ -119,6 +119,7 @@ async def test_repairs_with_different_outcomes_are_rivals(tmp_path: Path, sandbo
         make_proposal("return total", "return 2*len(values)", 0.01),
     )
     repairs, difference = await rank_in_go(tmp_path / "p", sandbox, right, wrong)
+
     assert [repair.rivals for repair in repairs] == [("return 2*len(values)",), ("i := 0",)]
     assert difference is not None
     assert difference.call.startswith("sum({")
@@ -144,6 +145,7 @@ async def test_methods_and_unstable_outcomes_are_not_compared(
     repairs, difference = await rank_in_go(tmp_path / "map", sandbox, one, other)
     assert [repair.rivals for repair in repairs] == [("times >= 1",), ("times > 0",)]
     assert difference is None
+
     one, other = (
         make_proposal("s.Sum() + 1", "s.Sum()", 1.0),
         make_proposal("s.Sum() + 1", "2*len(s.values)", 0.1),
@@ -166,6 +168,7 @@ async def test_a_run_in_go_reports_the_distinguishing_input(
     result = await heal(project, HealOptions(test="go test ./...", settings=settings, sandbox=sandbox))
     assert result.outcome == "healed"
     assert result.rivals
+
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (finished,) = [event for _, event in select_events(events, SearchFinished)]
     assert finished.distinguishing_input is not None
@@ -197,6 +200,7 @@ def test_a_module_is_compiled_in_its_own_folder() -> None:
     driver = LANGUAGES["go"].calls
     assert driver is not None
     assert driver.argv(site)[2].startswith("cd './a b/' && go test -c -o /tmp/calls ./stats ")
+
     written = driver.files(site)
     assert {*written} == {"a b/ours/calls/calls.go", "a b/stats/suture_test.go"}
     assert b'"example.org/m/ours/calls"' in written["a b/stats/suture_test.go"]

@@ -77,9 +77,11 @@ async def test_the_order_of_changes_depends_only_on_the_seed() -> None:
 async def test_code_that_runs_on_import_is_imported_again() -> None:
     texts = {"m.py": SOURCE}
     scores = {"m.py": {2: 1.0, 4: 1.0}}
+
     placed = {
         s.label: s.is_swappable for s in await order_single_changes(scores, texts, {"m.py": frozenset({2})})
     }
+
     assert not any(swap for label, swap in placed.items() if label.startswith("line 2"))
     assert all(swap for label, swap in placed.items() if label.startswith("line 4:"))
 
@@ -101,8 +103,10 @@ async def test_a_very_long_function_is_searched_in_time_without_blocking(
 
     counting = asyncio.create_task(count_turns())
     scores = {"m.py": dict.fromkeys(range(1, 153), 1.0)}
+
     found = await order_single_changes(scores, {"m.py": text}, {}, seconds=10)
     counting.cancel()
+
     assert 0 < len(found) < 4000
     assert next(clock) == 12  # generation stopped at the first reading after 10
     assert next(turns) > 10
@@ -157,6 +161,7 @@ async def test_pairs_of_changes_stay_in_one_file_and_do_not_overlap() -> None:
     )
     queue = CompoundQueue()
     assert queue.record(start, make_trial(passing=1), {}, 1)
+
     await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=50)
     pairs = [*iter(queue.pop, None)]
     assert 10 < len(pairs) <= 50
@@ -178,6 +183,7 @@ async def test_the_second_change_is_sought_where_tests_still_fail() -> None:
         spectrum, make_trial(passing=1, now_passing=frozenset({"a"})), {"m.py": TEXT}
     )
     assert [test.id for test in remaining.failing] == ["b"]
+
     scores = score_lines(rank_suspects(remaining, {"m.py": TEXT}), remaining, {"m.py": TEXT})
     assert 4 not in scores["m.py"]
     assert scores["m.py"][5] > 0
@@ -200,18 +206,22 @@ async def test_a_chain_of_changes_grows_only_by_progress() -> None:
         proposal_at(1, "nothing"), make_trial(failure_point("a", ""), failing=3), before, 1
     )
     assert not queue.is_due(1)
+
     fixed = make_trial(failure_point("b", "E: b"), passing=1, failing=2, now_passing=frozenset({"a"}))
     assert queue.record(proposal_at(plus, "first"), fixed, before, 2)
     assert queue.is_due(2)
+
     await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=100)
     longer = queue.pop()
     assert longer is not None
     assert len(longer.edits) == 2
     assert not queue.record(longer, fixed, before, 3)  # the second change did nothing
+
     more = make_trial(failure_point("c", "E: c"), passing=2, failing=1, now_passing=frozenset({"a", "b"}))
     assert queue.record(longer, more, before, 4)
     assert not queue.is_due(5)
     assert queue.is_due(5 + SETTLING_TRIALS)  # a likelier one may be among those waiting
+
     await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=100)
     third = queue.pop()
     while third is not None and len(third.edits) < 3:
@@ -227,10 +237,12 @@ def test_lines_traced_with_the_first_change_replace_those_without_it() -> None:
     before = make_failed_run("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
     later = make_trial(failure_point("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4)))
     traced = replace(later, lines={"t.py::a": {"m.py": frozenset({1, 4, 5})}})
+
     lines = [
         remaining_spectrum(Spectrum(tests=(before,)), t, {"m.py": TEXT}).tests[0].lines["m.py"]
         for t in (later, traced)
     ]
+
     assert lines == [frozenset({1, 2, 3, 4, 5, 6, 7}) & lines[0], frozenset({1, 4, 5})]
     assert len(lines[0]) > len(lines[1])
 
@@ -245,9 +257,11 @@ async def test_values_set_on_import_are_suspected_with_their_readers() -> None:
     texts = {"m.py": text}
     scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)["m.py"]
     assert scores[12] > scores[3] > scores[7]
+
     found = await order_single_changes({"m.py": scores}, texts, imported)
     constants = [p.label for p in found if p.operators == ("constant",)]
     assert constants[0] == "line 3: 1001 becomes 1000"
+
     many = text.replace("    'b': 1001,\n", "    'b': 1001,\n" * 100)
     lines = {"m.py": frozenset(range(1, 111))}
     spectrum = Spectrum(tests=(make_failed_run("a", (), lines=(111,)),), import_lines=lines)
@@ -268,6 +282,7 @@ def test_a_later_failure_is_progress_and_reveals_new_lines() -> None:
         False,
     ]
     assert not has_progressed(before.failure_point, failure_point("t.py::b", "E: ", ("t.py", 9)))
+
     unknown = make_failed_run("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
     known = failure_point("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
     worse = failure_point("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
@@ -276,6 +291,7 @@ def test_a_later_failure_is_progress_and_reveals_new_lines() -> None:
         False,
         False,
     ]
+
     remaining = remaining_spectrum(Spectrum(tests=(before,)), make_trial(later), {"m.py": TEXT})
     assert remaining.tests[0].lines["m.py"] >= {4, 5, 6}
     assert remaining.tests[0].error == "NameError: y"
@@ -293,6 +309,7 @@ async def test_few_compound_changes_are_imported_again_if_importing_is_expensive
     imported = {"m.py": frozenset({1, 2, 5})}
     test = make_failed_run("t.py::a", (("m.py", 8),), "AssertionError: x", (6, 7, 8))
     shares = []
+
     for collect_s in (0.0, EXPENSIVE_COLLECT_CPU_S):
         queue = CompoundQueue()
         spectrum = Spectrum(tests=(test,), import_lines=imported, collect_s=collect_s)
@@ -300,6 +317,7 @@ async def test_few_compound_changes_are_imported_again_if_importing_is_expensive
         await queue.extend(spectrum, {"m.py": text}, trace_no_lines, seed=0, limit=100)
         first = [change for _ in range(3 * CHEAP_PER_EXPENSIVE + 3) if (change := queue.pop()) is not None]
         shares.append(sum(not change.is_swappable for change in first))
+
     assert shares[0] > shares[1] == 3
 
 
@@ -309,7 +327,9 @@ def test_progress_of_one_test_counts_unless_another_falls_back() -> None:
     same, further, back = (
         failure_point(names[n], "TypeError: x", ("t.py", 3), ("m.py", line)) for n, line in PLACES
     )
+
     queue = CompoundQueue()
+
     assert queue.record(proposal_at(1, "one"), make_trial(same, further, failing=2), before, 1)
     assert not queue.record(proposal_at(2, "both"), make_trial(back, further, failing=2), before, 2)
     assert not queue.record(proposal_at(3, "none"), make_trial(same, failing=1), before, 3)
@@ -324,6 +344,7 @@ async def test_the_exception_message_favours_its_kind_of_change(sign: str, named
     spectrum = Spectrum(tests=(make_failed_run("a", (("m.py", 3),), fault, (1, 2, 3)),))
     clues = find_clues(spectrum)
     assert [clue.part for clue in clues] == [sign]
+
     scores = {"m.py": {2: 1.0, 3: 1.0, 4: 1.0}}
     plain = await order_single_changes(scores, {"m.py": text}, {})
     favoured = await order_single_changes(scores, {"m.py": text}, {}, clues=clues)
@@ -344,8 +365,10 @@ async def test_a_method_read_as_a_value_suggests_a_decorator() -> None:
     spectrum = Spectrum(tests=(make_failed_run("a", (("m.py", 10),), fault, (4, 10)),))
     texts = {"m.py": text}
     scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)
+
     found = await order_single_changes(scores, texts, {}, clues=find_clues(spectrum))
     wanted = text.replace("    def two", "    @property\n    def two")
+
     assert wanted in [apply_edits(text, proposal.edits) for proposal in found[:12]]
     assert 6 not in score_lines(rank_suspects(spectrum, texts), Spectrum(), texts)["m.py"]
 
@@ -390,6 +413,7 @@ def test_the_same_change_is_made_at_all_places_of_a_function() -> None:
 def test_inputs_keep_what_all_tests_have_in_common() -> None:
     seeds = read_arguments(["([1, 3, 8], 3)", "([2, 5, 9, 11], 5)", "(object(), 1)", "not source"])
     assert len(seeds) == 2
+
     new = mutate_inputs(seeds, 50, random.Random(1))
     assert len(new) == 50
     assert new == mutate_inputs(seeds, 50, random.Random(1))

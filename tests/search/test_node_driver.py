@@ -79,7 +79,9 @@ def test_plans_are_checked_and_unknown_methods_give_no_verdict(tmp_path: Path, r
     require("node", shutil.which("node") is not None, "it is not on PATH")
     (tmp_path / "plan.test.js").write_text(HEAD + PLAN_TESTS)
     baseline, _ = run_node_driver(tmp_path, [{"test_files": ["plan.test.js"]}])
+
     statuses = {test["id"].partition("::")[2]: test["status"] for test in baseline["tests"] if test["id"]}
+
     assert statuses == {
         "kept": "passed",
         "too few": "failed",
@@ -99,9 +101,11 @@ def test_a_test_file_gets_no_events_of_the_previous_file(tmp_path: Path, require
         *(f"{SAY}// {n}\n" for n in "12"),
     ]
     jobs = [{"path": "say.js", "text": text} for text in texts]
+
     *trials, _ = run_node_driver(
         tmp_path, jobs, test_files=["a.test.js", "b.test.js"], target_tests=names[1:], expected_passes=names
     )
+
     assert [trial["passes"] for trial in trials] == [False, True, True]
 
 
@@ -119,7 +123,9 @@ def test_each_target_test_is_reported(tmp_path: Path, require: Require) -> None:
         "targets_alone": True,
         "failed_targets_ms": 60_000,
     }
+
     some, none, _ = run_node_driver(tmp_path, jobs, test_files=["a.test.js"], **common)
+
     assert (some["passes"], some["failed_test"]) == (False, names[0])
     assert some["passed_tests"] == [f"a.test.js::{n}" for n in range(4, 18, 2)]
     assert none["passed_tests"] == []
@@ -157,9 +163,11 @@ def test_side_effects_of_a_failing_test_do_not_reach_the_next_candidate(
         *({"path": "say.js", "text": f"{text}// {n}"} for n, text in enumerate(texts)),
     ]
     name = "a.test.js::twice"
+
     baseline, *trials, _ = run_node_driver(
         tmp_path, jobs, test_files=["a.test.js"], target_tests=[name], expected_passes=[name]
     )
+
     assert "argument must be of type string" in baseline["tests"][0]["stack"]
     assert [trial["passes"] for trial in trials] == [False, False, True, True]
     assert (tmp_path / "notes.txt").read_text() == "one"
@@ -184,9 +192,11 @@ def test_modules_loaded_by_import_are_loaded_again(
         "texts": {module_file: texts[3]},
         "uses_import": uses_es_modules({"a.test.cjs": test_text.encode()}),
     }
+
     *trials, _ = run_node_driver(
         tmp_path, jobs, test_files=["a.test.cjs"], target_tests=[name], expected_passes=[name], **common
     )
+
     assert [trial["passes"] for trial in trials] == [False, True, False]
 
 
@@ -202,9 +212,11 @@ def test_messages_of_the_project_are_not_mistaken_for_reports(tmp_path: Path, re
         {"path": "say.js", "text": f"{send_messages}module.exports = (n) => n + {n};\n"} for n in (3, 2, 1)
     ]
     name = "a.test.js::one"
+
     *trials, _ = run_node_driver(
         tmp_path, jobs, test_files=["a.test.js"], target_tests=[name], expected_passes=[name]
     )
+
     assert [(trial["number"], trial["passes"]) for trial in trials] == [(0, False), (1, False), (2, True)]
 
 
@@ -263,7 +275,9 @@ def test_packages_are_loaded_again_after_their_effects_were_reverted(
         "expected_passes": [name],
         "covering_files": {},
     }
+
     *trials, _ = run_node_driver(
         tmp_path, jobs, engine="own_engine", programs={"own_engine.cjs": ENGINE}, **common
     )
+
     assert [trial["passes"] for trial in trials] == [False, False, True]

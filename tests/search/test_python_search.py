@@ -106,8 +106,10 @@ async def test_repairs_are_kept_when_the_time_is_over(project: Path, sandbox: Bu
     assert suite.command is not None
     failing = [f"tests/test_cart.py::test_total[prices{n}]" for n in ("1-5", "2-4")]
     limits = SearchLimits(max_seconds=20)
+
     found = await search_python(suite.command, editable_texts(suite), failing, limits)
     repaired = [apply_edits(CART, proposal.edits) for proposal in found.plausible]
+
     assert CART.replace("-=", "+=") in repaired
 
 
@@ -120,9 +122,11 @@ async def test_a_search_without_repairs_may_use_the_reserved_time(
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     limits = SearchLimits(max_seconds=1.0, reserve_s=0.5)
+
     found = await search_python(
         suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits
     )
+
     assert (found.ending, found.plausible) == ("time_over", [])
 
 
@@ -138,10 +142,12 @@ async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbo
     for test in found.spectrum.failing:  # including the method of a unittest case
         assert test.error.startswith("AssertionError: ")
         assert [path for path, _ in test.traceback] == ["tests/test_cart.py"]
+
     worst = max(fault.ochiai for fault in found.suspect_lines)
     suspects = {(fault.function, fault.line) for fault in found.suspect_lines if fault.ochiai == worst}
     assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects
     assert not {fault.path for fault in found.suspect_lines} - {"shop/cart.py"}
+
     repairs, _ = await rank_python_repairs(found, suite.command, [TESTS])
     assert repairs[0].text == CART.replace("result -= price", "result += price")
     assert repairs[0].warnings == ()
@@ -153,9 +159,11 @@ async def test_code_outside_functions_is_repaired_too(project: Path, sandbox: Bu
     )
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
+
     found = await search_python(
         suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100, max_candidates=400)
     )
+
     assert "line 1: 3 becomes 4" in {proposal.label for proposal in found.plausible}
     assert not any(proposal.is_swappable for proposal in found.plausible)
 
@@ -170,8 +178,10 @@ async def test_a_fault_after_an_exception_is_repaired_too(project: Path, sandbox
     (project / "tests" / "test_cart.py").write_text(tests)
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
+
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
     texts = {apply_edits(source, proposal.edits) for proposal in found.plausible}
+
     assert source.replace("-=", "+=").replace("itemz", "items") in texts
 
 
@@ -185,7 +195,9 @@ async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: Bubbl
     (project / "tests" / "test_cart.py").write_text(tests)
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
+
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+
     assert found.spectrum.tests[0].outcome == "timeout"
     assert any("1 becomes 2" in proposal.label for proposal in found.plausible)
 
@@ -205,9 +217,11 @@ async def test_a_test_after_an_endless_one_keeps_its_outcome(
     baseline = {f"tests/test_cart.py::test_{name}": "timeout" for name in names}
     baseline["tests/test_cart.py::test_off"] = "passed"
     failing = [test for test, outcome in baseline.items() if outcome == "timeout"]
+
     found = await search_python(
         suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=100), baseline=baseline
     )
+
     assert found.spectrum.disagreements == ()
     assert "n = n - 1" in {apply_edits(source, p.edits).splitlines()[2].strip() for p in found.plausible}
 
@@ -221,6 +235,7 @@ async def test_a_run_is_healed_without_any_model(
     assert result.candidate.origin == "mutation"
     assert (result.spend.tokens, result.spend.attempts, result.spend.model_calls) == (0, 0, 0)
     assert "+        result += price  # each one" in result.diff
+
     (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
     kinds = [event.kind for event in read_ledger(ledger).events]
     assert kinds.index("search.started") < kinds.index("search.finished") < kinds.index("candidate.proposed")
@@ -255,6 +270,8 @@ async def test_a_change_that_lets_an_import_get_further_is_extended(
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     failing = {"tests/test_cart.py::test_sizes"}
+
     found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
+
     assert found.plausible, found.ending
     assert all(len(proposal.edits) == 2 for proposal in found.plausible)

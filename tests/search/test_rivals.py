@@ -134,6 +134,7 @@ def test_large_expressions_are_compared_in_time() -> None:
     source = SOURCE.replace("CONDITION", f"{{{table}}}[a] == b")
     began_s = time.process_time()
     assert 0 < measure_distance(source, replacement(source, "[a] == b", "[a] != b"), ()) <= 1
+
     long = SOURCE.replace("CONDITION", " + ".join(["a"] * 900))
     assert measure_distance(long, replacement(long, "a + a:", "a + b:"), ()) == 1
     assert time.process_time() - began_s < 10
@@ -169,6 +170,7 @@ def test_redundant_operations_are_counted(source: str, number: int) -> None:
 def test_a_location_is_a_statement_without_its_blocks() -> None:
     head, inner = condition("a"), replacement(SOURCE, "return 1", "return 3")
     place = find_location(SOURCE, head)
+
     assert place is not None
     assert SOURCE[place.start : place.end].strip() == "if CONDITION:"
     assert place.contains(head)
@@ -198,6 +200,7 @@ def test_changes_at_the_location_of_a_repair_come_next() -> None:
     here, there = proposal(condition("not a")), proposal(replacement(SOURCE, "return 2", "return 3"))
     rivals.set_changes([there, here])
     assert rivals.pop() is None
+
     rivals.add_repair(proposal(condition("b")), {"m.py": SOURCE})
     assert rivals.pop() is here
     assert rivals.pop() is None
@@ -219,6 +222,7 @@ def test_equal_outcomes_of_calls_that_do_not_reach_the_change_prove_nothing() ->
     unreached = make_repairs(*changes, reached=0, answers=("(1,)", "(2,)"))
     first, second = (repair for repair, _ in group_by_behaviour(unreached, {"m.py": SOURCE}))
     assert (first.equivalents, first.rivals, second.rivals) == ((), ("a <= b",), ("a < b",))
+
     reached = make_repairs(*changes, reached=2, answers=("(1,)", "(2,)"))
     (only,) = (repair for repair, _ in group_by_behaviour(reached, {"m.py": SOURCE}))
     assert (only.equivalents, only.rivals) == (("a <= b",), ())
@@ -242,6 +246,7 @@ def test_an_unlikely_rival_counts_only_if_it_is_known_to_differ() -> None:
         r for r, _ in group_by_behaviour(make_repairs(*changes, reached=0, answers=()), {"m.py": SOURCE})
     )
     assert first.rivals == ()
+
     one, other = make_repairs(*changes, reached=1, answers=("(1,)",))
     differing = [one, (other[0], CallOutcomes(answers=("(2,)",), reached=1))]
     assert group_by_behaviour(differing, {"m.py": SOURCE})[0][0].rivals == ("a <= b",)
@@ -294,6 +299,7 @@ async def test_of_passing_handlers_the_one_that_a_test_reaches_is_preferred(
     }
     assert idle_block_counts["IndexError"] == 1
     assert idle_block_counts["KeyError"] == 0
+
     repairs, _ = await rank_python_repairs(found, suite.command, [TESTS])
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
     assert repairs[0].rivals or len(repairs) == 1
@@ -314,8 +320,10 @@ async def test_undistinguished_rivals_are_reported_and_can_be_refused(
             "loop": LoopSettings(abstain_on_rivals=abstains),
         }
     )
+
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, sandbox=sandbox))
     folder = find_run(settings.paths.home, result.run_id)
+
     assert result.rivals
     assert all("line 4" in rival for rival in result.rivals)
     assert result.outcome == ("not_healed" if abstains else "healed")

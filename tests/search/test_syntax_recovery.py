@@ -77,6 +77,7 @@ CASES = {
 def test_the_intended_text_is_among_the_first(name: str) -> None:
     broken, intended = CASES[name]
     found = find_parsable_texts(broken, seconds=60)
+
     for readable in found:
         assert find_python_stop(readable.text) is None
     assert any(intended in readable.text for readable in found[:MAX_RANK]), [
@@ -114,6 +115,8 @@ async def test_a_fault_after_a_syntax_error_is_found_too(tmp_path: Path, sandbox
     suite = await prepare_suite(task, sandbox, SandboxSettings(), python)
     assert suite.command is not None
     project = project_of(suite.command, task.files, {"sums.py": broken}, language="python")
+
     found = await recover_python(project, "sums.py", SearchLimits(max_seconds=100), [tests])
     wanted = "def add(a, b):\n    if a == 0 and b > 1:\n        return b\n    return a + b\n"
+
     assert wanted in {apply_edits(broken, proposal.edits) for proposal in found.plausible}

@@ -156,10 +156,13 @@ def test_the_intended_text_is_among_the_first(
 ) -> None:
     path, intended = INTENDED[language]
     assert intended.count(original) == 1, name
+
     broken = intended.replace(original, mistake)
     assert find_tree_stop(broken, path, language) is not None, name
+
     found = find_parsable_trees(path, {path: broken}, language, seconds=60)
     assert all(find_tree_stop(one.text, path, language) is None for one in found)
+
     lexer = build_lexer(path, language)
 
     def token_texts(text: str) -> list[str]:
@@ -226,6 +229,7 @@ def test_a_file_is_unparsable_only_if_a_test_reports_it() -> None:
         return find_unparsable_file([outcome], texts, "javascript")
 
     faulty = UnparsableFile(path="a.js", line=0)
+
     assert find_unparsable("a.js", "SyntaxError: Unexpected token ';'", 1) == faulty
     assert find_unparsable("", "a.js:1 const a = (; SyntaxError: Unexpected token") == faulty
     assert find_unparsable("b.js", "SyntaxError: Illegal return statement", 1) == UnparsableFile(
@@ -323,10 +327,12 @@ async def test_an_unparsable_file_is_healed_without_a_model(
         broken = broken.replace(original, mistake)
     (project / "shelf.js").write_text(broken)
     (project / "shelf.test.js").write_text(JS_TESTS)
+
     found = await heal(
         project,
         HealOptions(settings=make_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True),
     )
+
     assert found.outcome == "healed", found.reason
     assert (project / "shelf.js").read_text() == JAVASCRIPT
     assert found.candidate is not None
@@ -343,6 +349,7 @@ async def test_a_second_search_gets_the_remaining_time_of_the_first(
     project.mkdir()
     broken = JAVASCRIPT.replace("return best", "let best = null\n  return best")
     assert broken != JAVASCRIPT
+
     (project / "shelf.js").write_text(broken)
     tests = JS_TESTS + "test('none', () => assert.equal(sizes(['a']).length, 'eight'));\n"
     (project / "shelf.test.js").write_text(tests)
@@ -363,7 +370,9 @@ async def test_no_further_text_is_searched_once_all_candidates_were_tried() -> N
     methods = RecoveryMethods(find_texts=lambda s: texts, search=search_again, find_warnings=lambda b, a: ())
     limits = SearchLimits(max_candidates=10, max_seconds=60)
     project = project_of(FailingCommand(), {"a.js": b"("}, {"a.js": "("})
+
     found = await FileRecovery(methods, project, "a.js", limits).run()
+
     assert (found.tried_count, len(searches)) == (4 + 10, 1)
 
 
@@ -377,9 +386,11 @@ async def test_unparsable_go_is_healed_without_a_model(
     (project / "go.mod").write_text("module example.org/shelf\n\ngo 1.19\n")
     (project / "shelf.go").write_text(GO.replace("len(best)) {", "len(best) {"))
     (project / "shelf_test.go").write_text(GO_TESTS)
+
     found = await heal(
         project,
         HealOptions(settings=make_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True),
     )
+
     assert found.outcome == "healed", found.reason
     assert (project / "shelf.go").read_text() == GO

@@ -91,9 +91,11 @@ def test_guarded_blocks_and_the_code_after_them_can_be_stopped() -> None:
     inner, following = find_tree_block_stops("javascript", "a.js", CODE, CODE.index("if (age"))
     assert "{ throw 0; return true; }" in apply_edits(CODE, inner)
     assert "throw 0; return false;" in apply_edits(CODE, following)
+
     inner, following = find_tree_block_stops("go", "a.go", GO, GO.index("if a"))
     assert "{ panic(0);" in apply_edits(GO, inner)
     assert "panic(0); return 3" in apply_edits(GO, following)
+
     nested = "if (a) { b(); } else if (c) { d(); } else { e(); }"
     assert len(find_tree_block_stops("javascript", "a.js", nested, 0)) == 1
 
@@ -140,6 +142,7 @@ async def test_changes_at_the_location_of_a_repair_come_first() -> None:
     everything = [passes, *others, near]
     await try_rivals(cast(DriverTrials, trials), everything, found, SearchLimits(max_seconds=60))
     assert trials.batches == [["<= 65", "0;"]]
+
     slow = FakeTrials(passes, baseline_s=30.0)
     await try_rivals(cast(DriverTrials, slow), everything, found, SearchLimits(max_seconds=60))
     assert slow.batches == []
@@ -179,7 +182,9 @@ async def test_the_repair_that_keeps_a_comments_examples_is_preferred(
         make_proposal("age > 18 && age < 65", "age >= 18", 1.0),
         make_proposal("> 18", ">= 18", 0.5),
     )
+
     summaries, call = await rank_for_labels(tmp_path, sandbox, wrong, right)
+
     assert [label for label, _, _ in summaries] == [">= 18", "age >= 18"]
     assert summaries[0][2] == ("age >= 18",)
     assert call.startswith("pays(")
@@ -211,6 +216,7 @@ async def test_a_run_reports_the_distinguishing_input(
     )
     result = await heal(project, HealOptions(test="node --test", settings=settings, sandbox=sandbox))
     assert result.outcome == "healed"
+
     assert result.candidate is not None
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (finished,) = [event for _, event in select_events(events, SearchFinished)]

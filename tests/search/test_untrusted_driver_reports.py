@@ -92,6 +92,7 @@ async def test_a_command_that_never_ends_runs_as_a_whole_if_the_driver_sees_no_t
     found = await search_with_tree_sitter(
         project_of(cast(TestCommand, command), FILES, TEXTS, *before, argv=("npx", "jest")), limits
     )
+
     assert "exports.add = (a, b) => a + b;\n" in [
         apply_edits(TEXTS["a.js"], p.edits) for p in found.plausible
     ]
@@ -127,6 +128,7 @@ async def test_forged_report_lines_break_nothing() -> None:
     spectrum = await trials.run_baseline(1.0)
     assert spectrum.target_tests == (NAME,)
     assert trials.baseline_s < 60  # so that short baseline runs pay off before any long round
+
     found = SearchResult(texts=TEXTS)
     await trials.try_all([CHANGE], found, SearchLimits())
     assert (found.plausible, found.partial) == ([], [])
@@ -149,9 +151,11 @@ async def test_a_file_that_timed_out_twice_stands_for_its_tests(timed_out: bool)
         },
     )
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
+
     trials = DriverTrials(
         DRIVERS_BY_RUNNER["node:test"], project_of(cast(TestCommand, command), files, TEXTS, *before)
     )
+
     assert (await trials.run_baseline(1.0)).target_tests == (("b.test.js",) if timed_out else ())
 
 
@@ -168,10 +172,12 @@ async def test_a_suspicious_repair_does_not_end_the_search_at_once() -> None:
     driver = replace(DRIVERS_BY_RUNNER["node:test"], round_size=4, parallel=1)
     other = replace(CHANGE, edits=(Edit(start=26, end=27, text="*"),))
     passed = []
+
     for suspicious in ((), (CHANGE,)):
         trials = DriverTrials(driver, project_of(cast(TestCommand, command), FILES, TEXTS, FAILED))
         await trials.run_baseline(1.0)
         found = SearchResult(texts=TEXTS)
         await trials.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)
         passed.append(found.plausible)
+
     assert passed == [[CHANGE], [CHANGE, other]]

@@ -23,13 +23,16 @@ async def test_a_result_can_be_applied_again_only_after_an_undo(
 ) -> None:
     result = await run_heal(text=FIXED)
     assert read_code(repository) == CODE
+
     folder = await apply(settings=settings)
     assert (folder.id, read_code(repository)) == (result.run_id, FIXED)
     assert last_payload(read_ledger(folder.ledger_path).events, TreeApplied) is not None
     with pytest.raises(UsageError, match="applied already"):
         await apply(settings=settings)
+
     undo(settings=settings)
     assert read_code(repository) == CODE
+
     await apply(result.run_id, settings=settings)
     assert read_code(repository) == FIXED
 
@@ -39,8 +42,10 @@ async def test_a_result_can_be_committed_later(
 ) -> None:
     await run_heal(text=FIXED)
     (repository / "notes.txt").write_text("mine\n")
+
     folder = await apply(commit=True, settings=settings)
     commit_made = last_payload(read_ledger(folder.ledger_path).events, CommitMade)
+
     assert commit_made is not None
     assert git(repository, "rev-parse", "HEAD").strip() == commit_made.commit
     assert git(repository, "status", "--porcelain") == "?? notes.txt\n"
@@ -69,10 +74,12 @@ async def test_apply_refuses_failed_runs_and_runs_of_other_folders(
 ) -> None:
     with pytest.raises(UsageError, match="no run has healed this folder"):
         await apply(settings=settings)
+
     result = await run_heal(text=CODE)
     assert result.outcome != "healed"
     with pytest.raises(UsageError, match="there is nothing to apply"):
         await apply(result.run_id, settings=settings)
+
     await run_heal(text=FIXED)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -91,6 +98,7 @@ async def test_code_written_for_a_folder_is_not_applied_to_its_subfolders(
     monkeypatch.chdir(subfolder)
     with pytest.raises(UsageError, match="no run has healed this folder"):
         await apply(settings=settings)
+
     monkeypatch.chdir(subfolder.parent)
     await apply(settings=settings)
     assert (subfolder.parent / "solution.py").exists()
@@ -104,6 +112,7 @@ async def test_a_run_outside_the_home_folder_is_not_applied(
     foreign = tmp_path / "strange" / run.id
     foreign.parent.mkdir()
     run.path.rename(foreign)
+
     with pytest.raises(UsageError, match="not among your own runs"):
         await apply(foreign, settings=settings)
     assert read_code(repository) == CODE

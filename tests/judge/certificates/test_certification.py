@@ -92,6 +92,7 @@ async def test_the_certificate_lists_what_was_not_measured_for_lack_of_time(
     quick_settings = settings.model_copy(update={"certification": CertificationSettings(seconds=0)})
     result = await run_heal(run_settings=quick_settings)
     certificate = load_certificate(result.run_id, settings)
+
     assert (
         certificate.coverage.unmeasured
         == certificate.mutation.unmeasured
@@ -115,6 +116,7 @@ async def test_a_command_other_than_pytest_is_certified_by_its_exit_status(
     command = "python -m unittest -q tests.test_prices"
     result = await run_heal(test=command)
     assert result.outcome == "healed", result.reason
+
     certificate = load_certificate(result.run_id, settings)
     assert (certificate.evidence, certificate.fixed) == ("exit_status", (command,))
     assert certificate.coverage.covered == {"shop/prices.py": (9, 15)}
@@ -126,6 +128,7 @@ async def test_a_change_with_weak_evidence_is_not_applied(
 ) -> None:
     strict_settings = settings.model_copy(update={"loop": LoopSettings(abstain_below=0.99)})
     result = await run_heal(run_settings=strict_settings, apply=True)
+
     assert result.outcome == "not_healed"
     assert result.reason.notes == ("low_confidence",)
     assert result.verdict is not None
@@ -138,6 +141,7 @@ async def test_a_change_with_weak_evidence_is_not_applied(
 async def test_only_allowed_paths_may_change(run_heal: RunHeal, project: Path) -> None:
     (project / "other.py").write_text("x = 1\n")
     result = await run_heal(only=["other.py"])
+
     assert result.outcome != "healed"
     assert result.diff == ""
     with pytest.raises(UsageError, match="--only"):
@@ -181,9 +185,11 @@ async def test_certification_keeps_its_time_limit(
     short_settings = settings.model_copy(update={"certification": CertificationSettings(seconds=17)})
     waiting_sandbox = WaitingSandbox(sandbox)
     model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
+
     result = await heal(
         project, HealOptions(test=COMMAND, settings=short_settings, model=model, sandbox=waiting_sandbox)
     )
+
     assert waiting_sandbox.waits.is_set()
     assert (result.outcome, dict(result.candidate.files if result.candidate else {})) == (
         "healed",
@@ -207,6 +213,7 @@ async def test_a_run_stopped_during_certification_is_cancelled(
     run.cancel()
     with pytest.raises(Cancelled):
         await run
+
     folder = find_run(settings.paths.home, "last")
     event = read_ledger(folder.ledger_path).events[-1]
     result = decode_record(Result, folder.load_json(event.data["result"]))

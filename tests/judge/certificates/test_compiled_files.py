@@ -117,7 +117,9 @@ async def test_ignored_files_and_caches_that_may_decide_are_named(
         file.write_bytes(content)
     (root / ".git" / "info").mkdir(parents=True)
     (root / ".git" / "info" / "exclude").write_text("sitecustomize.py\nnotes.txt\n")
+
     first = (await verify(root, sandbox, settings))[0]
+
     assert first.ok, first.detail
     assert "not certified: shop/__pycache__, sitecustomize.py" in first.detail
     assert "notes.txt" not in first.detail

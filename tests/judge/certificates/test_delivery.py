@@ -73,11 +73,14 @@ async def test_a_commit_and_its_undo_keep_the_users_changes(
     assert read_code(repository) == FIXED == git(repository, "show", "HEAD:shop/prices.py")
     assert git(repository, "status", "--porcelain") == status
     assert git(repository, "diff", "--name-only", "HEAD~1", "HEAD").split() == ["shop/prices.py"]
+
     message = git(repository, "log", "-1", "--format=%B")
     assert message.startswith("Heal shop/prices.py\n")
     assert "test_cheapest" in message
+
     trailer = git(repository, "log", "-1", "--format=%(trailers:key=Healed-by,valueonly)")
     assert result.run_id in trailer
+
     undone = undo(settings=settings)
     assert (undone.files, read_code(repository)) == (("shop/prices.py",), CODE)
     assert git(repository, "rev-parse", "HEAD").strip() == undone.commit
@@ -93,7 +96,9 @@ async def test_a_fix_that_needs_uncommitted_changes_is_not_committed(
     (repository / "tests" / "test_prices.py").write_text("from shop.one import ONE\n" + tests)
     git(repository, "commit", "-qam", "tests that need an uncommitted file")
     (repository / "shop" / "one.py").write_text("ONE = 1\n")
+
     head = git(repository, "rev-parse", "HEAD")
+
     with pytest.raises(UsageError, match="without your own uncommitted changes"):
         await run_heal(commit=True, text=FIXED)
     assert (git(repository, "rev-parse", "HEAD"), read_code(repository)) == (head, CODE)
@@ -117,6 +122,7 @@ async def test_git_applies_the_patch_file(run_heal: RunHeal, repository: Path, t
     result = await run_heal(patch=patch, text=NOISY)
     assert read_code(repository) == CODE
     assert patch.read_text() == result.diff
+
     git(repository, "apply", str(patch))
     assert (
         read_code(repository)
@@ -132,10 +138,12 @@ async def test_undo_refuses_files_that_were_changed_since(
 ) -> None:
     result = await run_heal(apply=True, text=FIXED)
     assert read_code(project) == FIXED
+
     (project / "shop" / "prices.py").write_text(FIXED + "\nMINE = 1\n")
     with pytest.raises(UsageError, match="nothing was undone"):
         undo(result.run_id, settings=settings)
     assert read_code(project) == FIXED + "\nMINE = 1\n"
+
     (project / "shop" / "prices.py").write_text(FIXED)
     assert undo(result.run_id, settings=settings).files == ("shop/prices.py",)
     assert read_code(project) == CODE
@@ -201,6 +209,7 @@ async def test_undo_without_a_run_id_leaves_other_projects_alone(
             undo(settings=settings)
         assert error.value.remedy == f"name it to undo it: suture undo {result.run_id}"
     assert read_code(project) == FIXED
+
     monkeypatch.chdir(project / "shop")
     assert undo(settings=settings).files == ("shop/prices.py",)
     assert read_code(project) == CODE
@@ -235,6 +244,7 @@ async def test_an_unrecorded_commit_can_be_undone(
     last_kind = "tree.applied" if "commit" in request_options else "commit.started"
     cut_ledger_after(last_kind, result.run_id, settings)
     undone = undo(settings=settings)
+
     assert bool(undone.commit) == ("commit" in request_options)
     assert read_code(repository) == CODE
     assert git(repository, "show", "HEAD:shop/prices.py") == CODE

@@ -301,6 +301,7 @@ async def test_every_tampering_is_rejected_by_the_matching_claim(
     accepted = await replay(certificate, BASE, caching_sandbox, settings)
     assert all(finding.ok for finding in accepted), accepted
     assert len(TAMPERINGS) >= 20
+
     for name, (claim_name, tamper) in TAMPERINGS.items():
         data = deepcopy(encode_record(certificate))
         tamper(data)
@@ -371,6 +372,7 @@ def test_an_invalid_certificate_file_is_refused() -> None:
         )
     )
     data = encode_record(certificate)
+
     assert parse_certificate(json.dumps(data).encode()) == certificate
     for content in generate_invalid_files(data):
         with pytest.raises(InvalidCertificate):

@@ -55,6 +55,7 @@ async def test_the_larger_cluster_is_preferred_and_a_difference_is_shown(compare
     assert found.preferred == one
     assert found.calls > 10
     assert (found.code, found.sizes[0]) == ("majority", 3)
+
     first = found.disagreements[0]
     assert first.call.startswith("middle(")
     assert first.answers[guessed] == "2"
@@ -81,7 +82,9 @@ async def test_edge_cases_are_asked_if_nothing_else_differs(compare: Compare) ->
     careful = "def top(xs):\n    return max(xs) if xs else None\n"
     other = "def top(xs):\n    return max(xs, default=None)\n"
     careless = "def top(xs):\n    return sorted(xs)[-1]\n"
+
     found, (first, one, two) = await compare(careless, careful, other, task=task)
+
     assert found.clusters == ((one, two), (first,))
     assert [difference.call for difference in found.disagreements] == ["top([])"]
     assert found.disagreements[0].answers == {first: "raises IndexError", one: "None", two: "None"}
@@ -97,10 +100,13 @@ async def test_a_comparison_that_is_impossible_has_a_reason(compare: Compare) ->
     found, _ = await compare(SORTED, GUESSED, task=Task(statement="", entry_point="middle"))
     assert (found.clusters, found.preferred) == ((), None)
     assert found.code == "no_known_call"
+
     found, _ = await compare(SORTED)
     assert found.code == "single_candidate"
+
     found, _ = await compare(SORTED, GUESSED, limits=ComparisonLimits(timeout_s=0.001))
     assert found.code == "no_comparable_call"
+
     task = Task(
         statement="", entry_point="Box", checks=(Check(id="v", provenance="visible", source="Box(1)"),)
     )
@@ -120,13 +126,16 @@ async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: 
     kept = "def up(xs):\n    return sorted(xs)\n"
     changed = "def up(xs):\n    xs.sort()\n    return xs\n"
     lazy = "def up(xs):\n    yield from sorted(xs)\n"
+
     found, hashes = await compare(kept, changed, lazy, task=task)
+
     assert found.clusters == ((hashes[0], hashes[2]), (hashes[1],))
 
 
 def test_questions_are_new_and_reproducible_and_use_hints() -> None:
     hints = (Check(id="h", provenance="spec", source="assert middle(7, 7, -1) == 99"),)
     assert "middle(0, 2, 3)" in edge_questions(TASK, hints, 20)
+
     questions = generate_questions(TASK, hints, 20, 1)
     assert questions == generate_questions(TASK, hints, 20, 1) != generate_questions(TASK, hints, 20, 2)
     assert questions[0] == "middle(7, 7, -1)"

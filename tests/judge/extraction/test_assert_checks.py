@@ -44,9 +44,11 @@ def test_statements_after_the_last_assert_become_a_check() -> None:
     first, rest = extract_asserts(LOOP)
     assert first.source == "assert f(1) == 2\n"
     assert (rest.source, rest.id) == (LOOP, "for i in range(4): assert f(i) == 2 * i")
+
     (called,) = extract_asserts("def check(c):\n    assert c(1) == 2\nx = 3\ncheck(f)\ny = 4\n")
     assert called.id == "check(f)"
     assert called.source.endswith("x = 3\ncheck(f)\ny = 4\n")
+
     only = extract_asserts("assert f(1)\nx = 1\ndef g(): ...\n'words'\n")
     assert [check.id for check in only] == ["assert f(1)"]
 
@@ -79,8 +81,10 @@ def test_an_assert_continues_with_the_state_of_the_previous_one() -> None:
     _, total, other = extract_asserts(text)
     assert total.source == "c = Cart()\nc.add(1) == 1\nassert c.total() == 1\n"
     assert other.source.endswith("assert f(2) == 3\n")
+
     (_, kept) = extract_asserts("data = [2, 1]\nassert ordered(data) == [1, 2]\nassert data == [2, 1]\n")
     assert "ordered(data)" in kept.source
+
     (_, named) = extract_asserts("assert (n := f(1)) == 2\nassert n + 1 == 3\n")
     assert "(n := f(1)) == 2\n" in named.source
 
@@ -94,6 +98,8 @@ def test_parsing_is_retried_after_a_spurious_recursion_error(monkeypatch: pytest
         return parse(source)
 
     monkeypatch.setattr(ast, "parse", fail_once)
+
     tree = parse_module("a = 1\n")
+
     assert tree is not None
     assert ast.unparse(tree) == "a = 1"

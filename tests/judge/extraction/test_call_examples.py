@@ -208,6 +208,7 @@ def test_go_values_match_by_the_types_of_the_function() -> None:
     assert not literals_match("go", "P{X: 1}", "P{X: 1, Y: 2}")
     assert not literals_match("go", '"1"', "1")
     assert not literals_match("go", "1", "true")
+
     points = 'map[string]P{"a": {X: 1}}'
     assert literals_match("go", points, 'map[string]P{"a": {X: 1, Y: 0}}')
     assert not literals_match("go", points, 'map[string]P{"a": {X: 1, Y: 2}}')
@@ -215,6 +216,7 @@ def test_go_values_match_by_the_types_of_the_function() -> None:
     assert literals_match("go", 'map[string][]int{"a": {}}', 'map[string][]int{"a": nil}')
     assert literals_match("go", "P{}", "P{X: 0, Y: 0}")
     assert not literals_match("go", "P{}", "P{X: 1}")
+
     results = ["results", [2, None]]
     assert values_match(2, results, statically_typed=True)
     assert not values_match(2, ["results", [2, ["error", "", "no"]]], statically_typed=True)

@@ -127,7 +127,9 @@ def test_an_expected_exception_becomes_a_check() -> None:
     names: dict[str, Any] = {}
     exec("def f(x):\n    raise ValueError(x)", names)
     exec(program, names)
+
     exec("def f(x):\n    return x", names)
+
     with pytest.raises(AssertionError):
         exec(program, names)
 
@@ -162,5 +164,6 @@ def test_examples_of_human_eval_are_right(data_set: Callable[[str], list[dict[st
                 exec(check.source, dict(names))
             except AssertionError:
                 false.add(task["id"])
+
     assert found >= 153
     assert false == WRONG_IN_THE_DOCSTRING

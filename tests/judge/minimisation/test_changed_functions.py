@@ -96,10 +96,12 @@ async def test_two_ends_of_one_fix_stay_together(
     quick_settings = settings.model_copy(
         update={"certification": settings.certification.model_copy(update={"mutants": 0})}
     )
+
     result = await heal(
         tmp_path / "p",
         HealOptions(test=BARE_PYTEST, settings=quick_settings, model=ScriptedModel([reply]), sandbox=sandbox),
     )
+
     assert result.ok
     assert result.candidate is not None
     assert dict(result.candidate.files) == fixed

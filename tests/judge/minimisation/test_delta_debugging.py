@@ -26,6 +26,7 @@ async def test_only_needed_edits_are_left() -> None:
     found = await minimise_lines(BASE, files, passes, max_runs=200)
     expected = [*LINES]
     expected[7], expected[20] = lines[7], lines[20]
+
     assert found.files == {"a.txt": "\n".join(expected) + "\n"}
     assert (found.summary.edits_found, found.summary.edits, found.summary.is_minimal) == (31, 2, True)
 
@@ -40,6 +41,7 @@ async def test_every_remaining_edit_is_needed(needed: set[int], extra: list[str]
         return expected <= set(part.get("a.txt", "").split("\n")) if part else not expected
 
     found = await minimise_lines(base, {"a.txt": text}, passes, max_runs=500)
+
     assert found.summary.is_minimal
     assert found.summary.edits == max(1, len(needed))
     assert await passes(found.files)
@@ -54,6 +56,7 @@ async def test_the_limit_of_runs_holds_and_the_result_still_passes() -> None:
         return all(f"{line}!" in part.get("a.txt", "") for line in LINES[::3])
 
     found = await minimise_lines(BASE, {"a.txt": text}, passes, max_runs=9)
+
     assert (found.summary.runs, next(calls), found.summary.is_minimal) == (9, 9, False)
     assert await passes(found.files)
 
@@ -70,6 +73,7 @@ async def test_halves_that_do_not_parse_cost_no_run() -> None:
     found = await minimise_lines(base, {"m.py": text}, passes, max_runs=50)
     assert found.files == {"m.py": text}
     assert found.summary.is_minimal
+
     for source in tried:
         compile(source, "m.py", "exec")
 
@@ -173,6 +177,7 @@ async def test_only_the_part_that_changes_an_answer_is_restored() -> None:
     found = await minimise(
         {"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, is_equivalent=is_equivalent
     )
+
     assert (found.files, found.summary.left_out) == ({"shop.py": restored}, ("shop.py (Till)",))
 
 
@@ -189,5 +194,6 @@ async def test_files_that_name_each_other_stay_together() -> None:
         return "fold(one)" in part.get("shop.py", "")
 
     found = await minimise(before, files, passes, max_runs=50)
+
     assert set(found.files) == {"shop.py", "cases.py", "README.md"}  # the README names `cases`
     assert found.summary.left_out == ("notes.txt",)

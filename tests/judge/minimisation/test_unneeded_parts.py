@@ -90,6 +90,7 @@ async def test_parts_that_change_no_answer_are_left_out_and_saved(
     result = await run_heal(project, settings, sandbox, format_reply("names.py", whole))
     assert result.outcome == "healed", result.reason
     assert (project / "names.py").read_text() == needed
+
     folder = find_run(settings.paths.home, result.run_id)
     event_data = next(
         e.data for e in read_ledger(folder.ledger_path).events if e.kind == "certificate.written"
@@ -104,8 +105,10 @@ async def test_a_part_is_kept_if_it_changes_an_answer(
 ) -> None:
     task, _ = build_heal_task(project, test=tuple(COMMAND.split()))
     interpreter = discover_interpreter(project, {"PATH": "/usr/bin"})
+
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter)
     behaviour = ChangeBehaviour(suite=suite, files={"names.py": RIGHT})
+
     assert not await behaviour.is_kept_by({"names.py": RIGHT.replace("other.lower()", "other")})
     assert await behaviour.is_kept_by({"names.py": RIGHT.replace(' + "!"', ' + str("!")')})
     assert behaviour.compared > 20

@@ -76,6 +76,7 @@ async def test_a_long_reply_does_not_block_the_event_loop() -> None:
     after = {"m.py": ORDINARY.encode()}
     statements = find_touched_by_file({}, after)
     assert len(ORDINARY.split("\n")) > 1_000
+
     turns = 0
 
     async def count_turns() -> None:
@@ -101,6 +102,7 @@ async def test_the_time_limit_holds_while_mutants_are_generated() -> None:
         timeout_s=0.01,
         language="python",
     )
+
     assert (found.selected, found.mutants, found.min_score) == (None, (), 0.0)
     assert found.unmeasured == "no_time"
 
@@ -126,10 +128,12 @@ async def test_mutants_that_were_not_run_count_as_survivors() -> None:
         3 / SELECTED_MUTANTS,
     )
     assert found.unmeasured == "mutant_limit"
+
     whole = await measure_mutation_score(
         after, lines_by_file, always_passes, max_mutants=1_000, timeout_s=60, language="python"
     )
     assert (len(whole.mutants), whole.min_score, whole.unmeasured) == (SELECTED_MUTANTS, 1.0, None)
+
     none = await measure_mutation_score(
         after, lines_by_file, always_fails, max_mutants=0, timeout_s=60, language="python"
     )
@@ -146,6 +150,7 @@ async def test_a_change_without_mutants_has_no_score() -> None:
         timeout_s=60,
         language="python",
     )
+
     assert (found.selected, found.min_score) == (0, None)
     assert found.unmeasured
 
@@ -164,10 +169,12 @@ async def test_other_languages_have_mutants_of_changed_lines_only(
     lines_by_file = find_mutable_lines(before, after, language)
     line = next(n for n, text_line in enumerate(text.split("\n"), 1) if "sum >= 100" in text_line)
     assert lines_by_file == {path: (range(line, line + 1),)}
+
     one, two = [await select_mutants(after, lines_by_file, language) for _ in range(2)]
     assert one == two
     assert min(SELECTED_MUTANTS, one.generated) == len(one.mutants) > 4
     assert {mutant.line for mutant in one.mutants} == {line}
+
     for mutant in one.mutants:
         changed = apply_diff({path: after[path]}, mutant.diff)[path]
         assert changed != after[path]
@@ -187,6 +194,7 @@ async def test_an_unparsable_file_has_no_mutants_and_a_reason(
         timeout_s=60,
         language=language,
     )
+
     assert (found.selected, found.min_score) == (0, None)
     assert found.unmeasured in ("no_changed_code", "unsupported_language")
 
@@ -197,5 +205,6 @@ def test_go_mutants_are_limited_to_those_that_compile() -> None:
     assert {mutant.operator for mutant in mutants} <= {*COMPILABLE_OPERATORS}
     assert any(mutant.operator == "delete_statement" for mutant in mutants)
     assert all("\n\treturn" in apply_edits(GO, mutant.edits) for mutant in mutants)
+
     javascript_mutants = list(generate_file_mutants("shop.js", JAVASCRIPT, lines, "javascript"))
     assert any("return" not in apply_edits(JAVASCRIPT, mutant.edits) for mutant in javascript_mutants)

@@ -32,5 +32,6 @@ async def test_a_project_that_ruff_cannot_read_is_reported_as_unmeasured(
     result = await lint_changes({**BEFORE, **broken}, {**AFTER, **broken}, sandbox, SandboxSettings(), None)
     assert result.findings == ()
     assert result.unmeasured == "linter_failed"
+
     no_python = await lint_changes(BEFORE, {**BEFORE, "x.txt": b""}, sandbox, SandboxSettings(), None)
     assert no_python.unmeasured == "no_python_file"

@@ -73,6 +73,7 @@ async def test_each_evaluator_measures_its_own_values(measure: Measure) -> None:
         {"a.py": CODE}, checks=make_checks("assert way(3) == 'up'", "assert way(0) == 'off'")
     )
     assert {name: measured.unmeasured for name, measured in found.items() if measured.unmeasured} == {}
+
     values = flatten_quality(found)
     assert (values["lines_total"], values["lines_of_code"], values["lines_with_comments"]) == (23, 15, 2)
     assert values["docstring_coverage"] == pytest.approx(1 / 3)
@@ -85,6 +86,7 @@ async def test_each_evaluator_measures_its_own_values(measure: Measure) -> None:
     assert found["lint"].findings == ("a.py:3: F401 `os` imported but unused",)
     assert values["security_high"] == 1  # despite the comment that suppresses it
     assert any(text.startswith("a.py:20: B602 ") for text in found["security"].findings)
+
     missed = [text.partition(":")[2] for text in found["coverage"].findings]
     assert missed == ["12: no test runs it", "20: no test runs it", "23: no test runs it"]
 
@@ -92,8 +94,10 @@ async def test_each_evaluator_measures_its_own_values(measure: Measure) -> None:
 async def test_coverage_is_measured_for_a_test_command(measure: Measure) -> None:
     files = {"test_a.py": b"from a import way\n\ndef test_way():\n    assert way(-1) == 'down'\n"}
     command = tuple(BARE_PYTEST.split())
+
     found = await measure({"a.py": CODE}, "coverage", files=files, test_command=command, kind="heal")
     (coverage,) = found.values()
+
     assert coverage.unmeasured == ""
     assert "a.py:10: no test runs it" in coverage.findings
     assert "a.py:12: no test runs it" not in coverage.findings
@@ -123,7 +127,9 @@ async def test_deeply_nested_code_breaks_no_evaluator(measure: Measure) -> None:
 async def test_a_missing_tool_is_reported(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "radon.complexity", None)
     monkeypatch.setitem(sys.modules, "bandit.core", None)
+
     found = await measure({"a.py": CODE}, "complexity", "security")
+
     assert [measured.unmeasured for measured in found.values()] == [
         "radon is not installed; pip install 'suture[quality]'",
         "Bandit is not installed; pip install 'suture[quality]'",

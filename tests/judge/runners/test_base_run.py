@@ -40,8 +40,10 @@ async def test_a_conftest_that_imports_broken_code_is_an_error_of_its_tests(
     }
     suite = await prepare(files)
     assert suite.test_files == (f"{folder}test_calc.py",)
+
     broken = await check_candidate(BASE, suite)
     assert get_statuses(broken) == {f"{folder}test_calc.py::test_two": "error"}
+
     fact = broken.counterexamples[0]
     assert "SyntaxError" in fact.exception
     assert (fact.file, fact.line) == ("calc.py", 1)
@@ -65,6 +67,7 @@ async def test_the_root_of_pytest_may_be_a_subfolder(prepare: Prepare, base: str
     }
     suite = await prepare(files, f"{PYTEST} backend")
     assert suite.test_files == ("backend/test_calc.py",)
+
     broken = await check_candidate(BASE, suite)
     assert set(get_statuses(broken)) == {"backend/test_calc.py::test_two"}
     if base == UNPARSABLE:

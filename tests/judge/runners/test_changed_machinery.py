@@ -76,6 +76,7 @@ async def test_code_that_changes_the_machinery_does_not_pass(
     suite = await prepare_project_suite(PROJECT, sandbox, sandbox_settings)
     right = Candidate(files={"sums.py": RIGHT}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
+
     for name, text in ATTACKS.items():
         verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
         assert not verdict.all_passed, name
@@ -145,6 +146,7 @@ async def test_code_must_not_change_functions_that_tests_use(
     suite = await prepare_project_suite(project, sandbox, sandbox_settings)
     right = Candidate(files={"sums.py": RIGHT}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
+
     verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
     assert "the code under test changed" in str([fact.exception for fact in verdict.counterexamples])
     assert not verdict.all_passed
@@ -172,7 +174,9 @@ async def test_tests_may_change_the_machinery(sandbox: Sandbox, sandbox_settings
         "    monkeypatch.setattr('_pytest.runner.show_test_item', lambda item: None)\n"
     )
     suite = await prepare_project_suite({**PROJECT, "test_own.py": tests}, sandbox, sandbox_settings)
+
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+
     assert verdict.all_passed, verdict
 
 
@@ -189,6 +193,7 @@ async def test_tests_that_did_not_load_in_the_base_run_may_change_it(
     suite = await prepare_project_suite(broken, sandbox, sandbox_settings)
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
+
     text = ATTACKS["every outcome is passed"] + WRONG
     assert not (await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)).all_passed
 
@@ -218,6 +223,7 @@ async def test_tests_that_did_not_start_in_the_base_run_may_change_it(
     )
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
+
     text = ATTACKS["tests do nothing"] + WRONG
     assert not (await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)).all_passed
 
@@ -272,6 +278,7 @@ def test_valid_events_are_read() -> None:
         {"event": "end", "exit": 1, "changed": [["x", "a.py"]], "meanwhile": []},
     )
     report = read_report(sign_events(*events), b"key")
+
     assert (report.items, report.exit_code, report.changed) == (("t",), 1, frozenset({("x", "a.py")}))
 
 

@@ -53,6 +53,7 @@ async def test_a_trial_skips_npm_if_the_base_run_agrees(
     programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "javascript")
     line = CommandLine(task=task, settings=SandboxSettings(), interpreter=programs)
     sandbox = RecordingSandbox()
+
     try:
         command = ExitStatusRunner(line, sandbox)
         await command.try_base()
@@ -61,6 +62,7 @@ async def test_a_trial_skips_npm_if_the_base_run_agrees(
         (right,) = await command.run_selected({**files, "twice.js": RIGHT}, ())
     finally:
         await sandbox.close()
+
     assert (wrong.passed, right.passed) == (False, True)
     # The first trial checks without npm that the unchanged code prints the same. If so, it counts as the run.
     assert sandbox.started == ["/bin/sh"] * 2 if skips_npm else ["/bin/sh", "npm", "npm"]

@@ -33,6 +33,7 @@ async def test_tests_after_an_endless_test_run(prepare: Prepare) -> None:
         "TestCase::test_own": "timeout",
         "TestCase::test_rest": "passed",
     }
+
     for name in ("test_spin[1]", "test_spin[2]", "TestCase::test_own"):
         fact = found[name].counterexample
         assert fact.exception.startswith("no end within ")
@@ -45,6 +46,7 @@ async def test_a_test_that_catches_every_exception_ends_with_the_run(prepare: Pr
         "        except BaseException:\n            pass\n\n"
     )
     found = await run_tests(prepare, stubborn + "def test_other():\n    pass\n", wall_s=6.0)
+
     assert found["test_stubborn"].status == "timeout"
     assert found["test_other"].status == "missing"
 
@@ -62,6 +64,7 @@ async def test_a_test_keeps_its_own_alarm(prepare: Prepare) -> None:
         "    assert signal.getsignal(signal.SIGALRM) is ring\n"
     )
     found = await run_tests(prepare, tests)
+
     assert {outcome.status for outcome in found.values()} == {"passed"}
 
 

@@ -108,11 +108,13 @@ async def test_runs_use_the_cache_and_cannot_change_it(machine: Machine) -> None
     cached_programs = await machine.add_cache(FILES)
     assert cached_programs.toolchain is not None
     assert f"{MOUNT_POINT}/bin" in cached_programs.toolchain.folders
+
     (folder,) = (
         Path(here) for here, there in cached_programs.toolchain.shown.items() if there == MOUNT_POINT
     )
     before = hash_files(folder)
     assert sum(name.startswith("entries/") for name in before) > 20
+
     for _ in range(2):
         result = await machine.run(cached_programs, "go", "test", "-x", "./...")
         assert result.status == "ok", result.stderr[-2000:]
@@ -121,8 +123,10 @@ async def test_runs_use_the_cache_and_cannot_change_it(machine: Machine) -> None
         assert hash_files(folder) == before
     assert await machine.add_cache(FILES) == cached_programs
     assert hash_files(folder) == before
+
     more = {**FILES, "more.go": b'package own\n\nimport _ "html"\nimport _ "no/such/package"\n'}
     assert await machine.add_cache(more) == cached_programs
+
     grown = hash_files(folder)
     assert {name: grown[name] for name in before if name != "packages"}.items() <= before.items()
     assert len(grown) > len(before)

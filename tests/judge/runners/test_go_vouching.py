@@ -114,6 +114,7 @@ async def test_every_kind_of_go_test_is_confirmed(sandbox: Sandbox, require: Req
     verdict = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
     assert verdict.evidence == "nonce"
+
     statuses = {outcome.check_id: outcome.status for outcome in verdict.outcomes}
     assert statuses == {
         ".::TestTwice/a_b": "passed",
@@ -134,6 +135,7 @@ async def test_code_that_did_not_build_before_must_confirm_its_tests(
     suite = await prepare_go_suite({**broken, "words.go": RIGHT.replace("s + s", "s +")}, sandbox)
     right = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)
     assert right.all_passed
+
     forged = await check_candidate(Candidate(files={"words.go": PRINTING}, origin="sample"), suite)
     assert not forged.all_passed
     assert {o.evidence for o in forged.outcomes} == {"nonce"}
@@ -147,6 +149,7 @@ async def test_a_test_binary_in_the_folder_of_another_package_takes_no_token(
     helper = 'exec.Command(os.Args[0], "-test.run=TestSkipped")\n'
     tests = PROJECT["words_test.go"].replace(helper, f'{helper}\thelper.Dir = "inner"\n')
     assert tests != PROJECT["words_test.go"]
+
     one_by_one = ("go", "test", "-p=1", ".", "./inner")
     suite = await prepare_go_suite({**PROJECT, "words_test.go": tests}, sandbox, one_by_one)
     verdict = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)

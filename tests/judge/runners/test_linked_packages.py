@@ -54,5 +54,6 @@ async def test_a_path_into_the_packages_resolves(
     wrong = await check_candidate(Candidate(files={}, origin="sample"), suite)
     assert not wrong.all_passed
     assert "AssertionError" in wrong.output, wrong
+
     right = {"src/sum.js": WRONG.replace("-", "+")}
     assert (await check_candidate(Candidate(files=right, origin="sample"), suite)).all_passed

@@ -74,6 +74,7 @@ async def test_each_test_has_an_outcome_and_failures_have_facts(suite: Suite) ->
         "test_not_yet": "skipped",
         "test_elsewhere": "skipped",
     }
+
     add, div, _ = verdict.counterexamples
     assert (add.call, add.expected, add.actual) == ("add(1, 2)", "3", "-1")
     assert (div.call, div.exception) == ("half = div(a, 2)", "ZeroDivisionError: division by zero")
@@ -115,6 +116,7 @@ async def test_protected_files_of_a_candidate_are_ignored(suite: Suite) -> None:
         "tests/test_calc.py": "def test_add(): assert 0",
     }
     verdict = await check_candidate(make_candidate(RIGHT, **planted), suite)
+
     assert verdict.all_passed
     assert {note.subjects for note in verdict.notes if note.code == "protected_file"} == {
         (path,) for path in planted
@@ -147,6 +149,7 @@ async def test_tests_of_unparsable_code_are_known_by_name(
     broken = await check_candidate(Candidate(files={}, origin="user"), suite)
     assert set(get_statuses(broken)) == {"test_add", "test_div", "test_not_yet", "test_elsewhere"}
     assert set(get_statuses(broken).values()) == {"error"}
+
     fact = broken.counterexamples[0]
     assert (fact.exception, fact.file, fact.line) == ("SyntaxError: '(' was never closed", "calc.py", 1)
     assert (await check_candidate(make_candidate(RIGHT), suite)).all_passed
@@ -172,7 +175,9 @@ async def test_a_command_other_than_pytest_is_judged_by_its_exit_status(
     command = ("python", "-c", "import calc; assert calc.add(1, 2) == 3")
     suite = await prepare_suite(make_task(command=command), sandbox, sandbox_settings, PYTHON)
     wrong = await check_candidate(make_candidate(WRONG), suite)
+
     right = await check_candidate(make_candidate(RIGHT), suite)
+
     assert [(o.check_id, o.status, o.evidence) for o in wrong.outcomes] == [
         (" ".join(command), "failed", "exit_status")
     ]
@@ -193,6 +198,7 @@ def test_a_report_ends_at_the_first_line_that_does_not_verify() -> None:
     good = sign_event(0, event="items", ids=["a"]) + sign_event(1, event="start", id="a")
     phase = {"event": "phase", "id": "a", "when": "call", "outcome": "passed"}
     assert read_report(good + sign_event(2, event="end", exit=0), KEY).exit_code == 0
+
     for bad in (
         good + b"0" * 64 + b' 2 {"event": "end", "exit": 0}\n',
         good + sign_event(1, event="end", exit=0),
@@ -264,6 +270,7 @@ async def test_the_last_attempt_of_a_rerun_test_counts(
     suite = await prepare_suite(task, sandbox, sandbox_settings, PYTHON)
     right = await check_candidate(make_candidate(RIGHT), suite)
     assert get_statuses(right) == {"test_shaky": "passed", "test_behind": "passed"}
+
     wrong = await check_candidate(make_candidate(WRONG), suite)
     assert get_statuses(wrong) == {"test_shaky": "failed", "test_behind": "failed"}
 

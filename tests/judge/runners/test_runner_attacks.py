@@ -207,7 +207,9 @@ async def test_tests_may_replace_asserts(sandbox: Sandbox, require: Require) -> 
         "test('counts', () => { assert.equal(add(1, 2), 3); const was = assert.deepEqual; let n = 0;\n"
         "  assert.deepEqual = (...given) => { n += 1; was(...given); }; assert.deepEqual([1], [1]); });\n"
     )
+
     suite = await prepare_runner_suite("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
+
     assert (await judge_files({"sum.js": WRONG_JS.replace("-", "+")}, suite)).all_passed
     assert not (await judge_files({"sum.js": f"// still\n{WRONG_JS}"}, suite)).all_passed
 
@@ -218,6 +220,7 @@ async def test_each_test_is_reported_with_its_place(sandbox: Sandbox, require: R
     right = await judge_files({"sum.js": WRONG_JS.replace("-", "+")}, suite)
     assert right.passed == {"test/sum.test.js::adds", "test/sum.test.js::zero"}
     assert right.evidence == "nonce"
+
     (fact,) = (await judge_files({}, suite)).counterexamples
     assert (fact.expected, fact.actual, fact.file, fact.line) == ("3", "-1", "test/sum.test.js", 3)
 

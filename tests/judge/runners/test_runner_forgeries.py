@@ -92,6 +92,7 @@ async def test_no_forgery_passes_a_runner(
     code = "twice.js" if language == "javascript" else "twice.go"
     right = {code: project[code].replace("n + 3", "n * 2")}
     assert (await check_candidate(Candidate(files=right, origin="sample"), suite)).all_passed
+
     for name, changed_files in attacks.items():
         verdict = await check_candidate(Candidate(files=dict(changed_files), origin="sample"), suite)
         assert not verdict.all_passed, name

@@ -51,8 +51,10 @@ async def test_tests_run_together_and_then_in_isolation(prepare: Prepare) -> Non
 async def test_a_test_that_ends_its_process_does_not_stop_isolated_tests(prepare: Prepare) -> None:
     files = {**FILES, "tests/test_end.py": "import os\n\ndef test_end():\n    os.abort()\n"}
     suite = await prepare(files)
+
     together, isolated = await suite.command.run_together_and_isolated(
         suite.task.files, [FIRST, "tests/test_end.py::test_end", ALONE], [FIRST, ALONE]
     )
+
     assert next(o for o in together if o.check_id == "tests/test_end.py::test_end").status != "passed"
     assert {o.check_id: o.status for o in isolated} == {FIRST: "passed", ALONE: "failed"}

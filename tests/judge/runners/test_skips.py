@@ -57,7 +57,9 @@ async def test_a_test_that_the_code_skips_fails(prepare: Prepare, base: str) -> 
         (fact,) = verdict.counterexamples
         assert fact.exception == "skipped by the code under test: later"
         assert fact.file == "calc.py"
+
     verdict = await check_candidate(make_candidate(RIGHT), suite)
+
     assert verdict.all_passed
     assert get_statuses(verdict) == {"test_zero": "passed", "test_two": "passed", **skipped_tests}
 
@@ -86,7 +88,9 @@ async def test_parameters_from_the_code_cannot_empty_a_test(prepare: Prepare, ba
     suite = await prepare(
         {"calc.py": base + WRONG, "test_c.py": f"{tests}def test_a(a, b, c): assert add(a, b) == c"}
     )
+
     verdict = await check_candidate(make_candidate(cases + WRONG), suite)
+
     assert not verdict.all_passed
     assert "failed" in get_statuses(verdict).values() or "missing" in get_statuses(verdict).values()
     assert (await check_candidate(make_candidate("CASES = [(1, 1, 2)]\n" + RIGHT), suite)).all_passed
@@ -101,19 +105,23 @@ async def test_a_changed_docstring_example_fails(prepare: Prepare, extra_bracket
         {"calc.py": DOCUMENTED.format(4, "", "-", extra_bracket)}, f"{PYTEST} --doctest-modules"
     )
     assert suite.test_files == ()
+
     second_example = "    >>> add(1, 0)\n    1\n"
     for changed in (
         DOCUMENTED.format(0, "", "-", ""),
         DOCUMENTED.format("4\n\n    Or so:\n    >>> 5", "", "-", ""),
     ):
         assert not (await check_candidate(make_candidate(changed), suite)).all_passed
+
     rewritten = await check_candidate(make_candidate(DOCUMENTED.format(0, "", "-", "")), suite)
     assert rewritten.counterexamples[0].exception == "the example in the docstring was changed"
     assert not (await check_candidate(make_candidate(WRONG), suite)).all_passed
+
     (fact,) = (
         await check_candidate(make_candidate(DOCUMENTED.format(4, "", "-", "")), suite)
     ).counterexamples
     assert (fact.call, fact.expected, fact.actual, fact.file) == ("add(2, 2)", "4", "0", "calc.py")
+
     raising = DOCUMENTED.format(4, "", "/ 0 *", "")
     (fact,) = (await check_candidate(make_candidate(raising), suite)).counterexamples
     assert (fact.exception, fact.line) == ("ZeroDivisionError: division by zero", 6)
@@ -128,8 +136,10 @@ async def test_a_named_test_file_is_protected(prepare: Prepare, base: str) -> No
     tests = "from calc import add\ndef test_two():\n    assert add(2, 2) == 4\n"
     suite = await prepare({"calc.py": base, "tests.py": tests}, f"{PYTEST} tests.py")
     assert suite.test_files == ("tests.py",)
+
     easy = {"tests.py": "def test_two(): pass\n", "./tests.py": "", "conftest.py": "", "json.py": ""}
     assert set(find_protected_files({"calc.py": WRONG, "new.py": "", **easy}, suite)) == set(easy)
+
     verdict = await check_candidate(make_candidate(WRONG, **{"tests.py": easy["tests.py"]}), suite)
     assert get_statuses(verdict) == {"test_two": "failed"}
     assert VerdictNote(code="protected_file", subjects=("tests.py",)) in verdict.notes
@@ -138,7 +148,9 @@ async def test_a_named_test_file_is_protected(prepare: Prepare, base: str) -> No
 async def test_unittest_tests_that_the_code_skips_fail(prepare: Prepare) -> None:
     tests = "import unittest\nimport calc\nclass T(unittest.TestCase):\n    def test_a(self):\n"
     tests += "        self.assertEqual(calc.add(2, 2), 4)\n"
+
     suite = await prepare({"calc.py": WRONG, "test_calc.py": tests}, "python -m unittest")
+
     for code in (SKIPPING_PROGRAMS["SkipTest"], "import unittest\nraise unittest.SkipTest\n"):
         assert get_statuses(await check_candidate(make_candidate(code), suite)) == {
             "python -m unittest": "failed"

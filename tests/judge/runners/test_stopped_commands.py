@@ -49,6 +49,7 @@ async def test_a_stopped_command_runs_once_and_each_test_decides(
     )
     programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "javascript")
     sandbox = CountingSandbox()
+
     try:
         suite = await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=10), programs)
         base = await check_candidate(Candidate(files={}, origin="user"), suite)
@@ -66,6 +67,7 @@ async def test_a_stopped_command_runs_once_and_each_test_decides(
         }
     finally:
         await sandbox.close()
+
     assert verdicts["right"].passed == NAMES
     assert verdicts["right"].evidence == "nonce"
     assert verdicts["wrong"].failed == {"count.test.js::more"}

@@ -53,7 +53,9 @@ async def test_tests_run_together_and_in_isolation(prepare: Prepare) -> None:
     }
     suite = await prepare(files)
     tests = ["test_seen.py::test_one", "test_seen.py::test_two"]
+
     together, isolated = await suite.command.run_together_and_isolated(suite.task.files, tests, tests)
+
     assert [o.status for o in together] == ["passed", "failed"]
     assert [o.status for o in isolated] == ["passed", "passed"]
 

@@ -144,6 +144,7 @@ async def test_code_that_changes_jest_does_not_pass(jest_project: Path, sandbox:
     right = await judge_code(WRONG.replace("-", "+"), suite)
     assert right.all_passed, right
     assert len(right.notes) == 1  # the note that the run was watched
+
     for name, text in ATTACKS.items():
         verdict = await judge_code(text + WRONG, suite)
         assert not verdict.all_passed, name
@@ -169,6 +170,7 @@ async def test_jest_30_is_watched(tmp_path: Path, sandbox: Sandbox, require: Req
     right = await judge_code(WRONG.replace("-", "+"), suite)
     assert right.all_passed, right
     assert "unwatched_runner" in [note.code for note in right.notes]  # Jasmine
+
     verdict = await judge_code(f"Object.is = () => true;\n{WRONG}", suite)
     assert "the code under test changed Object.is" in str([f.exception for f in verdict.counterexamples])
 
@@ -183,6 +185,7 @@ async def test_code_that_changes_vitest_does_not_pass(
     right = await judge_code(wrong.replace("-", "+"), suite)
     assert right.all_passed, right
     assert len(right.notes) == 1
+
     for name, text in VITEST_ATTACKS.items():
         verdict = await judge_code(WITH_VITEST + text + wrong, suite)
         assert not verdict.all_passed, name

@@ -60,8 +60,10 @@ async def test_xdist_workers_are_watched(sandbox: Sandbox, sandbox_settings: San
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     assert "unwatched_processes" not in [note.code for note in right.notes]
+
     (fact, _) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
     assert (fact.expected, fact.actual) in (("6", "3"), ("", "")), fact
+
     attacks = {**ATTACKS, "speaks for its worker": f"def total(numbers):\n{indent(FORGE_WORKER_REPORTS)}#"}
     for name, text in attacks.items():
         verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
@@ -85,6 +87,7 @@ async def test_forks_confirm_their_tests(sandbox: Sandbox, sandbox_settings: San
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     assert "unwatched_processes" not in [note.code for note in right.notes]
+
     for name, text in ATTACKS.items():
         verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
         assert not verdict.all_passed, name
@@ -111,6 +114,7 @@ async def test_a_fork_confirms_a_test_with_a_fake_file_system(
     suite = await prepare_project_suite(project, sandbox, sandbox_settings)
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
+
     (fact,) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
     assert (fact.expected, fact.actual) == ("5", "2"), fact
 

@@ -136,6 +136,7 @@ async def test_no_forged_smoke_check_passes(sandbox: Sandbox, sandbox_settings: 
         return [outcome.check_id for outcome in run.outcomes if not outcome.passed]
 
     programs = {**ATTACKS, **HONEST}
+
     failed = dict(
         zip(
             programs,
@@ -143,5 +144,6 @@ async def test_no_forged_smoke_check_passes(sandbox: Sandbox, sandbox_settings: 
             strict=True,
         )
     )
+
     assert {name: failed[name] for name in HONEST if failed[name]} == {}
     assert [name for name in ATTACKS if not failed[name]] == []

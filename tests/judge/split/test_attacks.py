@@ -63,6 +63,7 @@ async def test_nonce_mode_passes_only_the_known_limits(judge: Judge) -> None:
             assert verdict.evidence == "nonce"
             passed.add(forgery)
     assert passed == KNOWN_LIMITS
+
     security_text = (Path(__file__).parents[3] / "SECURITY.md").read_text("utf-8")
     assert f"{len(KNOWN_LIMITS)} of {len(CORPUS)}" in security_text
 
@@ -74,6 +75,7 @@ async def test_the_corpus_fools_a_judge_that_reads_exit_codes(sandbox: Sandbox) 
             program = RunRequest(python=f"{code}\nassert f(3) == 8", limits=ProgramLimits(wall_s=5))
             if (await sandbox.run(program)).status == "ok":
                 fooled.add(forgery)
+
     assert len(fooled) >= len(KNOWN_LIMITS)
     assert {"os._exit(0)", "raises SystemExit at import", "exits at exit", "always equal"} <= fooled
 
@@ -130,6 +132,7 @@ async def test_the_judge_never_holds_the_candidates_code(judge: Judge) -> None:
     verdict = await judge(
         "SECRET = 'xyzzy' + '42'\ndef f(): return 1", f"{spy}assert 'xyz' + 'zy' not in text and f() == 1"
     )
+
     assert verdict.all_passed, verdict.counterexamples
     assert verdict.evidence == "split"
 
@@ -144,6 +147,7 @@ async def test_the_candidate_never_sees_a_test(judge: Judge) -> None:
         "    return 'can' + 'ary_' in text or bool(held)\n"
     )
     verdict = await judge(code, "canary_ = 8\nassert f(1) == False")
+
     assert verdict.all_passed, verdict.counterexamples
 
 

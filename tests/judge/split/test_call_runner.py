@@ -113,8 +113,10 @@ async def test_every_javascript_value_is_passed_and_returned(sandbox: Sandbox, r
         "javascript", "".join(f"same({text}) => {text}\n" for text in LITERALS), sandbox
     )
     assert len(suite.task.checks) == len(LITERALS)
+
     verdict = await judge_code("exports.same = (x) => x;", suite)
     assert verdict.all_passed, verdict.counterexamples
+
     wrong = await judge_code("exports.same = () => ({});", suite)
     assert not wrong.passed
 
@@ -143,6 +145,7 @@ async def test_javascript_failures_are_explained(sandbox: Sandbox, require: Requ
     statuses = [outcome.status for outcome in verdict.outcomes]
     assert statuses == ["failed", "passed", "timeout", "error"]
     assert verdict.output.strip() == "seen"
+
     mismatch, timed_out, raised = verdict.counterexamples
     assert (mismatch.call, mismatch.expected, mismatch.actual) == ("load(1)", "{a: 1}", "{a: 2}")
     assert timed_out.exception == "no answer within 4 s"
@@ -178,6 +181,7 @@ async def test_go_functions_are_judged(sandbox: Sandbox, require: Require) -> No
     )
     verdict = await judge_code(code, suite)
     assert (verdict.all_passed, verdict.evidence) == (True, "split"), verdict.counterexamples
+
     (fact, *_) = (await judge_code(code.replace("p := *at", "p := at"), suite)).counterexamples
     assert fact.file == "solution.go"
     assert "cannot use p" in fact.exception
@@ -216,6 +220,7 @@ def test_tasks_that_cannot_be_judged_are_refused(statement: str, language: Langu
 def test_user_asserts_take_precedence_over_examples() -> None:
     asserts = "assert.strictEqual(add(1, 2), 3);\nadd(0, 0) === 0"
     task = build_call_task("function add(a, b)\nadd(0, 0) => 0", "javascript", test=None, asserts=asserts)
+
     assert [(check.id, check.provenance) for check in task.checks] == [
         ("add(1, 2) => 3", "user"),
         ("add(0, 0) => 0", "user"),

@@ -35,11 +35,14 @@ async def test_changes_of_the_interpreter_do_not_reach_the_next_verdict(
     await judge.start()
     assert await run_program(judge, "import math\nmath.pi = 3\nlist.suture = 1 if False else None") is False
     assert await run_program(judge, "import math\nassert math.pi == 3")
+
     await release_judge(judge)
     next_judge = await acquire_judge(sandbox, sandbox_settings)
     assert next_judge is judge
+
     await next_judge.start()
     assert await run_program(next_judge, "import math\nassert 3.1 < math.pi < 3.2")
+
     await release_judge(next_judge)
     assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
 
@@ -74,7 +77,9 @@ async def test_a_judge_with_leftovers_is_not_reused(
     await judge.start()
     await run_program(judge, source)
     await release_judge(judge)
+
     next_judge = await acquire_judge(sandbox, sandbox_settings)
+
     assert next_judge is not judge
     assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
 
@@ -95,6 +100,7 @@ async def test_closing_the_sandbox_ends_its_idle_judges(
 ) -> None:
     assert isinstance(sandbox, SupportsCloseCallbacks)
     assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
+
     judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
     await release_judge(judge)
@@ -113,7 +119,9 @@ async def test_a_judge_is_ended_after_a_cancellation(
     waiting = asyncio.create_task(acquire_judge(sandbox, sandbox_settings))
     await asyncio.sleep(0.1)
     waiting.cancel()
+
     with suppress(asyncio.CancelledError):
         await waiting
+
     assert waiting.cancelled()
     assert not judge.alive

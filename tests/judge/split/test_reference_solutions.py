@@ -65,6 +65,7 @@ async def test_quixbugs_references_pass_and_their_bugs_fail(
     wrong = await grade_all(tasks, lambda task: str(task["buggy"]), sandbox, settings)
     assert {name for name, outcome in right.items() if not outcome.passed} == set()
     assert {name for name, outcome in wrong.items() if outcome.passed} == set()
+
     with_nodes = {t["id"] for t in tasks if "class Node" in t["hidden_tests"]}
     assert {name for name, outcome in right.items() if outcome.evidence == "nonce"} <= with_nodes
 

@@ -51,6 +51,7 @@ def keys(d): return d.keys()
         "from solution import echo as same\nassert same(3) == 3",
         "import sys\nassert echo(1) == 1\nsys.exit(0)",
     )
+
     assert [o.status for o in verdict.outcomes] == ["passed"] * 9, verdict.counterexamples
     assert verdict.evidence == "split"
     assert verdict.all_passed
@@ -130,6 +131,7 @@ def f(x):
     verdict = await judge(code, *programs, check_timeout_s=5)
     statuses = [o.status for o in verdict.outcomes]
     assert statuses == ["passed", "timeout", "error", "error", "failed", "failed", "passed"]
+
     exceptions = [fact.exception for fact in verdict.counterexamples]
     assert exceptions[0] == "no answer within 5 s"
     assert exceptions[1] == "the program ended (exit code 0)"
@@ -153,6 +155,7 @@ def twice(x): return 2 * x
         "assert twice(1) == 2",
         "import inspect\nassert str(inspect.signature(twice)) == '(y)'",
     )
+
     assert [(o.status, o.evidence) for o in verdict.outcomes] == [
         ("passed", "nonce"),
         ("passed", "nonce"),
@@ -183,12 +186,14 @@ result = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loa
 assert result.testsRun == 1 and result.wasSuccessful()
 """
     code = "def f(x): return x\ndef apply(g, x): return g(x)\n"
+
     verdict = await judge(
         code,
         suite.format("self.assertEqual(f(1), 1)"),
         suite.format("self.assertEqual(f(1), 2)"),
         suite.format("self.assertEqual(apply(lambda x: x, 1), 1)"),
     )
+
     assert [(o.status, o.evidence) for o in verdict.outcomes] == [
         ("passed", "split"),
         ("failed", "split"),
@@ -221,9 +226,11 @@ async def test_a_cancelled_verdict_does_not_wait_for_a_hanging_program(
     judging = asyncio.create_task(
         grade_program("def f():\n    while True: pass", "assert f() == 1", sandbox, sandbox_settings)
     )
+
     await asyncio.sleep(2)
     started_s = time.monotonic()
     judging.cancel()
+
     with pytest.raises(asyncio.CancelledError):
         await judging
     assert time.monotonic() - started_s < 30

@@ -47,7 +47,9 @@ async def test_a_candidate_may_reexport_a_library_function(judge: Judge) -> None
 def test_a_plan_depends_only_on_the_test() -> None:
     statement = "try:\n    assert f(helper(1)) == math.pi\nexcept Odd:\n    pass"
     test = f"import math\nfrom solution import Odd\n{statement}"
+
     plan = plan_program(test, TaskNames(files=("solution.py", "math.py"), module="solution.py"))
+
     assert {name: target["kind"] for name, target in plan.names.items()} == {
         "Odd": "exception",
         "f": "value",
@@ -188,8 +190,10 @@ async def test_no_candidate_replaces_a_library_of_the_tests(prepare: Prepare) ->
         find_protected_files(dict.fromkeys((*forged, "more.py", "json5.py", "src/yaml.py"), ""), suite)
         == forged
     )
+
     own = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test, "yaml/a.py": ""})
     assert find_protected_files({"yaml/b.py": ""}, own) == ()
+
     in_a_file = ("solution.py/a.py", "yaml/a.py/b/c.py")
     assert find_protected_files(dict.fromkeys(("solution.py", *in_a_file), ""), own) == in_a_file
 
@@ -203,6 +207,7 @@ async def test_a_candidates_path_shadows_no_library(path: str, sandbox: Sandbox)
     suite = await prepare_suite(task, sandbox, SandboxSettings(check_timeout_s=20))
     code = "def add(a, b): return 0\ndef close(a, b): return True\n"
     assert not (await check_candidate(Candidate(files={path: code}, origin="sample"), suite)).passed
+
     right = Check(id="2", provenance="user", source=f"from {module} import add\nassert add(1, 2) == 3")
     suite = await prepare_suite(replace(task, checks=(right,)), sandbox, SandboxSettings(check_timeout_s=20))
     code = "def add(a, b): return a + b\n"

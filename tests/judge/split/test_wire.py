@@ -151,6 +151,7 @@ def test_only_changed_arguments_are_sent_back_and_updated_in_place() -> None:
     result = reply.encode(there[0])
     changed = reply.changed_nodes(nodes)
     assert len(changed) == 1
+
     received, _ = decode(result, changed, refuse, sent.objects)
     assert received is here[0]
     assert here[0][1] is here
@@ -164,7 +165,9 @@ def test_replacing_one_by_true_is_a_change() -> None:
     there, objects = decode(value, nodes, refuse)
     there[0] = True
     reply = Encoder(refuse, objects)
+
     decode(reply.encode(None), reply.changed_nodes(nodes), refuse, sent.objects)
+
     assert here[0] is True
 
 
@@ -203,6 +206,7 @@ def test_malformed_bytes_are_refused(frame: bytes) -> None:
 def test_a_malformed_value_is_detected_without_decoding() -> None:
     deep = json.loads("[" * 50 + "]" * 50)
     odd: tuple[Any, ...] = (deep, {}, 1.5, ["nothing"], ["f"], [], ["f", "0x0p+0", "x"])
+
     for value in odd:
         assert not is_well_formed(value, [])
     assert not is_well_formed(None, [[-1, "list"]])

@@ -59,6 +59,7 @@ def make_target(sandbox: Sandbox, code: bytes = CODE, **options: Any) -> TraceTa
 async def test_a_trace_shows_what_each_line_changed(sandbox: Sandbox) -> None:
     target = make_target(sandbox)
     trace = await run_traced_code(target, "half([1, 2])", trace=True)
+
     assert (trace.ending, trace.value) == ("returned", "1.0")
     assert render_trace(trace, target.files) == (
         "half is called with values = [1, 2]\n"
@@ -88,6 +89,7 @@ async def test_an_endless_loop_is_stopped_and_its_lines_are_shown(sandbox: Sandb
     target = make_target(sandbox)
     trace = await run_traced_code(target, "spin()", trace=True)
     assert (trace.ending, trace.omitted) == ("stopped", -1)
+
     text = render_trace(trace, target.files)
     assert "n += 1   -> n = 1\n" in text
     assert "or more lines ..." in text
@@ -118,10 +120,13 @@ async def test_a_snippet_shows_what_it_prints_and_its_last_value(sandbox: Sandbo
         make_target(sandbox), "for n in (1, 2):\n    print(n)\ntotal([n])", setup="n = 0"
     )
     assert (trace.ending, trace.printed, trace.value, trace.entries) == ("returned", "1\n2\n", "2", [])
+
     trace = await run_traced_code(make_target(sandbox), "print('x' * 100_000)")
     assert len(trace.printed) < 2100
+
     trace = await run_traced_code(make_target(sandbox), "total(")
     assert trace.exception.startswith("SyntaxError")
+
     trace = await run_traced_code(make_target(sandbox, b"1 /"), "1")
     assert trace.exception.startswith("SyntaxError")
 

@@ -63,6 +63,7 @@ async def test_failures_are_rerun_only_if_no_other_run_confirmed_them(
         return frozenset(confirmed or ())
 
     triage = await triage_failures(suite, base, None if confirmed is None else find_confirmed)
+
     assert (triage.cause, command.runs) == (cause, runs)
 
 
@@ -79,5 +80,7 @@ async def test_a_command_that_timed_out_is_not_rerun() -> None:
     )
     stopped = CheckOutcome(check_id="npx jest", status="error", counterexample=fact)
     base = Verdict(candidate="c", outcomes=(stopped,), evidence="nonce", wall_s=30.0)
+
     triage = await triage_failures(suite, base)
+
     assert (triage.code_failures, command.runs) == (("npx jest",), 0)

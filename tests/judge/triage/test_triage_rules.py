@@ -52,7 +52,9 @@ def test_an_environment_fault_is_recognised(exception: str, explanation: str) ->
 def test_a_file_with_an_unprintable_name_is_an_environment_fault(path: str) -> None:
     excluded: dict[str, ExclusionReason] = {"notes/a\\tb.txt": "unprintable_name", "notes.so": "ignored"}
     missing = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
+
     found = find_environment_fault(missing, PROJECT, CODE, excluded)
+
     assert found == EnvironmentFault(
         explanation="'notes/a\\tb.txt' is not copied into the sandbox: "
         + render_exclusion("unprintable_name"),
@@ -205,7 +207,9 @@ def test_a_file_of_many_failing_tests_is_parsed_once() -> None:
     tests = "".join(f"def test_{n}():\n    assert area(2, 3) == {n}\n" for n in range(count)).encode()
     files = {"shapes.py": AREA, "test_shapes.py": tests}
     documented, began_s = find_documented_examples(files), time.process_time()
+
     found = [find_contradictions(f"test_shapes.py::test_{n}", files, documented) for n in range(count)]
+
     assert [n for n, one in enumerate(found) if not one] == [6]
     assert time.process_time() - began_s < 20  # one parse takes 0.05 s, so 2000 parses would take 100 s
 

@@ -78,6 +78,7 @@ async def test_prefetched_tests_do_not_run_again() -> None:
     )
     prefetched, _ = await start_run(worker)
     assert prefetched.is_usable(("passed", "failed"))
+
     failing_worker = ScriptedWorker(make_report("t.py::b", "failed"))
     baseline = BaselineRun(
         (cast(TrialWorker, failing_worker), prefetched.worker),
@@ -117,7 +118,9 @@ async def test_closing_does_not_cancel_the_other_process(collects: bool) -> None
     await asyncio.sleep(0)
     if collects:
         gate.set()
+
     await prefetched.close()
     gate.set()
+
     assert await first is COLLECTED
     assert not worker.alive

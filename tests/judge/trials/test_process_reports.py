@@ -92,5 +92,7 @@ async def test_a_test_that_writes_to_all_descriptors_does_not_end_the_search(
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
+
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+
     assert found.ending

@@ -98,8 +98,10 @@ async def test_all_tests_that_a_partial_repair_fixes_are_counted(
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
+
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
     fixed = {frozenset(trial.now_passing) for _, trial in found.partial}
+
     assert frozenset({"test_shop.py::test_weight"}) in fixed
     assert frozenset(f"test_shop.py::test_price[{n}]" for n in range(9)) in fixed
     assert found.plausible, found.ending
@@ -140,6 +142,7 @@ async def test_traced_lines_are_those_of_the_changed_code_without_reporting(
     before = {test.id: test.lines["parcel.py"] for test in spectrum.tests}
     # Lines 5 to 7 are missing: pytest runs them only to render the failed comparison.
     assert before["test_parcel.py::test_one"] == {2, 3}
+
     at = texts["parcel.py"].index("others")
     edit = Edit(start=at, end=at + len("others"), text="other.kilos")
     proposal = Proposal(path="parcel.py", edits=(edit,), label="", score=1.0, operators=())
@@ -152,5 +155,6 @@ async def test_traced_lines_are_those_of_the_changed_code_without_reporting(
         await worker.close()
     assert before["test_parcel.py::test_sum"] == {2, 3, 9, 10}
     assert lines["test_parcel.py::test_sum"]["parcel.py"] == {2, 3, 9, 10, 13, 14}
+
     moved = replace(proposal, edits=(replace(edit, text="(\nother.kilos)"),))
     assert await TrialRunner(worker, spectrum, texts).trace_lines(moved) == {}

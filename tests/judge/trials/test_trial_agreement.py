@@ -185,6 +185,7 @@ async def test_a_trial_agrees_with_the_run_and_the_bug_is_repaired(
         tmp_path, files, sandbox, COMMANDS.get(project_name, "python -m pytest -q")
     )
     spectrum = outcome.found.spectrum
+
     assert spectrum.disagreements == ()
     assert set(spectrum.collected) == set(outcome.statuses)
     assert spectrum.compared == len(set(spectrum.collected))
@@ -209,6 +210,7 @@ async def test_code_that_fails_to_import_is_no_repair(tmp_path: Path, sandbox: B
     outcome = await search_project(tmp_path, {"box.py": code, "test_box.py": tests}, sandbox)
     assert outcome.suite.command is not None
     assert outcome.found.tried_count
+
     for text in outcome.repaired:
         run = await outcome.suite.command.run({**outcome.suite.task.files, "box.py": text.encode()})
         assert all(result.passed for result in run.outcomes), text
@@ -223,6 +225,7 @@ async def test_a_test_that_fails_only_in_the_run_is_a_disagreement(
     )
     outcome = await search_project(tmp_path, {"shop.py": WRONG, "test_shop.py": tests}, sandbox)
     (disagreement,) = outcome.found.spectrum.disagreements
+
     assert (disagreement.test, disagreement.run, disagreement.trial) == (
         "test_shop.py::test_watched",
         "failed",
@@ -240,6 +243,7 @@ async def test_a_test_that_fails_only_in_trials_is_left_to_the_verdict(
     )
     outcome = await search_project(tmp_path, {"shop.py": WRONG, "test_shop.py": tests}, sandbox)
     (disagreement,) = outcome.found.spectrum.disagreements
+
     assert (disagreement.test, disagreement.run, disagreement.trial) == (
         "test_shop.py::test_watched",
         "passed",

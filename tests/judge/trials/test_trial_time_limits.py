@@ -20,6 +20,7 @@ def test_a_slow_test_gets_more_time_than_it_took() -> None:
         tests=(make_run("a::slow", 0.36), make_run("a::quick", 0.0)), collected=("a::slow", "a::quick")
     )
     limits = compute_cpu_limits(spectrum)
+
     assert all(limit > 1.0 for limit in limits["a::slow"])
     # The first test of a file also pays for the shared set-up.
     assert limits["a::quick"][0] < 0.36 < limits["a::quick"][1]

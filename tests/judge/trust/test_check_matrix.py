@@ -50,6 +50,7 @@ async def test_checks_that_agreeing_candidates_pass_are_trusted(
     assert trust["assert clamp(9, 0, 3) == 3"] > trust["assert clamp(-1, 0, 3) == 0"] > 0.5
     assert trust["idempotent"] > 0.5
     assert trust["assert clamp(-2, 0, 3) == -9"] < 0.2  # only code that fails the given check passes it
+
     rejections = {removed.check.id: removed.code for removed in assessment.removed}
     assert rejections["assert clamp(5, 0, 3) == 3"] == "repeats_given"
     assert rejections["assert clamp(5, 0, 3) == 5"] == "contradicts_given"
@@ -69,6 +70,7 @@ async def test_the_matrix_keeps_its_limits(sandbox: Sandbox, sandbox_settings: S
     # The endless candidate timed out in the first eight checks, then it was skipped.
     assert trust["4"] < trust["10"] < trust["2"]
     assert trust["15"] <= 0.5  # no candidate ran it
+
     unmeasured = await assess_checks(many, judged, suite, limits=MatrixLimits(timeout_s=0.001))
     assert all(check.trust <= 0.5 for check in unmeasured.checks)
 

@@ -88,6 +88,7 @@ def test_checks_are_rejected_without_a_run() -> None:
         ("unparsable", ""),
     ]
     assert filtered.record == {"spec": (1, 1)}
+
     deep = make_checks(f"assert f({'+'.join('1' * 900)}) == [900]")
     assert len(filter_checks(deep, GIVEN, "f").checks) + len(filter_checks(deep, GIVEN, "f").removed) == 1
 
@@ -111,9 +112,11 @@ def test_of_contradicting_checks_the_one_with_more_votes_is_kept() -> None:
     ]
     assessment = assess_matrix(filtered, rows)
     assert {check.id for check in assessment.checks} == {"assert f(2) == [4]", "assert f(3) == [6]"}
+
     rejected = assessment.removed[0]
     assert (rejected.code, rejected.subject) == ("contradicts_generated", "assert f(2) == [4]")
     assert (assessment.candidates, assessment.behaviours) == (3, 2)
+
     tied = assess_matrix(
         filter_checks(make_checks("assert f(2) == [4]", "assert f(2) == [5]"), GIVEN, "f"), []
     )
@@ -140,6 +143,7 @@ def test_a_low_probability_of_the_model_only_lowers_trust() -> None:
     filtered = filter_checks(make_checks("assert f(2) == [4]"), GIVEN, "f")
     (check,) = filtered.checks
     rows = [make_row(str(n), "assert f(2) == [4]") for n in range(3)]
+
     trusts = [
         assess_matrix(filtered, rows, log_probabilities).checks[0].trust
         for log_probabilities in (
@@ -149,6 +153,7 @@ def test_a_low_probability_of_the_model_only_lowers_trust() -> None:
             {"assert f(3) == [6]": -1.5},
         )
     ]
+
     assert trusts[0] == trusts[1] == trusts[3] > trusts[2]
 
 
@@ -176,6 +181,7 @@ def test_more_votes_never_lower_trust_and_order_is_irrelevant(table: list[list[C
         return {check.id: check.trust for check in assess_matrix(filtered, candidate_rows).checks}
 
     before = compute_trusts(table)
+
     assert set(before) == set(ids)
     assert all(0 <= trust <= 1 for trust in before.values())
     assert compute_trusts(table[::-1]) == before

@@ -60,6 +60,7 @@ def test_a_go_report_names_failed_tests_and_their_lines() -> None:
     report = read_stream(output)
     assert [test.status for test in report.tests] == ["failed", "failed", "failed"]
     assert report.has_finished
+
     inner = report.tests[1]
     assert (inner.id, inner.message) == ("in::TestA/one", "got 1, want 2")
     assert (inner.file, inner.line) == ("in/a_test.go", 9)

@@ -35,6 +35,7 @@ def test_code_cannot_find_the_signing_module(reporter: str, require: Require, tm
     (tmp_path / "main.js").write_text(f"require('{folder.joinpath(reporter)}');\nrequire('./probe.js');\n")
     (tmp_path / "probe.js").write_text(PROBE)
     request = json.dumps({"report": str(tmp_path / "report"), "key": "00" * 32})
+
     process = subprocess.run(
         [str(node), "main.js"],
         cwd=tmp_path,
@@ -44,4 +45,5 @@ def test_code_cannot_find_the_signing_module(reporter: str, require: Require, tm
         check=True,
         timeout=60,
     )
+
     assert json.loads(process.stdout) == []

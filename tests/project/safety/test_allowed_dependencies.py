@@ -90,7 +90,9 @@ fourth = "^1"
 fifth = {git = "https://example.org"}
 """
     found = requested_rules("sub/pyproject.toml", text)
+
     names = {code.removeprefix("python: ") for code in found}
+
     assert names == {"builder-of-mine", "first", "second", "third", "fourth", "fifth"}
     assert found["python: fifth"] == "dependency.outside-index"
 
@@ -138,14 +140,17 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
         "python: thing @ git+https://e.org/t": "dependency.outside-index",
         "python: setup.py": "dependency.unread",
     }
+
     cfg = "[options]\ninstall_requires =\n    click\n    first\n[options.extras_require]\nx = second\n"
     assert set(requested_rules("setup.cfg", cfg)) == {"python: first", "python: second"}
+
     pipfile = "[[source]]\nurl = 'https://e.org/s'\n[packages]\nfirst = {git = 'x'}\n[dev]\nsecond = '*'\n"
     assert requested_rules("Pipfile", pipfile) == {
         "python: https://e.org/s": "dependency.outside-index",
         "python: first": "dependency.outside-index",
         "python: second": "dependency.unlisted",
     }
+
     overrides = {
         "express": {".": "^4.19.2", "first@1": "1"},
         "second": "npm:left-pad@1",
@@ -163,14 +168,17 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
         "javascript: fourth": "dependency.unlisted",
         "javascript: fifth": "dependency.outside-index",
     }
+
     npmrc = "; ours\nregistry=https://e.org/\nignore-scripts=false\n"
     rules = requested_rules("sub/.npmrc", npmrc)
     assert rules == dict.fromkeys(
         ("javascript: registry=https://e.org/", "javascript: ignore-scripts=false"),
         "dependency.outside-index",
     )
+
     conf = "[global]\nindex-url = https://e.org/simple\n"
     assert set(requested_rules("pip.conf", conf).values()) == {"dependency.outside-index"}
+
     lines = "-r more-requirements.txt\n-c constraints.txt\n-r other.list\n--requirement=../requirements.txt\n"
     assert requested_rules("requirements.txt", lines) == dict.fromkeys(
         ("python: -r other.list", "python: --requirement=../requirements.txt"), "dependency.unread"
@@ -210,9 +218,11 @@ def test_settings_choose_the_approval_and_the_allowlist(tmp_path: Path) -> None:
         ("python: mytool", "block", "dependency.near-name"),
         ("python: flask", "block", "dependency.unlisted"),
     }
+
     never = resolve_levels(SafetySettings(approve_deps="never"))
     (finding,) = scan_change({}, {"requirements.txt": "flask\n"}, never)
     assert finding.level == "block"
+
     off = resolve_levels(SafetySettings(off=("dependency.*",)))
     assert scan_change({}, {"requirements.txt": "nobody-knows\n"}, off) == ()
 

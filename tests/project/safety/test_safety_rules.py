@@ -155,9 +155,11 @@ def test_only_new_uses_are_reported() -> None:
     edited = {"a.py": "def f(x):\n    y = x.strip()\n    return eval(y)\n"}
     assert scan_change(before, moved, LEVELS) == ()
     assert scan_change(before, edited, LEVELS) == ()
+
     twice = {"a.py": "def f(x):\n    return eval(x)\n\ndef g(x):\n    return 1 + eval(x)\n"}
     (found,) = scan_change(before, twice, LEVELS)
     assert (found.rule, found.path, found.line) == ("python.eval", "a.py", 5)
+
     other = {"a.py": "def f(x):\n    return exec(x)\n"}
     assert [one.rule for one in scan_change(before, other, LEVELS)] == ["python.exec"]
 
@@ -172,6 +174,7 @@ def test_the_quoted_line_is_right_despite_odd_line_ends() -> None:
 def test_settings_change_the_level_of_a_rule() -> None:
     levels = resolve_levels(SafetySettings(block=("python.*",), warn=("python.eval",), off=("go.unsafe",)))
     code = {"a.py": "eval(x); exec(x)\n", "a.go": 'package p\nimport "unsafe"\n'}
+
     assert {one.rule: one.level for one in scan_files(code, levels)} == {
         "python.eval": "warn",
         "python.exec": "block",
@@ -191,6 +194,7 @@ def test_bandit_runs_if_it_is_enabled() -> None:
     code = {"../odd name.py": "import hashlib\nhashlib.md5(b'a')  # nosec\n", "b.py": "def"}
     (found,) = scan_files(code, levels)
     assert (found.rule, found.level, found.path, found.line) == ("bandit.B324", "block", "../odd name.py", 2)
+
     chain = {"a.py": f"x = a{'.b()' * 900}\n", **code}
     assert {(one.path, one.rule) for one in scan_files(chain, levels)} == {
         ("a.py", "unread"),

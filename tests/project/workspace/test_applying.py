@@ -50,6 +50,7 @@ def test_the_undo_patch_reverts_the_change(root: Path) -> None:
         input=applied.undo.encode("utf-8", "surrogateescape"),
         check=True,
     )
+
     assert read_files(root) == BEFORE
 
 
@@ -173,7 +174,9 @@ def test_a_failed_step_reverts_the_earlier_ones(root: Path, monkeypatch: pytest.
         return original(self, target)
 
     modes = {path: path.stat().st_mode for path in root.rglob("*")}
+
     monkeypatch.setattr(Path, "replace", replace)
+
     with pytest.raises(StorageError, match="nothing was changed"):
         apply_changes(root, BEFORE, AFTER)
     assert read_files(root) == BEFORE
@@ -192,6 +195,7 @@ def test_an_interrupt_reverts_everything(root: Path, monkeypatch: pytest.MonkeyP
         return moved
 
     monkeypatch.setattr(Path, "replace", replace)
+
     with pytest.raises(KeyboardInterrupt):
         apply_changes(root, BEFORE, AFTER)
     assert read_files(root) == BEFORE
@@ -216,6 +220,7 @@ def test_a_file_saved_during_the_change_is_kept(root: Path, monkeypatch: pytest.
         (root / "pkg" / "b.py").write_bytes(b"mine\n")
 
     monkeypatch.setattr(os, "fsync", save)
+
     with pytest.raises(UsageError, match="changed since the run started"):
         apply_changes(root, BEFORE, AFTER)
     assert read_files(root) == {**BEFORE, "pkg/b.py": b"mine\n"}

@@ -74,6 +74,7 @@ def commit_change(folder: Path, change: Mapping[str, bytes]) -> str:
 def test_a_clean_tree_gets_one_commit_of_the_change(root: Path) -> None:
     git = git_in(root)
     commit = commit_change(root, {"code.py": FIXED})
+
     assert git("rev-parse", "HEAD", "main").split() == [commit, commit]
     assert git("status", "--porcelain") == ""
     assert git("show", "HEAD:code.py").encode() == FIXED
@@ -117,7 +118,9 @@ def test_a_change_of_lines_that_the_user_edited_is_refused(root: Path, stage: bo
     (root / "code.py").write_bytes(edited)
     if stage:
         git("add", "code.py")
+
     before = git("rev-parse", "HEAD"), git("status", "--porcelain")
+
     with pytest.raises(UsageError, match="same lines"):
         commit_change(root, {"code.py": edited.replace(b"line X\n", b"line Y\n")})
     assert (git("rev-parse", "HEAD"), git("status", "--porcelain")) == before
@@ -140,7 +143,9 @@ def test_new_and_deleted_files_are_committed(root: Path) -> None:
     plan = plan_commit(open_repository(root), before, after)
     apply_changes(root, before, after)
     commit_on_head(plan, MESSAGE)
+
     git = git_in(root)
+
     assert git("status", "--porcelain") == ""
     assert git("ls-files").split() == ["code.py", "pkg/inner.py", "pkg/new.py"]
 
@@ -155,7 +160,9 @@ def test_a_detached_head_moves_without_its_branch(root: Path) -> None:
     git = git_in(root)
     git("checkout", "-q", "--detach")
     main = git("rev-parse", "main")
+
     commit = commit_change(root, {"code.py": FIXED})
+
     assert git("rev-parse", "HEAD").strip() == commit
     assert git("rev-parse", "main") == main
     assert git("status", "--porcelain") == ""
@@ -166,7 +173,9 @@ def test_a_subfolder_of_a_repository_can_be_a_project(root: Path) -> None:
     (root / "code.py").write_bytes(FIXED)
     git("add", "code.py")
     (root / "pkg" / "inner.py").write_bytes(CODE + b"mine\n")
+
     commit_change(root / "pkg", {"inner.py": FIXED + b"mine\n"})
+
     assert git("diff", "--name-only", "HEAD~1", "HEAD").split() == ["pkg/inner.py"]
     assert git("show", "HEAD:pkg/inner.py").encode() == FIXED
     assert git("status", "--porcelain") == "M  code.py\n M pkg/inner.py\n"
@@ -186,7 +195,9 @@ def test_a_commit_in_a_submodule_leaves_the_outer_repository_alone(root: Path, t
     git_in(outer)("init", "-q")
     git_in(outer)("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(root), "sub")
     git_in(outer)("commit", "-qm", "outer")
+
     commit = commit_change(outer / "sub", {"code.py": FIXED})
+
     assert git_in(outer / "sub")("rev-parse", "HEAD").strip() == commit
     assert git_in(outer)("log", "--format=%s").split() == ["outer"]
 
@@ -197,9 +208,11 @@ def test_windows_line_ends_are_not_committed(root: Path) -> None:
     (root / "code.py").write_bytes(CODE.replace(b"\n", b"\r\n"))
     git("add", "code.py")
     commit_change(root, {"code.py": FIXED.replace(b"\n", b"\r\n")})
+
     blob = subprocess.run(
         ["git", "cat-file", "blob", "HEAD:code.py"], cwd=root, capture_output=True, check=True
     )
+
     assert blob.stdout == FIXED
     assert git("status", "--porcelain") == ""
 
@@ -212,7 +225,9 @@ def test_a_commit_on_a_new_branch_changes_nothing_else(root: Path) -> None:
     repository = open_repository(root)
     repository.require_new_branch("fix/it")
     plan = plan_commit(repository, before, {**before, "code.py": FIXED})
+
     commit = commit_on_branch(plan, MESSAGE, "fix/it")
+
     assert git("rev-parse", "fix/it").strip() == commit
     assert git("show", "fix/it:code.py").encode() == FIXED
     assert git("show", "fix/it:other.py") == "o = 1\n"
@@ -268,9 +283,11 @@ def test_programs_of_a_hostile_repository_do_not_run(root: Path, tmp_path: Path)
     commit = commit_change(root, {"code.py": FIXED + b"mine\n"})
     repository = open_repository(root)
     assert repository.head() == commit
+
     repository.require_new_branch("b")
     assert not repository.is_checked_out("b")
     assert not marker.exists(), marker.read_text()
+
     git("status")
     assert marker.exists(), "the trap itself does not work"
 
@@ -285,6 +302,7 @@ def test_configured_hooks_are_switched_off(root: Path) -> None:
     for name in ("hook.evil.enabled", "hook.E v.i=l.enabled"):
         assert repository.git("config", "--get", name) == b"false\n"
     assert "hook.enabled" not in repository.environment.values()
+
     commit_change(root, {"code.py": FIXED})
     assert not (root / "it-ran").exists()
 
@@ -302,7 +320,9 @@ def test_a_head_that_moved_since_the_plan_is_not_overwritten(root: Path) -> None
     git = git_in(root)
     before = take_snapshot(root).files
     plan = plan_commit(open_repository(root), before, {**before, "code.py": FIXED})
+
     git("commit", "-q", "--allow-empty", "-m", "theirs")
+
     with pytest.raises(StorageError, match="update-ref"):
         commit_on_head(plan, MESSAGE)
     assert git("log", "-1", "--format=%s").strip() == "theirs"
@@ -323,9 +343,11 @@ def test_a_repository_a_first_commit_and_an_identity_are_required(tmp_path: Path
     empty.mkdir()
     with pytest.raises(UsageError, match="no git repository"):
         open_repository(empty)
+
     git_in(empty)("init", "-q")
     with pytest.raises(UsageError, match="no commit yet"):
         open_repository(empty).head()
+
     (tmp_path / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
     with pytest.raises(UsageError, match="who you are"):
         commit_change(root, {"code.py": FIXED})
@@ -366,6 +388,7 @@ def test_a_repository_that_points_into_another_one_is_refused(
     elif variant == "linked index":
         (target / "index").unlink()
         (target / "index").symlink_to(source / "index")
+
     with pytest.raises(UsageError, match="is a pipe" if variant == "piped worktree" else "not its own"):
         open_repository(clone)
 
@@ -410,7 +433,9 @@ def test_a_pipe_that_git_would_read_is_refused_before_git_runs(
         os.mkfifo(pipe if location != "linked" else tmp_path / "pipe")
     if location == "linked":
         pipe.symlink_to(tmp_path / "pipe")
+
     monkeypatch.setattr("suture.project.workspace.git.GIT_TIMEOUT_S", 0.0)  # any call of git would time out
+
     with pytest.raises(UsageError, match="is a pipe or a device"):
         open_repository(root)
 
@@ -421,7 +446,9 @@ def test_a_socket_and_a_null_device_are_allowed_in_a_repository(root: Path, tmp_
         server.bind(str(monitor))
     (root / ".git" / "info").mkdir(exist_ok=True)
     (root / ".git" / "info" / "exclude").unlink(missing_ok=True)
+
     (root / ".git" / "info" / "exclude").symlink_to("/dev/null")
+
     assert open_repository(root).head()
 
 
@@ -439,6 +466,7 @@ def test_git_is_stopped_if_it_hangs_or_prints_too_much(
     monkeypatch.setattr("suture.project.workspace.git.GIT_TIMEOUT_S", 1.0)
     with pytest.raises(UsageError, match="did not end within 1 s"):
         open_repository(root)
+
     (root / ".git" / "config").write_text("[core]\n\trepositoryformatversion = 0\n")
     repository = open_repository(root)
     monkeypatch.setattr("suture.project.workspace.git.MAX_GIT_OUTPUT_BYTES", 10)

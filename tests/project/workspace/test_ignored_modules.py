@@ -53,6 +53,7 @@ def test_an_imported_ignored_module_is_copied_and_protected(
     assert snapshot.files[path] == b"VALUE = 1\n"
     assert snapshot.built_files == (path,)
     assert not any(path in entry for entry in snapshot.skipped)
+
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     assert path in task.files
     assert is_protected(path, task.protected)
@@ -66,7 +67,9 @@ def test_a_module_imported_by_an_ignored_module_is_copied(tmp_path: Path) -> Non
     write_files(
         tmp_path, {"pkg/_one.py": "from pkg import _two\n", "pkg/_two.py": "x = 1\n", "pkg/_three.py": ""}
     )
+
     snapshot = take_snapshot(tmp_path)
+
     assert snapshot.built_files == ("pkg/_one.py", "pkg/_two.py")
     assert dict(snapshot.excluded_files) == {"pkg/_three.py": "ignored_not_imported"}
 
@@ -105,7 +108,9 @@ def test_ignored_files_with_secrets_are_excluded_and_reported(tmp_path: Path, pa
     write_files(
         tmp_path, {".gitignore": f"{name}.py\n", "pkg/__init__.py": f"from pkg.{name} import *\n", path: text}
     )
+
     snapshot = take_snapshot(tmp_path)
+
     assert path not in snapshot.files
     assert dict(snapshot.excluded_files) == {path: "ignored_may_hold_secrets"}
     assert snapshot.skipped[path] == "ignored"
@@ -158,7 +163,9 @@ def test_builds_environments_and_links_are_not_copied(tmp_path: Path) -> None:
         tmp_path, {"build/lib/core.py": "", "env/pyvenv.cfg": "", "env/lib/core.py": "", "notes.txt": ""}
     )
     outside = write_files(tmp_path.parent / "outside", {"link.py": "secret"})
+
     (tmp_path / "link.py").symlink_to(outside / "link.py")
+
     assert set(take_snapshot(tmp_path).files) == {".gitignore", "core.py", "pkg/__init__.py"}
 
 
@@ -221,6 +228,7 @@ def test_data_built_from_a_neighbouring_file_is_copied_and_protected(
     snapshot = take_snapshot(tmp_path)
     assert snapshot.built_files == (built,)
     assert not any(built in entry for entry in snapshot.skipped)
+
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     assert is_protected(built, task.protected)
 
@@ -262,6 +270,7 @@ def test_tracked_files_are_copied_despite_ignore_rules(tmp_path: Path) -> None:
     snapshot = take_snapshot(root)
     assert set(snapshot.files) == {".gitignore", "a.py", "tests/data/a.log", "tests/build/b.txt"}
     assert "tests/data/a.log" not in snapshot.skipped
+
     shutil.rmtree(root / "tests/build")
     (root / "tests/build").symlink_to(outside)
     assert "tests/build/b.txt" not in take_snapshot(root).files

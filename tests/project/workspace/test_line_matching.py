@@ -18,6 +18,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", ""]) | st.integers(0, 50).map(s
 def test_common_lines_are_equal_and_the_others_are_changed(old: list[str], new: list[str]) -> None:
     common = common_ranges(old, new)
     assert all(old[a:b] == new[c:d] != [] for a, b, c, d in common)
+
     rebuilt = list(new)
     for start, end, other, stop in reversed(changed_ranges(old, new)):
         assert (start, other) != (end, stop)
@@ -58,6 +59,7 @@ def test_hostile_texts_are_compared_in_time(name: str) -> None:
 def test_a_few_changes_of_a_long_text_are_found_exactly() -> None:
     old = [f"    value = {n}" if n % 5 else "" for n in range(5_000)]
     new = [*old[:1_000], "    new", *old[1_000:3_000], *old[3_001:4_000], "    other", *old[4_001:]]
+
     assert changed_ranges(old, new) == [
         (1_000, 1_000, 1_000, 1_001),
         (3_000, 3_001, 3_001, 3_001),

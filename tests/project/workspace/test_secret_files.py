@@ -177,6 +177,8 @@ def test_committed_fixtures_are_no_secrets_until_changed(tmp_path: Path, form: s
     (root / "tests/mine.pem").write_text("y")
     (root / "tests/staged.env").write_text("z")
     subprocess.run(["git", "add", "."], cwd=root.parent, env=environ, check=True)
+
     snapshot = take_snapshot(root)
+
     assert set(snapshot.files) == {"tests/data/token.json"}
     assert snapshot.secrets == ("tests/key.pem", "tests/mine.pem", "tests/staged.env", "token.json")

@@ -24,7 +24,9 @@ def test_files_are_read_as_bytes_by_posix_path(tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "b.bin").write_bytes(b"\x00\xff\r\n")
     (tmp_path / "a.py").write_bytes(b"")
+
     snapshot = take_snapshot(tmp_path)
+
     assert snapshot.root == tmp_path.resolve()
     assert dict(snapshot.files) == {"a.py": b"", "pkg/b.bin": b"\x00\xff\r\n"}
     assert snapshot.skipped == {}
@@ -53,6 +55,7 @@ def test_files_that_are_not_code_are_skipped_with_a_reason(tmp_path: Path) -> No
         },
     )
     snapshot = take_snapshot(tmp_path)
+
     assert set(snapshot.files) == {"a.py", ".env.example"}
     assert set(snapshot.skipped) == {
         ".env",
@@ -82,6 +85,7 @@ def test_ignore_rules_apply_at_every_depth_and_deeper_ones_win(tmp_path: Path) -
         },
     )
     files = set(take_snapshot(tmp_path).files)
+
     assert files == {".gitignore", "pkg/.gitignore", "pkg/keep.log", "pkg/only_here.txt", "local.py"}
 
 
@@ -114,7 +118,9 @@ def test_links_out_of_the_tree_are_not_followed(tmp_path: Path) -> None:
     (project / "loop").symlink_to("loop")
     (project / "to_env").symlink_to(".env")
     (project / "second_name.py").symlink_to("a.py")
+
     snapshot = take_snapshot(project)
+
     assert dict(snapshot.files) == {"a.py": b"x", "second_name.py": b"x"}
     assert set(snapshot.skipped) == {
         ".env",
@@ -130,6 +136,7 @@ def test_links_out_of_the_tree_are_not_followed(tmp_path: Path) -> None:
 def test_special_files_are_skipped_without_opening_them(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.py": ""})
     os.mkfifo(tmp_path / "pipe")
+
     with socket.socket(socket.AF_UNIX) as server:
         folder = os.open(tmp_path, os.O_RDONLY)
         try:
@@ -137,6 +144,7 @@ def test_special_files_are_skipped_without_opening_them(tmp_path: Path) -> None:
         finally:
             os.close(folder)
         snapshot = take_snapshot(tmp_path)
+
     assert set(snapshot.files) == {"a.py"}
     assert snapshot.skipped == {"pipe": "not_a_regular_file", "socket": "not_a_regular_file"}
 
@@ -159,6 +167,7 @@ def test_files_with_names_that_no_diff_can_hold_are_skipped(tmp_path: Path) -> N
     assert set(snapshot.files) == {"fine é 你.py"}
     assert len(snapshot.skipped) == 2
     assert all(entry.isprintable() or "\n" in entry for entry in snapshot.skipped)
+
     "".join(snapshot.skipped).encode()  # raises if it cannot be printed
     assert set(snapshot.excluded_files) == {"new\\nline.py", "latin\\udce9.py"}
 
@@ -203,6 +212,7 @@ def test_too_many_ignore_rules_are_refused(tmp_path: Path) -> None:
     write_files(tmp_path, {".gitignore": "x\n" * 600_000, "a.py": ""})
     with pytest.raises(UsageError, match="MiB of patterns"):
         take_snapshot(tmp_path)
+
     write_files(
         tmp_path,
         {".gitignore": "*a*b*c*d\n" * 90_000, **{f"{'ab' * 60}{number}": "" for number in range(40)}},
