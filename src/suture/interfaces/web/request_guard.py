@@ -43,10 +43,14 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
         if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
-            return  # web sockets are not used
+            # `uvicorn_server` passes web sockets on as HTTP. Another server answers 403 to a close before accept;
+            # returning without any message would be a fault of this server to it, and end as 500.
+            await send({"type": "websocket.close", "code": 1008})
+            return
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
         max_bytes = self._archive_bytes if scope["path"] == "/v1/archives" else self._body_bytes
@@ -90,6 +94,9 @@ class RequestGuard:
             origin_list = ", ".join(origins)
             detail = f"a page of {origin_list!r:.200} may not send this request"
             return 403, detail, "use a page of this server"
+        if _wants_web_socket(headers):
+            detail = "this server has no web sockets"
+            return 400, detail, "read the events of a run: GET /v1/runs/{run}/events"
         if scope["method"] in SAFE_METHODS:
             return None
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
@@ -103,6 +110,12 @@ class RequestGuard:
                 "send application/json, or an archive",
             )
         return None
+
+
+def _wants_web_socket(headers: Headers) -> bool:
+    """Return whether a request asks to become a web socket. Other upgrades, such as to HTTP/2, are ignored."""
+    protocols = ",".join(headers.getlist("upgrade")).split(",")
+    return any(protocol.strip().lower().partition("/")[0] == "websocket" for protocol in protocols)
 
 
 def _get_host(address: str) -> str:

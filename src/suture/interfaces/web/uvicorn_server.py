@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -51,10 +52,19 @@ def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callabl
         log_level="warning",
         access_log=False,
         server_header=False,
+        # A request for a web socket then arrives as HTTP, and `RequestGuard` refuses it.
+        ws="none",
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )
+    logging.getLogger("uvicorn.error").addFilter(_drop_upgrade_advice)
     announce(url_of_socket(listening_socket))
     asyncio.run(_QuietServer(config, app).serve([listening_socket]))
+
+
+def _drop_upgrade_advice(record: logging.LogRecord) -> bool:
+    """Drop uvicorn's warnings of a refused upgrade: any caller could fill the log, and no package is missing."""
+    message = record.getMessage()
+    return not message.startswith(("Unsupported upgrade request", "No supported WebSocket library"))
 
 
 class _QuietServer(uvicorn.Server):
