@@ -1,4 +1,4 @@
-"""Property tester, reviewer and optimiser."""
+"""The property tester, the reviewer and the optimiser."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ assert f(0) == 1
 ```"""
 
 
-def test_the_property_tester_sees_no_code() -> None:
+def test_the_property_tester_does_not_see_code() -> None:
     assert {field.name for field in fields(SpecTestBrief)} == {
         "statement",
         "entry_point",
@@ -53,12 +53,14 @@ def test_the_property_tester_sees_no_code() -> None:
     assert "3 properties of the function of the task" in draft.messages(draft.full_counts())[-1].content
 
 
-def test_properties_draw_the_same_inputs_each_time() -> None:
-    drawn, shared, plain = properties_from_reply(Reply(text=PROPERTIES), "f").checks
-    assert "seeded_random = random.Random(0)\nrandint = seeded_random.randint\n" in shared.source
-    assert drawn.source.startswith("import random\n")
-    assert plain.source == "assert f(0) == 1\n"
-    assert {check.provenance for check in (drawn, shared, plain)} == {"property"}
+def test_properties_use_the_same_random_inputs_each_time() -> None:
+    own_generator, module_functions, without_random = properties_from_reply(
+        Reply(text=PROPERTIES), "f"
+    ).checks
+    assert "seeded_random = random.Random(0)\nrandint = seeded_random.randint\n" in module_functions.source
+    assert own_generator.source.startswith("import random\n")
+    assert without_random.source == "assert f(0) == 1\n"
+    assert {check.provenance for check in (own_generator, module_functions, without_random)} == {"property"}
 
 
 @pytest.mark.parametrize(
@@ -69,47 +71,51 @@ def test_properties_draw_the_same_inputs_each_time() -> None:
         "from random import random as draw, seed\nseed(1)\nfor _ in range(9):\n    assert f(draw()) > 1",
     ],
 )
-def test_whatever_a_property_draws_from_begins_at_the_same_place(test: str) -> None:
+def test_every_random_source_of_a_property_is_seeded(test: str) -> None:
     (check,) = properties_from_reply(Reply(text=f"```python\n{test}\n```"), "f").checks
 
-    def inputs() -> list[float]:
-        seen: list[float] = []
+    def record_inputs() -> list[float]:
+        values: list[float] = []
 
         def f(value: float) -> int:
-            seen.append(value)
+            values.append(value)
             return 2
 
         exec(check.source, {"f": f})
-        return seen
+        return values
 
-    assert len(set(inputs())) == 9
-    assert inputs() == inputs()
+    assert len(set(record_inputs())) == 9
+    assert record_inputs() == record_inputs()
     assert plan_program(check.source, TaskNames(files=("solution.py",), module="solution.py")).live == ""
 
 
 async def test_properties_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:
-    written = properties_from_reply(Reply(text=PROPERTIES), "f")
+    generated = properties_from_reply(Reply(text=PROPERTIES), "f")
+
     suite = await prepare_suite(
-        Task(statement="", entry_point="f", checks=written.checks), sandbox, SandboxSettings()
+        Task(statement="", entry_point="f", checks=generated.checks), sandbox, SandboxSettings()
     )
+
     right = Candidate(files={"solution.py": CODE}, origin="sample")
     wrong = Candidate(files={"solution.py": "def f(x):\n    return abs(x) + 1\n"}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
+
     verdict = await check_candidate(wrong, suite)
-    assert verdict.failed == {written.checks[0].id}
+    assert verdict.failed == {generated.checks[0].id}
     assert verdict.counterexamples[0].call.startswith("f(-")
 
 
-async def test_a_review_is_a_record() -> None:
+async def test_a_review_reply_becomes_a_record() -> None:
     draft = draft_review_prompt(RepairBrief(statement="", files={"m.py": CODE}), packaged_prompt("reviewer"))
     messages = draft.messages(draft.full_counts())
+
     assert "### m.py" in messages[-1].content
     reply = (
         '{"concerns": [{"problem": "y is not needed", "kind": "readability", "severity": "low", "line": 2}]}'
     )
     model = ScriptedModel([reply, '{"concerns": []}'])
-    found = (await ask_structured(model.complete, messages, ReviewReply, Sampling())).value.record()
-    assert found == CodeReview(
+    review = (await ask_structured(model.complete, messages, ReviewReply, Sampling())).value.record()
+    assert review == CodeReview(
         concerns=(Concern(problem="y is not needed", kind="readability", severity="low", line=2),)
     )
     assert (
@@ -117,16 +123,19 @@ async def test_a_review_is_a_record() -> None:
     ).value.record() == CodeReview(concerns=())
 
 
-@pytest.mark.parametrize(("goal", "asked"), [("simpler", "shorter"), ("faster", "large inputs")])
-def test_the_optimiser_rewrites_passing_code(goal: OptimiseGoal, asked: str) -> None:
+@pytest.mark.parametrize(("goal", "expected"), [("simpler", "shorter"), ("faster", "large inputs")])
+def test_the_optimiser_rewrites_passing_code(goal: OptimiseGoal, expected: str) -> None:
     brief = RepairBrief(statement="Add one.", files={"m.py": CODE}, entry_point="f")
     draft = draft_optimiser_prompt(brief, packaged_prompt("optimiser"), goal)
     text = draft.messages(draft.full_counts())[-1].content
-    assert asked in text
+
+    assert expected in text
     assert "parameters of `f`" in text
     shorter = "def f(x):\n    return x + 1\n"
     assert optimised_files(Reply(text=f"```python\n{shorter}```"), brief) == {"m.py": shorter}
+
     with pytest.raises(MalformedReply):
         optimised_files(Reply(text=f"```python\n{CODE}```"), brief)
+
     with pytest.raises(MalformedReply):
         optimised_files(Reply(text="It is good as it is."), brief)

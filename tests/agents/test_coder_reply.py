@@ -1,4 +1,4 @@
-"""From untidy replies to a module."""
+"""The code of a module is extracted from untidy replies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def total(numbers: List[int]) -> int:
 '''
 
 
-def written(
+def extract_code(
     text: str, *, finish: FinishReason = "stop", statement: str = "Add up.", entry: str | None = "total"
 ) -> str:
     brief = WriteBrief(statement=statement, module="solution.py", entry_point=entry)
@@ -38,7 +38,7 @@ def written(
     return files["solution.py"]
 
 
-def run(code: str) -> dict[str, object]:
+def run_code(code: str) -> dict[str, object]:
     names: dict[str, object] = {}
     exec(compile(ast.parse(code), "reply", "exec"), names)
     return names
@@ -72,41 +72,42 @@ UNTIDY = {
 
 @pytest.mark.parametrize("text", UNTIDY.values(), ids=UNTIDY.keys())
 def test_code_is_found_in_an_untidy_reply(text: str) -> None:
-    total = run(written(text))["total"]
+    total = run_code(extract_code(text))["total"]
     assert callable(total)
     assert total([1, 2, 3]) == 6
 
 
-def test_a_bare_body_is_put_under_the_signature() -> None:
-    code = written("```python\n    return sum(numbers)\n```", statement=STUB)
+def test_a_bare_body_is_placed_under_the_signature() -> None:
+    code = extract_code("```python\n    return sum(numbers)\n```", statement=STUB)
     assert code.startswith("from typing import List")
-    total = run(code)["total"]
+    total = run_code(code)["total"]
     assert callable(total)
     assert total([4]) == 4
 
 
 def test_missing_definitions_of_the_stub_are_added() -> None:
-    code = written(
+    code = extract_code(
         "```python\ndef total(numbers: List[int]) -> int:\n    return helper(sum(numbers))\n```",
         statement=STUB,
     )
-    total = run(code)["total"]
+    total = run_code(code)["total"]
+
     assert callable(total)
     assert total([1, 2]) == 6
 
 
-def test_a_reply_that_was_cut_keeps_only_whole_statements() -> None:
+def test_a_truncated_reply_keeps_only_complete_statements() -> None:
     text = f"```python\n{GOOD}\n\ndef extra(x):\n    return x +"
-    assert "extra" not in written(text, finish="length")
+    assert "extra" not in extract_code(text, finish="length")
 
 
-def test_a_cut_reply_without_the_whole_function_is_malformed() -> None:
+def test_a_truncated_reply_without_the_complete_function_is_malformed() -> None:
     with pytest.raises(MalformedReply, match="cut short"):
-        written("```python\ndef total(numbers):\n    result = 0\n    for n in numb", finish="length")
+        extract_code("```python\ndef total(numbers):\n    result = 0\n    for n in numb", finish="length")
 
 
-def test_a_syntax_error_is_a_candidate_and_not_a_malformed_reply() -> None:
-    assert "retrun" in written("```python\ndef total(numbers):\n    retrun sum(numbers)\n```")
+def test_code_with_a_syntax_error_is_a_candidate() -> None:
+    assert "retrun" in extract_code("```python\ndef total(numbers):\n    retrun sum(numbers)\n```")
 
 
 @pytest.mark.parametrize(
@@ -114,24 +115,24 @@ def test_a_syntax_error_is_a_candidate_and_not_a_malformed_reply() -> None:
 )
 def test_a_reply_without_the_code_is_malformed(text: str) -> None:
     with pytest.raises(MalformedReply):
-        written(text)
+        extract_code(text)
 
 
-def total_of(text: str, statement: str = STUB) -> object:
-    total = run(written(text, statement=statement))["total"]
+def run_total(text: str, statement: str = STUB) -> object:
+    total = run_code(extract_code(text, statement=statement))["total"]
     assert callable(total)
     return total([1, 2, 3])
 
 
-WORSE = GOOD.replace("sum", "max")
-UNTIDIER = {
+WRONG = GOOD.replace("sum", "max")
+MORE_UNTIDY = {
     "list item, three spaces": "1. Code:\n\n   ```python\n   def total(n):\n       return sum(n)\n   ```\n",
     "list item, four spaces": "* Code:\n\n    ```python\n    def total(n):\n        return sum(n)\n    ```\n",
     "on the list item's line": "1. ```python\n   def total(numbers):\n       return sum(numbers)\n   ```\n",
     "usage first": f"Use it:\n```python\nresult = total([1])\n```\n```python\n{GOOD}```",
     "json first": f'```json\n{{"a": 1}}\n```\n```python\n{GOOD}```',
     "its tests first": f"```python\nfrom solution import total\ntotal([1])\n```\n```python\n{GOOD}```",
-    "wrong code first": f"The wrong code is:\n```python\n{WORSE}```\nFixed:\n```python\n{GOOD}```",
+    "wrong code first": f"The wrong code is:\n```python\n{WRONG}```\nFixed:\n```python\n{GOOD}```",
     "helper in a block before": (
         "```python\ndef plus(a, b):\n    return a + b\n```\n```python\ndef total(numbers):\n"
         "    result = 0\n    for n in numbers:\n        result = plus(result, n)\n    return result\n```"
@@ -147,51 +148,51 @@ UNTIDIER = {
 }
 
 
-@pytest.mark.parametrize("text", UNTIDIER.values(), ids=UNTIDIER.keys())
-def test_code_is_found_in_an_untidier_reply(text: str) -> None:
-    assert total_of(text) == 6
+@pytest.mark.parametrize("text", MORE_UNTIDY.values(), ids=MORE_UNTIDY.keys())
+def test_code_is_found_in_other_untidy_replies(text: str) -> None:
+    assert run_total(text) == 6
 
 
-@pytest.mark.parametrize("mark", ["\u2028", "\x0c", "\x1c", "\x85"])
-def test_odd_characters_in_a_string_do_not_break_it(mark: str) -> None:
-    code = f"SEP = '{mark}'\n{GOOD}"
-    assert written(f"```python\n{code}```") == code
+@pytest.mark.parametrize("separator", ["\u2028", "\x0c", "\x1c", "\x85"])
+def test_unusual_line_separators_in_a_string_are_kept(separator: str) -> None:
+    code = f"SEP = '{separator}'\n{GOOD}"
+    assert extract_code(f"```python\n{code}```") == code
 
 
-def test_a_class_that_holds_the_method_is_a_candidate() -> None:
+def test_a_class_with_the_method_is_a_candidate() -> None:
     code = "class Solution:\n    def total(self, numbers):\n        return sum(numbers)\n"
-    assert written(f"```python\n{code}```") == code
+    assert extract_code(f"```python\n{code}```") == code
 
 
-def test_another_function_is_no_body() -> None:
+def test_another_function_is_not_a_body() -> None:
     with pytest.raises(MalformedReply, match="does not define 'total'"):
-        written("```python\ndef plus(numbers):\n    return sum(numbers)\n```", statement=STUB)
+        extract_code("```python\ndef plus(numbers):\n    return sum(numbers)\n```", statement=STUB)
 
 
-def test_a_name_from_prose_ranks_replies_and_refuses_none() -> None:
+def test_a_name_from_prose_only_ranks_blocks() -> None:
     statement = "Write a function with a total of two arguments."
     code = "def plus(a, b):\n    return a + b\n"
-    assert written(f"```python\n{code}```", statement=statement) == code
-    both = f"```python\n{code}```\n```python\n{GOOD}```"
-    assert written(both, statement=statement).endswith(GOOD)
+    assert extract_code(f"```python\n{code}```", statement=statement) == code
+    two_blocks = f"```python\n{code}```\n```python\n{GOOD}```"
+    assert extract_code(two_blocks, statement=statement).endswith(GOOD)
 
 
-def test_two_statements_on_one_line_both_stay() -> None:
+def test_two_statements_on_one_line_are_kept() -> None:
     code = "x = 1; print(x)\ndef total(n):\n    return sum(n) + x - 1\n"
-    assert written(f"```python\n{code}```") == code
+    assert extract_code(f"```python\n{code}```") == code
 
 
 @pytest.mark.parametrize("deep", ["-" * 60000 + "1", "+".join(["1"] * 20000), "(" * 300 + "1" + ")" * 300])
-def test_code_that_is_too_deep_breaks_nothing(deep: str) -> None:
+def test_too_deeply_nested_code_is_accepted(deep: str) -> None:
     text = f"```python\nx = {deep}\n{GOOD}```"
-    assert "def total" in written(text)
+    assert "def total" in extract_code(text)
 
 
 EDIT = "src/a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "broken"),
+    ("text", "is_truncated"),
     [
         ("```python\ndef f():\n    return 1\n", True),
         ("```python\ndef f():\n    return 1\n```\nIt returns", False),
@@ -204,6 +205,6 @@ EDIT = "src/a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n"
         (f"{EDIT}>>>>>>> REPLACE\n{EDIT}", True),
     ],
 )
-def test_a_cut_reply_breaks_off_where_its_code_is_not_whole(text: str, broken: bool) -> None:
-    assert is_truncated_reply(Reply(text=text, finish="length")) == broken
+def test_a_reply_is_truncated_if_its_code_is_incomplete(text: str, is_truncated: bool) -> None:
+    assert is_truncated_reply(Reply(text=text, finish="length")) == is_truncated
     assert not is_truncated_reply(Reply(text=text))

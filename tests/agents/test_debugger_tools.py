@@ -1,4 +1,4 @@
-"""The debugger's tools: signature, docstring, complexity and calls of a function."""
+"""The debugger's tools describe the signature, docstring, complexity and calls of a function."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ if True:
 FILES = {"shop.py": CODE, "broken.py": "def f(:", "other.py": "def f():\n    pass\n"}
 
 
-def test_functions_are_found_wherever_they_stand() -> None:
+def test_nested_functions_are_found() -> None:
     assert [f.name for f in iter_functions("shop.py", CODE)] == ["Cart.total", "Cart.total.add", "total"]
     assert list(iter_functions("broken.py", "def f(:")) == []
 
 
-def test_the_details_of_one_entry() -> None:
+def test_a_function_is_described() -> None:
     facts = find_function("Cart.total", FILES)
+
     assert facts is not None
     assert facts.signature == "async def Cart.total(self, tax: float=0.2, *more, key=None) -> float"
     assert facts.docstring == "Sum of all prices.\n\nWith tax."
@@ -54,20 +55,20 @@ def test_the_details_of_one_entry() -> None:
         ("return 1 if a or b or c else 2", 4),
     ],
 )
-def test_complexity_counts_ways_through(body: str, complexity: int) -> None:
+def test_complexity_counts_branches(body: str, complexity: int) -> None:
     facts = find_function("f", {"m.py": f"def f(a, b, c):\n {body}\n"})
     assert facts is not None
     assert facts.complexity == complexity
 
 
-def test_a_plain_name_prefers_the_function_of_that_very_name() -> None:
+def test_a_plain_name_prefers_a_function_to_a_method() -> None:
     facts = find_function("total", FILES)
     assert facts is not None
     assert facts.name == "total"
     assert facts.complexity == 6
 
 
-def test_a_missing_template_lists_the_known_ones() -> None:
+def test_an_unknown_function_is_answered_with_the_known_ones() -> None:
     assert describe_function("sums", FILES) == (
         "There is no function 'sums'. There are: Cart.total, Cart.total.add, total, f."
     )

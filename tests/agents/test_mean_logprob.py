@@ -18,7 +18,7 @@ TOKENS = {
 REPLY = Reply(text="".join(TOKENS), tokens=tuple(TOKENS), logprobs=tuple(TOKENS.values()))
 
 
-def test_only_the_lines_of_the_check_count() -> None:
+def test_the_mean_covers_only_the_lines_of_the_check() -> None:
     assert mean_logprob("assert f(1) == 2\n", REPLY) == pytest.approx(-0.3)
     assert mean_logprob("import random\nassert f(2) == 9\n", REPLY) == pytest.approx(-2.0)
     assert mean_logprob("assert f(1) == 2\nassert f(2) == 9\n", REPLY) == pytest.approx(-2.9 / 4)

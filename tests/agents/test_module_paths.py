@@ -1,4 +1,4 @@
-"""Which files a module loads, by what it imports."""
+"""The files that a module loads, according to its imports."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from suture.project.python_source.imports import imported_paths, loaded_files
         ("def (", set()),
     ],
 )
-def test_imports_of_a_file(code: str, paths: set[str]) -> None:
+def test_the_imported_paths_of_a_file(code: str, paths: set[str]) -> None:
     assert imported_paths(code, "shop/cli.py") == paths
 
 
-def test_files_that_are_loaded_with_another() -> None:
+def test_the_files_loaded_with_a_module() -> None:
     files = {
         "shop/__init__.py": "from .money import cents",
         "shop/cart.py": "import os",
@@ -30,6 +30,7 @@ def test_files_that_are_loaded_with_another() -> None:
         "shop/cli.py": "from shop.cart import total",
         "loop.py": "import loop",
     }
+
     assert loaded_files(files, ["shop/cart.py"]) == {"shop/__init__.py", "shop/cart.py", "shop/money.py"}
     assert loaded_files(files, ["shop/cli.py"]) == files.keys() - {"loop.py"}
     assert loaded_files(files, ["loop.py", "gone.py"]) == {"loop.py"}

@@ -1,4 +1,4 @@
-"""Prefills, so that the model writes only what is missing."""
+"""A prefill starts the reply, so that the model writes only the missing code."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ SOLUTION = """class Solution:
 def test_a_class_with_one_open_method_is_prefilled_to_its_body() -> None:
     head = SOLUTION.partition("        raise")[0]
     assert prefill_text(SOLUTION, "Solution") == f"\n{head}       "
-    both = SOLUTION.replace("    limit = 3", "    def other(self): ...")
-    assert prefill_text(both, "Solution") == ""
+    two_open_methods = SOLUTION.replace("    limit = 3", "    def other(self): ...")
+    assert prefill_text(two_open_methods, "Solution") == ""
 
 
-def test_a_stub_in_the_one_block_of_a_text_is_given_too() -> None:
+def test_a_stub_in_the_only_block_of_a_text_is_prefilled() -> None:
     prose = "Add up.\n\n```python\ndef total(xs):\n    ...\n```\n"
     assert prefill_text(prose) == "\ndef total(xs):\n   "
     assert prefill_text(prose, "other", requires_entry_point=False) == ""
     assert prefill_text(f"{prose}\nLike\n\n```python\ndef twice(x): ...\n```\n") == ""
 
 
-def test_the_name_that_the_tests_call_begins_a_definition() -> None:
+def test_the_name_that_the_tests_call_starts_a_definition() -> None:
     prose = "Add up the numbers."
     assert prefill_text(prose, tests="assert total([1]) == 1") == "\ndef total("
     assert prefill_text(prose, "Stack", tests="assert Stack([1]).pop() == 1") == "\nclass Stack"
@@ -102,7 +102,7 @@ def test_the_name_that_the_tests_call_begins_a_definition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prose", "begins"),
+    ("prose", "expected"),
     [
         ('The roman numeral of n. roman(4) == "IV"', "\ndef roman("),
         ("Write roman(n) that gives the numeral.", "\ndef roman("),
@@ -112,8 +112,8 @@ def test_the_name_that_the_tests_call_begins_a_definition() -> None:
         ("Do not use roman() from any library.", ""),
     ],
 )
-def test_a_name_in_prose_is_prefilled_if_a_call_is_shown(prose: str, begins: str) -> None:
-    assert prefill_text(prose, "roman", requires_entry_point=False) == begins
+def test_a_name_in_prose_is_prefilled_if_a_call_is_shown(prose: str, expected: str) -> None:
+    assert prefill_text(prose, "roman", requires_entry_point=False) == expected
 
 
 def test_a_statement_that_calls_a_second_unknown_function_is_not_prefilled() -> None:
@@ -123,7 +123,7 @@ def test_a_statement_that_calls_a_second_unknown_function_is_not_prefilled() -> 
 
 
 @pytest.mark.parametrize(
-    ("lines", "circles"),
+    ("lines", "repeats"),
     [
         (["x = 1"] * 9, True),
         (["a = b", "b = a"] * 7, True),
@@ -133,49 +133,51 @@ def test_a_statement_that_calls_a_second_unknown_function_is_not_prefilled() -> 
         ([], False),
     ],
 )
-def test_a_text_that_goes_in_circles(lines: list[str], circles: bool) -> None:
-    assert repeats_itself("def f():\n" + "\n\n".join(lines)) is circles
+def test_repetitive_text_is_recognised(lines: list[str], repeats: bool) -> None:
+    assert repeats_itself("def f():\n" + "\n\n".join(lines)) is repeats
 
 
-def test_a_function_of_a_file_begins_with_all_that_stands_above_its_body() -> None:
+def test_a_function_prefill_ends_before_the_body() -> None:
     assert prefill_function("a.py", CART, "nope") is None
-    beginning = function_prefill(CART, "total_of")
-    assert beginning.text == "### a.py\n```python\ndef total_of(\n    carts,\n):\n   "
-    assert beginning.stop == (*FENCE_END, *MARGIN_STOPS)
+    prefill = function_prefill(CART, "total_of")
+    assert prefill.text == "### a.py\n```python\ndef total_of(\n    carts,\n):\n   "
+    assert prefill.stop == (*FENCE_END, *MARGIN_STOPS)
 
 
-def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
-    beginning = function_prefill(CART, "total")
+def test_a_method_prefill_contains_its_class_and_stops_at_the_next() -> None:
+    prefill = function_prefill(CART, "total")
     head = '    @property\n    def total(self):\n        """All."""'
-    assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}\n       "
-    assert {"\n    def ", "\n    @"} <= set(beginning.stop)
-    reply = Reply(text=beginning.text + " return sum(self.values())", prefill=beginning.text)
+
+    assert prefill.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}\n       "
+    assert {"\n    def ", "\n    @"} <= set(prefill.stop)
+    reply = Reply(text=prefill.text + " return sum(self.values())", prefill=prefill.text)
     brief = RepairBrief(statement="", files={"a.py": CART}, project=frozenset({"a.py"}))
     assert files_from_reply(reply, brief) == {"a.py": CART.replace("return -1", "return sum(self.values())")}
 
 
-def test_a_body_on_the_line_of_its_signature_is_left_out() -> None:
-    beginning = function_prefill(CART, "add")
-    assert beginning.text.endswith("    def add(self, x):\n       ")
+def test_a_prefill_omits_a_body_on_the_line_of_the_signature() -> None:
+    prefill = function_prefill(CART, "add")
+    assert prefill.text.endswith("    def add(self, x):\n       ")
 
 
-def test_several_of_a_name_are_none() -> None:
+def test_an_ambiguous_name_has_no_prefill() -> None:
     assert prefill_function("a.py", "def f():\n    pass\n\n\ndef f():\n    pass\n", "f") is None
     assert prefill_function("a.py", "def f(:\n", "f") is None
 
 
-def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:
+def test_a_reply_with_a_body_becomes_a_module_with_imports() -> None:
     brief = WriteBrief(statement=STUB, module="solution.py", entry_point="total")
     head = prefill_module(STUB, "total", requires_entry_point=True, tests="").text
     files = files_from_reply(Reply(text=f"{head} return math.fsum(xs)", prefill=head), brief)
     names: dict[str, object] = {}
     exec(files["solution.py"], names)
+
     assert callable(names["total"])
     assert names["total"]([1, 2]) == 3
 
 
 @pytest.mark.parametrize(
-    ("code", "first"),
+    ("code", "imports"),
     [
         ("def f(x):\n    return math.sqrt(x)\n", "import math\n"),
         ("def f(x):\n    return Counter(x)\n", "from collections import Counter\n"),
@@ -187,5 +189,5 @@ def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:
         ("def f(x:\n", ""),
     ],
 )
-def test_known_imports_stand_in_front_where_nothing_else_binds_the_name(code: str, first: str) -> None:
-    assert add_known_imports(code) == first + code
+def test_known_imports_are_added_for_unbound_names(code: str, imports: str) -> None:
+    assert add_known_imports(code) == imports + code

@@ -1,4 +1,4 @@
-"""Prompt files: strict about variables, replaceable by a project, read once per run."""
+"""Prompt files declare their variables, can be replaced by a project and are read once per run."""
 
 from __future__ import annotations
 
@@ -26,34 +26,37 @@ TINY: dict[str, Any] = {
 }
 
 
-def tiny(**changes: Any) -> dict[str, Any]:
-    """`TINY` with its `ask` template changed."""
+def make_tiny_prompt(**changes: Any) -> dict[str, Any]:
+    """Return `TINY` with changes to its `ask` template."""
     ask = {**TINY["templates"]["ask"], **changes}
     return {**TINY, "templates": {**TINY["templates"], "ask": ask}}
 
 
 @pytest.mark.parametrize("name", packaged_prompt_names())
-def test_the_packaged_prompts_are_sound(name: str) -> None:
+def test_the_packaged_prompts_render_all_their_variables(name: str) -> None:
     prompt = packaged_prompt(name)
     assert (prompt.name, prompt.source) == (name, "packaged")
     assert "system" in prompt.templates
-    for template, found in prompt.templates.items():
-        fill_placeholders = prompt.render(template, **dict.fromkeys(found.variables, "X$Y"))
-        assert "X$Y" in fill_placeholders or not found.variables
+    for template, definition in prompt.templates.items():
+        rendered = prompt.render(template, **dict.fromkeys(definition.variables, "X$Y"))
+        assert "X$Y" in rendered or not definition.variables
 
 
-def test_a_missing_and_an_unknown_variable_fail_loudly() -> None:
+def test_missing_and_unknown_variables_are_refused() -> None:
     prompt = parse_prompt(TINY, "t")
+
     assert prompt.render("ask", task="it", log="") == "Do it."
     assert prompt.render("bye") == "Bye, $5."
+
     with pytest.raises(UsageError, match=r"\['log'\] are missing or unknown"):
         prompt.render("ask", task="it")
+
     with pytest.raises(UsageError, match="'code'"):
         prompt.render("ask", task="it", log="", code="")
 
 
 @pytest.mark.parametrize(
-    ("raw", "says"),
+    ("raw", "message"),
     [
         (None, "the file"),
         ([], "the file"),
@@ -61,29 +64,32 @@ def test_a_missing_and_an_unknown_variable_fail_loudly() -> None:
         ({**TINY, "version": "new"}, "version"),
         ({**TINY, "author": "x"}, "author"),
         ({**TINY, "templates": {}}, "templates"),
-        (tiny(variables=["task"]), r"\['log'\] are declared and not used, or used and not declared"),
-        (tiny(variables=["task", "log", "code"]), "'code'"),
-        (tiny(text="Do $task for 5 $ or less.\n$log"), "stands alone"),
-        (tiny(shrink={"log": {"keep": "middle", "cut": ""}}), "keep"),
-        (tiny(shrink={"code": {"keep": "last", "cut": ""}}), r"\['code'\] cannot shrink"),
-        (tiny(shrink={"log": {"keep": "last"}}), "cut"),
-        (tiny(extra=1), "extra"),
+        (
+            make_tiny_prompt(variables=["task"]),
+            r"\['log'\] are declared and not used, or used and not declared",
+        ),
+        (make_tiny_prompt(variables=["task", "log", "code"]), "'code'"),
+        (make_tiny_prompt(text="Do $task for 5 $ or less.\n$log"), "stands alone"),
+        (make_tiny_prompt(shrink={"log": {"keep": "middle", "cut": ""}}), "keep"),
+        (make_tiny_prompt(shrink={"code": {"keep": "last", "cut": ""}}), r"\['code'\] cannot shrink"),
+        (make_tiny_prompt(shrink={"log": {"keep": "last"}}), "cut"),
+        (make_tiny_prompt(extra=1), "extra"),
     ],
 )
-def test_an_invalid_prompt_is_refused_with_its_place(raw: Any, says: str) -> None:
-    with pytest.raises(UsageError, match=f"^here.yaml: .*{says}"):
+def test_an_invalid_prompt_is_refused_with_its_location(raw: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^here.yaml: .*{message}"):
         parse_prompt(raw, "here.yaml")
 
 
-def test_the_hash_names_the_whole_content() -> None:
+def test_the_hash_covers_the_whole_content() -> None:
     hashes = {
         parse_prompt(raw, "t").hash
         for raw in (
             TINY,
             {**TINY, "version": 2},
-            tiny(text="Do $task!\n$log"),
-            tiny(shrink={"log": {"keep": "last", "cut": "... $cut ..."}}),
-            tiny(shrink={}),
+            make_tiny_prompt(text="Do $task!\n$log"),
+            make_tiny_prompt(shrink={"log": {"keep": "last", "cut": "... $cut ..."}}),
+            make_tiny_prompt(shrink={}),
         )
     }
     assert len(hashes) == 5
@@ -93,54 +99,71 @@ def test_the_hash_names_the_whole_content() -> None:
 def test_a_project_can_replace_a_single_template() -> None:
     packaged = parse_prompt(TINY, "packaged")
     text = {"text": "Please do $task. $log", "variables": ["task", "log"]}
-    own = parse_prompt({"name": "tiny", "version": 7, "templates": {"ask": text}}, "mine.yaml", packaged)
-    assert own.render("ask", task="it", log="now") == "Please do it. now"
-    assert own.render("bye") == packaged.render("bye")
-    assert own.templates["ask"].shrink == packaged.templates["ask"].shrink
-    assert (own.version, own.source) == (7, "mine.yaml")
-    assert own.hash != packaged.hash
+    project_prompt = parse_prompt(
+        {"name": "tiny", "version": 7, "templates": {"ask": text}}, "mine.yaml", packaged
+    )
+
+    assert project_prompt.render("ask", task="it", log="now") == "Please do it. now"
+    assert project_prompt.render("bye") == packaged.render("bye")
+    assert project_prompt.templates["ask"].shrink == packaged.templates["ask"].shrink
+    assert (project_prompt.version, project_prompt.source) == (7, "mine.yaml")
+    assert project_prompt.hash != packaged.hash
 
 
 def test_a_project_template_may_omit_only_shrinkable_parts() -> None:
     packaged = parse_prompt(TINY, "packaged")
-    own = parse_prompt(tiny(text="Just $task.", variables=["task"]), "mine.yaml", packaged)
-    assert own.render("ask", task="it", log="a log") == "Just it."
+    project_prompt = parse_prompt(
+        make_tiny_prompt(text="Just $task.", variables=["task"]), "mine.yaml", packaged
+    )
+
+    assert project_prompt.render("ask", task="it", log="a log") == "Just it."
+
     with pytest.raises(UsageError, match=r"\['task'\] are unknown or missing"):
-        parse_prompt(tiny(text="$log", variables=["log"]), "mine.yaml", packaged)
+        parse_prompt(make_tiny_prompt(text="$log", variables=["log"]), "mine.yaml", packaged)
+
     with pytest.raises(UsageError, match=r"\['code'\] are unknown or missing"):
-        parse_prompt(tiny(text="$task $log $code", variables=["task", "log", "code"]), "mine.yaml", packaged)
+        parse_prompt(
+            make_tiny_prompt(text="$task $log $code", variables=["task", "log", "code"]),
+            "mine.yaml",
+            packaged,
+        )
 
 
 @pytest.mark.parametrize(
-    ("raw", "says"),
+    ("raw", "message"),
     [
         ({**TINY, "name": "other"}, "the role's 'tiny'"),
         ({**TINY, "templates": {"asks": TINY["templates"]["ask"]}}, "'asks' is not a template of the role"),
-        (tiny(shrink={"task": {"keep": "first", "cut": "..."}}), r"\['task'\] cannot shrink"),
+        (make_tiny_prompt(shrink={"task": {"keep": "first", "cut": "..."}}), r"\['task'\] cannot shrink"),
     ],
 )
-def test_a_prompt_that_does_not_fit_the_role_is_refused(raw: Any, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+def test_a_prompt_that_does_not_fit_the_role_is_refused(raw: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         parse_prompt(raw, "mine.yaml", parse_prompt(TINY, "packaged"))
 
 
-def test_a_book_takes_the_projects_prompt_and_reads_it_once(tmp_path: Path) -> None:
-    ours = packaged_prompt("coder")
-    assert PromptBook(tmp_path / "none").load("coder") == ours
-    assert PromptBook().load("coder") == ours
-    own = {"name": "coder", "version": 9, "templates": {"system": {"text": "Be brief.", "variables": []}}}
-    (tmp_path / "coder.yaml").write_text(yaml.safe_dump(own))
+def test_a_book_reads_the_projects_prompt_once(tmp_path: Path) -> None:
+    packaged = packaged_prompt("coder")
+
+    assert PromptBook(tmp_path / "none").load("coder") == packaged
+    assert PromptBook().load("coder") == packaged
+    project_prompt = {
+        "name": "coder",
+        "version": 9,
+        "templates": {"system": {"text": "Be brief.", "variables": []}},
+    }
+    (tmp_path / "coder.yaml").write_text(yaml.safe_dump(project_prompt))
     book = PromptBook(tmp_path)
     assert book.load("coder").render("system") == "Be brief."
     assert book.load("diagnose").source == "packaged"
-    own["templates"] = {"system": {"text": "Be long.", "variables": []}}
-    (tmp_path / "coder.yaml").write_text(yaml.safe_dump(own))
-    assert book.load("coder").render("system") == "Be brief."  # not in the middle of a run
+    project_prompt["templates"] = {"system": {"text": "Be long.", "variables": []}}
+    (tmp_path / "coder.yaml").write_text(yaml.safe_dump(project_prompt))
+    assert book.load("coder").render("system") == "Be brief."  # a prompt does not change during a run
     assert PromptBook(tmp_path).load("coder").render("system") == "Be long."
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"a: [", b"x" * 300_000, b"!!python/object:os.system {}"])
-def test_a_file_that_is_no_yaml_is_a_usage_error_that_names_it(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_yaml_file_is_named_in_the_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "coder.yaml").write_bytes(content)
     with pytest.raises(UsageError, match=r"coder\.yaml"):
         PromptBook(tmp_path).load("coder")

@@ -1,4 +1,4 @@
-"""The ReAct loop: parsing of actions, endings, and the debugger on top of it."""
+"""The ReAct loop: parsing of actions, endings, and the debugger that uses the loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DIAGNOSIS = (
     '{"root_cause": "x is returned", "category": "wrong_logic", "strategy": "minimal", "confidence": 0.7}'
 )
 TRACE = "TOOL: trace_call\nINPUT: f(5)"
-LOOK = "f(1)"
+FIRST_CALL = "f(1)"
 FENCE = "```"
 
 
@@ -52,7 +52,7 @@ FENCE = "```"
         ),
     ],
 )
-def test_an_action_is_two_lines_however_untidy(text: str, action: ToolAction) -> None:
+def test_untidy_actions_are_parsed(text: str, action: ToolAction) -> None:
     assert read_action(text, TOOLS) == action
 
 
@@ -64,7 +64,7 @@ def test_a_reply_without_a_tool_is_not_an_action(text: str) -> None:
         read_action(text, TOOLS)
 
 
-class Bench:
+class DebuggerRun:
     """A debugger with a scripted model and a tool that records its inputs."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Bench:
     async def run(self, action: ToolAction) -> str:
         self.used.append(action.content)
         if self.answer == "broken":
-            raise SandboxBroken("the wall fell")
+            raise SandboxBroken("the sandbox broke")
         return self.answer
 
     async def ask(self, draft: PromptDraft) -> Reply:
@@ -93,7 +93,7 @@ class Bench:
         self.prompts.append(messages[-1].content)
         return (await ask_typed(self.model.complete, messages, DiagnosisReply, Sampling())).value
 
-    async def investigate(self, max_steps: int = 5, call: str = LOOK) -> Investigation:
+    async def investigate(self, max_steps: int = 5, call: str = FIRST_CALL) -> Investigation:
         fact = Counterexample(check_id="c", call=call, expected="2", actual="1")
         brief = RepairBrief(statement="Add one.", files={"m.py": "def f(x):\n    return x\n"}, facts=[fact])
         return await investigate(
@@ -107,87 +107,91 @@ class Bench:
         )
 
 
-async def test_the_debugger_uses_tools_and_then_concludes() -> None:
-    bench = Bench(TRACE, "TOOL: run_snippet\nINPUT: f(2)", "TOOL: done", DIAGNOSIS)
-    found = await bench.investigate()
-    assert found.diagnosis == Diagnosis(
+async def test_the_debugger_uses_tools_and_then_diagnoses() -> None:
+    run = DebuggerRun(TRACE, "TOOL: run_snippet\nINPUT: f(2)", "TOOL: done", DIAGNOSIS)
+
+    investigation = await run.investigate()
+
+    assert investigation.diagnosis == Diagnosis(
         root_cause="x is returned", category="wrong_logic", strategy="minimal", confidence=0.7
     )
-    assert found.trail.ending == "done"
-    assert bench.used == [LOOK, "f(5)", "f(2)"]
-    assert list(found.trail.steps) == bench.steps
-    told = [(step.number, step.tool, step.chosen) for step in bench.steps]
-    assert told == [(1, "trace_call", False), (2, "trace_call", True), (3, "run_snippet", True)]
+    assert investigation.trail.ending == "done"
+    assert run.used == [FIRST_CALL, "f(5)", "f(2)"]
+    assert list(investigation.trail.steps) == run.steps
+    steps = [(step.number, step.tool, step.chosen) for step in run.steps]
+    assert steps == [(1, "trace_call", False), (2, "trace_call", True), (3, "run_snippet", True)]
 
 
 async def test_each_step_sees_earlier_results() -> None:
-    bench = Bench(TRACE, "TOOL: done", DIAGNOSIS)
-    await bench.investigate()
-    first, second, conclusion = bench.prompts
-    looked = "TOOL: trace_call\nINPUT: f(1)\nRESULT:\nline 2: x -> returns 1"
-    assert [looked in prompt for prompt in bench.prompts] == [True, True, True]
-    assert [looked.replace("f(1)", "f(5)") in prompt for prompt in bench.prompts] == [False, True, True]
+    run = DebuggerRun(TRACE, "TOOL: done", DIAGNOSIS)
+
+    await run.investigate()
+
+    first, second, conclusion = run.prompts
+    first_step = "TOOL: trace_call\nINPUT: f(1)\nRESULT:\nline 2: x -> returns 1"
+    assert [first_step in prompt for prompt in run.prompts] == [True, True, True]
+    assert [first_step.replace("f(1)", "f(5)") in prompt for prompt in run.prompts] == [False, True, True]
     assert "TOOL: done" in first
     assert '"root_cause"' in conclusion
     assert "run_snippet shows it" in second
 
 
-async def test_the_same_action_again_ends_it() -> None:
-    bench = Bench(TRACE, "Tool: trace_call\nInput: f( 5 )", DIAGNOSIS)
-    found = await bench.investigate()
-    assert (found.trail.ending, bench.used) == ("repeated", [LOOK, "f(5)"])
+async def test_a_repeated_action_ends_the_loop() -> None:
+    run = DebuggerRun(TRACE, "Tool: trace_call\nInput: f( 5 )", DIAGNOSIS)
+    investigation = await run.investigate()
+    assert (investigation.trail.ending, run.used) == ("repeated", [FIRST_CALL, "f(5)"])
 
 
-async def test_repeated_actions_end_the_loop() -> None:
-    bench = Bench(f"TOOL: trace_call\nINPUT: {LOOK}", DIAGNOSIS)
-    assert (await bench.investigate()).trail.ending == "repeated"
-    assert bench.used == [LOOK]
+async def test_repeating_the_first_call_ends_the_loop() -> None:
+    run = DebuggerRun(f"TOOL: trace_call\nINPUT: {FIRST_CALL}", DIAGNOSIS)
+    assert (await run.investigate()).trail.ending == "repeated"
+    assert run.used == [FIRST_CALL]
 
 
-async def test_it_has_so_many_steps_and_no_more() -> None:
-    looks = [f"TOOL: trace_call\nINPUT: f({number})" for number in range(2, 9)]
-    bench = Bench(*looks[:3], DIAGNOSIS)
-    found = await bench.investigate(max_steps=3)
-    assert (found.trail.ending, len(bench.model.calls)) == ("steps", 4)
+async def test_the_number_of_steps_is_limited() -> None:
+    actions = [f"TOOL: trace_call\nINPUT: f({number})" for number in range(2, 9)]
+    run = DebuggerRun(*actions[:3], DIAGNOSIS)
+    investigation = await run.investigate(max_steps=3)
+    assert (investigation.trail.ending, len(run.model.calls)) == ("steps", 4)
 
 
 async def test_a_malformed_action_is_reported_to_the_model() -> None:
-    bench = Bench("Let me think.", TRACE, "hm", "hm", DIAGNOSIS)
-    found = await bench.investigate()
-    assert "Your reply could not be used: there is no line `TOOL:`" in bench.prompts[1]
-    assert found.trail.ending == "malformed"
-    assert "could not be used" not in bench.prompts[-1]
+    run = DebuggerRun("Let me think.", TRACE, "hm", "hm", DIAGNOSIS)
+    investigation = await run.investigate()
+    assert "Your reply could not be used: there is no line `TOOL:`" in run.prompts[1]
+    assert investigation.trail.ending == "malformed"
+    assert "could not be used" not in run.prompts[-1]
 
 
 async def test_a_model_that_never_acts_gives_no_diagnosis() -> None:
-    bench = Bench("The bug is in line 2.", repeat_last=True)
+    run = DebuggerRun("The bug is in line 2.", repeat_last=True)
     with pytest.raises(MalformedReply, match="never took a step"):
-        await bench.investigate()
-    assert len(bench.model.calls) == 2
-    assert [step.tool for step in bench.steps] == ["trace_call", "", ""]
+        await run.investigate()
+    assert len(run.model.calls) == 2
+    assert [step.tool for step in run.steps] == ["trace_call", "", ""]
 
 
-async def test_a_diagnosis_that_cannot_be_read_is_not_made_up() -> None:
-    bench = Bench(TRACE, "TOOL: done", "no idea", repeat_last=True)
+async def test_an_unreadable_diagnosis_is_malformed() -> None:
+    run = DebuggerRun(TRACE, "TOOL: done", "no idea", repeat_last=True)
     with pytest.raises(MalformedReply, match="no usable DiagnosisReply"):
-        await bench.investigate()
+        await run.investigate()
 
 
-async def test_faults_end_it_at_once() -> None:
+async def test_a_sandbox_fault_is_raised() -> None:
     with pytest.raises(SandboxBroken):
-        await Bench(TRACE, answer="broken").investigate()
+        await DebuggerRun(TRACE, answer="broken").investigate()
 
 
 @pytest.mark.parametrize(("answer", "shown"), [("", "(nothing)"), ("y" * 50_000, "characters are cut")])
 async def test_a_tool_result_is_bounded(answer: str, shown: str) -> None:
-    bench = Bench(TRACE, "TOOL: done", DIAGNOSIS, answer=answer)
-    await bench.investigate()
-    assert shown in bench.steps[0].observation
-    assert len(bench.steps[0].observation) < MAX_OBSERVATION_CHARS + 100
+    run = DebuggerRun(TRACE, "TOOL: done", DIAGNOSIS, answer=answer)
+    await run.investigate()
+    assert shown in run.steps[0].observation
+    assert len(run.steps[0].observation) < MAX_OBSERVATION_CHARS + 100
 
 
 @pytest.mark.parametrize("call", ["", "the third row"])
 async def test_only_calls_are_traced(call: str) -> None:
-    bench = Bench("TOOL: done", DIAGNOSIS)
-    found = await bench.investigate(call=call)
-    assert (found.trail.steps, bench.used) == ((), [])
+    run = DebuggerRun("TOOL: done", DIAGNOSIS)
+    investigation = await run.investigate(call=call)
+    assert (investigation.trail.steps, run.used) == ((), [])

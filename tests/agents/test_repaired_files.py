@@ -1,4 +1,4 @@
-"""From untidy replies to repaired files."""
+"""Repaired files are extracted from untidy replies."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def test_a_whole_file_replaces_the_file() -> None:
     assert repair(f"```python\n{new}```", {"shop.py": FILE}) == {"shop.py": new}
 
 
-def test_one_function_replaces_only_its_namesake() -> None:
+def test_a_function_replaces_only_its_namesake() -> None:
     files = repair("```python\ndef price(n):\n    return n + 1\n```", {"shop.py": FILE})
     assert files == {"shop.py": FILE.replace("n - 1", "n + 1")}
 
 
-def test_one_method_replaces_the_only_method_of_that_name() -> None:
+def test_a_method_replaces_the_only_method_of_that_name() -> None:
     files = repair("```python\ndef total(self):\n    return math.ceil(self.n)\n```", {"shop.py": FILE})
     assert files == {"shop.py": FILE.replace("floor", "ceil")}
 
 
-def test_a_new_import_comes_along_with_a_function() -> None:
+def test_a_new_import_is_added_with_a_function() -> None:
     files = repair("```python\nimport os\n\ndef price(n):\n    return os.cpu_count()\n```", {"shop.py": FILE})
     assert '"""A shop."""\nimport os\n' in files["shop.py"]
     ast.parse(files["shop.py"])
 
 
-def test_blocks_go_to_the_files_they_name() -> None:
+def test_blocks_are_applied_to_the_files_they_name() -> None:
     other = "def tax(n):\n    return 0\n"
     shop, tax = FILE.replace("n - 1", "n"), other.replace("0", "n")
     reply = f"### shop.py\n```python\n{shop}```\n**lib/tax.py**\n```python\n{tax}```"
@@ -61,7 +61,7 @@ def test_blocks_go_to_the_files_they_name() -> None:
     assert set(files) == {"shop.py", "lib/tax.py"}
 
 
-def test_a_block_without_a_name_goes_to_the_file_that_defines_the_same() -> None:
+def test_an_unnamed_block_is_applied_to_the_file_with_its_definition() -> None:
     other = "def tax(n):\n    return 0\n"
     files = repair("```python\ndef tax(n):\n    return n\n```", {"shop.py": FILE, "tax.py": other})
     assert files == {"tax.py": "def tax(n):\n    return n\n"}
@@ -72,7 +72,7 @@ def test_a_broken_file_is_replaced_as_a_whole() -> None:
     assert files == {"shop.py": FILE}
 
 
-def test_an_unchanged_file_is_no_repair() -> None:
+def test_an_unchanged_file_is_malformed() -> None:
     with pytest.raises(MalformedReply, match="changes none"):
         repair(f"```python\n{FILE}```", {"shop.py": FILE})
 
@@ -81,7 +81,7 @@ FIXED = FILE.replace("n - 1", "n + 1")
 
 
 @pytest.mark.parametrize(
-    "more",
+    "other_block",
     [
         "Run it:\n```bash\npytest -q\n```\n",
         "It prints:\n```text\n2\n```\n",
@@ -94,10 +94,10 @@ FIXED = FILE.replace("n - 1", "n + 1")
         "```diff\n-    return n - 1\n+    return n + 1\n```\n",
     ],
 )
-def test_other_blocks_do_not_get_into_the_file(more: str) -> None:
+def test_other_blocks_are_ignored(other_block: str) -> None:
     fix = f"### shop.py\n```python\n{FIXED}```\n"
-    assert repair(f"{fix}\n{more}", {"shop.py": FILE}) == {"shop.py": FIXED}
-    assert repair(f"{more}\n{fix}", {"shop.py": FILE}) == {"shop.py": FIXED}
+    assert repair(f"{fix}\n{other_block}", {"shop.py": FILE}) == {"shop.py": FIXED}
+    assert repair(f"{other_block}\n{fix}", {"shop.py": FILE}) == {"shop.py": FIXED}
 
 
 def test_the_last_of_two_changes_wins() -> None:
@@ -114,12 +114,12 @@ def test_the_last_of_two_changes_wins() -> None:
         "### other.py\n```python\ndef price(n):\n    return 1\n```",
     ],
 )
-def test_a_diff_and_another_file_are_no_repair(text: str) -> None:
+def test_a_diff_or_another_file_is_malformed(text: str) -> None:
     with pytest.raises(MalformedReply):
         repair(text, {"shop.py": FILE})
 
 
-def test_a_whole_file_under_a_wrong_name_is_still_the_file() -> None:
+def test_a_whole_file_under_a_wrong_name_is_accepted() -> None:
     files = repair(f"```python\n# solution.py\n{FIXED}```", {"shop.py": FILE})
     assert files == {"shop.py": f"# solution.py\n{FIXED}"}
 
@@ -130,12 +130,12 @@ def test_an_empty_file_can_be_filled() -> None:
     assert repair(f"```python\n{code}```", {"shop.py": FILE, "tax.py": ""}) == {"tax.py": code}
 
 
-def test_no_file_at_all_is_malformed_and_not_a_fault() -> None:
+def test_a_repair_without_files_is_malformed() -> None:
     with pytest.raises(MalformedReply):
         repair("```python\ndef price(n):\n    return 1\n```", {})
 
 
-def test_a_function_for_a_broken_file_leaves_its_constants_in_place() -> None:
+def test_a_function_for_a_broken_file_keeps_its_constants() -> None:
     broken = '"""Page."""\n\nLIMIT = 3\n\n\ndef price(n)\n    return n - LIMIT\n'
     files = repair("```python\ndef price(n):\n    return n - LIMIT\n```", {"shop.py": broken})
     assert files == {"shop.py": broken.replace("(n)\n", "(n):\n")}

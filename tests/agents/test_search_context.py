@@ -1,4 +1,4 @@
-"""What a model is told of a failing call and of the code around a suspicious function."""
+"""The prompt describes failing calls and the code around suspicious functions."""
 
 from __future__ import annotations
 
@@ -32,46 +32,50 @@ TESTS = (
     "from shop import roman, total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n\n\n"
     "def test_roman():\n    assert roman(4) == 'IV'\n"
 )
-MENDED = SHOP.replace("-=", "+=").replace("str(number)", "{4: 'IV'}[number]")
-GUILTY = (Suspect(path="shop.py", function="total"),)
+REPAIRED = SHOP.replace("-=", "+=").replace("str(number)", "{4: 'IV'}[number]")
+SUSPECTS = (Suspect(path="shop.py", function="total"),)
 
 
 def test_callers_come_before_similar_functions() -> None:
     texts = {"shop.py": SHOP, "bills.py": BILLS}
-    found = find_related_functions(GUILTY, texts, [SHOP])
-    assert [(one.name, one.why) for one in found] == [
-        *(("Bill.due", "calls total"), ("total_weight", "is like total")),
+    related = find_related_functions(SUSPECTS, texts, [SHOP])
+
+    assert [(function.name, function.why) for function in related] == [
+        ("Bill.due", "calls total"),
+        ("total_weight", "is like total"),
     ]
-    assert found[0].source == "def due(self, prices):\n    return total(prices)"
-    assert find_related_functions(GUILTY, texts, [SHOP, BILLS]) == ()
+    assert related[0].source == "def due(self, prices):\n    return total(prices)"
+    assert find_related_functions(SUSPECTS, texts, [SHOP, BILLS]) == ()
     assert find_related_functions((), texts, []) == ()
     assert (
-        find_related_functions(GUILTY, {"shop.py": SHOP, "odd.py": "def odd(:\n", "none.py": ""}, [SHOP])
+        find_related_functions(SUSPECTS, {"shop.py": SHOP, "odd.py": "def odd(:\n", "none.py": ""}, [SHOP])
         == ()
     )
 
 
-def test_non_text_files_are_omitted() -> None:
-    odd = "def bill(prices):\n    return total(prices), '\udcff'\n"
-    assert find_related_functions(GUILTY, {"shop.py": SHOP, "bills.py": odd}, [SHOP]) == ()
+def test_files_that_are_not_text_are_omitted() -> None:
+    non_text = "def bill(prices):\n    return total(prices), '\udcff'\n"
+    assert find_related_functions(SUSPECTS, {"shop.py": SHOP, "bills.py": non_text}, [SHOP]) == ()
 
 
-async def test_other_code_is_the_first_to_give_way() -> None:
-    async def by_bytes(messages: Sequence[Message]) -> int:
+async def test_related_functions_are_the_first_to_be_omitted() -> None:
+    async def count_bytes(messages: Sequence[Message]) -> int:
         return prompt_token_upper_bound(messages)
 
-    found = find_related_functions(GUILTY, {"shop.py": SHOP, "bills.py": BILLS}, [SHOP])
+    related = find_related_functions(SUSPECTS, {"shop.py": SHOP, "bills.py": BILLS}, [SHOP])
     brief = RepairBrief(
         statement="",
         files={"shop.py": SHOP},
         facts=[Counterexample(check_id="a", call="total([1])", actual="-1", expected="1")],
         divergences={"a": "it parts here", "b": "never shown"},
-        related_functions=found,
+        related_functions=related,
         hints=[PartialRepair(path="shop.py", label="line 4: -= becomes +=", passing=1, failing=1)],
     )
     draft = draft_coder_prompt(brief, packaged_prompt("coder"))
-    full = prompt_token_upper_bound((await fit_prompt(draft, None, by_bytes)).messages)
-    fitted = await fit_prompt(draft, full - 10, by_bytes)
+    full = prompt_token_upper_bound((await fit_prompt(draft, None, count_bytes)).messages)
+
+    fitted = await fit_prompt(draft, full - 10, count_bytes)
+
     assert fitted.removed_counts == {"siblings": 1}
     text = fitted.messages[1].content
     assert "Bill.due" in text
@@ -99,14 +103,16 @@ async def test_the_prompt_shows_divergences_and_related_functions(
         certification=CertificationSettings(seconds=0),
         repair=RepairSettings(candidates=60, seconds=100),
     )
-    model = ScriptedModel([f"### shop.py\n```python\n{MENDED}```"], repeat_last=True)
+    model = ScriptedModel([f"### shop.py\n```python\n{REPAIRED}```"], repeat_last=True)
+
     result = await heal(
         project, HealOptions(test=BARE_PYTEST, settings=settings, model=model, sandbox=sandbox)
     )
+
     assert result.outcome == "healed", result.reason
     prompt = model.calls[0].messages[-1].content
-    card = next(line for line in prompt.splitlines() if line.startswith("- `total([1, 2])`"))
-    assert card.endswith("; `result` in total is -1 at line 4 of shop.py, and 1 in the run that passes")
+    fact = next(line for line in prompt.splitlines() if line.startswith("- `total([1, 2])`"))
+    assert fact.endswith("; `result` in total is -1 at line 4 of shop.py, and 1 in the run that passes")
     assert "IV" in prompt
-    assert prompt.count("in the run that passes") == 1  # no run of the other call goes well
+    assert prompt.count("in the run that passes") == 1  # the other call has no passing run
     assert "- `Bill.due` in bills.py calls total:\n    def due(self, prices):\n        return total" in prompt

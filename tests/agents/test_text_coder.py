@@ -1,4 +1,4 @@
-"""Replies in languages whose source is not parsed."""
+"""Replies in languages whose source Suture does not parse."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ export const enum Side {
 """
 
 
-def read(text: str, language: Language, **files: str) -> dict[str, str]:
-    named = {name.replace("__", "/").replace("_", "."): content for name, content in files.items()}
-    brief = TextBrief(statement="", language=language, files=named)
+def extract_files(text: str, language: Language, **files: str) -> dict[str, str]:
+    files_by_path = {name.replace("__", "/").replace("_", "."): content for name, content in files.items()}
+    brief = TextBrief(statement="", language=language, files=files_by_path)
     return files_from_text_reply(Reply(text=text), brief)
 
 
 def test_a_whole_file_replaces_the_file() -> None:
-    mended = JS.replace("a - b", "a + b")
-    assert read(f"Here:\n```js\n{mended}```", "javascript", lib__a_js=JS) == {"lib/a.js": mended}
+    repaired = JS.replace("a - b", "a + b")
+    assert extract_files(f"Here:\n```js\n{repaired}```", "javascript", lib__a_js=JS) == {"lib/a.js": repaired}
 
 
 @pytest.mark.parametrize(
-    ("language", "original", "part"),
+    ("language", "original", "function"),
     [
         ("go", GO, "// Add moves.\nfunc Add(a, b int) int {\n\treturn a + b\n}\n"),
         ("go", GO, "package clock\n\nfunc Add(a, b int) int {\n\treturn a + b\n}\n"),
@@ -65,30 +65,28 @@ def test_a_whole_file_replaces_the_file() -> None:
         ("typescript", TS, "export function add(a: number, b: number): number {\n  return a + b;\n}\n"),
     ],
 )
-def test_a_part_replaces_its_namesake_and_the_rest_stays(
-    language: Language, original: str, part: str
-) -> None:
-    (text,) = read(f"```\n{part}```", language, a_x=original).values()
+def test_a_function_replaces_its_namesake_only(language: Language, original: str, function: str) -> None:
+    (text,) = extract_files(f"```\n{function}```", language, a_x=original).values()
     assert "a + b" in text
     assert "a - b" not in text
     for line in original.splitlines():
         assert "a - b" in line or line.startswith("// Add") or line in text.splitlines(), line
 
 
-def test_the_named_file_is_meant() -> None:
-    mended = JS.replace("a - b", "a + b")
-    both = {"lib__a_js": JS, "b_js": JS.replace("add", "sum")}
+def test_a_reply_is_applied_to_the_named_file() -> None:
+    repaired = JS.replace("a - b", "a + b")
+    files = {"lib__a_js": JS, "b_js": JS.replace("add", "sum")}
     for text in (
-        f"### lib/a.js\n```\n{mended}```",
-        f"```javascript\n// lib/a.js\n{mended}```",
-        f"```\n{mended}```",
+        f"### lib/a.js\n```\n{repaired}```",
+        f"```javascript\n// lib/a.js\n{repaired}```",
+        f"```\n{repaired}```",
     ):
-        assert list(read(text, "javascript", **both)) == ["lib/a.js"]
+        assert list(extract_files(text, "javascript", **files)) == ["lib/a.js"]
 
 
 def test_search_and_replace_blocks_apply() -> None:
     text = "### a.js\n<<<<<<< SEARCH\n  return a - b;\n=======\n  return a + b;\n>>>>>>> REPLACE\n"
-    assert read(text, "javascript", a_js=JS) == {"a.js": JS.replace("a - b", "a + b")}
+    assert extract_files(text, "javascript", a_js=JS) == {"a.js": JS.replace("a - b", "a + b")}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_search_and_replace_blocks_apply() -> None:
 )
 def test_a_reply_without_a_change_is_malformed(text: str) -> None:
     with pytest.raises(MalformedReply):
-        read(text, "javascript", a_js=JS)
+        extract_files(text, "javascript", a_js=JS)
 
 
 def test_the_prompt_names_the_language_instead_of_python() -> None:
@@ -112,6 +110,7 @@ def test_the_prompt_names_the_language_instead_of_python() -> None:
     )
     draft = draft_text_prompt(brief, packaged_prompt("coder"))
     system, user = draft.messages(draft.full_counts())
+
     assert "Go programmer" in system.content
     assert user.content.count("```go") == 3
     assert "```python" not in user.content

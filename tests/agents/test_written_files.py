@@ -1,4 +1,4 @@
-"""Replies with several files, named in the ways that models use."""
+"""Replies with several files, which models name in many different ways."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ BRIEF = WriteBrief(
     allows_several_files=True,
     entry_point="total",
 )
-BOTH = {"shop/cart.py": CART, "shop/cli.py": CLI}
+FILES = {"shop/cart.py": CART, "shop/cli.py": CLI}
 
-NAMED = {
+NAMING_STYLES = {
     "a heading": "### {path}\n\n```python\n{code}```",
     "a heading in backticks, numbered": "#### 1. `{path}`\n```python\n{code}```",
     "bold": "**{path}**\n\n```python\n{code}```",
@@ -44,53 +44,53 @@ NAMED = {
 }
 
 
-def files_of(text: str, brief: WriteBrief = BRIEF) -> dict[str, str]:
+def extract_files(text: str, brief: WriteBrief = BRIEF) -> dict[str, str]:
     return files_from_reply(Reply(text=text), brief)
 
 
-@pytest.mark.parametrize("habit", NAMED.values(), ids=NAMED)
-def test_each_habit_of_naming_files_is_read(habit: str) -> None:
-    text = "\n\n".join(habit.format(path=path, code=code) for path, code in BOTH.items())
-    files = files_of(f"Sure, here they are.\n\n{text}\n\nRun it:\n```bash\npython -m shop.cli 1\n```\n")
+@pytest.mark.parametrize("style", NAMING_STYLES.values(), ids=NAMING_STYLES)
+def test_each_style_of_naming_files_is_read(style: str) -> None:
+    text = "\n\n".join(style.format(path=path, code=code) for path, code in FILES.items())
+    files = extract_files(f"Sure, here they are.\n\n{text}\n\nRun it:\n```bash\npython -m shop.cli 1\n```\n")
     commented = {path: code.split("\n", 1)[1] for path, code in files.items() if code.startswith("#")}
-    assert {**files, **commented} == BOTH
+    assert {**files, **commented} == FILES
 
 
 def test_a_file_list_before_the_files_is_not_a_file() -> None:
     tree = "Files:\n- `shop/cart.py`: the cart\n- `shop/cli.py`: the rest\n\n```\nshop/\n  cart.py\n```\n"
-    text = "\n".join(f"### {path}\n```python\n{code}```" for path, code in BOTH.items())
-    assert files_of(f"{tree}\n{text}") == BOTH
+    text = "\n".join(f"### {path}\n```python\n{code}```" for path, code in FILES.items())
+    assert extract_files(f"{tree}\n{text}") == FILES
 
 
-def test_the_module_may_stand_unnamed_beside_named_files() -> None:
-    assert files_of(f"```python\n{CART}```\n\n### shop/cli.py\n```python\n{CLI}```") == BOTH
+def test_the_module_may_be_unnamed_beside_named_files() -> None:
+    assert extract_files(f"```python\n{CART}```\n\n### shop/cli.py\n```python\n{CLI}```") == FILES
 
 
-def test_of_two_blocks_for_a_file_the_whole_one_counts() -> None:
-    part = "### shop/cli.py\n```python\nmain(['1'])\n```"
-    text = "\n".join(f"### {path}\n```python\n{code}```" for path, code in BOTH.items())
-    assert files_of(f"{text}\n{part}") == BOTH
+def test_the_complete_block_of_a_file_is_used() -> None:
+    partial_block = "### shop/cli.py\n```python\nmain(['1'])\n```"
+    text = "\n".join(f"### {path}\n```python\n{code}```" for path, code in FILES.items())
+    assert extract_files(f"{text}\n{partial_block}") == FILES
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         (f"### shop/cart.py\n```python\n{CART}```", r"holds no shop/cli\.py"),
         (f"### shop/cart.py\n```python\n{CART}```\n### shop/cli.py\n```python\ndef (:\n```", "is no Python"),
         (f"### shop/cart.py\n```python\nx = 1\n```\n### shop/cli.py\n```python\n{CLI}```", "'total'"),
     ],
 )
-def test_a_missing_requested_file_is_malformed(text: str, why: str) -> None:
-    with pytest.raises(MalformedReply, match=why):
-        files_of(text)
+def test_a_missing_requested_file_is_malformed(text: str, message: str) -> None:
+    with pytest.raises(MalformedReply, match=message):
+        extract_files(text)
 
 
 @pytest.mark.parametrize("path", ["/etc/x.py", "../x.py", ".ssh/x.py", "a/../../x.py"])
-def test_a_file_outside_of_the_folder_is_never_one(path: str) -> None:
+def test_a_file_outside_the_folder_is_ignored(path: str) -> None:
     text = "\n".join(
-        f"### {where}\n```python\n{code}```" for where, code in {**BOTH, path: "x = 1\n"}.items()
+        f"### {file_path}\n```python\n{code}```" for file_path, code in {**FILES, path: "x = 1\n"}.items()
     )
-    assert files_of(text).keys() <= {*BOTH, "etc/x.py", "x.py"}
+    assert extract_files(text).keys() <= {*FILES, "etc/x.py", "x.py"}
 
 
 def test_surplus_files_are_reported() -> None:
@@ -100,6 +100,7 @@ def test_surplus_files_are_reported() -> None:
         "### notes.md\n```markdown\n# Notes\n```\nRun `extra.py`:\n```bash\npython extra.py\n```"
     )
     files = files_from_reply(reply, brief)
+
     assert files == {"solution.py": CART}
     assert surplus_files_in_reply(reply, brief, files) == ("extra.py", "notes.md")
 
@@ -111,6 +112,7 @@ def test_imported_files_are_kept_with_the_module() -> None:
         "### other.py\n```python\ny = 1\n```"
     )
     files = files_from_reply(reply, brief)
+
     assert files == {"solution.py": CLI, "shop/cart.py": CART}
     assert surplus_files_in_reply(reply, brief, files) == ("other.py",)
 
@@ -125,11 +127,11 @@ def test_imported_files_are_kept_with_the_module() -> None:
         ("Write cart.py, cart_cli.py and tests/test_cart.py.", ("cart.py", "cart_cli.py")),
     ],
 )
-def test_a_statement_names_the_files_it_wants(statement: str, files: tuple[str, ...]) -> None:
+def test_a_statement_names_the_requested_files(statement: str, files: tuple[str, ...]) -> None:
     assert find_requested_files(statement) == files
 
 
-def test_a_package_is_several_files() -> None:
+def test_a_statement_may_ask_for_several_files() -> None:
     assert asks_for_several_files("Write a small package for intervals.")
     assert asks_for_several_files("Write merge(intervals) and a command line for it.")
     assert not asks_for_several_files("Write a function that compares package versions in two lists.")
