@@ -22,8 +22,8 @@ sys.path.remove(str(Path(__file__).parent))  # its `models` would hide that of t
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from conftest import new_database
-from interfaces.web.real_server import Server, ledger_of
-from interfaces.web.two_nodes import CountingModel, TwoNodes, task
+from interfaces.web.real_server import Server, read_events
+from interfaces.web.two_nodes import CountingModel, TwoNodes, make_task
 from postgres import find_binaries, running_server
 from suture.storage.database.store import open_store
 
@@ -31,20 +31,22 @@ from suture.storage.database.store import open_store
 def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]:
     """Ask both servers for runs, kill a node after a number of paid replies, and wait for all runs to end."""
     with CountingModel(given.pause) as model, TwoNodes(folder, url, model, cpus=given.cpus) as nodes:
-        model.open.set()
+        model.second_replies_allowed.set()
         with nodes.server("one", "--set", f"serve.queue={given.runs}") as one, nodes.server("two") as two:
             begun_s = time.perf_counter()
             both = (one, two)
-            runs = [both[number % 2].run(kind="write", task=task(number)) for number in range(given.runs)]
-            while sum(model.answered.values()) < given.after or not in_progress(nodes.second.home):
+            runs = [
+                both[number % 2].run(kind="write", task=make_task(number)) for number in range(given.runs)
+            ]
+            while sum(model.reply_counts.values()) < given.after or not in_progress(nodes.second.home):
                 time.sleep(0.05)
             time.sleep(given.pause / 2)  # nobody could keep a reply that arrives at this very moment
             killed = in_progress(nodes.second.home)
             nodes.second.kill()
             killed_s = time.perf_counter()
-            shown = [two.until(run, "ended", "refused") for run in runs]
+            shown = [two.wait_for_state(run, "ended", "refused") for run in runs]
             ended_s = time.perf_counter()
-            events = [[event["kind"] for event in ledger_of(two.home, run)] for run in runs]
+            events = [[event["kind"] for event in read_events(two.home, run)] for run in runs]
             same = [fetch_run(one, run) == fetch_run(two, run) for run in runs]
     return {
         "runs": given.runs,
@@ -54,9 +56,9 @@ def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]
         "resumed": sum("run.resumed" in kinds for kinds in events),
         "begun_twice": sum(kinds.count("run.started") != 1 for kinds in events),
         "told_alike_by_both_servers": sum(same),
-        "replies": sum(model.answered.values()),
-        "requests": sum(model.asked.values()),
-        "replies_paid_twice": sum(count - 1 for count in model.answered.values()),
+        "replies": sum(model.reply_counts.values()),
+        "requests": sum(model.request_counts.values()),
+        "replies_paid_twice": sum(count - 1 for count in model.reply_counts.values()),
         "seconds": round(ended_s - begun_s, 1),
         "seconds_after_the_kill": round(ended_s - killed_s, 1),
     }

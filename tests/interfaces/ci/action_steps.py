@@ -1,4 +1,4 @@
-"""Run the steps of `action.yml` as GitHub's runner does: expressions into variables, then bash on a file."""
+"""Run the steps of `action.yml` as GitHub's runner does: fill in expressions, then run bash on a file."""
 
 from __future__ import annotations
 
@@ -16,51 +16,65 @@ import yaml
 ROOT = Path(__file__).parents[3]
 EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 CONDITION = re.compile(r"inputs\.([\w-]+) == '(\w*)'")
-SHELL = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")
-"""What the runner starts for `shell: bash`, with the script's file behind it."""
+SHELL_COMMAND = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")
+"""The command that the runner starts for `shell: bash`, before the path of the script."""
 ACTION: Mapping[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
-    """How the action ended: its first failing step's status, its outputs, its summary, and all it printed."""
+class ActionResult:
+    """The result of the action.
+
+    Attributes:
+        status: The exit code of the first failing step, or 0.
+        outputs: The outputs of the action.
+        summary: The job summary in Markdown.
+        output: Everything that the steps printed.
+    """
 
     status: int
     outputs: Mapping[str, str]
     summary: str
-    said: str
+    output: str
 
 
-def run_action(inputs: Mapping[str, str], job: Mapping[str, str], workspace: Path, place: Path) -> Ended:
+def run_action(
+    inputs: Mapping[str, str], job: Mapping[str, str], workspace: Path, runner_folder: Path
+) -> ActionResult:
     """Run every step whose condition holds, until one fails.
 
     Args:
-        inputs: What a workflow gives; the others have their defaults.
-        job: The job's variables, with what the runner sets.
-        workspace: The checkout.
-        place: The runner's folder for files of one job.
+        inputs: The inputs that a workflow sets; others have their defaults.
+        job: The environment variables of the job.
+        workspace: The folder of the checkout.
+        place: The runner's folder for the files of one job.
     """
     assert inputs.keys() <= ACTION["inputs"].keys()
-    place.mkdir(parents=True, exist_ok=True)
-    known = {f"inputs.{name}": str(one.get("default", "")) for name, one in ACTION["inputs"].items()}
-    known |= {f"inputs.{name}": value for name, value in inputs.items()}
-    known |= {"github.action_path": str(ROOT), "runner.temp": str(place)}
-    said, summary = "", place / "summary"
+    runner_folder.mkdir(parents=True, exist_ok=True)
+    expressions = {
+        f"inputs.{name}": str(description.get("default", ""))
+        for name, description in ACTION["inputs"].items()
+    }
+    expressions |= {f"inputs.{name}": value for name, value in inputs.items()}
+    expressions |= {"github.action_path": str(ROOT), "runner.temp": str(runner_folder)}
+    output_text, summary = "", runner_folder / "summary"
     summary.touch()
     status = 0
     for number, step in enumerate(ACTION["runs"]["steps"]):
         condition = CONDITION.fullmatch(step.get("if", ""))
-        assert ("if" in step) == bool(condition), "the runner here reads no other conditions"
-        if condition and known[f"inputs.{condition[1]}"] != condition[2]:
+        assert ("if" in step) == bool(condition), "this runner supports no other conditions"
+        if condition and expressions[f"inputs.{condition[1]}"] != condition[2]:
             continue
         assert not EXPRESSION.search(step["run"]), "an expression in a script is an injection"
-        script, output = place / f"step-{number}.sh", place / f"output-{number}"
+        script, output_file = runner_folder / f"step-{number}.sh", runner_folder / f"output-{number}"
         script.write_text(step["run"])
-        output.touch()
-        variables = {name: _filled(str(value), known) for name, value in step.get("env", {}).items()}
-        files = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
-        done = subprocess.run(
-            [*SHELL, str(script)],
+        output_file.touch()
+        variables = {
+            name: fill_expressions(str(value), expressions) for name, value in step.get("env", {}).items()
+        }
+        files = {"GITHUB_OUTPUT": str(output_file), "GITHUB_STEP_SUMMARY": str(summary)}
+        result = subprocess.run(
+            [*SHELL_COMMAND, str(script)],
             cwd=workspace,
             env={**job, **files, **variables},
             stdin=subprocess.DEVNULL,
@@ -70,25 +84,28 @@ def run_action(inputs: Mapping[str, str], job: Mapping[str, str], workspace: Pat
             timeout=300,
             check=False,
         )
-        said += done.stdout
-        lines = output.read_text().splitlines()
-        known |= {
+        output_text += result.stdout
+        lines = output_file.read_text().splitlines()
+        expressions |= {
             f"steps.{step.get('id', number)}.outputs.{line.partition('=')[0]}": line.partition("=")[2]
             for line in lines
         }
-        status = done.returncode
+        status = result.returncode
         if status:
             break
-    outputs = {name: _filled(one["value"], known) for name, one in ACTION["outputs"].items()}
-    return Ended(status=status, outputs=outputs, summary=summary.read_text(), said=said)
+    outputs = {
+        name: fill_expressions(description["value"], expressions)
+        for name, description in ACTION["outputs"].items()
+    }
+    return ActionResult(status=status, outputs=outputs, summary=summary.read_text(), output=output_text)
 
 
-def _filled(text: str, known: Mapping[str, str]) -> str:
-    return EXPRESSION.sub(lambda found: known.get(found[1], ""), text)
+def fill_expressions(text: str, expressions: Mapping[str, str]) -> str:
+    return EXPRESSION.sub(lambda match: expressions.get(match[1], ""), text)
 
 
 def job_variables(home: Path, **more: str) -> dict[str, str]:
-    """The variables of a job on a bare runner: nothing of the tester's but PATH."""
+    """Return the variables of a job on a bare runner, which take only PATH from the developer."""
     python = Path(sys.executable).parent
     return {
         "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",

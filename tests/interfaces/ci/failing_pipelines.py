@@ -1,6 +1,6 @@
-"""Ten pipelines, each a small repository with a job's variables and how its heal must end.
+"""Ten pipelines, each a small repository with the variables of a job and the expected result of its heal.
 
-python tests/interfaces/ci/failing_pipelines.py # runs action.yml on each, and prints the table
+`python tests/interfaces/ci/failing_pipelines.py` runs action.yml on each and prints a table.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bare_pytest import BARE_PYTEST
-from interfaces.ci.action_steps import Ended, job_variables, run_action
+from interfaces.ci.action_steps import ActionResult, job_variables, run_action
 
 PROJECTS = Path(__file__).parents[2] / "repos" / "projects"
-SUM = """def total(prices):
+SHOP_CODE = """def total(prices):
     goods = 0
     for price in prices:
         goods {sign}= price
     return goods
 """
-TESTS = """from {module} import total
+SHOP_TESTS = """from {module} import total
 
 
 def test_nothing():
@@ -38,27 +38,27 @@ def test_two():
 def test_three():
     assert total([1, 2, 3]) == 6
 """
-SLOW = "import time\n\n\ndef total(prices):\n    time.sleep(60)\n    return 0\n"
+SLOW_CODE = "import time\n\n\ndef total(prices):\n    time.sleep(60)\n    return 0\n"
 ADA = ("Ada", "ada@shop.example")
-LUCK = 24
-"""Times that the wavering pipeline is run until it is red and seen to waver; half of the runs are green."""
+MAX_FLAKY_RUNS = 24
+"""The flaky pipeline runs at most this often until it fails and is found flaky; half of its runs pass."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RedPipeline:
-    """One pipeline.
+class FailingPipeline:
+    """A pipeline and the expected result of its heal.
 
     Attributes:
-        name: What is wrong.
-        outcome: The output of that name.
-        reason: The same.
-        status: The step's exit code.
-        files: The project, path -> text; what the first commit has is otherwise.
-        project: Where it is one of `tests/repos/projects`, its name.
-        author: Who wrote the last commit, name and address.
-        message: Of that commit.
-        variables: The job's own.
-        inputs: The action's.
+        name: The name of the fault.
+        outcome: The expected output `outcome`.
+        reason: The expected output `reason`.
+        status: The expected exit code of the step.
+        files: The files of the project, path -> text.
+        project: The name of a project in `tests/repos/projects`, or "".
+        author: The name and the address of the last commit's author.
+        message: The message of the last commit.
+        variables: Additional variables of the job.
+        inputs: Additional inputs of the action.
         fork: Whether the code comes from another repository.
     """
 
@@ -75,73 +75,74 @@ class RedPipeline:
     fork: bool = False
 
 
-def with_sum(sign: str, module: str = "shop") -> dict[str, str]:
+def make_shop_files(sign: str, module: str = "shop") -> dict[str, str]:
+    """Return a shop project whose total is computed with `+` or `-`."""
     path = module.replace(".", "/")
-    return {f"{path}.py": SUM.format(sign=sign), "test_shop.py": TESTS.format(module=module)}
+    return {f"{path}.py": SHOP_CODE.format(sign=sign), "test_shop.py": SHOP_TESTS.format(module=module)}
 
 
-RED = (
-    RedPipeline(name="code", outcome="healed", status=0, files=with_sum("-")),
-    RedPipeline(name="flaky", outcome="not_a_code_fault", reason="flaky", status=1, project="flaky"),
-    RedPipeline(
+FAILING_PIPELINES = (
+    FailingPipeline(name="code", outcome="healed", status=0, files=make_shop_files("-")),
+    FailingPipeline(name="flaky", outcome="not_a_code_fault", reason="flaky", status=1, project="flaky"),
+    FailingPipeline(
         name="environment",
         outcome="not_a_code_fault",
         reason="environment",
         status=1,
         project="missing_package",
     ),
-    RedPipeline(
+    FailingPipeline(
         name="test at fault",
         outcome="not_a_code_fault",
         reason="suspect_test",
         status=1,
         project="suspect_test",
     ),
-    RedPipeline(
+    FailingPipeline(
         name="forbidden path",
         outcome="refused",
         reason="forbidden_path",
         status=7,
-        files={**with_sum("-", "migrations.first"), "migrations/__init__.py": ""},
+        files={**make_shop_files("-", "migrations.first"), "migrations/__init__.py": ""},
     ),
-    RedPipeline(
+    FailingPipeline(
         name="too large a patch",
         outcome="refused",
         reason="too_many_lines",
         status=7,
-        files=with_sum("-"),
+        files=make_shop_files("-"),
         variables={"SUTURE_CI_MAX_LINES": "1"},
     ),
-    RedPipeline(
+    FailingPipeline(
         name="bot loop",
         outcome="refused",
         reason="bot_commit",
         status=7,
-        files=with_sum("-"),
+        files=make_shop_files("-"),
         message="Heal shop.py\n\nHealed-by: suture 0.1.0 (run 1)",
     ),
-    RedPipeline(
+    FailingPipeline(
         name="fork",
         outcome="refused",
         reason="fork_with_secrets",
         status=7,
-        files=with_sum("-"),
+        files=make_shop_files("-"),
         variables={"SUTURE_KEYS_OPENAI": "sk-of-the-tests"},
         fork=True,
     ),
-    RedPipeline(
+    FailingPipeline(
         name="timeout",
         outcome="budget_exhausted",
         status=4,
-        files={"shop.py": SLOW, "test_shop.py": TESTS.format(module="shop")},
+        files={"shop.py": SLOW_CODE, "test_shop.py": SHOP_TESTS.format(module="shop")},
         inputs={"seconds": "3"},
     ),
-    RedPipeline(name="already green", outcome="nothing_to_heal", status=0, files=with_sum("+")),
+    FailingPipeline(name="already green", outcome="nothing_to_heal", status=0, files=make_shop_files("+")),
 )
 
 
-def make_repository(pipeline: RedPipeline, folder: Path) -> tuple[str, str]:
-    """Two commits: a beginning, and the one that the pipeline is red for; answers their hashes."""
+def make_repository(pipeline: FailingPipeline, folder: Path) -> tuple[str, str]:
+    """Make a repository with a first commit and the failing one, and return their hashes."""
     folder.mkdir(parents=True)
     git(folder, "init", "-q", "-b", "work")
     (folder / "README.md").write_text("A shop.\n")
@@ -160,29 +161,29 @@ def make_repository(pipeline: RedPipeline, folder: Path) -> tuple[str, str]:
 
 
 def commit(folder: Path, author: tuple[str, str], message: str) -> str:
-    who = {
-        f"GIT_{role}_{what}": value
+    identity = {
+        f"GIT_{role}_{field_name}": value
         for role in ("AUTHOR", "COMMITTER")
-        for what, value in zip(("NAME", "EMAIL"), author, strict=True)
+        for field_name, value in zip(("NAME", "EMAIL"), author, strict=True)
     }
     git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", message, **who)
+    git(folder, "commit", "-q", "-m", message, **identity)
     return git(folder, "rev-parse", "HEAD")
 
 
 def git(folder: Path, *arguments: str, **variables: str) -> str:
     environ = {**job_variables(folder), **variables, "GIT_CONFIG_GLOBAL": "/dev/null"}
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=True
     )
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
 def github_variables(
-    pipeline: RedPipeline, shas: tuple[str, str], place: Path, api_url: str
+    pipeline: FailingPipeline, shas: tuple[str, str], runner_folder: Path, api_url: str
 ) -> dict[str, str]:
-    """What the runner sets for a pull request, its event's file among it."""
-    place.mkdir(parents=True, exist_ok=True)
+    """Write the event file of a pull request, and return the variables that the runner sets."""
+    runner_folder.mkdir(parents=True, exist_ok=True)
     event = {
         "pull_request": {
             "number": 7,
@@ -197,11 +198,11 @@ def github_variables(
         },
         "sender": {"login": "ada", "type": "User"},
     }
-    (place / "event.json").write_text(json.dumps(event))
+    (runner_folder / "event.json").write_text(json.dumps(event))
     return {
         "GITHUB_ACTIONS": "true",
         "GITHUB_EVENT_NAME": "pull_request",
-        "GITHUB_EVENT_PATH": str(place / "event.json"),
+        "GITHUB_EVENT_PATH": str(runner_folder / "event.json"),
         "GITHUB_REPOSITORY": "ada/shop",
         "GITHUB_SHA": "f" * 40,
         "GITHUB_ACTOR": "ada",
@@ -209,8 +210,17 @@ def github_variables(
     }
 
 
-def heal(pipeline: RedPipeline, folder: Path, api_url: str = "", cache: Path | None = None) -> Ended:
-    """The action's first half on one pipeline, in a clean folder; a cache holds what there was before."""
+def heal(
+    pipeline: FailingPipeline, folder: Path, api_url: str = "", cache: Path | None = None
+) -> ActionResult:
+    """Run the healing half of the action on a pipeline in a clean folder.
+
+    Args:
+        pipeline: The pipeline.
+        folder: The clean folder.
+        api_url: The address of the code host.
+        cache: The initial contents of Suture's cache.
+    """
     shas = make_repository(pipeline, folder / "checkout")
     job = job_variables(
         folder / "home",
@@ -220,33 +230,33 @@ def heal(pipeline: RedPipeline, folder: Path, api_url: str = "", cache: Path | N
     (folder / "home").mkdir()
     if cache is not None:
         shutil.copytree(cache, folder / "home" / ".cache" / "suture")
-    inputs = {"suture": suture(), "test": BARE_PYTEST, "folder": str(folder / "heal"), **pipeline.inputs}
-    tries = LUCK if pipeline.reason == "flaky" else 1
-    for number in range(tries):
-        ended = run_action(inputs, job, folder / "checkout", folder / f"runner/{number}")
-        if ended.outputs["reason"] == pipeline.reason:
+    inputs = {"suture": find_suture(), "test": BARE_PYTEST, "folder": str(folder / "heal"), **pipeline.inputs}
+    max_runs = MAX_FLAKY_RUNS if pipeline.reason == "flaky" else 1
+    for number in range(max_runs):
+        result = run_action(inputs, job, folder / "checkout", folder / f"runner/{number}")
+        if result.outputs["reason"] == pipeline.reason:
             break
-    return ended
+    return result
 
 
-def suture() -> str:
+def find_suture() -> str:
     return str(Path(sys.executable).with_name("suture"))
 
 
 def main() -> int:
-    """Run all of them; answers how many ended otherwise than they must."""
-    wrong = 0
-    for pipeline in RED:
+    """Run all pipelines, and return how many ended with an unexpected result."""
+    failure_count = 0
+    for pipeline in FAILING_PIPELINES:
         with tempfile.TemporaryDirectory() as folder:
-            ended = heal(pipeline, Path(folder))
-        found = (ended.outputs["outcome"], ended.outputs["reason"], ended.status)
-        right = found == (pipeline.outcome, pipeline.reason, pipeline.status)
-        wrong += not right
+            result = heal(pipeline, Path(folder))
+        actual = (result.outputs["outcome"], result.outputs["reason"], result.status)
+        is_expected = actual == (pipeline.outcome, pipeline.reason, pipeline.status)
+        failure_count += not is_expected
         print(
-            f"{'ok' if right else 'WRONG':6}{pipeline.name:20}{found[0]:20}{found[1]:20}{found[2]}",
+            f"{'ok' if is_expected else 'WRONG':6}{pipeline.name:20}{actual[0]:20}{actual[1]:20}{actual[2]}",
             flush=True,
         )
-    return wrong
+    return failure_count
 
 
 if __name__ == "__main__":

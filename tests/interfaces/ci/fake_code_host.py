@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-TOKEN = "a-token-of-the-tests"  # nobody's
-NEEDED = {
+TOKEN = "a-token-of-the-tests"  # not a real token
+REQUIRED_FIELDS = {
     "git/blobs": {"content", "encoding"},
     "git/trees": {"base_tree", "tree"},
     "git/commits": {"message", "tree", "parents"},
@@ -25,19 +25,19 @@ NEEDED = {
     "merge_requests": {"source_branch", "target_branch", "title", "description"},
     "merge_requests/7/notes": {"body"},
 }
-"""Path below the repository -> what its document says that a POST holds; other paths are not there."""
+"""Path below the repository -> the fields that its documentation requires of a POST."""
 
 
 @dataclass
 class CodeHost:
-    """What the server was asked, and what it has.
+    """The recorded calls and the state of a code host.
 
     Attributes:
-        url: Its address.
-        calls: Method, path below the repository, and body, in their order.
-        lines_in_diff: Whether suggestions fall on lines of the pull request; where not, they are refused.
-        refs: Names of branches.
-        bodies: Comments, notes and reviews.
+        url: The address of the server.
+        calls: The method, the path below the repository, and the body of each call, in order.
+        lines_in_diff: Whether suggestions are on lines of the pull request; otherwise they are refused.
+        refs: The names of the branches.
+        bodies: The texts of comments, notes and reviews.
     """
 
     url: str = ""
@@ -47,23 +47,27 @@ class CodeHost:
     bodies: list[str] = field(default_factory=list)
 
     def posts(self) -> list[str]:
-        """The paths of what changed something."""
+        """Return the paths of all calls that change something."""
         return [path for method, path, _ in self.calls if method != "GET"]
 
     def body(self, path: str) -> Any:
-        """The last body that was sent to a path."""
-        return next(body for method, one, body in reversed(self.calls) if (method, one) == ("POST", path))
+        """Return the last body that was posted to a path."""
+        return next(
+            body
+            for method, called_path, body in reversed(self.calls)
+            if (method, called_path) == ("POST", path)
+        )
 
-    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        """What the documents say that this is answered with."""
-        found = re.fullmatch(r"/(?:repos/ada/shop|projects/42)/([^?]*)(?:\?.*)?", path)
-        if not found:
+    def response_body(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        """Record a call, and return the status and the content that the documentation specifies."""
+        match = re.fullmatch(r"/(?:repos/ada/shop|projects/42)/([^?]*)(?:\?.*)?", path)
+        if not match:
             return 404, {"message": "Not Found"}
-        name = found[1]
+        name = match[1]
         self.calls.append((method, name, body))
         if method == "GET":
             return 200, self._listed(name)
-        if name not in NEEDED or not NEEDED[name] <= body.keys():
+        if name not in REQUIRED_FIELDS or not REQUIRED_FIELDS[name] <= body.keys():
             return 422, {"message": f"Validation Failed: {name}"}
         if name == "git/refs":
             self.refs.append(body["ref"])
@@ -81,7 +85,7 @@ class CodeHost:
             "web_url": f"{self.url}/{name}/1",
         }
 
-    def _listed(self, name: str) -> list[dict[str, str]]:
+    def _list_items(self, name: str) -> list[dict[str, str]]:
         if name.startswith("git/matching-refs/heads/"):
             stem = f"refs/{name.removeprefix('git/matching-refs/')}"
             return [{"ref": ref} for ref in self.refs if ref.startswith(stem)]
@@ -91,31 +95,31 @@ class CodeHost:
 
 
 @contextmanager
-def serving() -> Iterator[CodeHost]:
-    """The server, at a free port of this machine."""
+def run_code_host() -> Iterator[CodeHost]:
+    """Run the server at a free port of this machine."""
     host = CodeHost()
 
     class Handler(BaseHTTPRequestHandler):
         def _do(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            content = self.rfile.read(length)
+            request_body = self.rfile.read(length)
             allowed = (self.headers.get("Authorization"), self.headers.get("PRIVATE-TOKEN"))
-            known = f"Bearer {TOKEN}" in allowed or TOKEN in allowed
-            status, said = (
-                host.answer(self.command, self.path, json.loads(content or b"{}"))
-                if known
+            is_authorized = f"Bearer {TOKEN}" in allowed or TOKEN in allowed
+            status, content = (
+                host.answer(self.command, self.path, json.loads(request_body or b"{}"))
+                if is_authorized
                 else (401, {"message": "Bad credentials"})
             )
-            answer = json.dumps(said).encode()
+            response_body = json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer)))
+            self.send_header("Content-Length", str(len(response_body)))
             self.end_headers()
-            self.wfile.write(answer)
+            self.wfile.write(response_body)
 
         do_GET = do_POST = _do
 
-        def log_message(self, *about: object) -> None:
+        def log_message(self, *arguments: object) -> None:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

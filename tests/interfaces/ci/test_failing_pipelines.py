@@ -17,67 +17,78 @@ import pytest
 import yaml
 
 from bare_pytest import BARE_PYTEST
-from interfaces.ci.action_steps import ACTION, ROOT, SHELL, Ended, job_variables, run_action
-from interfaces.ci.failing_pipelines import RED, RedPipeline, git, github_variables, heal, suture
-from interfaces.ci.fake_code_host import TOKEN, CodeHost, serving
+from interfaces.ci.action_steps import ACTION, ROOT, SHELL_COMMAND, ActionResult, job_variables, run_action
+from interfaces.ci.failing_pipelines import (
+    FAILING_PIPELINES,
+    FailingPipeline,
+    find_suture,
+    git,
+    github_variables,
+    heal,
+)
+from interfaces.ci.fake_code_host import TOKEN, CodeHost, run_code_host
 from requirements import Require
 from suture.sandbox import Requirement
 
 pytestmark = pytest.mark.heavy
 
 BRANCH = "work/$(touch no);`touch no`"
-"""The branch of `github_variables`: what a shell would make of it lies nowhere afterwards."""
+"""The branch of `github_variables`; a shell that expands it would create the file `no`."""
 
 
 @pytest.fixture(scope="module", autouse=True)
-def needs_wall(require: Require, sandbox_requirement: Requirement) -> None:
+def require_sandbox(require: Require, sandbox_requirement: Requirement) -> None:
     require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[CodeHost]:
-    with serving() as opened:
-        yield opened
+    with run_code_host() as code_host:
+        yield code_host
 
 
 @pytest.fixture(scope="module")
-def healed(
+def healed_pipeline(
     tmp_path_factory: pytest.TempPathFactory, host: CodeHost, self_tested_cache: Path
-) -> tuple[Path, Ended]:
-    """The pipeline whose code is at fault, healed once for all tests."""
+) -> tuple[Path, ActionResult]:
+    """Heal the pipeline with faulty code once for all tests."""
     folder = tmp_path_factory.mktemp("code")
-    return folder, heal(RED[0], folder / "job", host.url, self_tested_cache)
+    return folder, heal(FAILING_PIPELINES[0], folder / "job", host.url, self_tested_cache)
 
 
-@pytest.mark.parametrize("pipeline", RED, ids=lambda one: one.name)
-def test_each_pipeline_ends_as_its_table_says(
-    pipeline: RedPipeline, tmp_path: Path, host: CodeHost, healed: tuple[Path, Ended], self_tested_cache: Path
+@pytest.mark.parametrize("pipeline", FAILING_PIPELINES, ids=lambda item: item.name)
+def test_each_pipeline_ends_with_its_expected_result(
+    pipeline: FailingPipeline,
+    tmp_path: Path,
+    host: CodeHost,
+    healed_pipeline: tuple[Path, ActionResult],
+    self_tested_cache: Path,
 ) -> None:
     before = len(host.calls)
-    folder, ended = healed
-    if pipeline is not RED[0]:
-        folder, ended = tmp_path, heal(pipeline, tmp_path / "job", host.url, self_tested_cache)
-    found = (ended.outputs["outcome"], ended.outputs["reason"], ended.status)
-    assert found == (pipeline.outcome, pipeline.reason, pipeline.status), ended.said
-    delivered = folder / "job" / "heal"
-    assert (delivered / "certificate.json").exists() == (pipeline.outcome == "healed")
-    assert ended.summary.startswith(f"## Suture: {pipeline.outcome}")
-    assert json.loads((delivered / "report.json").read_text())["exit_code"] == pipeline.status
-    assert len(host.calls) == before, "the job without rights asks nobody"
+    folder, result = healed_pipeline
+    if pipeline is not FAILING_PIPELINES[0]:
+        folder, result = tmp_path, heal(pipeline, tmp_path / "job", host.url, self_tested_cache)
+    actual = (result.outputs["outcome"], result.outputs["reason"], result.status)
+    assert actual == (pipeline.outcome, pipeline.reason, pipeline.status), result.output
+    report_folder = folder / "job" / "heal"
+    assert (report_folder / "certificate.json").exists() == (pipeline.outcome == "healed")
+    assert result.summary.startswith(f"## Suture: {pipeline.outcome}")
+    assert json.loads((report_folder / "report.json").read_text())["exit_code"] == pipeline.status
+    assert len(host.calls) == before, "a job without rights must not call the code host"
     assert git(folder / "job" / "checkout", "status", "--porcelain") == ""
     assert not (folder / "job" / "checkout" / "no").exists()
     if pipeline.reason in ("bot_commit", "fork_with_secrets"):
-        assert not (folder / "job" / "home" / ".local").exists(), "nothing ran"
+        assert not (folder / "job" / "home" / ".local").exists(), "a refused pipeline must not start a run"
 
 
-def test_the_summary_holds_the_change_and_no_token(healed: tuple[Path, Ended]) -> None:
-    _, ended = healed
-    assert "+        goods += price\n" in ended.summary
-    assert TOKEN not in ended.summary + ended.said
+def test_the_summary_contains_the_change_and_no_token(healed_pipeline: tuple[Path, ActionResult]) -> None:
+    _, result = healed_pipeline
+    assert "+        goods += price\n" in result.summary
+    assert TOKEN not in result.summary + result.output
 
 
-def test_junit_is_read_by_an_ordinary_parser(healed: tuple[Path, Ended]) -> None:
-    root = ElementTree.parse(healed[0] / "job" / "heal" / "junit.xml").getroot()
+def test_the_junit_report_can_be_parsed(healed_pipeline: tuple[Path, ActionResult]) -> None:
+    root = ElementTree.parse(healed_pipeline[0] / "job" / "heal" / "junit.xml").getroot()
     cases = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
     assert cases == {"test_nothing": [], "test_two": ["failure"], "test_three": ["failure"], "heal": []}
     suites = [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in root]
@@ -85,45 +96,55 @@ def test_junit_is_read_by_an_ordinary_parser(healed: tuple[Path, Ended]) -> None
 
 
 def deliver(
-    healed: tuple[Path, Ended], place: Path, host: CodeHost, token: str = TOKEN, **inputs: str
-) -> Ended:
-    """The action's second half, on a fresh clone with another home."""
-    folder = healed[0] / "job"
-    checkout = place / "checkout"
+    healed_pipeline: tuple[Path, ActionResult],
+    target: Path,
+    host: CodeHost,
+    token: str = TOKEN,
+    **inputs: str,
+) -> ActionResult:
+    """Run the delivering half of the action on a fresh clone with another home."""
+    folder = healed_pipeline[0] / "job"
+    checkout = target / "checkout"
     git(folder, "clone", "-q", str(folder / "checkout"), str(checkout))
     shas = (git(checkout, "rev-parse", "HEAD^"), git(checkout, "rev-parse", "HEAD"))
-    job = job_variables(place / "home", **github_variables(RED[0], shas, place / "runner", host.url))
-    (place / "home").mkdir()
-    given = {"do": "deliver", "suture": suture(), "test": BARE_PYTEST, "token": token}
-    return run_action({**given, "folder": str(folder / "heal"), **inputs}, job, checkout, place / "runner")
+    job = job_variables(
+        target / "home", **github_variables(FAILING_PIPELINES[0], shas, target / "runner", host.url)
+    )
+    (target / "home").mkdir()
+    default_inputs = {"do": "deliver", "suture": find_suture(), "test": BARE_PYTEST, "token": token}
+    return run_action(
+        {**default_inputs, "folder": str(folder / "heal"), **inputs}, job, checkout, target / "runner"
+    )
 
 
-def test_a_branch_and_a_draft_are_made_once(
-    healed: tuple[Path, Ended], tmp_path: Path, host: CodeHost
+def test_a_branch_and_a_draft_pull_request_are_created_once(
+    healed_pipeline: tuple[Path, ActionResult], tmp_path: Path, host: CodeHost
 ) -> None:
     host.calls.clear()
-    ended = deliver(healed, tmp_path / "first", host, **{"delivery": "pull_request"})
-    assert ended.status == 0, ended.said
+    result = deliver(healed_pipeline, tmp_path / "first", host, delivery="pull_request")
+    assert result.status == 0, result.output
     assert host.posts() == ["git/blobs", "git/trees", "git/commits", "git/refs", "pulls"]
     assert host.body("pulls")["draft"] is True
     assert host.body("pulls")["base"] == BRANCH
     name = host.body("git/refs")["ref"]
     assert re.fullmatch(r"refs/heads/suture/heal-[\w-]+-[0-9a-f]{8}-[0-9a-f]{40}", name)
     assert "Healed-by: suture" in host.body("git/commits")["message"]
-    assert TOKEN not in ended.said
-    assert "verified mutation" in ended.said
-    # A second time, and another way: this commit's heal is there.
-    ended = deliver(healed, tmp_path / "second", host, **{"delivery": "comment"})
-    assert (ended.status, "already_delivered" in ended.said) == (7, True), ended.said
+    assert TOKEN not in result.output
+    assert "verified mutation" in result.output
+    # Another way of delivery is refused too, because the heal of this commit is delivered already.
+    result = deliver(healed_pipeline, tmp_path / "second", host, delivery="comment")
+    assert (result.status, "already_delivered" in result.output) == (7, True), result.output
     assert len(host.posts()) == 5
     host.refs.clear()
 
 
-def test_a_comment_suggests_where_it_can(healed: tuple[Path, Ended], tmp_path: Path, host: CodeHost) -> None:
+def test_a_comment_replaces_a_refused_suggestion(
+    healed_pipeline: tuple[Path, ActionResult], tmp_path: Path, host: CodeHost
+) -> None:
     host.calls.clear()
     host.lines_in_diff = False
-    ended = deliver(healed, tmp_path, host, **{"delivery": "comment"})
-    assert ended.status == 0, ended.said
+    result = deliver(healed_pipeline, tmp_path, host, delivery="comment")
+    assert result.status == 0, result.output
     assert host.posts() == ["pulls/7/reviews", "issues/7/comments"]
     (suggestion,) = host.body("pulls/7/reviews")["comments"]
     assert suggestion["body"] == "```suggestion\n        goods += price\n```\n"
@@ -132,23 +153,27 @@ def test_a_comment_suggests_where_it_can(healed: tuple[Path, Ended], tmp_path: P
     host.bodies.clear()
 
 
-def test_gitlab_gets_a_commit_and_a_draft(healed: tuple[Path, Ended], tmp_path: Path, host: CodeHost) -> None:
-    """The component's own script, as GitLab's runner starts it."""
+def test_gitlab_receives_a_commit_and_a_draft_merge_request(
+    healed_pipeline: tuple[Path, ActionResult], tmp_path: Path, host: CodeHost
+) -> None:
+    """The test runs the script of the GitLab component as GitLab's runner does."""
     host.calls.clear()
-    folder = healed[0] / "job"
+    folder = healed_pipeline[0] / "job"
     git(folder, "clone", "-q", str(folder / "checkout"), str(tmp_path / "checkout"))
     text = (ROOT / "templates" / "heal.yml").read_text()
     spec, jobs = yaml.safe_load_all(text)
-    given = {"delivery": "pull_request", "test": BARE_PYTEST, "install": "none", "after": "test"}
-    inputs = {name: given.get(name, one.get("default")) for name, one in spec["spec"]["inputs"].items()}
+    default_inputs = {"delivery": "pull_request", "test": BARE_PYTEST, "install": "none", "after": "test"}
+    inputs = {
+        name: default_inputs.get(name, item.get("default")) for name, item in spec["spec"]["inputs"].items()
+    }
     variables = {
-        name: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda found: str(inputs[found[1]]), value)
+        name: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda actual: str(inputs[actual[1]]), value)
         for name, value in jobs[".suture"]["variables"].items()
     }
     shutil.copytree(folder / "heal", tmp_path / "checkout" / "suture-heal")
     lines = [*jobs[".suture"]["before_script"], *jobs["suture-deliver"]["script"]]
-    done = subprocess.run(
-        [*SHELL, "-c", "\n".join(lines)],
+    process = subprocess.run(
+        [*SHELL_COMMAND, "-c", "\n".join(lines)],
         cwd=tmp_path / "checkout",
         env=job_variables(
             tmp_path,
@@ -167,50 +192,60 @@ def test_gitlab_gets_a_commit_and_a_draft(healed: tuple[Path, Ended], tmp_path: 
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     assert host.posts() == ["repository/commits", "merge_requests"]
     (action,) = host.body("repository/commits")["actions"]
     assert (action["action"], action["file_path"]) == ("update", "shop.py")
     assert host.body("merge_requests")["title"] == "Draft: Heal shop.py"
-    assert TOKEN not in done.stdout + done.stderr
+    assert TOKEN not in process.stdout + process.stderr
     host.refs.clear()
 
 
-def test_a_forged_certificate_and_a_weak_token_send_nothing(
-    healed: tuple[Path, Ended], tmp_path: Path, host: CodeHost
+def test_a_forged_certificate_is_not_delivered(
+    healed_pipeline: tuple[Path, ActionResult], tmp_path: Path, host: CodeHost
 ) -> None:
     host.calls.clear()
-    forged = tmp_path / "forged"
-    shutil.copytree(healed[0] / "job" / "heal", forged)
-    text = (forged / "certificate.json").read_text()
-    (forged / "certificate.json").write_text(text.replace("goods += price", "goods += 9999"))
-    ended = deliver(healed, tmp_path / "one", host, folder=str(forged), **{"delivery": "pull_request"})
-    assert (ended.status, "not_verified" in ended.said) == (7, True), ended.said
-    ended = deliver(healed, tmp_path / "two", host, folder=str(forged), test="python -m pytest test_shop.py")
-    assert ended.status == 7, ended.said
+    forged_report = tmp_path / "forged"
+    shutil.copytree(healed_pipeline[0] / "job" / "heal", forged_report)
+    text = (forged_report / "certificate.json").read_text()
+    (forged_report / "certificate.json").write_text(text.replace("goods += price", "goods += 9999"))
+    result = deliver(
+        healed_pipeline, tmp_path / "one", host, folder=str(forged_report), delivery="pull_request"
+    )
+    assert (result.status, "not_verified" in result.output) == (7, True), result.output
+    result = deliver(
+        healed_pipeline,
+        tmp_path / "two",
+        host,
+        folder=str(forged_report),
+        test="python -m pytest test_shop.py",
+    )
+    assert result.status == 7, result.output
     assert host.posts() == []
 
 
-def test_the_shell_recipe_says_what_to_do(healed: tuple[Path, Ended], tmp_path: Path) -> None:
-    folder = healed[0] / "job"
+def test_the_shell_script_names_the_command_that_applies_the_fix(
+    healed_pipeline: tuple[Path, ActionResult], tmp_path: Path
+) -> None:
+    folder = healed_pipeline[0] / "job"
     git(folder, "clone", "-q", str(folder / "checkout"), str(tmp_path / "checkout"))
-    done = subprocess.run(
+    process = subprocess.run(
         [str(ROOT / "deploy" / "heal.sh"), BARE_PYTEST],
         cwd=tmp_path / "checkout",
-        env=job_variables(tmp_path, SUTURE=suture(), SUTURE_CI_NEW_ONLY="false"),
+        env=job_variables(tmp_path, SUTURE=find_suture(), SUTURE_CI_NEW_ONLY="false"),
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "verified; apply it with" in done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "verified; apply it with" in process.stdout
     git(tmp_path / "checkout", "apply", "suture-heal/fix.patch")
     assert "goods += price" in (tmp_path / "checkout" / "shop.py").read_text()
 
 
-def test_the_step_that_installs_makes_a_program(tmp_path: Path) -> None:
-    """Of a wheel that needs no index: what pip makes of ours is the package's own test."""
+def test_the_install_step_creates_a_program(tmp_path: Path) -> None:
+    """The test installs a small wheel that needs no package index."""
     wheel = tmp_path / "suture-9-py3-none-any.whl"
     files = {
         "suture_here.py": "def main():\n    print('here')\n",
@@ -228,42 +263,42 @@ def test_the_step_that_installs_makes_a_program(tmp_path: Path) -> None:
     checkout.mkdir()
     for name in ("venv", "pip", "secrets"):
         (checkout / f"{name}.py").write_text("raise SystemExit('the checkout has run')\n")
-    ended = run_action(step, job, checkout, tmp_path / "runner")
-    assert ended.status == 0, ended.said
+    result = run_action(step, job, checkout, tmp_path / "runner")
+    assert result.status == 0, result.output
     program = tmp_path / "runner" / "suture" / "bin" / "suture"
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "here\n"
 
 
-def test_no_python_of_a_step_takes_modules_of_the_checkout() -> None:
+def test_no_step_imports_python_modules_of_the_checkout() -> None:
     scripts = [step["run"] for step in ACTION["runs"]["steps"]]
     text = "\n".join([*scripts, (ROOT / "templates" / "heal.yml").read_text()])
     options = re.findall(r"python3?\"? (-\S+)", text)
     assert len(options) == 5
-    assert set(options) <= {"-I", "-P"}, "the checkout is where they are started"
+    assert set(options) <= {"-I", "-P"}, "the current folder is the checkout"
 
 
-def test_zizmor_has_nothing_to_say(tmp_path: Path) -> None:
-    """Of the action, and of the workflow that the page shows, but that its actions are named by tags."""
+def test_zizmor_finds_no_fault(tmp_path: Path) -> None:
+    """The check covers the action and the documented workflow, except that it names actions by tags."""
     page = (ROOT / "docs" / "ci.md").read_text()
     (workflow,) = re.findall(r"^```yaml\n(name: .*?)^```", page, re.MULTILINE | re.DOTALL)
-    place = tmp_path / ".github" / "workflows"
-    place.mkdir(parents=True)
-    (place / "tests.yml").write_text(workflow)
+    workflows = tmp_path / ".github" / "workflows"
+    workflows.mkdir(parents=True)
+    (workflows / "tests.yml").write_text(workflow)
     program = Path(sys.executable).with_name("zizmor")
-    for given in (str(ROOT / "action.yml"), str(place / "tests.yml")):
-        done = subprocess.run(
-            [program, "--offline", "--no-progress", "--format", "json", given],
+    for file in (str(ROOT / "action.yml"), str(workflows / "tests.yml")):
+        process = subprocess.run(
+            [program, "--offline", "--no-progress", "--format", "json", file],
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
             env={**os.environ, "HOME": str(tmp_path)},
         )
-        found = [(one["ident"], one["determinations"]["severity"]) for one in json.loads(done.stdout)]
-        assert [one for one in found if one[0] != "unpinned-uses"] == []
+        actual = [(item["ident"], item["determinations"]["severity"]) for item in json.loads(process.stdout)]
+        assert [item for item in actual if item[0] != "unpinned-uses"] == []
 
 
-def test_every_input_of_the_page_is_one_of_the_action() -> None:
+def test_every_documented_input_exists_in_the_action() -> None:
     page = (ROOT / "docs" / "ci.md").read_text()
     (workflow,) = re.findall(r"^```yaml\n(name: .*?)^```", page, re.MULTILINE | re.DOTALL)
     jobs = yaml.safe_load(workflow)["jobs"]

@@ -1,4 +1,4 @@
-"""With a thousand tests, not all are run for each candidate, and old failures are left out."""
+"""With a thousand tests, a candidate first runs only the failing ones, and old failures are ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from interfaces.ci.failing_pipelines import ADA, RedPipeline, commit, git, make_repository
+from interfaces.ci.failing_pipelines import ADA, FailingPipeline, commit, git, make_repository
 from requirements import Require
 from suture.core.settings import Settings
 from suture.interfaces.ci import HealRequest, heal_in_pipeline
@@ -37,7 +37,7 @@ def test_of_old():
 
 
 class CountingSandbox(BubblewrapSandbox):
-    """A real wall that notes how many tests each run of pytest was for; -1 stands for all of them."""
+    """A real sandbox that records how many tests each pytest run selects; -1 stands for all tests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,26 +45,32 @@ class CountingSandbox(BubblewrapSandbox):
 
     async def run(self, request: RunRequest) -> RunResult:
         if request.stdin and b'"only"' in request.stdin:
-            only = json.loads(request.stdin)["only"]
+            selected_tests = json.loads(request.stdin)["only"]
             collects = "--collect-only" in request.env.get("PYTEST_ADDOPTS", "")
             if not collects:
-                self.runs.append(len(only) or -1)
+                self.runs.append(len(selected_tests) or -1)
         return await super().run(request)
 
 
 @pytest.mark.heavy
-async def test_candidates_run_the_new_failing_tests_alone(
+async def test_most_candidates_run_only_the_new_failing_tests(
     tmp_path: Path, require: Require, sandbox_requirement: Requirement
 ) -> None:
     require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     files = {"shop.py": CODE.format(sign=">"), "test_shop.py": TESTS}
     folder = tmp_path / "checkout"
-    base = make_repository(RedPipeline(name="", outcome="healed", status=0, files=files), folder)[1]
+    base = make_repository(FailingPipeline(name="", outcome="healed", status=0, files=files), folder)[1]
     (folder / "shop.py").write_text(CODE.format(sign="> 2 *"))
     commit(folder, ADA, "Clip later")
     counting = CountingSandbox()
-    plain = {"paths": {"home": tmp_path / "home"}, "model": {"name": "none"}, "certification": {"seconds": 0}}
-    settings = Settings.model_validate({**plain, "ci": {"confidence": 0}, "repair": {"candidates": 60}})
+    basic_settings = {
+        "paths": {"home": tmp_path / "home"},
+        "model": {"name": "none"},
+        "certification": {"seconds": 0},
+    }
+    settings = Settings.model_validate(
+        {**basic_settings, "ci": {"confidence": 0}, "repair": {"candidates": 60}}
+    )
     try:
         report = await heal_in_pipeline(
             HealRequest(root=folder, test=BARE_PYTEST, base=base),
@@ -78,14 +84,14 @@ async def test_candidates_run_the_new_failing_tests_alone(
     assert report.verdict is not None
     assert (report.outcome, len(report.failing), len(report.verdict.outcomes)) == ("healed", 10, 1001)
     assert report.old_failures == ("test_shop.py::test_of_old",)
-    tried = json.loads(
+    candidates_tried = json.loads(
         next(
             line
             for line in (tmp_path / "home" / "runs" / report.run / "ledger.jsonl").read_text().splitlines()
             if "search.finished" in line
         )
     )["data"]["candidates_tried"]
-    whole = counting.runs.count(-1)
-    assert tried > 10
-    assert whole < 10, counting.runs
+    full_runs = counting.runs.count(-1)
+    assert candidates_tried > 10
+    assert full_runs < 10, counting.runs
     assert git(folder, "status", "--porcelain") == ""

@@ -1,4 +1,4 @@
-"""Reading the pipeline, the gates, and untrusted text in what Suture writes."""
+"""Reading the pipeline, the gates on a delivery, and untrusted text in reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from interfaces.ci.failing_pipelines import ADA, RED, commit, git, make_repository
+from interfaces.ci.failing_pipelines import ADA, FAILING_PIPELINES, commit, git, make_repository
 from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
@@ -31,27 +31,28 @@ from suture.interfaces.ci.pipeline_heal import HealRequest, deselect_tests, plan
 from suture.interfaces.ci.report_formats import render_junit, render_sarif
 from suture.interfaces.cli.app import app
 
-HOSTILE = "a`b``c|d\n```\n<script>@everyone</script>\x1b[31m\u202e::error::##[x]"
+HOSTILE_TEXT = "a`b``c|d\n```\n<script>@everyone</script>\x1b[31m\u202e::error::##[x]"
 ROOT = Path(__file__).parents[3]
 
 
-def settings(**ci: Any) -> Settings:
+def make_settings(**ci: Any) -> Settings:
+    """Return settings with values of the group `ci`."""
     return Settings.model_validate({"ci": ci})
 
 
-def check_change(**given: Any) -> Refusal | None:
-    change = {"files": ("a.py",), "lines": 2, "confidence": 0.9, "evidence": "nonce", **given}
-    return check_change_gates(settings(), **change)
+def check_change(**properties: Any) -> Refusal | None:
+    change = {"files": ("a.py",), "lines": 2, "confidence": 0.9, "evidence": "nonce", **properties}
+    return check_change_gates(make_settings(), **change)
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> tuple[Path, str, str]:
     folder = tmp_path / "repository"
-    return folder, *make_repository(RED[0], folder)
+    return folder, *make_repository(FAILING_PIPELINES[0], folder)
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("properties", "reason"),
     [
         ({"evidence": "exit_status"}, "weak_evidence"),
         ({"evidence": None}, "weak_evidence"),
@@ -65,13 +66,13 @@ def repository(tmp_path: Path) -> tuple[Path, str, str]:
         ({"files": ("client_secrets.py",)}, "forbidden_path"),
     ],
 )
-def test_each_gate_refuses_by_its_name(given: dict[str, Any], reason: str) -> None:
-    refusal = check_change(**given)
+def test_each_gate_refuses_with_its_own_reason(properties: dict[str, Any], reason: str) -> None:
+    refusal = check_change(**properties)
     assert refusal is not None
     assert refusal.reason == reason
 
 
-def test_what_passes_every_gate_is_not_refused() -> None:
+def test_a_change_that_passes_every_gate_is_not_refused() -> None:
     assert check_change() is None
     assert forbidden_paths(["migrations/a.py"], ()) == []
 
@@ -92,14 +93,14 @@ def test_every_refusal_is_documented() -> None:
         (ADA, "Say what a line `Healed-by: suture` means", None),
     ],
 )
-def test_whose_commit_it_is(
+def test_commits_of_bots_and_of_suture_are_refused(
     repository: tuple[Path, str, str], author: tuple[str, str], message: str, reason: str | None
 ) -> None:
     folder, base, _ = repository
     (folder / "more.txt").write_text("more")
     commit(folder, author, message)
     refusal = check_pipeline_gates(
-        Pipeline(base=base), read_checkout(folder, Pipeline(base=base)), settings()
+        Pipeline(base=base), read_checkout(folder, Pipeline(base=base)), make_settings()
     )
     assert (refusal.reason if refusal else None) == reason
 
@@ -114,17 +115,17 @@ def test_heals_of_a_branch_are_counted(repository: tuple[Path, str, str]) -> Non
     of_pull = Pipeline(base=base, pull=7)
     checkout = read_checkout(folder, of_pull)
     assert checkout.heals == 3
-    refusal = check_pipeline_gates(of_pull, checkout, settings())
+    refusal = check_pipeline_gates(of_pull, checkout, make_settings())
     assert refusal is not None
     assert refusal.reason == "too_many_heals"
-    assert check_pipeline_gates(of_pull, checkout, settings(max_heals=4)) is None
+    assert check_pipeline_gates(of_pull, checkout, make_settings(max_heals=4)) is None
 
 
-def test_a_fork_is_healed_only_where_no_key_is_there(repository: tuple[Path, str, str]) -> None:
+def test_a_fork_is_healed_only_without_model_keys(repository: tuple[Path, str, str]) -> None:
     fork = Pipeline(is_fork=True)
     checkout = read_checkout(repository[0], fork)
-    assert check_pipeline_gates(fork, checkout, settings()) is None
-    with_key = settings().model_copy(
+    assert check_pipeline_gates(fork, checkout, make_settings()) is None
+    with_key = make_settings().model_copy(
         update={"keys": Settings().keys.model_copy(update={"ci": SecretStr("x")})}
     )
     refusal = check_pipeline_gates(fork, checkout, with_key)
@@ -132,58 +133,66 @@ def test_a_fork_is_healed_only_where_no_key_is_there(repository: tuple[Path, str
     assert (refusal.reason, "x" in refusal.detail.split()) == ("fork_with_secrets", False)
 
 
-def test_a_clone_without_its_history_has_nothing_to_compare_with(
-    repository: tuple[Path, str, str], tmp_path: Path
-) -> None:
+def test_a_shallow_clone_has_no_known_base(repository: tuple[Path, str, str], tmp_path: Path) -> None:
     folder, base, _ = repository
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{folder}", str(tmp_path / "shallow"))
     checkout = read_checkout(tmp_path / "shallow", Pipeline(base=base))
-    refusal = check_pipeline_gates(Pipeline(base=base), checkout, settings())
+    refusal = check_pipeline_gates(Pipeline(base=base), checkout, make_settings())
     assert refusal is not None
     assert refusal.reason == "base_unknown"
     with pytest.raises(UsageError, match="no commit"):
         read_checkout(folder, Pipeline(), "--upload-pack=touch")
 
 
-def test_another_commit_than_the_services_is_refused(repository: tuple[Path, str, str]) -> None:
+def test_a_checkout_of_another_commit_is_refused(repository: tuple[Path, str, str]) -> None:
     with pytest.raises(UsageError, match="checked out"):
         read_checkout(repository[0], Pipeline(commit="a" * 40))
 
 
-def test_the_base_has_its_own_files_beside_what_git_does_not_keep(repository: tuple[Path, str, str]) -> None:
+def test_base_files_include_current_files_that_git_does_not_track(repository: tuple[Path, str, str]) -> None:
     folder, base, _ = repository
     now = {"shop.py": b"x", "built.py": b"made"}
     files = base_files(read_checkout(folder, Pipeline(base=base)), now)
     assert files == {"README.md": b"A shop.\n", "built.py": b"made"}
 
 
-def test_a_plan_names_the_commit_and_a_branch_only_where_a_service_says_one(
+def test_a_plan_names_the_commit_and_a_known_branch(
     repository: tuple[Path, str, str],
 ) -> None:
-    folder, _, red = repository
-    asked = HealRequest(root=folder, test="python -m pytest -q")
-    for pipeline, expected in ((Pipeline(), red[:12]), (Pipeline(branch="topic"), f"{red[:12]} of topic")):
-        refusal, choices = plan_heal(asked, pipeline, settings())
+    folder, _, failing_commit = repository
+    request = HealRequest(root=folder, test="python -m pytest -q")
+    for pipeline, expected in (
+        (Pipeline(), failing_commit[:12]),
+        (Pipeline(branch="topic"), f"{failing_commit[:12]} of topic"),
+    ):
+        refusal, choices = plan_heal(request, pipeline, make_settings())
         assert refusal is None
         assert choices["commit"] == expected
 
 
-def github(tmp_path: Path, event: object, name: str = "push", **more: str) -> Pipeline:
+def read_github_pipeline(tmp_path: Path, event: object, name: str = "push", **more: str) -> Pipeline:
     path = tmp_path / "event.json"
     path.write_text(json.dumps(event))
-    known = {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "a/b", "GITHUB_EVENT_PATH": str(path)}
-    return read_pipeline({**known, "GITHUB_EVENT_NAME": name, **more})
+    variables = {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "a/b", "GITHUB_EVENT_PATH": str(path)}
+    return read_pipeline({**variables, "GITHUB_EVENT_NAME": name, **more})
 
 
-def test_github_says_where_code_comes_from(tmp_path: Path) -> None:
+def test_github_variables_name_the_source_of_the_code(tmp_path: Path) -> None:
     head = {"sha": "1" * 40, "ref": "x", "repo": None}
     pull = {"number": 3, "head": head, "base": {"sha": "2" * 40}, "user": {"login": "tool", "type": "Bot"}}
-    found = github(tmp_path, {"pull_request": pull}, "pull_request")
-    assert (found.is_fork, found.pull, found.base, found.actors) == (True, 3, "2" * 40, ("tool[bot]",))
-    later = {"head_sha": "3" * 40, "head_branch": "y", "head_repository": {"full_name": "eve/b"}}
-    assert github(tmp_path, {"workflow_run": later}, "workflow_run").is_fork
-    pushed = github(tmp_path, {"before": "0" * 40}, GITHUB_REF_TYPE="branch", GITHUB_REF_NAME="main")
-    assert (pushed.branch, pushed.base, pushed.is_fork) == ("main", "", False)
+    pipeline_source = read_github_pipeline(tmp_path, {"pull_request": pull}, "pull_request")
+    assert (pipeline_source.is_fork, pipeline_source.pull, pipeline_source.base, pipeline_source.actors) == (
+        True,
+        3,
+        "2" * 40,
+        ("tool[bot]",),
+    )
+    workflow_run = {"head_sha": "3" * 40, "head_branch": "y", "head_repository": {"full_name": "eve/b"}}
+    assert read_github_pipeline(tmp_path, {"workflow_run": workflow_run}, "workflow_run").is_fork
+    push_pipeline = read_github_pipeline(
+        tmp_path, {"before": "0" * 40}, GITHUB_REF_TYPE="branch", GITHUB_REF_NAME="main"
+    )
+    assert (push_pipeline.branch, push_pipeline.base, push_pipeline.is_fork) == ("main", "", False)
 
 
 @pytest.mark.parametrize(
@@ -196,66 +205,68 @@ def test_github_says_where_code_comes_from(tmp_path: Path) -> None:
         ({}, "push", {"GITHUB_EVENT_PATH": "/nowhere"}),
     ],
 )
-def test_an_event_that_makes_no_sense_is_an_error(
-    tmp_path: Path, event: object, name: str, more: dict[str, str]
-) -> None:
+def test_an_invalid_event_is_an_error(tmp_path: Path, event: object, name: str, more: dict[str, str]) -> None:
     with pytest.raises(UsageError):
-        github(tmp_path, event, name, **more)
+        read_github_pipeline(tmp_path, event, name, **more)
 
 
-def test_gitlab_says_where_code_comes_from() -> None:
-    known = {
+def test_gitlab_variables_name_the_source_of_the_code() -> None:
+    variables = {
         "GITLAB_CI": "true",
         "CI_PROJECT_ID": "42",
         "CI_COMMIT_SHA": "1" * 40,
         "CI_COMMIT_BRANCH": "main",
     }
-    assert not read_pipeline(known).is_fork
-    assert read_pipeline({**known, "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "43"}).is_fork
+    assert not read_pipeline(variables).is_fork
+    assert read_pipeline({**variables, "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "43"}).is_fork
     with pytest.raises(UsageError):
-        read_pipeline({**known, "CI_PROJECT_ID": "../43"})
+        read_pipeline({**variables, "CI_PROJECT_ID": "../43"})
 
 
-def test_a_project_may_only_make_gates_stricter(tmp_path: Path) -> None:
+def test_a_project_can_only_make_gates_stricter(tmp_path: Path) -> None:
     (tmp_path / "suture.toml").write_text("[ci]\nmax_lines = 10\nconfidence = 0.9\n")
     loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path)})
     assert (loaded.settings.ci.max_lines, loaded.settings.ci.confidence) == (10, 0.9)
-    for looser in ("max_lines = 400", "forbidden = []", "new_only = false", 'bots = ""', "max_heals = 9"):
-        (tmp_path / "suture.toml").write_text(f"[ci]\n{looser}\n")
+    for looser_setting in (
+        "max_lines = 400",
+        "forbidden = []",
+        "new_only = false",
+        'bots = ""',
+        "max_heals = 9",
+    ):
+        (tmp_path / "suture.toml").write_text(f"[ci]\n{looser_setting}\n")
         with pytest.raises(UsageError):
             load_settings(tmp_path, {}, {"HOME": str(tmp_path)})
 
 
-def test_text_of_others_stays_text() -> None:
-    fence_python = code_block(HOSTILE, "diff").splitlines()
-    assert fence_python[0] == "````diff"
-    assert fence_python[-1] == "````"
-    assert "````" not in "\n".join(fence_python[1:-1])
-    assert "\x1b" not in code_block(HOSTILE)
-    assert code_span(HOSTILE).startswith("````")
-    assert "\n" not in code_span(HOSTILE)
+def test_untrusted_text_is_escaped_in_markdown() -> None:
+    fenced_lines = code_block(HOSTILE_TEXT, "diff").splitlines()
+    assert fenced_lines[0] == "````diff"
+    assert fenced_lines[-1] == "````"
+    assert "````" not in "\n".join(fenced_lines[1:-1])
+    assert "\x1b" not in code_block(HOSTILE_TEXT)
+    assert code_span(HOSTILE_TEXT).startswith("````")
+    assert "\n" not in code_span(HOSTILE_TEXT)
     assert len(code_span("x" * 10_000)) < 300
     assert len(code_block("y" * 1_000_000)) < 21_000
     assert code_span("") == "`  `"
 
 
-def test_what_a_suggestion_would_alter_is_none() -> None:
+def test_text_that_a_suggestion_would_alter_is_not_shown_whole() -> None:
     assert is_shown_whole("    goods += price\n\n    return goods")
     for text in ("", "a = 1\n", "a = 1 ", "a = '\x0c'", "a = '\u202e'", "a" * 30_000):
         assert not is_shown_whole(text)
 
 
-def test_a_report_replaces_files_that_the_checkout_brought_along(
-    hostile_report: HealReport, tmp_path: Path
-) -> None:
-    other, folder = tmp_path / "other", tmp_path / "delivered"
-    other.write_text("as it was")
+def test_a_report_replaces_files_of_the_checkout(hostile_report: HealReport, tmp_path: Path) -> None:
+    linked_file, folder = tmp_path / "other", tmp_path / "delivered"
+    linked_file.write_text("as it was")
     folder.mkdir()
-    (folder / "report.json").hardlink_to(other)
+    (folder / "report.json").hardlink_to(linked_file)
     (folder / "certificate.json").write_text("{}")
     texts = {"summary.md": render_job_summary(hostile_report)}
     write_report_folder(hostile_report, texts, folder, checkout=tmp_path)
-    assert other.read_text() == "as it was"
+    assert linked_file.read_text() == "as it was"
     assert sorted(one.name for one in folder.iterdir()) == ["fix.patch", "report.json", "summary.md"]
 
 
@@ -270,20 +281,20 @@ def test_a_report_replaces_files_that_the_checkout_brought_along(
         ("suture-heal/other", "suture-heal"),
     ],
 )
-def test_a_link_of_the_checkout_redirects_no_report(
+def test_a_report_does_not_follow_a_link_of_the_checkout(
     link: str, folder: str, hostile_report: HealReport, tmp_path: Path
 ) -> None:
     checkout, outside = tmp_path / "checkout", tmp_path / "outside"
     outside.mkdir()
     (checkout / link).parent.mkdir(parents=True)
     (checkout / link).symlink_to(outside)
-    with pytest.raises(UsageError, match="is a symbolic link") as refused:
+    with pytest.raises(UsageError, match="is a symbolic link") as refusal_error:
         write_report_folder(hostile_report, {}, checkout / folder, checkout=checkout)
-    assert "--out" in refused.value.remedy
+    assert "--out" in refusal_error.value.remedy
     assert not list(outside.iterdir())
 
 
-def test_a_link_above_the_checkout_is_the_users_own(hostile_report: HealReport, tmp_path: Path) -> None:
+def test_a_report_follows_a_link_above_the_checkout(hostile_report: HealReport, tmp_path: Path) -> None:
     checkout = tmp_path / "disk" / "checkout"
     checkout.mkdir(parents=True)
     (tmp_path / "work").symlink_to(tmp_path / "disk")
@@ -291,7 +302,7 @@ def test_a_link_above_the_checkout_is_the_users_own(hostile_report: HealReport, 
     assert (checkout / "out" / "report.json").is_file()
 
 
-def test_a_heal_is_refused_before_it_starts_if_a_link_would_take_its_reports(
+def test_a_heal_with_a_linked_report_folder_is_refused_before_it_starts(
     repository: tuple[Path, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout, outside = repository[0], tmp_path / "outside"
@@ -306,23 +317,25 @@ def test_a_heal_is_refused_before_it_starts_if_a_link_would_take_its_reports(
 
 @pytest.fixture
 def hostile_report() -> HealReport:
-    fact = Counterexample(check_id=HOSTILE, exception=f"Error: {HOSTILE}\x00\ud800", file="a b.py", line=3)
-    outcome = CheckOutcome(check_id=HOSTILE, status="failed", counterexample=fact)
+    fact = Counterexample(
+        check_id=HOSTILE_TEXT, exception=f"Error: {HOSTILE_TEXT}\x00\ud800", file="a b.py", line=3
+    )
+    outcome = CheckOutcome(check_id=HOSTILE_TEXT, status="failed", counterexample=fact)
     verdict = Verdict(candidate="", outcomes=(outcome,), evidence="nonce")
     files = {"a b.py": b"one\ntwo\n"}, {"a b.py": b"one\nand\ntwo\n"}
     return HealReport(
         outcome="healed",
-        detail=HOSTILE,
+        detail=HOSTILE_TEXT,
         commit="1" * 40,
-        failing=(HOSTILE,),
+        failing=(HOSTILE_TEXT,),
         verdict=verdict,
-        diff=f"+{HOSTILE}\n",
+        diff=f"+{HOSTILE_TEXT}\n",
         edits=line_edits_between(*files),
         evidence="nonce",
     )
 
 
-def test_hostile_names_end_in_files_that_can_be_read(hostile_report: HealReport) -> None:
+def test_reports_with_hostile_names_can_be_parsed(hostile_report: HealReport) -> None:
     root = ElementTree.fromstring(render_junit(hostile_report).encode())
     assert [case.find("failure") is not None for case in root.iter("testcase")] == [True, False]
     summary = render_job_summary(hostile_report)
@@ -330,7 +343,7 @@ def test_hostile_names_end_in_files_that_can_be_read(hostile_report: HealReport)
     assert not re.search(r"^::", summary, re.MULTILINE)
 
 
-def test_a_folder_keeps_no_certificate_of_an_earlier_heal(tmp_path: Path) -> None:
+def test_a_report_removes_the_certificate_of_an_earlier_heal(tmp_path: Path) -> None:
     (tmp_path / "made.json").write_text("{}")
     write_report_folder(
         HealReport(outcome="healed", certificate=tmp_path / "made.json"),
@@ -339,11 +352,13 @@ def test_a_folder_keeps_no_certificate_of_an_earlier_heal(tmp_path: Path) -> Non
         checkout=tmp_path,
     )
     assert (tmp_path / "out" / CERTIFICATE).is_file()
-    write_report_folder(HealReport(outcome="refused", reason="not_new"), {}, tmp_path / "out", checkout=tmp_path)
+    write_report_folder(
+        HealReport(outcome="refused", reason="not_new"), {}, tmp_path / "out", checkout=tmp_path
+    )
     assert not (tmp_path / "out" / CERTIFICATE).exists()
 
 
-REQUIRED = {
+REQUIRED_SARIF_FIELDS = {
     "sarifLog": ("version", "runs"),
     "run": ("tool",),
     "toolComponent": ("name",),
@@ -353,17 +368,17 @@ REQUIRED = {
     "artifactChange": ("artifactLocation", "replacements"),
     "replacement": ("deletedRegion",),
 }
-"""What SARIF 2.1.0's schema requires of the objects that we write."""
+"""Type of object -> the fields that the schema of SARIF 2.1.0 requires."""
 
 
-def test_sarif_has_what_its_schema_requires(hostile_report: HealReport) -> None:
+def test_sarif_contains_the_required_fields(hostile_report: HealReport) -> None:
     log = json.loads(render_sarif(hostile_report))
     (run,) = log["runs"]
     driver = run["tool"]["driver"]
     fixes = [fix for result in run["results"] for fix in result.get("fixes", ())]
     changes = [one for fix in fixes for one in fix["artifactChanges"]]
     replacements = [one for change in changes for one in change["replacements"]]
-    found = {
+    objects = {
         "sarifLog": [log],
         "run": [run],
         "toolComponent": [driver],
@@ -373,9 +388,9 @@ def test_sarif_has_what_its_schema_requires(hostile_report: HealReport) -> None:
         "artifactChange": changes,
         "replacement": replacements,
     }
-    for kind, keys in REQUIRED.items():
-        assert found[kind]
-        assert all(key in one for one in found[kind] for key in keys), kind
+    for kind, keys in REQUIRED_SARIF_FIELDS.items():
+        assert objects[kind]
+        assert all(key in item for item in objects[kind] for key in keys), kind
     assert log["version"] == "2.1.0"
     assert {result["ruleId"] for result in run["results"]} <= {rule["id"] for rule in driver["rules"]}
     assert all(result["level"] in ("error", "note") for result in run["results"])
@@ -385,16 +400,16 @@ def test_sarif_has_what_its_schema_requires(hostile_report: HealReport) -> None:
     assert region == {"startLine": 2, "startColumn": 1, "endLine": 2, "endColumn": 1}
 
 
-def test_an_edit_that_only_adds_takes_a_line_along() -> None:
+def test_an_insertion_is_widened_to_a_replacement() -> None:
     before, after = {"a.py": b"one\ntwo\n"}, {"a.py": b"zero\none\nand\ntwo\n"}
-    found = [widen_to_replacement(edit, before, "in/") for edit in line_edits_between(before, after)]
-    assert [(edit.path, edit.start, edit.end, edit.new) for edit in found] == [
+    edits = [widen_to_replacement(edit, before, "in/") for edit in line_edits_between(before, after)]
+    assert [(edit.path, edit.start, edit.end, edit.new) for edit in edits] == [
         ("in/a.py", 1, 1, ("zero", "one")),
         ("in/a.py", 1, 1, ("one", "and")),
     ]
 
 
-def test_a_command_that_leaves_tests_out_is_known_again() -> None:
+def test_deselected_tests_can_be_split_from_a_command() -> None:
     command = ("python", "-m", "pytest")
     tests = frozenset({"a.py::test[x y]", "b.py::test"})
     assert split_deselected(deselect_tests(command, tests)) == (command, tuple(sorted(tests)))

@@ -184,10 +184,10 @@ def test_a_fork_without_its_state_is_reported_as_damaged(state: object, home: Pa
 
 def test_undo_refuses_a_file_whose_old_content_is_not_recorded(home: Path, cli: Cli, tmp_path: Path) -> None:
     run = write_hostile_run(home, "heal")
-    hostile_events = {"root": str(tmp_path), "files": ["../elsewhere"], "undo": ""}
+    applied = {"root": str(tmp_path), "files": ["../elsewhere"], "undo": ""}
     events = [json.loads(line) for line in run.ledger_path.read_text("ascii").splitlines()]
     candidate = encode_record(Candidate(files={"a.py": "x"}, origin="user"))
-    result = {
+    run_result = {
         "run_id": RUN_ID,
         "outcome": "healed",
         "reason": {"code": "checks_pass"},
@@ -197,8 +197,8 @@ def test_undo_refuses_a_file_whose_old_content_is_not_recorded(home: Path, cli: 
         if event["kind"] == "run.started":
             event["data"]["task"] = run.save_record(Task(statement="a", kind="write"))
         if event["kind"] == "run.finished":
-            event["data"]["result"] = run.save_json(result)
-    events.append({"seq": 900, "time_s": 1.0, "kind": "tree.applied", "data": hostile_events})
+            event["data"]["result"] = run.save_json(run_result)
+    events.append({"seq": 900, "time_s": 1.0, "kind": "tree.applied", "data": applied})
     run.ledger_path.write_text("".join(json.dumps(event) + "\n" for event in events), "ascii")
     result = cli("undo", RUN_ID)
     assert (result.exit_code, "does not say what '../elsewhere' was" in result.output) == (6, True), (

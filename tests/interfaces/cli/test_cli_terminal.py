@@ -62,8 +62,8 @@ PRINT_DIFF = f"from {OUTPUT_MODULE} import print_raw; print_raw('+a\\x1b[2J[red]
 
 
 def test_control_characters_are_escaped_in_a_pipe_too() -> None:
-    said = f"from {OUTPUT_MODULE} import print_text; print_text('a\\x1b[2J\\r\\u2028')"
-    result = subprocess.run([sys.executable, "-c", said], capture_output=True, check=True)
+    printing_code = f"from {OUTPUT_MODULE} import print_text; print_text('a\\x1b[2J\\r\\u2028')"
+    result = subprocess.run([sys.executable, "-c", printing_code], capture_output=True, check=True)
     assert result.stdout == b"a\\x1b[2J\\r\\u2028\n"
 
 

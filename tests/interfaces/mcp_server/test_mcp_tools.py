@@ -1,4 +1,4 @@
-"""`suture mcp` driven over stdio by the SDK's own client, in both versions of the protocol."""
+"""`suture mcp`, driven over stdio by the client of the SDK, in both versions of the protocol."""
 
 from __future__ import annotations
 
@@ -23,30 +23,38 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ListRoo
 from pydantic import FileUrl
 
 from bare_pytest import BARE_PYTEST
-from interfaces.web.real_server import PATIENCE_S, RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
-from interfaces.web.uploaded_projects import BROKEN, HANGING, laid
+from interfaces.web.real_server import (
+    CORRECT_REPLY,
+    PATIENCE_S,
+    TASK,
+    job_processes,
+    make_environ,
+    read_events,
+    write_scripted_model,
+)
+from interfaces.web.uploaded_projects import BROKEN_PROJECT, HANGING_PROJECT, write_project
 from suture.api import Review
 from suture.core.records import Task
 from suture.interfaces.narrative.review_text import MAX_QUESTION_CHARS, review_as_text
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
-PYTEST = BARE_PYTEST
+TEST_COMMAND = BARE_PYTEST
 Mode = Literal["legacy", "auto"]
 
 
 @asynccontextmanager
-async def client_of(
+async def start_client(
     folder: Path, *options: str, mode: Mode = "auto", roots: tuple[Path, ...] = (), answers: Any = None
 ) -> AsyncIterator[Client]:
-    """A client of a server in a process of its own.
+    """Start a server in its own process, and yield a client of it.
 
     Args:
-        folder: Where the server works.
-        options: Of its command line.
-        mode: Which versions of the protocol the client speaks.
-        roots: What the client says are its own folders; it knows of no roots where there are none.
-        answers: Called with what its user is asked; it cannot ask where not given.
+        folder: The current folder of the server.
+        options: The options of its command line.
+        mode: The versions of the protocol that the client speaks.
+        roots: The folders that the client names as roots; without any it does not support roots.
+        answers: A function that answers questions to the user; without it the client cannot ask.
     """
 
     async def list_roots(context: ClientRequestContext) -> ListRootsResult:
@@ -59,7 +67,7 @@ async def client_of(
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "suture.interfaces.cli", "mcp", *options],
-        env=environ_of(folder),
+        env=make_environ(folder),
         cwd=folder,
     )
     async with Client(
@@ -72,66 +80,66 @@ async def client_of(
         yield client
 
 
-def said(result: CallToolResult) -> dict[str, Any]:
-    """What a tool answers."""
-    assert not result.is_error, words(result)
+def read_content(result: CallToolResult) -> dict[str, Any]:
+    """Return the structured content of a successful tool call."""
+    assert not result.is_error, read_text(result)
     assert result.structured_content is not None
     return dict(result.structured_content)
 
 
-def words(result: CallToolResult) -> str:
+def read_text(result: CallToolResult) -> str:
     return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_project_is_healed_told_and_proved_again(tmp_path: Path, mode: Mode) -> None:
-    project = laid(tmp_path / "projects" / "cart", BROKEN)
-    told: list[str] = []
+async def test_a_project_can_be_healed_shown_and_verified(tmp_path: Path, mode: Mode) -> None:
+    project = write_project(tmp_path / "projects" / "cart", BROKEN_PROJECT)
+    progress_messages: list[str] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
+        progress_messages.append(message or "")
 
-    async with client_of(tmp_path, "--model", "none", mode=mode, roots=(tmp_path / "projects",)) as client:
+    async with start_client(tmp_path, "--model", "none", mode=mode, roots=(tmp_path / "projects",)) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert names == {"heal", "write", "verify", "show"}
-        asked = {"path": str(project), "test": PYTEST}
-        healed = said(await client.call_tool("heal", asked, progress_callback=on_progress))
-        assert healed["outcome"] == "healed", healed
-        assert "-    return sum(prices) + 1" in healed["diff"]
-        assert healed["evidence"]
-        assert any("healed" in line for line in told), told
-        assert (project / "cart.py").read_text() == BROKEN["cart.py"]
+        arguments = {"path": str(project), "test": TEST_COMMAND}
+        heal_result = read_content(await client.call_tool("heal", arguments, progress_callback=on_progress))
+        assert heal_result["outcome"] == "healed", heal_result
+        assert "-    return sum(prices) + 1" in heal_result["diff"]
+        assert heal_result["evidence"]
+        assert any("healed" in line for line in progress_messages), progress_messages
+        assert (project / "cart.py").read_text() == BROKEN_PROJECT["cart.py"]
         if mode == "legacy":
             return
-        run = healed["run"]
-        shown = said(await client.call_tool("show", {"run": "last"}))
-        assert shown["run"] == run
-        assert len(shown["steps"]) >= 3
-        proof: Any = (await client.read_resource(healed["certificate"])).contents[0]
-        assert run in proof.text
-        listed: Any = (await client.read_resource("suture://runs")).contents[0]
-        assert [row["run"] for row in json.loads(listed.text)] == [run]
-        whole: Any = (await client.read_resource(f"suture://runs/{run}")).contents[0]
-        assert json.loads(whole.text)["outcome"] == "healed"
-        verified = said(await client.call_tool("verify", {"run": run}))
-        assert verified["ok"] is True
+        run = heal_result["run"]
+        run_details = read_content(await client.call_tool("show", {"run": "last"}))
+        assert run_details["run"] == run
+        assert len(run_details["steps"]) >= 3
+        certificate: Any = (await client.read_resource(heal_result["certificate"])).contents[0]
+        assert run in certificate.text
+        run_list: Any = (await client.read_resource("suture://runs")).contents[0]
+        assert [row["run"] for row in json.loads(run_list.text)] == [run]
+        run_resource: Any = (await client.read_resource(f"suture://runs/{run}")).contents[0]
+        assert json.loads(run_resource.text)["outcome"] == "healed"
+        verification = read_content(await client.call_tool("verify", {"run": run}))
+        assert verification["ok"] is True
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_users_answers_decide_a_review(tmp_path: Path, mode: Mode) -> None:
+async def test_elicited_answers_decide_a_review(tmp_path: Path, mode: Mode) -> None:
     questions: list[str] = []
 
     def answers(params: ElicitRequestParams) -> ElicitResult:
         questions.append(params.message)
         return ElicitResult(action="accept", content={"choice": "approve"})
 
-    model = scripted(tmp_path, RIGHT)
-    async with client_of(tmp_path, "--model", model, mode=mode, answers=answers) as client:
-        asked = {"task": TASK, "autonomy": "review_all"}
-        written = said(await client.call_tool("write", asked))
-    assert written["outcome"] == "healed", written
-    assert written["files"] == {"solution.py": "def double(n):\n    return 2 * n\n"}
+    model = write_scripted_model(tmp_path, CORRECT_REPLY)
+    async with start_client(tmp_path, "--model", model, mode=mode, answers=answers) as client:
+        arguments = {"task": TASK, "autonomy": "review_all"}
+        write_result = read_content(await client.call_tool("write", arguments))
+    assert write_result["outcome"] == "healed", write_result
+    assert write_result["files"] == {"solution.py": "def double(n):\n    return 2 * n\n"}
     assert len(questions) >= 2
     assert len(list((tmp_path / "home" / "runs").iterdir())) == 1
 
@@ -141,10 +149,13 @@ async def test_a_user_who_declines_leaves_the_run_waiting(tmp_path: Path) -> Non
     def answers(_: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="decline")
 
-    async with client_of(tmp_path, "--model", scripted(tmp_path, RIGHT), answers=answers) as client:
-        told = said(await client.call_tool("write", {"task": TASK, "autonomy": "review_all"}))
-    assert told["state"] == "waiting"
-    assert told["question"]
+    async with start_client(
+        tmp_path, "--model", write_scripted_model(tmp_path, CORRECT_REPLY), answers=answers
+    ) as client:
+        arguments = {"task": TASK, "autonomy": "review_all"}
+        write_result = read_content(await client.call_tool("write", arguments))
+    assert write_result["state"] == "waiting"
+    assert write_result["question"]
 
 
 BAD_CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -169,32 +180,32 @@ BAD_CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) -> None:
-    outside = laid(tmp_path / "outside", BROKEN)
+    outside_project = write_project(tmp_path / "outside", BROKEN_PROJECT)
     (tmp_path / "inside").mkdir()
-    (tmp_path / "inside" / "link").symlink_to(outside)
-    async with client_of(tmp_path, "--model", "none", roots=(tmp_path / "inside",)) as client:
+    (tmp_path / "inside" / "link").symlink_to(outside_project)
+    async with start_client(tmp_path, "--model", "none", roots=(tmp_path / "inside",)) as client:
         for path in (
-            str(outside),
+            str(outside_project),
             str(tmp_path / "inside" / "link"),
             "relative",
             "/",
             f"{tmp_path}/inside/..",
         ):
-            refused = await client.call_tool("heal", {"path": path})
-            assert refused.is_error
-            assert "is not a folder below an allowed root; try: an absolute path below one of: " in words(
-                refused
+            refusal = await client.call_tool("heal", {"path": path})
+            assert refusal.is_error
+            assert "is not a folder below an allowed root; try: an absolute path below one of: " in read_text(
+                refusal
             )
-        no_such = await client.call_tool("heal", {"path": str(tmp_path / "inside")})
-        assert "no Python code" in words(no_such)
-        for name, asked, line in BAD_CALLS:
-            refused = await client.call_tool(name, asked)
-            assert refused.is_error, (name, asked)
-            assert line in words(refused)
-            assert "\n" not in words(refused)
-            assert "pydantic" not in words(refused)
-        written = await client.call_tool("write", {"task": TASK})
-        assert "code is written by a model" in words(written)
+        empty_project = await client.call_tool("heal", {"path": str(tmp_path / "inside")})
+        assert "no Python code" in read_text(empty_project)
+        for name, arguments, line in BAD_CALLS:
+            refusal = await client.call_tool(name, arguments)
+            assert refusal.is_error, (name, arguments)
+            assert line in read_text(refusal)
+            assert "\n" not in read_text(refusal)
+            assert "pydantic" not in read_text(refusal)
+        write_result = await client.call_tool("write", {"task": TASK})
+        assert "code is written by a model" in read_text(write_result)
         for name in ("20260101-000000000-abcdef", "%2Fetc"):
             with pytest.raises(MCPError):
                 await client.read_resource(f"suture://runs/{name}/certificate")
@@ -202,41 +213,41 @@ async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) ->
 
 
 async def test_without_client_roots_only_the_servers_roots_count(tmp_path: Path) -> None:
-    project = laid(tmp_path / "own" / "cart", BROKEN)
-    async with client_of(tmp_path, "--model", "none") as client:
-        refused = await client.call_tool("heal", {"path": str(project), "test": PYTEST})
-        assert refused.is_error
-        assert "start the server with `suture mcp --root FOLDER`" in words(refused)
+    project = write_project(tmp_path / "own" / "cart", BROKEN_PROJECT)
+    async with start_client(tmp_path, "--model", "none") as client:
+        refusal = await client.call_tool("heal", {"path": str(project), "test": TEST_COMMAND})
+        assert refusal.is_error
+        assert "start the server with `suture mcp --root FOLDER`" in read_text(refusal)
         descriptions = {tool.name: tool.description or "" for tool in (await client.list_tools()).tools}
         assert not any("\n  " in text for text in descriptions.values())
 
 
 @pytest.mark.heavy
 async def test_a_cancelled_call_stops_its_run_and_a_crash_is_reported(tmp_path: Path) -> None:
-    project = laid(tmp_path / "hanging", HANGING)
-    asked = {"path": str(project), "test": PYTEST}
-    async with client_of(tmp_path, "--model", "none", "--root", str(tmp_path)) as client:
-        call = asyncio.create_task(client.call_tool("heal", asked))
-        run = await _begun(tmp_path, 1)
+    project = write_project(tmp_path / "hanging", HANGING_PROJECT)
+    arguments = {"path": str(project), "test": TEST_COMMAND}
+    async with start_client(tmp_path, "--model", "none", "--root", str(tmp_path)) as client:
+        call = asyncio.create_task(client.call_tool("heal", arguments))
+        run = await wait_for_run(tmp_path, 1)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        while ledger_of(tmp_path / "home", run)[-1]["kind"] != "run.finished":
+        while read_events(tmp_path / "home", run)[-1]["kind"] != "run.finished":
             await asyncio.sleep(0.1)
-        assert ledger_of(tmp_path / "home", run)[-1]["data"]["outcome"] == "cancelled"
+        assert read_events(tmp_path / "home", run)[-1]["data"]["outcome"] == "cancelled"
 
-        call = asyncio.create_task(client.call_tool("heal", asked))
-        await _begun(tmp_path, 2)
+        call = asyncio.create_task(client.call_tool("heal", arguments))
+        await wait_for_run(tmp_path, 2)
         for pid in job_processes():
             os.kill(pid, signal.SIGKILL)
         crashed = await call
         assert crashed.is_error
-        assert "process died" in words(crashed)
+        assert "process died" in read_text(crashed)
         assert len((await client.list_tools()).tools) == 4
 
 
-async def _begun(folder: Path, count: int) -> str:
-    """The newest of so many runs, once it has begun."""
+async def wait_for_run(folder: Path, count: int) -> str:
+    """Wait until there are `count` runs and the newest has begun; return its id."""
     while True:
         runs = sorted((folder / "home" / "runs").glob("*/ledger.jsonl"))
         if len(runs) == count and runs[-1].stat().st_size:
@@ -245,37 +256,39 @@ async def _begun(folder: Path, count: int) -> str:
 
 
 @pytest.mark.heavy
-async def test_the_same_over_http(tmp_path: Path) -> None:
-    port = _free_port()
+async def test_tools_work_over_http(tmp_path: Path) -> None:
+    port = find_free_port()
     command = [sys.executable, "-m", "suture.interfaces.cli", "mcp", "--http", "--port", str(port), "--model"]
-    server = subprocess.Popen([*command, scripted(tmp_path, RIGHT)], cwd=tmp_path, env=environ_of(tmp_path))
+    server = subprocess.Popen(
+        [*command, write_scripted_model(tmp_path, CORRECT_REPLY)], cwd=tmp_path, env=make_environ(tmp_path)
+    )
     try:
-        while not _listens(port):
+        while not is_listening(port):
             assert server.poll() is None
             await asyncio.sleep(0.1)
         async with Client(f"http://127.0.0.1:{port}/mcp", read_timeout_seconds=PATIENCE_S) as client:
-            written = said(await client.call_tool("write", {"task": TASK}))
-            assert written["outcome"] == "healed", written
+            write_result = read_content(await client.call_tool("write", {"task": TASK}))
+            assert write_result["outcome"] == "healed", write_result
             assert (await client.call_tool("heal", {"path": str(tmp_path)})).is_error
-        rebound = httpx.post(f"http://127.0.0.1:{port}/mcp", json={}, headers={"Host": "evil.example"})
-        assert rebound.status_code in (403, 421)
+        response = httpx.post(f"http://127.0.0.1:{port}/mcp", json={}, headers={"Host": "evil.example"})
+        assert response.status_code in (403, 421)
     finally:
         server.terminate()
         server.wait(PATIENCE_S)
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+def find_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as trying:
-        return trying.connect_ex(("127.0.0.1", port)) == 0
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_question_that_is_cut_says_so_and_where_the_whole_is() -> None:
-    short = Review(
+def test_a_shortened_question_names_the_command_that_shows_all() -> None:
+    review = Review(
         run_id="run-1",
         key="k",
         stage="delivery",
@@ -286,7 +299,7 @@ def test_a_question_that_is_cut_says_so_and_where_the_whole_is() -> None:
         diff="+x\n",
         task=Task(statement="s"),
     )
-    assert review_as_text(short).endswith("+x\n")
-    long = review_as_text(replace(short, diff="+x\n" * 4000))
-    assert long.endswith("characters: `suture review run-1`)")
-    assert len(long) < MAX_QUESTION_CHARS + 200
+    assert review_as_text(review).endswith("+x\n")
+    long_text = review_as_text(replace(review, diff="+x\n" * 4000))
+    assert long_text.endswith("characters: `suture review run-1`)")
+    assert len(long_text) < MAX_QUESTION_CHARS + 200

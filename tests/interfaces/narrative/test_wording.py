@@ -1,4 +1,4 @@
-"""Every code of a closed set that people read has a text."""
+"""Every code that people read has a text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def has_wording(kind: type[Payload]) -> bool:
         object.__setattr__(payload, field.name, MagicMock())
     try:
         return render_payload(payload) is not None
-    except (LookupError, TypeError, ValueError):  # there is a wording, and it needs a real value
+    except (LookupError, TypeError, ValueError):  # the kind has a text, which needs real values
         return True
 
 

@@ -1,4 +1,4 @@
-"""`%%heal` in a real kernel, driven by nbclient; and cells as projects."""
+"""Cells as projects, and `%%heal` in a real kernel that nbclient drives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from interfaces.web.real_server import environ_of, scripted
+from interfaces.web.real_server import make_environ, write_scripted_model
 from suture.errors import UsageError
 from suture.interfaces.notebook.cell_project import CODE_FILE, EARLIER_FILE, TESTS_FILE, make_cell_project
 
@@ -21,10 +21,10 @@ assert total([1, 2]) == (
     3
 )
 assert total([]) == START"""
-RIGHT_CELL = BROKEN_CELL.replace(" + 1", "")
+CORRECT_CELL = BROKEN_CELL.replace(" + 1", "")
 
 
-def test_a_cell_becomes_code_tests_and_what_it_uses_of_others() -> None:
+def test_a_cell_is_split_into_code_tests_and_values_of_earlier_cells() -> None:
     def twice(n: int) -> int:
         return 2 * n
 
@@ -60,8 +60,8 @@ def test_a_cell_that_cannot_be_tested_is_refused(source: str, message: str) -> N
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for a kernel, with an environment of its own."""
-    for name, value in environ_of(tmp_path).items():
+    """Set the environment of a kernel, and return the kernel's folder."""
+    for name, value in make_environ(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
@@ -70,8 +70,8 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def run_cells(folder: Path, *sources: str, fails: bool = False) -> list[Any]:
     """Run the cells in a real kernel and return them with their outputs."""
-    make: Any = nbformat.v4  # which has no types
-    notebook = make.new_notebook(cells=[make.new_code_cell(source) for source in sources])
+    nbformat_v4: Any = nbformat.v4  # the module has no types
+    notebook = nbformat_v4.new_notebook(cells=[nbformat_v4.new_code_cell(source) for source in sources])
     client = NotebookClient(
         notebook,
         timeout=250,
@@ -103,12 +103,12 @@ async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
         "START = 0",
         f"%%heal --model none\n{BROKEN_CELL}",
         inspection,
-        f"%%heal --model none\n{RIGHT_CELL}",
+        f"%%heal --model none\n{CORRECT_CELL}",
         "print(total([20, 22]))",
     )
-    shown = cell_html(cells[2])
-    assert "<strong>healed</strong>" in shown
-    assert "-    return sum(prices) + START + 1" in shown
+    output_text = cell_html(cells[2])
+    assert "<strong>healed</strong>" in output_text
+    assert "-    return sum(prices) + START + 1" in output_text
     payload = "".join(str(output.get("text", "")) for output in cells[2].outputs)
     assert "Your code: 2 of 2 fail" in payload
     assert "<strong>certificate</strong>" in cell_html(cells[3])
@@ -119,20 +119,20 @@ async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
 @pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.timeout(300)
-async def test_what_a_model_writes_shows_as_text(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SUTURE_REPAIR_ENABLED", "false")  # else small edits might do
+async def test_markup_in_model_code_is_shown_as_text(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUTURE_REPAIR_ENABLED", "false")  # otherwise a small edit might heal the cell
     reply = "```python\ndef shout(s):\n    return s.upper() + '<img src=x onerror=alert(1)>'\n```"
-    model = scripted(kernel, reply)
+    model = write_scripted_model(kernel, reply)
     cell = "def shout(s):\n    return None\n\nassert shout('a').startswith('A')"
     cells = await run_cells(kernel, "%load_ext suture", f"%%heal --model {model}\n{cell}")
-    shown = cell_html(cells[1])
-    assert "&lt;img src=x onerror=alert(1)&gt;" in shown
-    assert "<img" not in shown
+    output_text = cell_html(cells[1])
+    assert "&lt;img src=x onerror=alert(1)&gt;" in output_text
+    assert "<img" not in output_text
 
 
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.timeout(300)
-async def test_bad_input_is_one_line(kernel: Path) -> None:
+async def test_bad_input_is_reported_without_a_traceback(kernel: Path) -> None:
     cells = await run_cells(
         kernel,
         "%load_ext suture",
@@ -144,6 +144,6 @@ async def test_bad_input_is_one_line(kernel: Path) -> None:
     for cell, message in zip(
         cells[1:], ("no assert", "unrecognized arguments", "No closing quotation"), strict=True
     ):
-        shown = "".join(str(output.get("text", "")) for output in cell.outputs)
-        assert message in shown, cell.outputs
-        assert "Traceback" not in shown
+        output_text = "".join(str(output.get("text", "")) for output in cell.outputs)
+        assert message in output_text, cell.outputs
+        assert "Traceback" not in output_text

@@ -1,4 +1,4 @@
-"""Watching real files with the system's change notifications; once the whole command with a real sandbox."""
+"""Watching real files with change notifications of the system, and `suture watch` with a real sandbox."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from suture.core.records import Reason, Result, Spend
 from suture.errors import StorageError, UsageError
 from suture.interfaces.watch.project_watch import HealEnded, HealFailed, HealSuperseded, watch_project
 
-BROKEN = "def double(n):\n    return n * 3\n"
-CHECK = """import unittest
+BROKEN_CODE = "def double(n):\n    return n * 3\n"
+TEST_CODE = """import unittest
 from code_here import double
 
 
@@ -31,119 +31,119 @@ class Doubles(unittest.TestCase):
     def test_nothing(self):
         self.assertEqual(double(0), 0)
 """
-MOST_S = 90
-"""For a whole run, on a machine that does much else."""
+MAX_RUN_S = 90
+"""The time limit of a whole run on a busy machine."""
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "code_here.py").write_text(BROKEN)
-    (folder / "test_code.py").write_text(CHECK)
+    (folder / "code_here.py").write_text(BROKEN_CODE)
+    (folder / "test_code.py").write_text(TEST_CODE)
     (folder / ".gitignore").write_text("*.log\n")
     return folder
 
 
-def replace(path: Path, text: str) -> None:
-    """Write a file in one step, so that no half of it is ever seen."""
-    aside = path.parent.parent / "aside"
-    aside.write_text(text)
-    aside.replace(path)
+def replace_file(path: Path, text: str) -> None:
+    """Write a file in one step, so that nobody reads half of it."""
+    new_file = path.parent.parent / "aside"
+    new_file.write_text(text)
+    new_file.replace(path)
 
 
-class Runs:
-    """Runs that go on until they are told to end, and note who was cancelled."""
+class ControlledRuns:
+    """Runs that last until the test ends them, with a count of the cancelled ones."""
 
     def __init__(self) -> None:
-        self.begun: asyncio.Queue[asyncio.Future[Result]] = asyncio.Queue()
+        self.started_runs: asyncio.Queue[asyncio.Future[Result]] = asyncio.Queue()
         self.cancelled = 0
 
     async def heal(self) -> Result:
-        end: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self.begun.put_nowait(end)
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.started_runs.put_nowait(future)
         try:
-            return await end
+            return await future
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
 
 
-def healed() -> Result:
+def make_healed_result() -> Result:
     return Result(run_id="a-run", outcome="healed", reason=Reason(code="checks_pass"), spend=Spend())
 
 
-async def test_a_change_under_a_run_cancels_it_and_the_next_one_begins(project: Path) -> None:
-    runs = Runs()
-    async with aclosing(watch_project(project, runs.heal)) as seen:
-        told = asyncio.ensure_future(anext(seen))
-        await runs.begun.get()
-        replace(project / "code_here.py", BROKEN + "# more\n")
-        assert await told == HealSuperseded(changed=("code_here.py",))
+async def test_a_change_during_a_run_cancels_it_and_starts_another(project: Path) -> None:
+    runs = ControlledRuns()
+    async with aclosing(watch_project(project, runs.heal)) as outcomes:
+        next_outcome = asyncio.ensure_future(anext(outcomes))
+        await runs.started_runs.get()
+        replace_file(project / "code_here.py", BROKEN_CODE + "# more\n")
+        assert await next_outcome == HealSuperseded(changed=("code_here.py",))
         assert runs.cancelled == 1
-        told = asyncio.ensure_future(anext(seen))
-        (await runs.begun.get()).set_result(healed())
-        assert await told == HealEnded(result=healed())
+        next_outcome = asyncio.ensure_future(anext(outcomes))
+        (await runs.started_runs.get()).set_result(make_healed_result())
+        assert await next_outcome == HealEnded(result=make_healed_result())
 
 
-async def test_what_is_no_change_of_the_project_neither_stops_nor_starts_a_run(project: Path) -> None:
-    runs = Runs()
-    async with aclosing(watch_project(project, runs.heal)) as seen:
-        told = asyncio.ensure_future(anext(seen))
-        end = await runs.begun.get()
-        replace(project / "code_here.py", BROKEN)  # the same text
+async def test_unchanged_and_ignored_files_neither_stop_nor_start_a_run(project: Path) -> None:
+    runs = ControlledRuns()
+    async with aclosing(watch_project(project, runs.heal)) as outcomes:
+        next_outcome = asyncio.ensure_future(anext(outcomes))
+        future = await runs.started_runs.get()
+        replace_file(project / "code_here.py", BROKEN_CODE)  # the text does not change
         (project / "a.log").write_text("ignored")
         (project / "__pycache__").mkdir()
         await asyncio.sleep(1)
-        assert (told.done(), runs.cancelled) == (False, 0)
-        end.set_result(healed())
-        await told
-        told = asyncio.ensure_future(anext(seen))
+        assert (next_outcome.done(), runs.cancelled) == (False, 0)
+        future.set_result(make_healed_result())
+        await next_outcome
+        next_outcome = asyncio.ensure_future(anext(outcomes))
         (project / "a.log").write_text("ignored again")
         await asyncio.sleep(1)
-        assert runs.begun.empty()
+        assert runs.started_runs.empty()
         (project / "new.py").write_text("")
-        (await runs.begun.get()).set_result(healed())
-        assert isinstance(await told, HealEnded)
+        (await runs.started_runs.get()).set_result(make_healed_result())
+        assert isinstance(await next_outcome, HealEnded)
 
 
-async def test_a_fix_is_not_written_over_what_the_user_wrote_meanwhile(project: Path) -> None:
-    """The run ends in the same moment, before the operating system has told of the change."""
+async def test_a_fix_does_not_overwrite_a_change_made_during_the_run(project: Path) -> None:
+    """The run ends before the operating system has reported the change."""
     applied: list[str] = []
 
     async def heal() -> Result:
         (project / "code_here.py").write_text("# mine\n")
-        return healed()
+        return make_healed_result()
 
-    async with aclosing(watch_project(project, heal, _noting(applied))) as seen:
-        assert await anext(seen) == HealSuperseded(changed=("code_here.py",))
+    async with aclosing(watch_project(project, heal, record_applied_runs(applied))) as outcomes:
+        assert await anext(outcomes) == HealSuperseded(changed=("code_here.py",))
     assert not applied
 
 
-async def test_faults_of_a_run_and_of_writing_are_told_and_the_watch_goes_on(project: Path) -> None:
-    faults = [UsageError("no test"), None]
+async def test_errors_are_reported_and_the_watch_continues(project: Path) -> None:
+    errors = [UsageError("no test"), None]
 
     async def heal() -> Result:
-        if (fault := faults.pop(0)) is not None:
-            raise fault
-        return healed()
+        if (error := errors.pop(0)) is not None:
+            raise error
+        return make_healed_result()
 
-    async def full(_: str) -> None:
+    async def fail_to_apply(_: str) -> None:
         raise StorageError("the disk is full")
 
-    async with aclosing(watch_project(project, heal, full)) as seen:
-        first = await anext(seen)
+    async with aclosing(watch_project(project, heal, fail_to_apply)) as outcomes:
+        first = await anext(outcomes)
         assert isinstance(first, HealFailed)
         assert str(first.fault) == "no test"
-        told = asyncio.ensure_future(anext(seen))
+        next_outcome = asyncio.ensure_future(anext(outcomes))
         (project / "new.py").write_text("")
-        second = await told
+        second = await next_outcome
         assert isinstance(second, HealEnded)
         assert not second.applied
         assert str(second.fault) == "the disk is full"
 
 
-def _noting(applied: list[str]) -> Callable[[str], Awaitable[object]]:
+def record_applied_runs(applied: list[str]) -> Callable[[str], Awaitable[object]]:
     async def apply(run: str) -> None:
         applied.append(run)
 
@@ -152,36 +152,40 @@ def _noting(applied: list[str]) -> Callable[[str], Awaitable[object]]:
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
-def test_the_command_heals_what_breaks_writes_it_when_asked_and_ends_by_ctrl_c(
+def test_the_command_heals_a_project_applies_the_fix_and_ends_with_ctrl_c(
     project: Path, tmp_path: Path
 ) -> None:
     home, code = tmp_path / "home", project / "code_here.py"
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "SUTURE_HOME": str(home)}
     command = [sys.executable, "-m", "suture.interfaces.cli", "watch", str(project), "--apply", "--test"]
-    said = tmp_path / "said"
-    with said.open("wb") as words:
+    output_file = tmp_path / "said"
+    with output_file.open("wb") as output:
         process = subprocess.Popen(
-            [*command, "python -m unittest"], env=environ, cwd=tmp_path, stdout=words, stderr=words
+            [*command, "python -m unittest"], env=environ, cwd=tmp_path, stdout=output, stderr=output
         )
     try:
-        _wait(lambda: code.read_text() != BROKEN and "Waiting for" in said.read_text(), process, said)
+        wait_until(
+            lambda: code.read_text() != BROKEN_CODE and "Waiting for" in output_file.read_text(),
+            process,
+            output_file,
+        )
         assert "return n * 2" in code.read_text()
-        replace(code, code.read_text() + "# mine\n")
-        _wait(lambda: said.read_text().count("Waiting for") == 2, process, said)
+        replace_file(code, code.read_text() + "# mine\n")
+        wait_until(lambda: output_file.read_text().count("Waiting for") == 2, process, output_file)
     finally:
         process.send_signal(signal.SIGINT)
-        ended = process.wait(MOST_S)
-    words_said = said.read_text()
-    assert ended == 130, words_said
-    assert "Traceback" not in words_said
-    assert "-    return n * 3" in words_said
+        exit_code = process.wait(MAX_RUN_S)
+    output_text = output_file.read_text()
+    assert exit_code == 130, output_text
+    assert "Traceback" not in output_text
+    assert "-    return n * 3" in output_text
     kinds = [read_ledger(run.ledger_path).events[-1].kind for run in list_runs(home)]
-    assert len(kinds) == 2, words_said  # its own change is none of the user's
+    assert len(kinds) == 2, output_text  # the fix itself does not start another run
 
 
-def _wait(until: Callable[[], bool], process: subprocess.Popen[bytes], said: Path) -> None:
-    most = time.monotonic() + MOST_S
-    while not until():
-        assert process.poll() is None, said.read_text()
-        assert time.monotonic() < most, said.read_text()
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes], output_file: Path) -> None:
+    deadline_s = time.monotonic() + MAX_RUN_S
+    while not condition():
+        assert process.poll() is None, output_file.read_text()
+        assert time.monotonic() < deadline_s, output_file.read_text()
         time.sleep(0.1)

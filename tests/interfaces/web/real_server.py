@@ -1,4 +1,4 @@
-"""A real server in its own process, on a free port."""
+"""Run a real server in its own process, on a free port."""
 
 from __future__ import annotations
 
@@ -16,64 +16,66 @@ from typing import Any
 import httpx
 
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8"
-RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
+CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 PATIENCE_S = 250.0
 
 
-def environ_of(folder: Path) -> dict[str, str]:
-    """The environment of a server: nothing of the tester's but PATH."""
+def make_environ(folder: Path) -> dict[str, str]:
+    """Return the environment of a server, which takes only PATH from the developer."""
     return {
         "HOME": str(folder),
         "PATH": os.environ["PATH"],
         "SUTURE_HOME": str(folder / "home"),
         "SUTURE_PATHS_CACHE": str(folder / "cache"),
-        "SUTURE_CERTIFICATION_SECONDS": "0",  # what a proof is worth is measured elsewhere
+        "SUTURE_CERTIFICATION_SECONDS": "0",  # other tests cover certification
     }
 
 
 class Server:
-    """`suture serve`, started and stopped.
+    """A `suture serve` process that a test starts, calls and stops.
 
     Args:
-        folder: Where it works; its home lies there.
-        options: Of the command line.
-        environ: More of its environment.
+        folder: The current folder of the server; its home is inside.
+        options: The options of the command line.
+        environ: Additional variables of its environment.
     """
 
     def __init__(self, folder: Path, *options: str, environ: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.home = folder / "home"
         self._options = options
-        self._environ = {**environ_of(folder), **(environ or {})}
+        self._environ = {**make_environ(folder), **(environ or {})}
         self._process: subprocess.Popen[str] | None = None
         self.url = ""
 
     def start(self) -> None:
-        with (self.folder / "stderr").open("a") as words:
+        """Start the server and read its address."""
+        with (self.folder / "stderr").open("a") as stderr:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "suture.interfaces.cli", "serve", "--port", "0", *self._options],
                 cwd=self.folder,
                 env=self._environ,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=words,
+                stderr=stderr,
                 text=True,
             )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
-        assert self.url, self.words()
+        assert self.url, self.read_stderr()
 
-    def stop(self, number: int = signal.SIGTERM) -> int:
+    def stop(self, signal_number: int = signal.SIGTERM) -> int:
+        """Send a signal to the server and return its exit code."""
         assert self._process is not None
-        self._process.send_signal(number)
-        code = self._process.wait(PATIENCE_S)
+        self._process.send_signal(signal_number)
+        exit_code = self._process.wait(PATIENCE_S)
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._process = None
-        return code
+        return exit_code
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """A command beside the server, such as `token add`."""
+        """Run a command of `suture serve`, such as `token add`."""
         return subprocess.run(
             [sys.executable, "-m", "suture.interfaces.cli", "serve", *arguments],
             cwd=self.folder,
@@ -84,7 +86,8 @@ class Server:
             check=False,
         )
 
-    def words(self) -> str:
+    def read_stderr(self) -> str:
+        """Return everything that the server has written to stderr."""
         return (self.folder / "stderr").read_text()
 
     def __enter__(self) -> Server:
@@ -92,7 +95,7 @@ class Server:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._process is not None:
             self.stop()
@@ -103,40 +106,42 @@ class Server:
     def get(self, path: str, **more: Any) -> httpx.Response:
         return self.call("GET", path, **more)
 
-    def post(self, path: str, plain: Any = None, **more: Any) -> httpx.Response:
-        return self.call("POST", path, **({"json": plain} if plain is not None else {}), **more)
+    def post(self, path: str, body: Any = None, **more: Any) -> httpx.Response:
+        return self.call("POST", path, **({"json": body} if body is not None else {}), **more)
 
-    def run(self, **asked: Any) -> str:
-        answer = self.post("/v1/runs", asked)
-        assert answer.status_code == 202, answer.text
-        return str(answer.json()["run"])
+    def run(self, **request: Any) -> str:
+        """Start a run and return its id."""
+        response = self.post("/v1/runs", request)
+        assert response.status_code == 202, response.text
+        return str(response.json()["run"])
 
     def events(self, run: str, last: int | None = None) -> Iterator[dict[str, Any]]:
-        """Every event until the stream ends; the last one's kind is `end`."""
+        """Yield every event until the stream ends; the kind of the last one is `end`."""
         headers = {} if last is None else {"Last-Event-ID": str(last)}
         with httpx.stream(
             "GET", f"{self.url}/v1/runs/{run}/events", headers=headers, timeout=PATIENCE_S
-        ) as s:
-            assert s.status_code == 200
-            yield from told_events(s.iter_lines())
+        ) as stream:
+            assert stream.status_code == 200
+            yield from parse_events(stream.iter_lines())
 
-    def shown(self, run: str) -> dict[str, Any]:
-        answer = self.get(f"/v1/runs/{run}")
-        assert answer.status_code == 200, answer.text
-        plain: dict[str, Any] = answer.json()
-        return plain
+    def get_run(self, run: str) -> dict[str, Any]:
+        """Return a run as the server describes it."""
+        response = self.get(f"/v1/runs/{run}")
+        assert response.status_code == 200, response.text
+        body: dict[str, Any] = response.json()
+        return body
 
-    def until(self, run: str, *states: str) -> dict[str, Any]:
-        """The run, when it stands as wanted."""
-        until_s = time.monotonic() + PATIENCE_S
-        while (shown := self.shown(run))["state"] not in states:
-            assert time.monotonic() < until_s, shown
+    def wait_for_state(self, run: str, *states: str) -> dict[str, Any]:
+        """Wait until a run has one of the states, and return its description."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        while (description := self.get_run(run))["state"] not in states:
+            assert time.monotonic() < deadline_s, description
             time.sleep(0.1)
-        return shown
+        return description
 
 
-def told_events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """The events of a stream: `id`, `event`, and `data` as JSON."""
+def parse_events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    """Parse the lines of an event stream into dicts with `id`, `event` and decoded `data`."""
     event: dict[str, Any] = {}
     for line in lines:
         if line:
@@ -148,21 +153,21 @@ def told_events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
             event = {}
 
 
-def scripted(folder: Path, *replies: str) -> str:
-    """The name of a model that answers so."""
+def write_scripted_model(folder: Path, *replies: str) -> str:
+    """Write the replies of a scripted model and return the model's name."""
     path = folder / "script.json"
     path.write_text(json.dumps(replies))
     return f"scripted:{path}"
 
 
-def ledger_of(home: Path, run: str) -> list[dict[str, Any]]:
-    """A run's events, as they lie on disk."""
+def read_events(home: Path, run: str) -> list[dict[str, Any]]:
+    """Return the events in the ledger file of a run."""
     text = (home / "runs" / run / "ledger.jsonl").read_text()
     return [json.loads(line) for line in text.splitlines()]
 
 
 def job_processes() -> list[int]:
-    """The processes that do the jobs of servers which this process has started."""
+    """Return the ids of the job processes of all servers that this process has started."""
     return [
         int(entry.name)
         for entry in Path("/proc").iterdir()
@@ -173,9 +178,9 @@ def job_processes() -> list[int]:
 
 
 def _parent(process: Path) -> int:
-    """The process that has started another one; 0 where that is gone."""
-    after = _read(process / "stat").rpartition(b")")[2].split()
-    return int(after[1]) if len(after) > 1 else 0
+    """Return the id of a process's parent, or 0 if the process has ended."""
+    fields = _read(process / "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
 
 
 def _read(path: Path) -> bytes:

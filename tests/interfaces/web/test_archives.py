@@ -1,4 +1,4 @@
-"""Uploaded archives: projects are unpacked, everything else is refused and leaves nothing behind."""
+"""Uploaded projects are unpacked; any other archive is refused and leaves no files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.web.uploaded_projects import BROKEN, tarred, zipped
+from interfaces.web.uploaded_projects import BROKEN_PROJECT, tar_project, zip_project
 from suture.interfaces.jobs.project_archives import (
     ArchiveLimits,
     ArchiveRefused,
@@ -23,7 +23,7 @@ from suture.interfaces.jobs.project_archives import (
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
 
 
-def tar_of(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
+def make_tar(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as archive:
         for info, text in entries:
@@ -32,13 +32,13 @@ def tar_of(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
     return content.getvalue()
 
 
-def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+def tar_entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, link
     return info
 
 
-def zip_of(name: str, text: str = "x", mode: int = 0, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def make_zip(name: str, text: str = "x", mode: int = 0, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         info = zipfile.ZipInfo(name)
@@ -48,75 +48,75 @@ def zip_of(name: str, text: str = "x", mode: int = 0, method: int = zipfile.ZIP_
     return content.getvalue()
 
 
-def encrypted() -> bytes:
-    whole = bytearray(zipped({"a.py": "x"}))
-    whole[6] |= 1  # the flag in the file's own header
-    whole[whole.index(b"PK\x01\x02") + 8] |= 1  # and in the list at the end
+def make_encrypted_zip() -> bytes:
+    whole = bytearray(zip_project({"a.py": "x"}))
+    whole[6] |= 1  # the encryption flag in the header of the file
+    whole[whole.index(b"PK\x01\x02") + 8] |= 1  # the same flag in the central directory
     return bytes(whole)
 
 
-def lying_zip() -> bytes:
-    """It says that its file has ten bytes, and there are two million."""
-    whole = bytearray(zip_of("a.py", "x" * 2_000_000))
-    for mark, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
-        place = whole.index(mark) + offset
-        whole[place : place + 4] = (10).to_bytes(4, "little")
+def make_zip_with_wrong_size() -> bytes:
+    """Return a zip whose headers claim ten bytes for a file of two million."""
+    whole = bytearray(make_zip("a.py", "x" * 2_000_000))
+    for signature, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        position = whole.index(signature) + offset
+        whole[position : position + 4] = (10).to_bytes(4, "little")
     return bytes(whole)
 
 
-def pax_bomb() -> bytes:
-    """A header of many megabytes, which packs to some kilobytes."""
-    header = entry("././@PaxHeader", tarfile.XHDTYPE)
+def make_tar_with_huge_header() -> bytes:
+    """Return a tar with a header of 64 MiB that compresses to some kilobytes."""
+    header = tar_entry("././@PaxHeader", tarfile.XHDTYPE)
     header.size = 64 * 2**20
     return gzip.compress(header.tobuf(tarfile.USTAR_FORMAT) + b"0" * header.size, 1)
 
 
 ATTACKS: dict[str, Callable[[], bytes]] = {
-    "nothing": lambda: b"",
-    "no archive": lambda: b"#!/bin/sh\nrm -rf /\n",
-    "half a zip": lambda: zipped(BROKEN)[:80],
-    "half a tar": lambda: tarred(BROKEN)[:60],
-    "empty zip": lambda: zipped({}),
-    "empty tar": lambda: tar_of(),
-    "zip up": lambda: zip_of("../evil.py"),
-    "zip far up": lambda: zip_of("a/../../evil.py"),
-    "zip absolute": lambda: zip_of("/tmp/evil.py"),
-    "zip of windows": lambda: zip_of("C:\\evil.py"),
-    "zip backslash": lambda: zip_of("..\\evil.py"),
-    "zip line end": lambda: zip_of("a\nb.py"),
-    "zip link": lambda: zip_of("link", "/etc/passwd", stat.S_IFLNK | 0o777),
-    "zip device": lambda: zip_of("device", "", stat.S_IFCHR | 0o666),
-    "zip pipe": lambda: zip_of("pipe", "", stat.S_IFIFO | 0o666),
-    "zip bomb": lambda: zip_of("a.py", "0" * 3 * 2**20),
-    "zip that lies": lying_zip,
-    "zip of many": lambda: zipped({f"{number}.py": "" for number in range(60)}),
-    "zip twice": lambda: zipped({"A.py": "1", "a.py": "2"}),
-    "zip encrypted": encrypted,
-    "zip by lzma": lambda: zip_of("a.py", "x", method=zipfile.ZIP_LZMA),
-    "zip deep": lambda: zip_of("/".join("a" * 40) + "/a.py"),
-    "zip long name": lambda: zip_of("n" * 300),
-    "zip file below a file": lambda: zipped({"a": "1", "a/b": "2"}),
-    "git hooks": lambda: zip_of(".git/hooks/post-checkout"),
-    "git hooks, other case": lambda: zip_of("sub/.GIT/config"),
-    "tar up": lambda: tar_of((entry("../evil.py"), b"x")),
-    "tar absolute": lambda: tar_of((entry("/tmp/evil.py"), b"x")),
-    "tar link": lambda: tar_of((entry("link", tarfile.SYMTYPE, "/etc"), b"")),
-    "tar through a link": lambda: tar_of(
-        (entry("link", tarfile.SYMTYPE, ".."), b""), (entry("link/evil.py"), b"x")
+    "empty file": lambda: b"",
+    "script": lambda: b"#!/bin/sh\nrm -rf /\n",
+    "half a zip": lambda: zip_project(BROKEN_PROJECT)[:80],
+    "half a tar": lambda: tar_project(BROKEN_PROJECT)[:60],
+    "empty zip": lambda: zip_project({}),
+    "empty tar": lambda: make_tar(),
+    "zip with parent path": lambda: make_zip("../evil.py"),
+    "zip with nested parent path": lambda: make_zip("a/../../evil.py"),
+    "zip with absolute path": lambda: make_zip("/tmp/evil.py"),
+    "zip with drive letter": lambda: make_zip("C:\\evil.py"),
+    "zip backslash": lambda: make_zip("..\\evil.py"),
+    "zip line end": lambda: make_zip("a\nb.py"),
+    "zip link": lambda: make_zip("link", "/etc/passwd", stat.S_IFLNK | 0o777),
+    "zip device": lambda: make_zip("device", "", stat.S_IFCHR | 0o666),
+    "zip pipe": lambda: make_zip("pipe", "", stat.S_IFIFO | 0o666),
+    "zip bomb": lambda: make_zip("a.py", "0" * 3 * 2**20),
+    "zip with wrong size": make_zip_with_wrong_size,
+    "zip with many files": lambda: zip_project({f"{number}.py": "" for number in range(60)}),
+    "zip with duplicate names": lambda: zip_project({"A.py": "1", "a.py": "2"}),
+    "zip encrypted": make_encrypted_zip,
+    "zip with lzma": lambda: make_zip("a.py", "x", method=zipfile.ZIP_LZMA),
+    "zip with deep folders": lambda: make_zip("/".join("a" * 40) + "/a.py"),
+    "zip long name": lambda: make_zip("n" * 300),
+    "zip file below a file": lambda: zip_project({"a": "1", "a/b": "2"}),
+    "git hooks": lambda: make_zip(".git/hooks/post-checkout"),
+    "git hooks, other case": lambda: make_zip("sub/.GIT/config"),
+    "tar with parent path": lambda: make_tar((tar_entry("../evil.py"), b"x")),
+    "tar with absolute path": lambda: make_tar((tar_entry("/tmp/evil.py"), b"x")),
+    "tar link": lambda: make_tar((tar_entry("link", tarfile.SYMTYPE, "/etc"), b"")),
+    "tar through a link": lambda: make_tar(
+        (tar_entry("link", tarfile.SYMTYPE, ".."), b""), (tar_entry("link/evil.py"), b"x")
     ),
-    "tar hard link": lambda: tar_of((entry("hard", tarfile.LNKTYPE, "/etc/passwd"), b"")),
-    "tar device": lambda: tar_of((entry("device", tarfile.CHRTYPE), b"")),
-    "tar pipe": lambda: tar_of((entry("pipe", tarfile.FIFOTYPE), b"")),
-    "tar bomb": lambda: tar_of((entry("a.py"), b"0" * 3 * 2**20)),
-    "tar of many": lambda: tarred({f"{number}.py": "" for number in range(60)}),
-    "tar twice": lambda: tar_of((entry("a.py"), b"1"), (entry("a.py"), b"2")),
-    "tar of a long header": pax_bomb,
-    "gzip of no tar": lambda: gzip.compress(b"0" * 4096),
+    "tar hard link": lambda: make_tar((tar_entry("hard", tarfile.LNKTYPE, "/etc/passwd"), b"")),
+    "tar device": lambda: make_tar((tar_entry("device", tarfile.CHRTYPE), b"")),
+    "tar pipe": lambda: make_tar((tar_entry("pipe", tarfile.FIFOTYPE), b"")),
+    "tar bomb": lambda: make_tar((tar_entry("a.py"), b"0" * 3 * 2**20)),
+    "tar with many files": lambda: tar_project({f"{number}.py": "" for number in range(60)}),
+    "tar with duplicate names": lambda: make_tar((tar_entry("a.py"), b"1"), (tar_entry("a.py"), b"2")),
+    "tar with huge header": make_tar_with_huge_header,
+    "gzip without tar": lambda: gzip.compress(b"0" * 4096),
 }
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_what_is_no_project_is_refused_and_leaves_nothing(tmp_path: Path, attack: str) -> None:
+def test_a_hostile_archive_is_refused_and_leaves_no_files(tmp_path: Path, attack: str) -> None:
     archives = ProjectArchives(tmp_path / "home", LIMITS)
     with pytest.raises(ArchiveRefused) as refused:
         archives.store(ATTACKS[attack]())
@@ -125,39 +125,39 @@ def test_what_is_no_project_is_refused_and_leaves_nothing(tmp_path: Path, attack
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
-@pytest.mark.parametrize("pack", [zipped, tarred, lambda files: tarred(files, "w")])
-def test_a_project_is_unpacked_as_it_was(tmp_path: Path, pack: Callable[..., bytes]) -> None:
+@pytest.mark.parametrize("pack", [zip_project, tar_project, lambda files: tar_project(files, "w")])
+def test_a_project_is_unpacked_unchanged(tmp_path: Path, pack: Callable[..., bytes]) -> None:
     archives = ProjectArchives(tmp_path, LIMITS)
-    name, files = archives.store(pack({**BROKEN, "sub/data.txt": "ü", "./top.py": "1"}))
+    name, files = archives.store(pack({**BROKEN_PROJECT, "sub/data.txt": "ü", "./top.py": "1"}))
     folder = archives.find_folder(name)
     assert files == 4
     assert (folder / "sub" / "data.txt").read_text() == "ü"
     assert (folder / "top.py").read_text() == "1"
-    assert (folder / "cart.py").read_text() == BROKEN["cart.py"]
+    assert (folder / "cart.py").read_text() == BROKEN_PROJECT["cart.py"]
 
 
-def test_one_that_is_sent_twice_at_once_is_kept_once(tmp_path: Path) -> None:
-    archives, content = ProjectArchives(tmp_path, LIMITS), zipped(BROKEN)
+def test_an_archive_that_is_uploaded_twice_at_once_is_stored_once(tmp_path: Path) -> None:
+    archives, content = ProjectArchives(tmp_path, LIMITS), zip_project(BROKEN_PROJECT)
     name, _ = archives.store(content)
-    archives._unpack(name, content)  # whoever saw, at the same time, that it was not there yet
+    archives._unpack(name, content)  # as a second upload does that found no archive at the same time
     assert [one.name for one in (tmp_path / "archives").iterdir()] == [name]
-    assert (archives.find_folder(name) / "cart.py").read_text() == BROKEN["cart.py"]
+    assert (archives.find_folder(name) / "cart.py").read_text() == BROKEN_PROJECT["cart.py"]
 
 
-def test_a_tar_of_the_folder_itself_is_a_project(tmp_path: Path) -> None:
-    folders = [(entry(name, tarfile.DIRTYPE), b"") for name in (".", "./", "./sub")]
-    unpack_archive(tar_of(*folders, (entry("./sub/a.py"), b"x")), tmp_path, LIMITS)
+def test_a_tar_of_the_current_folder_is_unpacked(tmp_path: Path) -> None:
+    folders = [(tar_entry(name, tarfile.DIRTYPE), b"") for name in (".", "./", "./sub")]
+    unpack_archive(make_tar(*folders, (tar_entry("./sub/a.py"), b"x")), tmp_path, LIMITS)
     assert (tmp_path / "sub" / "a.py").read_text() == "x"
 
 
-def test_whoever_may_run_a_file_may_still(tmp_path: Path) -> None:
-    info = entry("run.sh")
+def test_an_executable_file_stays_executable_without_setuid(tmp_path: Path) -> None:
+    info = tar_entry("run.sh")
     info.mode = 0o4755
-    unpack_archive(tar_of((info, b"x")), tmp_path, LIMITS)
-    assert (tmp_path / "run.sh").stat().st_mode & 0o7777 == 0o700  # and as no other user
+    unpack_archive(make_tar((info, b"x")), tmp_path, LIMITS)
+    assert (tmp_path / "run.sh").stat().st_mode & 0o7777 == 0o700
 
 
 @pytest.mark.parametrize("name", ["..", "", "x", "../../etc", "a" * 63, "A" * 64])
-def test_what_is_no_archive_is_not_looked_for(tmp_path: Path, name: str) -> None:
+def test_an_invalid_archive_name_is_not_found(tmp_path: Path, name: str) -> None:
     with pytest.raises(Exception, match="no archive"):
         ProjectArchives(tmp_path, LIMITS).find_folder(name)

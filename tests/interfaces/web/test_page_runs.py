@@ -1,4 +1,4 @@
-"""The page in a real browser: runs are started, watched, answered, inspected and forked."""
+"""The web page in a real browser: starting, watching, answering, inspecting and forking runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from interfaces.web.real_browser import PATIENCE_MS, Opened
-from interfaces.web.real_server import Server, scripted
-from interfaces.web.uploaded_projects import BROKEN, laid
+from interfaces.web.real_browser import PATIENCE_MS, BrowserPage
+from interfaces.web.real_server import Server, write_scripted_model
+from interfaces.web.uploaded_projects import BROKEN_PROJECT, write_project
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8 and double(5) == 10"
@@ -23,23 +23,23 @@ REPLIES = (
     "```python\ndef double(n):\n    return n + 4\n```",
     "```python\ndef double(n):\n    return 2 * n\n```",
 )
-RUN = re.compile(r"#/runs/([0-9]{8}-[0-9]{9}-[0-9a-f]{6})")
+RUN_URL = re.compile(r"#/runs/([0-9]{8}-[0-9]{9}-[0-9a-f]{6})")
 expect.set_options(timeout=PATIENCE_MS)
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
-    laid(folder / "projects" / "cart", BROKEN)
-    options = ("--root", str(folder / "projects"), "--model", scripted(folder, *REPLIES))
-    # A port of its own, so that the page finds the server again after a restart.
-    with Server(folder, *options, "--port", str(free_port())) as running:
-        yield running
+    write_project(folder / "projects" / "cart", BROKEN_PROJECT)
+    options = ("--root", str(folder / "projects"), "--model", write_scripted_model(folder, *REPLIES))
+    # A fixed port lets the page find the server again after a restart.
+    with Server(folder, *options, "--port", str(free_port())) as started_server:
+        yield started_server
 
 
 @pytest.fixture(scope="module")
@@ -47,42 +47,35 @@ def task() -> str:
     return TASK
 
 
-@pytest.fixture
-def opened(browser: Browser, server: Server) -> Iterator[Opened]:
-    one = Opened(browser, server.url)
-    yield one
-    one.close()
+def wait_for_run_page(page: Page) -> str:
+    """Wait until the page shows a run, and return the id of the run."""
+    page.wait_for_url(RUN_URL)
+    match = RUN_URL.search(page.url)
+    assert match is not None
+    return match[1]
 
 
-def started(page: Page) -> str:
-    """The run whose page is shown."""
-    page.wait_for_url(RUN)
-    found = RUN.search(page.url)
-    assert found is not None
-    return found[1]
-
-
-def start_writing(opened: Opened, **chosen: str) -> str:
-    page = opened.go("/new")
+def start_write_run(browser_page: BrowserPage, **choices: str) -> str:
+    page = browser_page.visit("/new")
     page.get_by_label("Kind of run").select_option("write")
     page.get_by_label("Task").fill(TASK)
-    for label, value in chosen.items():
+    for label, value in choices.items():
         page.get_by_label(label.replace("_", " ")).select_option(value)
     page.get_by_role("button", name="Start").click()
-    return started(page)
+    return wait_for_run_page(page)
 
 
-def test_there_is_nothing_at_first(opened: Opened, server: Server) -> None:
-    expect(opened.go("/").get_by_text("No runs yet.")).to_be_visible()
-    expect(opened.go("/totals").get_by_text("No runs yet.")).to_be_visible()
-    expect(opened.go("/benchmarks").get_by_text("No benchmark results yet.")).to_be_visible()
-    page = opened.go("/runs/20260101-000000000-abcdef")
+def test_an_empty_server_says_so_on_every_page(browser_page: BrowserPage, server: Server) -> None:
+    expect(browser_page.visit("/").get_by_text("No runs yet.")).to_be_visible()
+    expect(browser_page.visit("/totals").get_by_text("No runs yet.")).to_be_visible()
+    expect(browser_page.visit("/benchmarks").get_by_text("No benchmark results yet.")).to_be_visible()
+    page = browser_page.visit("/runs/20260101-000000000-abcdef")
     expect(page.get_by_role("alert")).to_contain_text("there is no run")
-    expect(opened.go("/nowhere").get_by_text("This page does not exist.")).to_be_visible()
+    expect(browser_page.visit("/nowhere").get_by_text("This page does not exist.")).to_be_visible()
 
 
-def test_a_run_is_started_by_keyboard_and_watched_as_it_goes_on(opened: Opened) -> None:
-    page = opened.go("/")
+def test_a_run_can_be_started_by_keyboard_and_watched(browser_page: BrowserPage) -> None:
+    page = browser_page.visit("/")
     page.keyboard.press("Tab")
     for _ in range(12):
         if page.evaluate("document.activeElement.textContent") == "New run":
@@ -96,7 +89,7 @@ def test_a_run_is_started_by_keyboard_and_watched_as_it_goes_on(opened: Opened) 
     page.keyboard.insert_text(TASK)
     page.get_by_role("button", name="Start").focus()
     page.keyboard.press("Enter")
-    started(page)
+    wait_for_run_page(page)
     lines = page.locator(".timeline li")
     expect(lines.first).to_contain_text("run.started")
     expect(page.locator(".timeline li.run-finished")).to_contain_text("healed")
@@ -104,8 +97,8 @@ def test_a_run_is_started_by_keyboard_and_watched_as_it_goes_on(opened: Opened) 
     expect(page.locator(".timeline li.candidate-checked").first).to_contain_text("0 of 2 pass")
 
 
-def test_a_project_is_healed_from_its_folder(opened: Opened, server: Server) -> None:
-    page = opened.go("/new")
+def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Server) -> None:
+    page = browser_page.visit("/new")
     assert str(server.folder / "projects" / "cart") in [
         option.get_attribute("value") for option in page.locator("datalist option").all()
     ]
@@ -115,19 +108,21 @@ def test_a_project_is_healed_from_its_folder(opened: Opened, server: Server) -> 
     expect(page.get_by_role("alert")).to_contain_text("is not a folder below an allowed root")
     page.get_by_label("Project folder").fill(str(server.folder / "projects" / "cart"))
     page.get_by_role("button", name="Start").click()
-    run = started(page)
+    run = wait_for_run_page(page)
     expect(page.locator(".badge")).to_have_text("healed")
-    opened.go(f"/runs/{run}/code")
+    browser_page.visit(f"/runs/{run}/code")
     expect(page.locator("td.gone")).to_have_text("-    return sum(prices) + 1")
     expect(page.locator("td.come")).to_have_text("+    return sum(prices)")
 
 
-def test_a_question_is_answered_while_another_tab_watches(opened: Opened, server: Server) -> None:
-    run = start_writing(opened, When_to_ask_you="review_all")
-    page = opened.page
-    watching = opened.page.context.new_page()
-    watching.set_default_timeout(PATIENCE_MS)
-    watching.goto(f"{server.url}/#/runs/{run}")
+def test_a_question_is_answered_while_another_tab_shows_the_run(
+    browser_page: BrowserPage, server: Server
+) -> None:
+    run = start_write_run(browser_page, When_to_ask_you="review_all")
+    page = browser_page.page
+    second_tab = browser_page.page.context.new_page()
+    second_tab.set_default_timeout(PATIENCE_MS)
+    second_tab.goto(f"{server.url}/#/runs/{run}")
     expect(page.get_by_text("Waiting for your answer")).to_be_visible()
     page.get_by_role("link", name="Review").click()
     expect(
@@ -146,47 +141,47 @@ def test_a_question_is_answered_while_another_tab_watches(opened: Opened, server
     expect(page.locator("td.come").last).to_contain_text("return n + n")
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
-    expect(watching.locator(".timeline li.run-finished")).to_contain_text("healed")
-    expect(watching.locator(".timeline li.review-answered").first).to_be_visible()
-    assert [one["choice"] for one in answers_of(server, run)] == ["approve", "edit", "approve"]
+    expect(second_tab.locator(".timeline li.run-finished")).to_contain_text("healed")
+    expect(second_tab.locator(".timeline li.review-answered").first).to_be_visible()
+    assert [answer["choice"] for answer in list_answers(server, run)] == ["approve", "edit", "approve"]
 
 
-def answers_of(server: Server, run: str) -> list[dict[str, Any]]:
+def list_answers(server: Server, run: str) -> list[dict[str, Any]]:
     events = server.get(f"/v1/runs/{run}?events=true").json()["events"]
     return [event["data"] for event in events if event["kind"] == "review.answered"]
 
 
-def until_asked_again(server: Server, run: str, answered: int) -> None:
-    until_s = time.monotonic() + PATIENCE_MS / 1000
-    while len(answers_of(server, run)) != answered or server.shown(run)["state"] != "waiting":
-        assert time.monotonic() < until_s, server.shown(run)
+def wait_for_next_question(server: Server, run: str, answer_count: int) -> None:
+    deadline_s = time.monotonic() + PATIENCE_MS / 1000
+    while len(list_answers(server, run)) != answer_count or server.get_run(run)["state"] != "waiting":
+        assert time.monotonic() < deadline_s, server.get_run(run)
         time.sleep(0.2)
 
 
-def test_every_other_answer_reaches_the_run(opened: Opened, server: Server) -> None:
+def test_hint_reject_and_abort_reach_the_run(browser_page: BrowserPage, server: Server) -> None:
     run = server.run(kind="write", task=TASK, autonomy="review_all")
-    server.until(run, "waiting")
-    page = opened.go(f"/runs/{run}/graph")
+    server.wait_for_state(run, "waiting")
+    page = browser_page.visit(f"/runs/{run}/graph")
     expect(page.locator("svg.graph .node.active")).to_contain_text("review")
-    opened.go(f"/runs/{run}/review")
+    browser_page.visit(f"/runs/{run}/review")
     page.get_by_text("Reject with a hint").click()
     page.get_by_role("button", name="Send hint").click()
     expect(page.get_by_role("alert")).to_contain_text("a redirect needs a hint")
     page.get_by_label("Hint").fill("add it to itself")
     page.get_by_role("button", name="Send hint").click()
-    for answered, choice in ((1, "Reject"), (2, "Abort the run")):
-        until_asked_again(server, run, answered)
+    for answer_count, choice in ((1, "Reject"), (2, "Abort the run")):
+        wait_for_next_question(server, run, answer_count)
         expect(page.get_by_text("Reject with a hint")).to_be_visible()
         page.get_by_role("button", name=choice).click()
     expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
     expect(page.locator(".badge")).to_have_text("cancelled")
-    said = answers_of(server, run)
-    assert [one["choice"] for one in said] == ["redirect", "reject", "abort"]
-    assert [one["hint"] for one in said] == ["add it to itself", "", ""]
+    answers = list_answers(server, run)
+    assert [answer["choice"] for answer in answers] == ["redirect", "reject", "abort"]
+    assert [answer["hint"] for answer in answers] == ["add it to itself", "", ""]
 
 
-def test_code_tests_and_lineage_are_looked_at(opened: Opened, written: str) -> None:
-    page = opened.go(f"/runs/{written}/candidates")
+def test_code_tests_and_lineage_are_shown(browser_page: BrowserPage, written_run: str) -> None:
+    page = browser_page.visit(f"/runs/{written_run}/candidates")
     expect(page.locator("svg .box")).to_have_count(3)
     expect(page.locator("svg .box.best")).to_contain_text("2 of 2 pass")
     page.locator("svg a").first.click()
@@ -195,16 +190,16 @@ def test_code_tests_and_lineage_are_looked_at(opened: Opened, written: str) -> N
     page.get_by_label("To", exact=True).select_option(index=3)
     expect(page.locator("td.gone")).to_have_text("-    return 4 * n")
     expect(page.locator("td.come")).to_have_text("+    return 2 * n")
-    opened.go(f"/runs/{written}/tests")
+    browser_page.visit(f"/runs/{written_run}/tests")
     expect(page.locator(".status.passed")).to_have_count(2)
     page.get_by_label("Candidate").select_option(index=0)
-    fact = page.locator(".fact").first
-    expect(fact).to_contain_text("double(4)")
-    expect(fact).to_contain_text("16")
+    counterexample = page.locator(".fact").first
+    expect(counterexample).to_contain_text("double(4)")
+    expect(counterexample).to_contain_text("16")
 
 
-def test_a_diff_shows_where_only_the_last_line_end_differs(opened: Opened) -> None:
-    page = opened.go("/")
+def test_a_diff_shows_a_missing_newline_at_the_end(browser_page: BrowserPage) -> None:
+    page = browser_page.visit("/")
     diff = (
         "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n"
         "\\ No newline at end of file\n+y = 2\n"
@@ -224,19 +219,21 @@ def test_a_diff_shows_where_only_the_last_line_end_differs(opened: Opened) -> No
     expect(page.locator(".diff .end")).to_have_count(3)
 
 
-def test_graph_performance_and_certificate(opened: Opened, written: str) -> None:
-    page = opened.go(f"/runs/{written}/graph")
+def test_graph_performance_and_certificate_are_shown(browser_page: BrowserPage, written_run: str) -> None:
+    page = browser_page.visit(f"/runs/{written_run}/graph")
     expect(page.locator("svg.graph .node.seen")).to_have_count(7)
     expect(page.locator("svg.graph .node.active")).to_have_count(0)
-    opened.go(f"/runs/{written}/performance")
+    browser_page.visit(f"/runs/{written_run}/performance")
     expect(page.get_by_role("img", name=re.compile("Tokens by role: coder"))).to_be_visible()
-    opened.go(f"/runs/{written}/certificate")
+    browser_page.visit(f"/runs/{written_run}/certificate")
     page.get_by_role("button", name="Verify").click()
     expect(page.get_by_text("The certificate is valid.")).to_be_visible()
 
 
-def test_a_run_is_forked_and_the_two_are_compared(opened: Opened, server: Server, written: str) -> None:
-    page = opened.go(f"/runs/{written}/steps")
+def test_a_fork_can_be_compared_with_its_origin(
+    browser_page: BrowserPage, server: Server, written_run: str
+) -> None:
+    page = browser_page.visit(f"/runs/{written_run}/steps")
     page.get_by_label("Step", exact=True).select_option("1")
     expect(
         page.get_by_text("Best candidate at this step: sample 1, greedy, 0 of 2 checks pass.")
@@ -244,13 +241,13 @@ def test_a_run_is_forked_and_the_two_are_compared(opened: Opened, server: Server
     page.get_by_label("Hint").fill("twice")
     page.get_by_label("Recipe").select_option("best_of_k")
     page.get_by_role("button", name="Fork").click()
-    page.wait_for_url(lambda url: written not in url)
-    fork = started(page)
+    page.wait_for_url(lambda url: written_run not in url)
+    fork = wait_for_run_page(page)
     expect(page.locator(".badge")).not_to_have_text("running")
-    server.until(fork, "ended")
-    page = opened.go("/")
-    expect(page.get_by_text(f"fork of {written}, step 1")).to_be_visible()
-    page.get_by_label(f"Select {written} for comparison").check()
+    server.wait_for_state(fork, "ended")
+    page = browser_page.visit("/")
+    expect(page.get_by_text(f"fork of {written_run}, step 1")).to_be_visible()
+    page.get_by_label(f"Select {written_run} for comparison").check()
     page.get_by_label(f"Select {fork} for comparison").check()
     page.get_by_role("button", name="Compare two runs").click()
     expect(page.get_by_role("heading", name="Two runs")).to_be_visible()
@@ -258,60 +255,60 @@ def test_a_run_is_forked_and_the_two_are_compared(opened: Opened, server: Server
     expect(page.get_by_role("heading", name="First difference")).to_be_visible()
 
 
-def test_runs_are_searched(opened: Opened, written: str) -> None:
-    page = opened.go("/")
+def test_runs_can_be_searched(browser_page: BrowserPage, written_run: str) -> None:
+    page = browser_page.visit("/")
     page.get_by_label("Search").fill("doubles")
     page.get_by_label("Kind").select_option("write")
     page.get_by_role("button", name="Find").click()
-    expect(page.get_by_role("link", name=written)).to_be_visible()
+    expect(page.get_by_role("link", name=written_run)).to_be_visible()
     page.get_by_label("Search").fill("nobody wrote this")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No run matches.")).to_be_visible()
 
 
-def test_a_search_that_answers_late_is_not_shown(opened: Opened, written: str) -> None:
-    page = opened.go("/")
-    late: list[Route] = []
+def test_a_late_search_result_is_not_shown(browser_page: BrowserPage, written_run: str) -> None:
+    page = browser_page.visit("/")
+    held_requests: list[Route] = []
 
-    def held(route: Route) -> None:
-        late.append(route)
+    def hold(route: Route) -> None:
+        held_requests.append(route)
 
-    page.route(re.compile(r"/v1/runs\?.*search=doubles"), held)
+    page.route(re.compile(r"/v1/runs\?.*search=doubles"), hold)
     page.get_by_label("Search").fill("doubles")
     page.get_by_role("button", name="Find").click()
     page.get_by_label("Search").fill("nobody wrote this")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No run matches.")).to_be_visible()
     with page.expect_response(re.compile("search=doubles")):
-        late[0].continue_()
+        held_requests[0].continue_()
     page.wait_for_timeout(200)
     expect(page.get_by_text("No run matches.")).to_be_visible()
-    expect(page.get_by_role("link", name=written)).to_be_hidden()
+    expect(page.get_by_role("link", name=written_run)).to_be_hidden()
 
 
-def test_a_step_that_answers_late_is_not_shown(opened: Opened, written: str) -> None:
-    page = opened.go(f"/runs/{written}/steps")
+def test_a_late_step_is_not_shown(browser_page: BrowserPage, written_run: str) -> None:
+    page = browser_page.visit(f"/runs/{written_run}/steps")
     expect(page.get_by_role("heading", name="Fork from step 0")).to_be_visible()
-    late: list[Route] = []
+    held_requests: list[Route] = []
 
-    def held(route: Route) -> None:
-        late.append(route)
+    def hold(route: Route) -> None:
+        held_requests.append(route)
 
-    page.route(re.compile(r"/steps/1$"), held)
+    page.route(re.compile(r"/steps/1$"), hold)
     page.get_by_label("Step", exact=True).select_option("1")
     page.get_by_label("Step", exact=True).select_option("0")
     page.wait_for_timeout(200)
     with page.expect_response(re.compile(r"/steps/1$")):
-        late[0].continue_()
+        held_requests[0].continue_()
     page.wait_for_timeout(200)
     expect(page.get_by_role("heading", name="Fork from step 0")).to_be_visible()
     expect(page.get_by_role("heading", name="Fork from step 1")).to_be_hidden()
 
 
-def test_a_reload_and_a_new_server_lose_nothing(opened: Opened, server: Server) -> None:
+def test_a_reload_and_a_restarted_server_lose_no_events(browser_page: BrowserPage, server: Server) -> None:
     run = server.run(kind="write", task=TASK, autonomy="review_all")
-    server.until(run, "waiting")
-    page = opened.go(f"/runs/{run}")
+    server.wait_for_state(run, "waiting")
+    page = browser_page.visit(f"/runs/{run}")
     seen = page.locator(".timeline li")
     expect(seen.last).to_contain_text("run.paused")
     count = seen.count()
@@ -325,5 +322,5 @@ def test_a_reload_and_a_new_server_lose_nothing(opened: Opened, server: Server) 
     page.get_by_role("link", name="Review").click()
     page.get_by_role("button", name="Abort the run").click()
     expect(page.locator(".badge")).to_have_text("cancelled")
-    opened.go("/")
+    browser_page.visit("/")
     expect(page.get_by_role("link", name=run)).to_be_visible()

@@ -1,4 +1,4 @@
-"""How a server handles shared job rows and workers that others change."""
+"""A server handles unreadable job rows and lost workers of a shared database."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ class ForgetfulCluster:
         """There is nothing to close."""
 
 
-def job_text(name: str) -> str:
+def make_job_text(name: str) -> str:
     return json.dumps(job_as_json(Job(id=name, run=name, kind="write", request={}, caller="a")))
 
 
-def pool_of(rows: FakeSharedJobs, cluster: ForgetfulCluster, home: Path) -> RayJobPool:
+def make_pool(rows: FakeSharedJobs, cluster: ForgetfulCluster, home: Path) -> RayJobPool:
     return RayJobPool(cast(SharedJobs, rows), cast(RayCluster, cluster), home, {}, queue=9)
 
 
-async def wait_until(reached: object) -> None:
-    assert callable(reached)
+async def wait_until(condition: object) -> None:
+    assert callable(condition)
     async with asyncio.timeout(60):
-        while not reached():  # a thread of the pool gets there
+        while not condition():  # a thread of the pool makes the condition true
             await asyncio.sleep(0.01)
 
 
@@ -85,33 +85,33 @@ async def test_an_unreadable_row_is_logged_once_and_other_jobs_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
 ) -> None:
     caplog.set_level(logging.WARNING, "suture.interfaces.jobs")
-    rows, cluster = FakeSharedJobs(damaged, job_text("good")), ForgetfulCluster()
-    pool = pool_of(rows, cluster, tmp_path)
+    rows, cluster = FakeSharedJobs(damaged, make_job_text("good")), ForgetfulCluster()
+    pool = make_pool(rows, cluster, tmp_path)
     assert [job.id for job in pool.recover()] == ["good"]
     await wait_until(lambda: cluster.started == ["good"])
     rows.rows["end"] = JobRow(
-        request=job_text("good"), stop_requested=False, attempts=0, ending=damaged, changed_s=2.0
+        request=make_job_text("good"), stop_requested=False, attempts=0, ending=damaged, changed_s=2.0
     )
     pool._wake_up.set()
-    (job,) = (one for one in pool.unfinished() if one.id == "good")
+    (job,) = (entry for entry in pool.unfinished() if entry.id == "good")
     end = await pool.ended(job)
     await pool.close()
     assert end.exit_code == 6
     assert "cannot be read" in end.error
-    assert len([one for one in caplog.messages if "cannot be read" in one]) == 1
+    assert len([entry for entry in caplog.messages if "cannot be read" in entry]) == 1
 
 
-async def test_losses_are_forgotten_once_a_worker_has_kept_its_job_for_a_while(
+async def test_lost_workers_are_forgotten_once_a_worker_is_stable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_pool, "SHARED_JOBS_POLL_S", 0.01)
     monkeypatch.setattr(ray_pool, "CLUSTER_CHECK_S", 0.0)
     monkeypatch.setattr(ray_pool, "STABLE_AFTER_S", 0.0)
-    rows, cluster = FakeSharedJobs(job_text("long")), ForgetfulCluster()
-    pool = pool_of(rows, cluster, tmp_path)
+    rows, cluster = FakeSharedJobs(make_job_text("long")), ForgetfulCluster()
+    pool = make_pool(rows, cluster, tmp_path)
     pool.recover()
-    for times in range(1, MAX_LOST_WORKERS + 3):
-        await wait_until(lambda wanted=times: len(cluster.started) >= wanted and not pool._start_counts)
+    for count in range(1, MAX_LOST_WORKERS + 3):
+        await wait_until(lambda minimum=count: len(cluster.started) >= minimum and not pool._start_counts)
         cluster.held.clear()
     assert not rows.ended
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.web.real_server import Server
-from interfaces.web.uploaded_projects import BROKEN, zipped
+from interfaces.web.uploaded_projects import BROKEN_PROJECT, zip_project
 from suture.core.ledger import Ledger, Payload, RunFolder
 from suture.core.ledger.kinds import RunFinished, RunStarted
 from suture.core.records import Reason
@@ -28,20 +28,20 @@ HEALED, CANCELLED = (
 )
 
 
-def sent(home: Path, text: str = "") -> tuple[str, Path]:
-    """An archive that nobody has asked for in a month."""
+def store_archive(home: Path, text: str = "") -> tuple[str, Path]:
+    """Store an archive that was last used a month ago, and return its name and folder."""
     archives = ProjectArchives(home, LIMITS)
-    name, _ = archives.store(zipped({**BROKEN, "note.txt": text}))
+    name, _ = archives.store(zip_project({**BROKEN_PROJECT, "note.txt": text}))
     folder = home / "archives" / name
-    aged(folder)
+    set_age(folder)
     return name, folder
 
 
-def aged(path: Path, days: float = 31) -> None:
+def set_age(path: Path, days: float = 31) -> None:
     os.utime(path, (0, time.time() - days * DAY_S))
 
 
-def started_on(project: Path) -> RunStarted:
+def make_run_started(project: Path) -> RunStarted:
     return RunStarted(
         schema_version=1,
         kind="heal",
@@ -59,67 +59,74 @@ def started_on(project: Path) -> RunStarted:
     )
 
 
-def run_of(home: Path, name: str, project: Path, *more: Payload, days: float = 31) -> None:
+def write_run(home: Path, name: str, project: Path, *payloads: Payload, days: float = 31) -> None:
     folder = RunFolder(home / "runs" / name)
     folder.path.mkdir(parents=True)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:
-        for payload in (started_on(project), *more):
+        for payload in (make_run_started(project), *payloads):
             ledger.append(payload)
-    aged(folder.ledger_path, days)
+    set_age(folder.ledger_path, days)
 
 
 @pytest.mark.parametrize(
-    ("more", "days", "stays"),
+    ("payloads", "days", "expected_to_stay"),
     [
         ((HEALED,), 31, False),
         ((HEALED,), 29, True),
         ((), 31, True),
         ((CANCELLED,), 31, True),
     ],
-    ids=["ended long ago", "ended lately", "cut off", "cancelled"],
+    ids=["ended long ago", "ended recently", "interrupted", "cancelled"],
 )
-def test_an_archive_stays_for_as_long_as_its_run_may_go_on(
-    tmp_path: Path, more: tuple[Payload, ...], days: float, stays: bool
+def test_an_archive_stays_while_its_run_can_be_resumed(
+    tmp_path: Path, payloads: tuple[Payload, ...], days: float, expected_to_stay: bool
 ) -> None:
-    _, folder = sent(tmp_path)
-    run_of(tmp_path, "20260101-000000000-abcdef", folder, *more, days=days)
-    gone = remove_unused_uploads(tmp_path, 30)
-    assert (gone, folder.is_dir()) == (([], True) if stays else ([folder], False))
+    _, folder = store_archive(tmp_path)
+    write_run(tmp_path, "20260101-000000000-abcdef", folder, *payloads, days=days)
+    removed = remove_unused_uploads(tmp_path, 30)
+    assert (removed, folder.is_dir()) == (([], True) if expected_to_stay else ([folder], False))
 
 
-def test_one_run_that_waits_keeps_what_another_has_done_with(tmp_path: Path) -> None:
-    _, folder = sent(tmp_path)
-    run_of(tmp_path, "20260101-000000000-abcdef", folder, HEALED)
-    run_of(tmp_path, "20260101-000000000-abcdee", folder)
+def test_an_archive_stays_while_one_of_its_runs_can_be_resumed(tmp_path: Path) -> None:
+    _, folder = store_archive(tmp_path)
+    write_run(tmp_path, "20260101-000000000-abcdef", folder, HEALED)
+    write_run(tmp_path, "20260101-000000000-abcdee", folder)
     assert remove_unused_uploads(tmp_path, 30) == []
     damaged = tmp_path / "runs" / "20260101-000000000-abcdee" / "ledger.jsonl"
     damaged.write_text(damaged.read_text() + "{}\n" * 2)
-    aged(damaged)
+    set_age(damaged)
     assert remove_unused_uploads(tmp_path, 30) == []
 
 
-def test_what_a_person_keeps_there_stays_as_it_is(tmp_path: Path) -> None:
-    """A folder of another name, a file, a link and what it leads to."""
-    _, folder = sent(tmp_path)
-    own, elsewhere = tmp_path / "archives" / "mine", tmp_path / "elsewhere"
-    for one in (own, elsewhere):
-        one.mkdir()
-        (one / "note.txt").write_text("mine")
-        aged(one)
+def test_other_files_in_the_archive_folder_stay(tmp_path: Path) -> None:
+    """These are a folder with another name, a file, a link and the link's target."""
+    _, folder = store_archive(tmp_path)
+    own_folder, linked_folder = tmp_path / "archives" / "mine", tmp_path / "elsewhere"
+    for folder_or_file in (own_folder, linked_folder):
+        folder_or_file.mkdir()
+        (folder_or_file / "note.txt").write_text("mine")
+        set_age(folder_or_file)
     file, link = tmp_path / "archives" / ("a" * 64), tmp_path / "archives" / ("b" * 64)
     file.write_text("mine")
-    aged(file)
-    link.symlink_to(elsewhere)
+    set_age(file)
+    link.symlink_to(linked_folder)
     assert remove_unused_uploads(tmp_path, 30) == [folder]
-    assert {one.name for one in (tmp_path / "archives").iterdir()} == {"mine", file.name, link.name}
-    assert [(one / "note.txt").read_text() for one in (own, link)] == ["mine", "mine"]
+    assert {folder_or_file.name for folder_or_file in (tmp_path / "archives").iterdir()} == {
+        "mine",
+        file.name,
+        link.name,
+    }
+    assert [(folder_or_file / "note.txt").read_text() for folder_or_file in (own_folder, link)] == [
+        "mine",
+        "mine",
+    ]
 
 
-def test_a_run_in_a_part_of_it_or_one_that_cannot_be_looked_at_keeps_it(tmp_path: Path) -> None:
-    _, folder = sent(tmp_path)
+def test_a_run_in_a_subfolder_or_an_unreadable_run_keeps_an_archive(tmp_path: Path) -> None:
+    _, folder = store_archive(tmp_path)
     (folder / "part").mkdir()
-    aged(folder)
-    run_of(tmp_path, "20260101-000000000-abcdef", folder / "part")
+    set_age(folder)
+    write_run(tmp_path, "20260101-000000000-abcdef", folder / "part")
     assert remove_unused_uploads(tmp_path, 30) == []
     ledger = tmp_path / "runs" / "20260101-000000000-abcdef" / "ledger.jsonl"
     ledger.unlink()
@@ -129,48 +136,48 @@ def test_a_run_in_a_part_of_it_or_one_that_cannot_be_looked_at_keeps_it(tmp_path
     assert remove_unused_uploads(tmp_path, 30) == [folder]
 
 
-def test_what_was_begun_or_used_within_the_hour_stays_whatever_the_setting_says(tmp_path: Path) -> None:
-    _, folder = sent(tmp_path)
-    torn = tmp_path / "archives" / ".new-x"
-    torn.mkdir()
-    for one in (folder, torn):
-        aged(one, days=0.01)
+def test_an_upload_of_the_last_hour_stays_whatever_the_setting(tmp_path: Path) -> None:
+    _, folder = store_archive(tmp_path)
+    unfinished_upload = tmp_path / "archives" / ".new-x"
+    unfinished_upload.mkdir()
+    for folder_or_file in (folder, unfinished_upload):
+        set_age(folder_or_file, days=0.01)
     assert remove_unused_uploads(tmp_path, 0.001) == []
-    aged(torn)
-    assert remove_unused_uploads(tmp_path, 0.001) == [torn]
+    set_age(unfinished_upload)
+    assert remove_unused_uploads(tmp_path, 0.001) == [unfinished_upload]
 
 
-def test_what_a_job_waits_for_and_what_was_used_lately_stays(tmp_path: Path) -> None:
-    name, folder = sent(tmp_path)
+def test_uploads_of_waiting_jobs_and_recently_used_uploads_stay(tmp_path: Path) -> None:
+    name, folder = store_archive(tmp_path)
     clone = tmp_path / "clones" / "20260101-000000000-abcdef"
-    torn = tmp_path / "archives" / ".new-x"
-    for one in (clone, torn):
-        one.mkdir(parents=True)
-        aged(one)
+    unfinished_upload = tmp_path / "archives" / ".new-x"
+    for folder_or_file in (clone, unfinished_upload):
+        folder_or_file.mkdir(parents=True)
+        set_age(folder_or_file)
     jobs = [
         Job(id="1", run="1", kind="heal", request={"archive": name}),
         Job(id="2", run="2", kind="fork", request={"of": clone.name}),
     ]
-    assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs)) == [torn]
+    assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs)) == [unfinished_upload]
     assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs[:1])) == [clone]
     ProjectArchives(tmp_path, LIMITS).find_folder(name)
     assert remove_unused_uploads(tmp_path, 30) == []
-    aged(folder)
-    ProjectArchives(tmp_path, LIMITS).store(zipped({**BROKEN, "note.txt": ""}))
+    set_age(folder)
+    ProjectArchives(tmp_path, LIMITS).store(zip_project({**BROKEN_PROJECT, "note.txt": ""}))
     assert remove_unused_uploads(tmp_path, 30) == []
-    aged(folder)
+    set_age(folder)
     assert remove_unused_uploads(tmp_path, 30) == [folder]
     assert not any((tmp_path / "archives").iterdir())
     assert remove_unused_uploads(tmp_path / "nowhere", 30) == []
 
 
-def test_a_server_removes_when_it_starts_what_is_needed_no_more(tmp_path: Path) -> None:
-    _, old = sent(tmp_path / "home", "old")
-    _, kept = sent(tmp_path / "home", "kept")
-    run_of(tmp_path / "home", "20260101-000000000-abcdef", kept)
+def test_a_server_removes_unused_uploads_when_it_starts(tmp_path: Path) -> None:
+    _, unused_upload = store_archive(tmp_path / "home", "old")
+    _, needed_upload = store_archive(tmp_path / "home", "kept")
+    write_run(tmp_path / "home", "20260101-000000000-abcdef", needed_upload)
     with Server(tmp_path, "--model", "none"):
-        until_s = time.monotonic() + 60
-        while old.exists() and time.monotonic() < until_s:
+        deadline_s = time.monotonic() + 60
+        while unused_upload.exists() and time.monotonic() < deadline_s:
             time.sleep(0.05)
-    assert not old.exists()
-    assert kept.is_dir()
+    assert not unused_upload.exists()
+    assert needed_upload.is_dir()

@@ -1,4 +1,4 @@
-"""Further requests of the page: candidates, diffs, the graph, steps, two runs, benchmarks, the caller."""
+"""Routes of the page: candidates, diffs, the graph, steps, comparisons, benchmarks and the caller."""
 
 from __future__ import annotations
 
@@ -10,125 +10,145 @@ from pathlib import Path
 import pytest
 
 from bench.made_rows import benchmark_rows, write_rows
-from interfaces.web.real_server import TASK, Server, ledger_of, scripted
-from interfaces.web.uploaded_projects import BROKEN, laid
+from interfaces.web.real_server import TASK, Server, read_events, write_scripted_model
+from interfaces.web.uploaded_projects import BROKEN_PROJECT, write_project
 from suture.core.ledger import CATALOGUE, read_ledger
 from suture.core.ledger.kinds import SearchSkipped
 from suture.interfaces.narrative.graph_progress import visited_nodes
 from suture.loop.graph import graph_edges
 
-WRONG = "```python\ndef double(n):\n    return 4 * n\n```"
-RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
-NONE = "0" * 64
+WRONG_REPLY = "```python\ndef double(n):\n    return 4 * n\n```"
+CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
+UNKNOWN_CANDIDATE = "0" * 64
 
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
-    laid(folder / "projects" / "cart", BROKEN)
+    write_project(folder / "projects" / "cart", BROKEN_PROJECT)
     (folder / "projects" / "out").symlink_to(folder)
     root = str(folder / "projects")
-    with Server(folder, "--root", root, "--model", scripted(folder, WRONG, RIGHT)) as running:
-        yield running
+    with Server(
+        folder, "--root", root, "--model", write_scripted_model(folder, WRONG_REPLY, CORRECT_REPLY)
+    ) as started_server:
+        yield started_server
 
 
 @pytest.fixture(scope="module")
-def healed(server: Server) -> str:
+def healed_run(server: Server) -> str:
     run = server.run(kind="heal", path=str(server.folder / "projects" / "cart"), model="none")
-    assert server.until(run, "ended")["outcome"] == "healed"
+    assert server.wait_for_state(run, "ended")["outcome"] == "healed"
     return run
 
 
 @pytest.mark.heavy
-def test_candidates_and_their_verdicts(server: Server, written: str) -> None:
-    wrong, right = server.get(f"/v1/runs/{written}/candidates").json()
-    assert (wrong["passed"], wrong["failed"], wrong["best"]) == (0, 1, False)
-    assert (right["passed"], right["failed"], right["best"]) == (1, 0, True)
-    told = server.get(f"/v1/runs/{written}/candidates/{wrong['candidate']}").json()
-    assert told["files"] == {"solution.py": "def double(n):\n    return 4 * n\n"}
-    fact = told["verdict"]["outcomes"][0]["counterexample"]
-    assert (fact["call"], fact["expected"], fact["actual"]) == ("double(4)", "8", "16")
-    unknown = server.get(f"/v1/runs/{written}/candidates/{NONE}")
-    assert unknown.status_code == 404
-    assert "no candidate" in unknown.json()["detail"]
+def test_candidates_are_listed_with_their_verdicts(server: Server, written_run: str) -> None:
+    wrong_candidate, correct_candidate = server.get(f"/v1/runs/{written_run}/candidates").json()
+    assert (wrong_candidate["passed"], wrong_candidate["failed"], wrong_candidate["best"]) == (0, 1, False)
+    assert (correct_candidate["passed"], correct_candidate["failed"], correct_candidate["best"]) == (
+        1,
+        0,
+        True,
+    )
+    candidate = server.get(f"/v1/runs/{written_run}/candidates/{wrong_candidate['candidate']}").json()
+    assert candidate["files"] == {"solution.py": "def double(n):\n    return 4 * n\n"}
+    counterexample = candidate["verdict"]["outcomes"][0]["counterexample"]
+    assert (counterexample["call"], counterexample["expected"], counterexample["actual"]) == (
+        "double(4)",
+        "8",
+        "16",
+    )
+    missing = server.get(f"/v1/runs/{written_run}/candidates/{UNKNOWN_CANDIDATE}")
+    assert missing.status_code == 404
+    assert "no candidate" in missing.json()["detail"]
 
 
 @pytest.mark.heavy
-def test_what_changes_between_two_candidates(server: Server, written: str, healed: str) -> None:
-    wrong, right = (one["candidate"] for one in server.get(f"/v1/runs/{written}/candidates").json())
-    between = server.get(f"/v1/runs/{written}/diff", params={"from": wrong, "to": right}).text
-    assert "-    return 4 * n\n+    return 2 * n\n" in between
-    back = server.get(f"/v1/runs/{written}/diff", params={"from": right, "to": wrong}).text
-    assert "-    return 2 * n\n+    return 4 * n\n" in back
-    original, fixed = (one["candidate"] for one in server.get(f"/v1/runs/{healed}/candidates").json())
-    own = server.get(f"/v1/runs/{healed}/diff", params={"to": fixed}).text
-    assert own == server.get(f"/v1/runs/{healed}/diff").text
-    assert own == server.get(f"/v1/runs/{healed}/diff", params={"from": original, "to": fixed}).text
-    assert server.get(f"/v1/runs/{healed}/diff", params={"from": fixed, "to": fixed}).text == ""
-    assert server.get(f"/v1/runs/{healed}/diff", params={"to": "nothing"}).status_code == 400
+def test_the_diff_between_two_candidates_is_served(server: Server, written_run: str, healed_run: str) -> None:
+    wrong_candidate, correct_candidate = (
+        item["candidate"] for item in server.get(f"/v1/runs/{written_run}/candidates").json()
+    )
+    forward_diff = server.get(
+        f"/v1/runs/{written_run}/diff", params={"from": wrong_candidate, "to": correct_candidate}
+    ).text
+    assert "-    return 4 * n\n+    return 2 * n\n" in forward_diff
+    backward_diff = server.get(
+        f"/v1/runs/{written_run}/diff", params={"from": correct_candidate, "to": wrong_candidate}
+    ).text
+    assert "-    return 2 * n\n+    return 4 * n\n" in backward_diff
+    original, fixed = (item["candidate"] for item in server.get(f"/v1/runs/{healed_run}/candidates").json())
+    own_diff = server.get(f"/v1/runs/{healed_run}/diff", params={"to": fixed}).text
+    assert own_diff == server.get(f"/v1/runs/{healed_run}/diff").text
+    assert own_diff == server.get(f"/v1/runs/{healed_run}/diff", params={"from": original, "to": fixed}).text
+    assert server.get(f"/v1/runs/{healed_run}/diff", params={"from": fixed, "to": fixed}).text == ""
+    assert server.get(f"/v1/runs/{healed_run}/diff", params={"to": "nothing"}).status_code == 400
 
 
-def test_the_graph_and_where_a_run_stands(server: Server, written: str, healed: str) -> None:
-    graph = server.get(f"/v1/runs/{written}/graph").json()
+def test_the_graph_shows_visited_and_active_nodes(server: Server, written_run: str, healed_run: str) -> None:
+    graph = server.get(f"/v1/runs/{written_run}/graph").json()
     visits = {node["name"]: node["visits"] for node in graph["nodes"]}
     assert graph["active"] is None
     assert visits["propose"] == visits["check"] == visits["reflect"] == 2
     assert visits["mutate"] == 0
     assert {"from": "decide", "to": "review"} in graph["edges"]
-    visits = {n["name"]: n["visits"] for n in server.get(f"/v1/runs/{healed}/graph").json()["nodes"]}
+    visits = {n["name"]: n["visits"] for n in server.get(f"/v1/runs/{healed_run}/graph").json()["nodes"]}
     assert (visits["mutate"], visits["try_repairs"], visits["propose"]) == (1, 1, 0)
     baseline = server.run(kind="write", task=TASK, recipe="greedy", autonomy="review_all")
-    server.until(baseline, "waiting")
+    server.wait_for_state(baseline, "waiting")
     graph = server.get(f"/v1/runs/{baseline}/graph").json()
     possible = {node["name"]: node["possible"] for node in graph["nodes"]}
     assert graph["active"] == "review"
     assert (possible["mutate"], possible["propose"]) == (False, True)
 
 
-def test_a_run_goes_along_the_edges_of_its_graph(server: Server, written: str, healed: str) -> None:
-    for run in (written, healed):
-        way = visited_nodes(read_ledger(server.home / "runs" / run / "ledger.jsonl").events)
-        assert way[0] == "prepare"
-        assert way[-1] == "finish"
-        assert set(pairwise(way)) <= set(graph_edges())
+def test_a_run_follows_the_edges_of_its_graph(server: Server, written_run: str, healed_run: str) -> None:
+    for run in (written_run, healed_run):
+        nodes = visited_nodes(read_ledger(server.home / "runs" / run / "ledger.jsonl").events)
+        assert nodes[0] == "prepare"
+        assert nodes[-1] == "finish"
+        assert set(pairwise(nodes)) <= set(graph_edges())
 
 
-def test_a_step_as_it_was(server: Server, written: str) -> None:
-    first = server.get(f"/v1/runs/{written}/steps/1").json()
-    assert (first["passed"], first["failed"]) == (0, 1)
-    assert "return 4 * n" in first["files"]["solution.py"]
-    assert server.get(f"/v1/runs/{written}/steps/99").status_code == 404
+def test_an_earlier_step_is_served(server: Server, written_run: str) -> None:
+    step = server.get(f"/v1/runs/{written_run}/steps/1").json()
+    assert (step["passed"], step["failed"]) == (0, 1)
+    assert "return 4 * n" in step["files"]["solution.py"]
+    assert server.get(f"/v1/runs/{written_run}/steps/99").status_code == 404
 
 
 @pytest.mark.heavy
-def test_two_runs_side_by_side(server: Server, written: str, healed: str) -> None:
-    told = server.get(f"/v1/runs/{written}/compare/{healed}").json()
-    assert told["difference"]["kind"] == "run.started"
-    assert "-    return 2 * n" in told["diff"]
-    again = server.post(f"/v1/runs/{written}/replay").json()["run"]
-    server.until(again, "ended")
-    same = server.get(f"/v1/runs/{written}/compare/{again}").json()
-    assert (same["difference"], same["diff"]) == (None, "")
+def test_two_runs_can_be_compared(server: Server, written_run: str, healed_run: str) -> None:
+    comparison = server.get(f"/v1/runs/{written_run}/compare/{healed_run}").json()
+    assert comparison["difference"]["kind"] == "run.started"
+    assert "-    return 2 * n" in comparison["diff"]
+    replay = server.post(f"/v1/runs/{written_run}/replay").json()["run"]
+    server.wait_for_state(replay, "ended")
+    comparison_with_replay = server.get(f"/v1/runs/{written_run}/compare/{replay}").json()
+    assert (comparison_with_replay["difference"], comparison_with_replay["diff"]) == (None, "")
 
 
-def test_events_say_in_words_what_happened(server: Server, written: str) -> None:
-    plain = [json.loads(line) for line in _data(server, f"/v1/runs/{written}/events")]
-    described = [json.loads(line) for line in _data(server, f"/v1/runs/{written}/events?text=true")]
-    assert [{k: v for k, v in one.items() if k != "text"} for one in described] == plain
-    assert plain == ledger_of(server.home, written)
-    texts = {one["kind"]: one["text"] for one in described}
+def test_events_can_include_their_text(server: Server, written_run: str) -> None:
+    events = [json.loads(line) for line in _read_event_data(server, f"/v1/runs/{written_run}/events")]
+    described_events = [
+        json.loads(line) for line in _read_event_data(server, f"/v1/runs/{written_run}/events?text=true")
+    ]
+    assert [
+        {key: value for key, value in item.items() if key != "text"} for item in described_events
+    ] == events
+    assert events == read_events(server.home, written_run)
+    texts = {item["kind"]: item["text"] for item in described_events}
     assert texts["run.finished"].startswith("healed: every trusted check passes; confidence 0.")
     assert texts["budget.settled"] is None
 
 
-def _data(server: Server, path: str) -> list[str]:
+def _read_event_data(server: Server, path: str) -> list[str]:
     lines = server.get(path).text.splitlines()
     return [line.removeprefix("data: ") for line in lines if line.startswith('data: {"')]
 
 
-def test_who_asks_and_for_what_they_may(server: Server) -> None:
-    told = server.get("/v1/caller").json()
-    assert (told["name"], told["role"], told["needs_token"]) == ("local", "admin", False)
-    assert told["budget"]["tokens"] == 60000
+def test_the_caller_and_the_allowed_projects_are_served(server: Server) -> None:
+    caller = server.get("/v1/caller").json()
+    assert (caller["name"], caller["role"], caller["needs_token"]) == ("local", "admin", False)
+    assert caller["budget"]["tokens"] == 60000
     root = server.folder / "projects"
     assert server.get("/v1/projects").json() == {
         "roots": [str(root)],
@@ -138,16 +158,16 @@ def test_who_asks_and_for_what_they_may(server: Server) -> None:
 
 
 @pytest.mark.heavy
-def test_a_question_brings_the_texts_that_may_be_edited(server: Server) -> None:
+def test_a_question_contains_the_editable_files(server: Server) -> None:
     path = str(server.folder / "projects" / "cart")
     run = server.run(kind="heal", path=path, model="none", autonomy="review_all")
-    question = server.until(run, "waiting")["question"]
-    assert question["texts"] == {"cart.py": BROKEN["cart.py"]}
+    question = server.wait_for_state(run, "waiting")["question"]
+    assert question["texts"] == {"cart.py": BROKEN_PROJECT["cart.py"]}
     assert question["key"]
     server.post(f"/v1/runs/{run}/review", {"choice": "abort"})
 
 
-def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
+def test_the_page_loads_nothing_from_other_servers(server: Server) -> None:
     page = server.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     policy = page.headers.get_list("content-security-policy", split_commas=False)
@@ -162,11 +182,10 @@ def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
     for file in folder.iterdir():
         text = file.read_text()
         assert "innerHTML" not in text, file.name
-        outside = text.replace(
-            "http://www.w3.org/2000/svg", ""
-        )  # the name of a language; nothing is requested from there
-        assert "http://" not in outside, file.name
-        assert "https://" not in outside, file.name
+        # The address of SVG is the name of an XML namespace; nothing is requested from there.
+        urls = text.replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in urls, file.name
+        assert "https://" not in urls, file.name
 
 
 def test_an_event_kind_that_belongs_to_no_node_is_ignored() -> None:
@@ -174,7 +193,7 @@ def test_an_event_kind_that_belongs_to_no_node_is_ignored() -> None:
     assert visited_nodes(()) == ()
 
 
-def test_a_benchmarks_report(server: Server) -> None:
+def test_a_benchmark_report_is_served(server: Server) -> None:
     assert server.get("/v1/benchmarks").json() == []
     assert server.get("/v1/benchmarks/nothing").status_code == 404
     write_rows(server.home / "benchmarks" / "small", benchmark_rows(tasks=6))

@@ -1,4 +1,4 @@
-"""Repositories that callers name are cloned only if the settings allow it, and nothing in them is run."""
+"""Git repositories are cloned only if the settings allow it, and nothing in them is run."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pathlib import Path
 import pytest
 
 from interfaces.web.real_server import Server
-from interfaces.web.uploaded_projects import BROKEN, laid
+from interfaces.web.uploaded_projects import BROKEN_PROJECT, write_project
 from suture.errors import UsageError
 from suture.interfaces.jobs.project_sources import require_allowed_git_url
 from suture.project.workspace.cloning import CloneLimits, clone
 
 LIMITS = CloneLimits(files=100, total_bytes=2**20)
-ALLOWED = ("https://git.example.com/team/", "https://git.example.com:8443/one.git", "file:///srv/git")
+ALLOWED_URLS = ("https://git.example.com/team/", "https://git.example.com:8443/one.git", "file:///srv/git")
 
 
-def git(folder: Path, *words: str) -> None:
+def git(folder: Path, *arguments: str) -> None:
     subprocess.run(
-        ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *words], cwd=folder, check=True
+        ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *arguments], cwd=folder, check=True
     )
 
 
-def repository(folder: Path) -> Path:
-    """A broken project; its branch `more` has a link, a file that git is to filter and one that is large."""
-    laid(folder, BROKEN)
+def make_repository(folder: Path) -> Path:
+    """Create a broken project whose branch `more` has a link, a filtered file and a large file."""
+    write_project(folder, BROKEN_PROJECT)
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", ".")
     git(folder, "commit", "-q", "-m", "broken")
@@ -46,8 +46,8 @@ def repository(folder: Path) -> Path:
 @pytest.mark.parametrize(
     "url", ["https://git.example.com/team/a.git", "https://git.example.com:8443/one.git", "file:///srv/git/a"]
 )
-def test_what_the_settings_allow_may_be_asked_for(url: str) -> None:
-    require_allowed_git_url(url, "v1.0/fix-2", ALLOWED)
+def test_a_git_url_that_the_settings_allow_is_accepted(url: str) -> None:
+    require_allowed_git_url(url, "v1.0/fix-2", ALLOWED_URLS)
 
 
 @pytest.mark.parametrize(
@@ -75,22 +75,22 @@ def test_what_the_settings_allow_may_be_asked_for(url: str) -> None:
         "",
     ],
 )
-def test_any_other_address_is_refused_and_not_repeated(url: str) -> None:
+def test_any_other_git_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError) as refused:
-        require_allowed_git_url(url, "", ALLOWED)
+        require_allowed_git_url(url, "", ALLOWED_URLS)
     assert not url or url not in str(refused.value)
 
 
 @pytest.mark.parametrize("ref", ["-x", "--upload-pack=id", "a..b", "a b", "a\n", "@{1}"])
-def test_a_ref_is_a_plain_name(ref: str) -> None:
+def test_a_ref_that_is_not_a_plain_name_is_refused(ref: str) -> None:
     with pytest.raises(UsageError, match="is not a valid branch or tag"):
-        require_allowed_git_url("https://git.example.com/team/a", ref, ALLOWED)
+        require_allowed_git_url("https://git.example.com/team/a", ref, ALLOWED_URLS)
 
 
-def test_a_clone_is_plain_files_and_nothing_of_it_has_run(
+def test_a_clone_contains_plain_files_and_runs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = f"file://{repository(tmp_path / 'made')}"
+    url = f"file://{make_repository(tmp_path / 'made')}"
     hooks = tmp_path / "templates" / "hooks"
     hooks.mkdir(parents=True)
     (hooks / "post-checkout").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
@@ -106,27 +106,29 @@ def test_a_clone_is_plain_files_and_nothing_of_it_has_run(
     assert not (tmp_path / "here" / ".git").exists()
     assert not (tmp_path / "here" / "passwd").is_symlink()
     assert (tmp_path / "here" / "passwd").read_text() == "/etc/passwd"
-    assert (tmp_path / "here" / "cart.py").read_text() == BROKEN["cart.py"]
+    assert (tmp_path / "here" / "cart.py").read_text() == BROKEN_PROJECT["cart.py"]
 
 
 @pytest.mark.parametrize(
-    ("limits", "ref", "says"),
+    ("limits", "ref", "message"),
     [
         (CloneLimits(files=4, total_bytes=2**20), "more", "more than 4 files"),
         (CloneLimits(files=100, total_bytes=200_000), "more", "more than 0 MiB"),
         (LIMITS, "nowhere", "cannot be fetched"),
     ],
 )
-def test_too_much_and_nothing_are_refused(tmp_path: Path, limits: CloneLimits, ref: str, says: str) -> None:
-    url = f"file://{repository(tmp_path / 'made')}"
-    with pytest.raises(UsageError, match=says):
+def test_a_clone_that_is_too_large_or_missing_is_refused(
+    tmp_path: Path, limits: CloneLimits, ref: str, message: str
+) -> None:
+    url = f"file://{make_repository(tmp_path / 'made')}"
+    with pytest.raises(UsageError, match=message):
         clone(url, tmp_path / "clones" / "here", limits, ref=ref)
     assert list((tmp_path / "clones").iterdir()) == []
 
 
 @contextmanager
-def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """A server of this machine; its port."""
+def run_http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Run an HTTP server on this machine, and yield its port."""
     with HTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -138,13 +140,13 @@ def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 
 
 @contextmanager
-def redirecting(to: str) -> Iterator[tuple[int, list[str]]]:
-    """A server that sends whoever asks it elsewhere."""
-    asked: list[str] = []
+def run_redirecting_server(to: str) -> Iterator[tuple[int, list[str]]]:
+    """Run a server that redirects every request, and yield its port and the requested paths."""
+    paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            paths.append(self.path)
             self.send_response(302)
             self.send_header("location", to)
             self.end_headers()
@@ -152,20 +154,20 @@ def redirecting(to: str) -> Iterator[tuple[int, list[str]]]:
         def log_message(self, format: str, *args: object) -> None:
             """Keep quiet."""
 
-    with listening(Handler) as port:
-        yield port, asked
+    with run_http_server(Handler) as port:
+        yield port, paths
 
 
-def test_the_operators_passwords_are_not_lent_to_whoever_asks(
+def test_a_clone_does_not_send_passwords_of_the_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".netrc").write_text("machine localhost login operator password secret\n")
     monkeypatch.setenv("HOME", str(tmp_path))
-    shown: list[str | None] = []
+    authorizations: list[str | None] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            shown.append(self.headers["authorization"])
+            authorizations.append(self.headers["authorization"])
             self.send_response(401)
             self.send_header("www-authenticate", "Basic realm=x")
             self.end_headers()
@@ -173,41 +175,41 @@ def test_the_operators_passwords_are_not_lent_to_whoever_asks(
         def log_message(self, format: str, *args: object) -> None:
             """Keep quiet."""
 
-    with listening(Handler) as port, pytest.raises(UsageError):
+    with run_http_server(Handler) as port, pytest.raises(UsageError):
         clone(f"http://localhost:{port}/a.git", tmp_path / "here", LIMITS, private=["localhost"])
-    assert shown
-    assert {*shown} == {None}
+    assert authorizations
+    assert {*authorizations} == {None}
 
 
-def test_an_address_of_this_machine_is_not_asked_unless_it_is_listed_and_leads_nowhere_else(
+def test_a_private_address_must_be_listed_and_must_not_redirect(
     tmp_path: Path,
 ) -> None:
-    with redirecting("http://127.0.0.1:9/elsewhere.git/info/refs") as (port, asked):
+    with run_redirecting_server("http://127.0.0.1:9/elsewhere.git/info/refs") as (port, paths):
         for host in ("localhost", "127.0.0.1", "0.0.0.0"):
             with pytest.raises(UsageError, match="has a private IP address"):
                 clone(f"http://{host}:{port}/a.git", tmp_path / "here", LIMITS)
-        assert asked == []
+        assert paths == []
         with pytest.raises(UsageError, match="cannot be fetched"):
             clone(f"http://localhost:{port}/a.git", tmp_path / "here", LIMITS, private=["localhost"])
-        assert len(asked) == 1
+        assert len(paths) == 1
     assert not (tmp_path / "here").exists()
 
 
 @pytest.mark.heavy
-def test_a_repository_is_healed(folder: Path) -> None:
-    made = repository(folder / "made")
+def test_a_git_repository_is_healed(folder: Path) -> None:
+    repository_folder = make_repository(folder / "made")
     with Server(folder, "--model", "none", "--set", f"serve.git=file://{folder}") as server:
-        run = server.run(kind="heal", git=f"file://{made}", money=1.5)
-        shown = server.until(run, "ended", "refused")
-        assert shown["outcome"] == "healed", shown
+        run = server.run(kind="heal", git=f"file://{repository_folder}", money=1.5)
+        description = server.wait_for_state(run, "ended", "refused")
+        assert description["outcome"] == "healed", description
         assert "-    return sum(prices) + 1" in server.get(f"/v1/runs/{run}/diff").text
-        for asked, status in (
+        for options, status in (
             ({"git": "https://me:secret@git.example.com/a"}, 403),
-            ({"git": f"file://{made}", "since": "HEAD~1"}, 400),
-            ({"git": f"file://{made}", "archive": "0" * 64}, 400),
+            ({"git": f"file://{repository_folder}", "since": "HEAD~1"}, 400),
+            ({"git": f"file://{repository_folder}", "archive": "0" * 64}, 400),
         ):
-            refused = server.post("/v1/runs", {"kind": "heal", **asked})
+            refused = server.post("/v1/runs", {"kind": "heal", **options})
             assert refused.status_code == status, refused.text
             assert "secret" not in refused.text
         assert server.get("/v1/projects").json()["git"] == [f"file://{folder}"]
-        assert "secret" not in server.words()
+        assert "secret" not in server.read_stderr()

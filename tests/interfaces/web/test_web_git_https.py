@@ -16,7 +16,7 @@ from typing import ClassVar
 import pytest
 
 from interfaces.web.real_server import Server
-from interfaces.web.test_web_git import git, repository
+from interfaces.web.test_web_git import git, make_repository
 from requirements import Require
 from suture.errors import UsageError
 from suture.project.workspace.cloning import CloneLimits, clone
@@ -25,7 +25,7 @@ LIMITS = CloneLimits(files=100, total_bytes=2**20)
 
 
 class GitBackend(BaseHTTPRequestHandler):
-    """Hands what is asked for to git's own program, as a web server does by CGI."""
+    """Passes requests to `git http-backend`, as a web server does with CGI."""
 
     environ: ClassVar[dict[str, str]] = {}
 
@@ -48,10 +48,10 @@ class GitBackend(BaseHTTPRequestHandler):
             "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding") or "",
             "GIT_PROTOCOL": self.headers.get("git-protocol") or "",
         }
-        done = subprocess.run(
+        output = subprocess.run(
             ["git", "http-backend"], input=body, env=environ, capture_output=True, check=True
         ).stdout
-        head, _, content = done.partition(b"\r\n\r\n")
+        head, _, content = output.partition(b"\r\n\r\n")
         fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
         self.send_response(int(fields.pop("Status", "200").split()[0]))
         for name, value in {**fields, "Content-Length": str(len(content))}.items():
@@ -65,13 +65,13 @@ class GitBackend(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
-    """Of 127.0.0.1, with its key; nobody but whoever is told of it trusts it."""
+    """Create a self-signed certificate of 127.0.0.1 with its key."""
     require("openssl", shutil.which("openssl") is not None, "no openssl on PATH: apt-get install openssl")
     path = tmp_path_factory.mktemp("authority") / "own.pem"
-    asked = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
-    named = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
+    key_options = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+    name_options = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
     subprocess.run(
-        ["openssl", "req", "-x509", *asked, *named, "-keyout", str(path), "-out", f"{path}.crt"],
+        ["openssl", "req", "-x509", *key_options, *name_options, "-keyout", str(path), "-out", f"{path}.crt"],
         check=True,
         capture_output=True,
     )
@@ -80,8 +80,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory, require: Require) -> P
 
 
 @contextmanager
-def serving(repositories: Path, certificate: Path) -> Iterator[str]:
-    """A server of repositories; its address."""
+def run_git_server(repositories: Path, certificate: Path) -> Iterator[str]:
+    """Run a server of git repositories over HTTPS, and yield its address."""
     GitBackend.environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(repositories),
@@ -91,8 +91,8 @@ def serving(repositories: Path, certificate: Path) -> Iterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     with ThreadingHTTPServer(("127.0.0.1", 0), GitBackend) as server:
-        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # who does not trust us hangs up
-        # The handshake belongs to the thread of who connects, not to the one that accepts.
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client without trust hangs up
+        # The handshake runs in the thread of the connection, not in the accepting thread.
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -104,22 +104,24 @@ def serving(repositories: Path, certificate: Path) -> Iterator[str]:
 
 
 @pytest.mark.heavy
-def test_a_repository_behind_https_is_healed_where_the_operator_knows_its_authority(
+def test_an_https_repository_is_healed_only_with_a_trusted_certificate(
     folder: Path, certificate: Path
 ) -> None:
-    """The same server is not trusted, and its repository not had, by who has not been told of it."""
-    made = repository(folder / "made")
-    git(folder, "clone", "-q", "--bare", str(made), str(folder / "repositories" / "shop.git"))
-    with serving(folder / "repositories", certificate) as url:
+    """Without the certificate in the settings, cloning the same repository fails."""
+    repository_folder = make_repository(folder / "made")
+    git(folder, "clone", "-q", "--bare", str(repository_folder), str(folder / "repositories" / "shop.git"))
+    with run_git_server(folder / "repositories", certificate) as url:
         with pytest.raises(UsageError, match=r"cannot be fetched.*certificate"):
             clone(f"{url}/shop.git", folder / "here", LIMITS, private=["127.0.0.1"])
         options = ("--set", f"serve.git={url}/", "--set", "serve.git_private=127.0.0.1")
         environ = {"GIT_SSL_CAINFO": f"{certificate}.crt"}
         with Server(folder, "--model", "none", *options, environ=environ) as server:
             run = server.run(kind="heal", git=f"{url}/shop.git", ref="main")
-            shown = server.until(run, "ended", "refused")
-            assert shown["outcome"] == "healed", shown
+            description = server.wait_for_state(run, "ended", "refused")
+            assert description["outcome"] == "healed", description
             assert "-    return sum(prices) + 1" in server.get(f"/v1/runs/{run}/diff").text
-            missing = server.until(server.run(kind="heal", git=f"{url}/other.git"), "ended", "refused")
+            missing = server.wait_for_state(
+                server.run(kind="heal", git=f"{url}/other.git"), "ended", "refused"
+            )
             assert missing["state"] == "refused", missing
             assert "cannot be fetched" in str(missing), missing

@@ -1,12 +1,12 @@
-"""Which command-line settings of a server Ray workers get, since everyone in the cluster can see them."""
+"""Ray workers get few settings of their server, because everyone in the cluster can see them."""
 
 from __future__ import annotations
 
 from suture.interfaces.jobs.ray_backend.ray_job_pool import worker_flags
 
 
-def test_no_secret_and_no_folder_of_the_server_goes_to_its_workers() -> None:
-    given = {
+def test_workers_get_no_secrets_and_no_folders_of_the_server() -> None:
+    settings = {
         "model.name": "openai:x",
         "budget.seconds": 60,
         "keys.openai": "sk-secret",
@@ -14,7 +14,7 @@ def test_no_secret_and_no_folder_of_the_server_goes_to_its_workers() -> None:
         "paths.home": "/srv",
         "serve.port": 1,
     }
-    assert worker_flags(given, "team") == {
+    assert worker_flags(settings, "team") == {
         "model.name": "openai:x",
         "budget.seconds": 60,
         "store.runs": "database",

@@ -20,42 +20,44 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from interfaces.web.real_server import Server, environ_of
+from interfaces.web.real_server import Server, make_environ
 from models.openai_stub import chat_completion
 
 START_S = 120.0
-QUICK = {
+RAY_SETTINGS = {
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "1000",
     "RAY_health_check_failure_threshold": "3",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
 }
-"""A node that is gone is noticed within seconds, and nothing is told to anybody."""
+"""Ray notices a dead node within seconds and sends no usage statistics."""
 NAME = re.compile(r"\bdouble_\d+\b")
 
 
-def task(number: int) -> str:
-    """A task of its own for each run, so that no two ask the same."""
+def make_task(number: int) -> str:
+    """Return a different task for each number, so that no two runs send the same prompt."""
     return f"Write a function double_{number}(n) that doubles a number. For example: double_{number}(4) == 8"
 
 
 class CountingModel:
-    """Speaks OpenAI's protocol: wrong first, right the next time; counts what was heard of each request.
+    """A server with OpenAI's protocol that counts its requests.
+
+    Its first reply to each run is wrong, every later one is correct.
 
     Args:
         pause_s: How long a reply takes.
     """
 
     def __init__(self, pause_s: float) -> None:
-        self.answered: Counter[str] = Counter()
-        self.asked: Counter[str] = Counter()
-        self.first: dict[str, str] = {}
-        """The first request of each run, by the name that it is to define."""
-        self.open = threading.Event()
-        """Second replies are given from then on."""
-        self.gone = 0
-        """How many hung up before their reply."""
+        self.reply_counts: Counter[str] = Counter()
+        self.request_counts: Counter[str] = Counter()
+        self.first_prompts: dict[str, str] = {}
+        """The first prompt of each run, by the name of the function to write."""
+        self.second_replies_allowed = threading.Event()
+        """Second and later replies wait until this event is set."""
+        self.disconnects = 0
+        """How many callers hung up before their reply."""
         self._pause_s = pause_s
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -67,16 +69,16 @@ class CountingModel:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     @property
-    def repeated(self) -> dict[str, int]:
-        """The prompts that were answered more than once."""
-        return {prompt[-200:]: count for prompt, count in self.answered.items() if count > 1}
+    def repeated_prompts(self) -> dict[str, int]:
+        """Return the prompts that were answered more than once."""
+        return {prompt[-200:]: count for prompt, count in self.reply_counts.items() if count > 1}
 
     def __enter__(self) -> CountingModel:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.open.set()
+        self.second_replies_allowed.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -89,19 +91,23 @@ class CountingModel:
                 prompt = self.rfile.read(int(self.headers["content-length"])).decode()
                 name = NAME.findall(prompt)[0]
                 with model._lock:
-                    model.asked[prompt] += 1
-                    second = model.first.setdefault(name, prompt) != prompt
+                    model.request_counts[prompt] += 1
+                    is_second = model.first_prompts.setdefault(name, prompt) != prompt
                 time.sleep(model._pause_s)
-                while not (hung_up := self._hung_up()) and second and not model.open.wait(0.05):
+                while (
+                    not (hung_up := self._hung_up())
+                    and is_second
+                    and not model.second_replies_allowed.wait(0.05)
+                ):
                     pass
                 if hung_up:
                     with model._lock:
-                        model.gone += 1
+                        model.disconnects += 1
                     return
-                text = f"```python\ndef {name}(n):\n    return {2 if second else 4} * n\n```"
+                text = f"```python\ndef {name}(n):\n    return {2 if is_second else 4} * n\n```"
                 body = json.dumps(chat_completion(text)).encode()
                 with model._lock:
-                    model.answered[prompt] += 1
+                    model.reply_counts[prompt] += 1
                 self.send_response(200)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(body)))
@@ -119,32 +125,32 @@ class CountingModel:
 
 
 class Node:
-    """A node of the cluster: its processes are known by the home that they were started with.
+    """A node of the cluster, whose processes are found by the home in their environment.
 
     Args:
-        folder: The node's own, where its runs lie.
-        environ: What its workers are told.
-        options: Of `ray start`.
+        folder: The node's own folder, which contains its home.
+        environ: Additional environment variables of its workers.
+        options: The options of `ray start`.
     """
 
     def __init__(self, folder: Path, environ: dict[str, str], *options: str) -> None:
         folder.mkdir()
         self.home = folder / "home"
-        self._mark = f"SUTURE_HOME={self.home}".encode()
-        with (folder / "words").open("wb") as words:
+        self._environ_entry = f"SUTURE_HOME={self.home}".encode()
+        with (folder / "output").open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *options],
                 cwd=folder,
-                env={**environ_of(folder), **QUICK, **environ},
+                env={**make_environ(folder), **RAY_SETTINGS, **environ},
                 stdin=subprocess.DEVNULL,
-                stdout=words,
-                stderr=words,
+                stdout=output,
+                stderr=output,
             )
 
     def kill(self) -> None:
-        """As if the machine had lost its power: all of it, at once, and every connection with it."""
+        """Kill all processes of the node and wait until their connections are closed."""
         killed = set[int]()
-        for _ in range(3):  # what was just being forked, too
+        for _ in range(3):  # repeated, because a process can be forked meanwhile
             for pid in self.pids():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -154,17 +160,19 @@ class Node:
             time.sleep(0.05)
 
     def pids(self) -> list[int]:
-        """Its processes."""
-        found = []
+        """Return the ids of the node's processes."""
+        found_pids = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if entry.name.isdigit() and self._mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-        return found
+                if entry.name.isdigit() and self._environ_entry in (entry / "environ").read_bytes().split(
+                    b"\0"
+                ):
+                    found_pids.append(int(entry.name))
+        return found_pids
 
 
 def _has_files(pid: int) -> bool:
-    """Whether a process that was killed may still hold its connections: it is neither gone nor a zombie."""
+    """Return whether a killed process may still hold connections: it is neither gone nor a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
@@ -175,10 +183,10 @@ class TwoNodes:
     """A cluster of two nodes, and servers that share it.
 
     Args:
-        folder: Where all of it lies.
-        url: The PostgreSQL's.
-        model: Who answers.
-        cpus: Of each node.
+        folder: The folder for the files of all nodes and servers.
+        url: The address of the PostgreSQL database.
+        model: The server that answers model calls.
+        cpus: The number of CPUs of each node.
     """
 
     def __init__(self, folder: Path, url: str, model: CountingModel, *, cpus: int) -> None:
@@ -190,7 +198,7 @@ class TwoNodes:
         }
         self._model = model
         self._cpus = cpus
-        self._words = Path(tempfile.mkdtemp(prefix="ray-"))  # a socket's path has 107 characters
+        self._ray_folder = Path(tempfile.mkdtemp(prefix="ray-"))  # a socket's path has at most 107 characters
         self._nodes: list[Node] = []
         self.address = ""
 
@@ -204,7 +212,7 @@ class TwoNodes:
             f"--num-cpus={self._cpus}",
             "--object-store-memory=100000000",
         )
-        head = ("--head", f"--port={port}", f"--temp-dir={self._words}", "--include-dashboard=false")
+        head = ("--head", f"--port={port}", f"--temp-dir={self._ray_folder}", "--include-dashboard=false")
         self.head = self._node("head", *head, *common)
         self._wait_for(port)
         self.second = self._node("second", f"--address={self.address}", *common)
@@ -216,24 +224,24 @@ class TwoNodes:
         return node
 
     def _wait_for(self, port: int) -> None:
-        until_s = time.monotonic() + START_S
-        while time.monotonic() < until_s:
+        deadline_s = time.monotonic() + START_S
+        while time.monotonic() < deadline_s:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 return
             time.sleep(0.1)
-        raise RuntimeError((self._folder / "head" / "words").read_text())
+        raise RuntimeError((self._folder / "head" / "output").read_text())
 
     def __exit__(self, *_: object) -> None:
         for node in reversed(self._nodes):
             if node.pids():
                 node.kill()
-        shutil.rmtree(self._words, ignore_errors=True)
+        shutil.rmtree(self._ray_folder, ignore_errors=True)
 
     @contextlib.contextmanager
     def server(self, name: str, *options: str) -> Iterator[Server]:
-        """One more server of this cluster, with a home of its own."""
-        place = self._folder / name
-        place.mkdir()
+        """Start another server of this cluster, with its own home."""
+        server_folder = self._folder / name
+        server_folder.mkdir()
         settings = {
             "serve.executor": "ray",
             "serve.ray_address": self.address,
@@ -242,6 +250,8 @@ class TwoNodes:
             "model.retries": "0",
             "loop.samples": "1",
         }
-        words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-        with Server(place, "--model", "openai:stub", *words, *options, environ=self._environ) as server:
+        flags = [flag for key, value in settings.items() for flag in ("--set", f"{key}={value}")]
+        with Server(
+            server_folder, "--model", "openai:stub", *flags, *options, environ=self._environ
+        ) as server:
             yield server

@@ -8,19 +8,19 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-BROKEN = {
+BROKEN_PROJECT = {
     "cart.py": "def total(prices):\n    return sum(prices) + 1\n",
     "test_cart.py": "from cart import total\n\ndef test_total():\n    assert total([1, 2]) == 3\n",
 }
-HANGING = {
+HANGING_PROJECT = {
     "a.py": "def one():\n    return 2\n",
     "test_a.py": "import time\nfrom a import one\n\ndef test_one():\n    time.sleep(3600)\n",
 }
-"""Its tests do not end by themselves."""
+"""A project whose test does not end by itself."""
 
 
-def zipped(files: Mapping[str, str]) -> bytes:
-    """A project as a zip."""
+def zip_project(files: Mapping[str, str]) -> bytes:
+    """Pack a project as a zip archive."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
@@ -28,8 +28,8 @@ def zipped(files: Mapping[str, str]) -> bytes:
     return content.getvalue()
 
 
-def tarred(files: Mapping[str, str], mode: str = "w:gz") -> bytes:
-    """A project as a tar."""
+def tar_project(files: Mapping[str, str], mode: str = "w:gz") -> bytes:
+    """Pack a project as a tar archive."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode=mode) as archive:  # type: ignore[call-overload]  # any mode
         for name, text in files.items():
@@ -39,8 +39,8 @@ def tarred(files: Mapping[str, str], mode: str = "w:gz") -> bytes:
     return content.getvalue()
 
 
-def laid(folder: Path, files: Mapping[str, str]) -> Path:
-    """A project as a folder."""
+def write_project(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write a project into a new folder, and return the folder."""
     folder.mkdir(parents=True)
     for name, text in files.items():
         (folder / name).write_text(text)
