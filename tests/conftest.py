@@ -143,8 +143,8 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(store_url: str, tmp_path: Path) -> Iterator[Store]:
-    """An open database with the newest tables, and no rows."""
+    """An open database with the current tables and no rows."""
     from suture.storage.database.store import open_store
 
-    with open_store(store_url, tmp_path) as opened:
-        yield opened
+    with open_store(store_url, tmp_path) as store:
+        yield store

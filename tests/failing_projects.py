@@ -1,4 +1,4 @@
-"""Projects to search in, of parts that a test makes."""
+"""Projects with failing tests for the search, made from parts that a test provides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from suture.judge.runners.test_command import TestCommand
 from suture.search import FailingProject
 
 
-def project_of(
+def make_failing_project(
     command: TestCommand,
     files: Mapping[str, bytes],
     texts: Mapping[str, str],
@@ -17,7 +17,7 @@ def project_of(
     argv: Sequence[str] = ("node", "--test"),
     language: Language = "javascript",
 ) -> FailingProject:
-    """A project for a search, with no more than what a test says of it."""
+    """Return a project for the search from the given parts."""
     return FailingProject(
         command=command, argv=argv, files=files, texts=texts, outcomes=outcomes, language=language
     )

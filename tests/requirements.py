@@ -1,4 +1,4 @@
-"""What tests need of this machine: the type of the `require` fixture, and whether bubblewrap works."""
+"""Requirements of tests: the type of the `require` fixture, and whether bubblewrap works."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from suture.sandbox import BubblewrapSandbox, Requirement
 __all__ = ["Require", "find_bubblewrap"]
 
 Require = Callable[[str, bool, str], None]
-"""`require(name, available, reason)`: skips the test, or fails it where `SUTURE_REQUIRE` names the tool."""
+"""`require(name, available, reason)` skips a test, or fails it if `SUTURE_REQUIRE` names the tool."""
 
 
 def find_bubblewrap() -> Requirement:

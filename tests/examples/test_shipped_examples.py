@@ -1,4 +1,4 @@
-"""Each example fails as shipped, in the way its page says, and its reference fix mends it."""
+"""Each example fails as shipped and passes with its reference fix."""
 
 import os
 import re
@@ -29,7 +29,7 @@ def run_suite(project: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def count(word: str, output: str) -> int:
+def read_count(word: str, output: str) -> int:
     found = re.search(rf"(\d+) {word}", output)
     return int(found[1]) if found else 0
 
@@ -41,20 +41,22 @@ def example(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[
     return project, FIXES[request.param]
 
 
-def test_it_fails_as_shipped(example: tuple[Path, dict[str, Any]]) -> None:
+def test_an_example_fails_as_shipped(example: tuple[Path, dict[str, Any]]) -> None:
     project, fix = example
     result = run_suite(project)
+
     assert result.returncode in (1, 2), result.stdout + result.stderr
-    assert (count("passed", result.stdout), count("failed", result.stdout)) == (
+    assert (read_count("passed", result.stdout), read_count("failed", result.stdout)) == (
         fix["passing"],
         fix["failing"],
     )
 
 
-def test_the_reference_fix_mends_it(example: tuple[Path, dict[str, Any]]) -> None:
+def test_the_reference_fix_repairs_an_example(example: tuple[Path, dict[str, Any]]) -> None:
     project, fix = example
     broken = project / fix["file"]
     text = broken.read_text()
+
     assert text.count(fix["wrong"]) == 1
     broken.write_text(text.replace(fix["wrong"], fix["right"]))
     result = run_suite(project)

@@ -40,39 +40,39 @@ def _entries() -> Iterator[str]:
 
 def _entry(name: str, value: Any) -> Iterator[str]:
     yield f"## `{name}`\n\n```text\n{_signature(name.rpartition('.')[2], value)}\n```\n"
-    yield from _documented(value)
+    yield from _render_docstring(value)
     if not inspect.isclass(value):
         return
     for method, function in vars(value).items():
         if inspect.isfunction(function) and not method.startswith("_"):
             yield f"### `{method}`\n\n```text\n{_signature(method, function)}\n```\n"
-            yield from _documented(function)
+            yield from _render_docstring(function)
 
 
 def _signature(name: str, value: Any) -> str:
     """Return a signature, with one parameter per line if long; annotations are copied from the code."""
     target = inspect.signature(value)
-    parameters = [_parameter(one) for one in target.parameters.values() if one.name != "self"]
+    parameters = [_parameter(param) for param in target.parameters.values() if param.name != "self"]
     is_async = inspect.iscoroutinefunction(value)
-    head, end = f"{'async ' if is_async else ''}{name}(", f"){_returned(target)}"
+    head, end = f"{'async ' if is_async else ''}{name}(", f"){_return_annotation(target)}"
     line = f"{head}{', '.join(parameters)}{end}"
-    return line if len(line) <= 90 else "\n".join([head, *(f"    {one}," for one in parameters), end])
+    return line if len(line) <= 90 else "\n".join([head, *(f"    {param}," for param in parameters), end])
 
 
-def _returned(signature: inspect.Signature) -> str:
+def _return_annotation(signature: inspect.Signature) -> str:
     kind = signature.return_annotation
     return "" if kind in (inspect.Signature.empty, "None", None) else f" -> {kind}"
 
 
-def _parameter(one: inspect.Parameter) -> str:
+def _parameter(param: inspect.Parameter) -> str:
     """Return a parameter; a default that is not a plain value is shown as dots."""
-    stars = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
-    kind = "" if one.annotation is one.empty else f": {one.annotation}"
-    default = repr(one.default) if isinstance(one.default, str | int | float | tuple | None) else "..."
-    return f"{stars}{one.name}{kind}" + ("" if one.default is one.empty else f" = {default}")
+    stars = "*" if param.kind is param.VAR_POSITIONAL else "**" if param.kind is param.VAR_KEYWORD else ""
+    kind = "" if param.annotation is param.empty else f": {param.annotation}"
+    default = repr(param.default) if isinstance(param.default, str | int | float | tuple | None) else "..."
+    return f"{stars}{param.name}{kind}" + ("" if param.default is param.empty else f" = {default}")
 
 
-def _documented(value: Any) -> Iterator[str]:
+def _render_docstring(value: Any) -> Iterator[str]:
     """Yield a docstring as Markdown: its text, then each section as a list."""
     head, *sections = SECTIONS.split(inspect.getdoc(value) or "")
     yield head.strip() + "\n"

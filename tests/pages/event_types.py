@@ -104,18 +104,18 @@ def describe_type(cls: Any) -> TypeDescription:
         text=" ".join(text.split()),
         fields=tuple(
             FieldDescription(
-                name=one.name,
-                type=_type_text(hints[one.name]),
-                text=texts.get(one.name, ""),
-                optional=issubclass(cls, Payload) and _has_default(one),
+                name=field.name,
+                type=_type_text(hints[field.name]),
+                text=texts.get(field.name, ""),
+                optional=issubclass(cls, Payload) and _has_default(field),
             )
-            for one in fields(cls)
+            for field in fields(cls)
         ),
     )
 
 
-def _has_default(one: Field[Any]) -> bool:
-    return one.default is not MISSING or one.default_factory is not MISSING
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 def _texts(attributes: str) -> dict[str, str]:

@@ -45,8 +45,8 @@ def docstrings_of_fields(group: type) -> dict[str, str]:
 
     pydantic could collect them too, but would read them at every start of the program.
     """
-    (found,) = ast.parse(inspect.getsource(group)).body
-    body = found.body if isinstance(found, ast.ClassDef) else []
+    (definition,) = ast.parse(inspect.getsource(group)).body
+    body = definition.body if isinstance(definition, ast.ClassDef) else []
     return {
         field.target.id: inspect.cleandoc(text.value.value)
         for field, text in itertools.pairwise(body)

@@ -1,4 +1,4 @@
-"""Small projects with seeded faults; their own tests are run behind the wall, never by this suite."""
+"""Small projects with seeded faults, whose own tests run only in the sandbox."""
 
 from __future__ import annotations
 
@@ -18,30 +18,32 @@ EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((HERE / "expected.toml").rea
 
 
 def project(name: str) -> dict[str, Any]:
-    """What must come of one project, and where it lies."""
+    """Return the expected result of a project, and its folder."""
     return {"root": HERE / "projects" / name, "name": name, **EXPECTED[name]}
 
 
-def _installed(name: str, require: Require) -> dict[str, Any]:
-    told = project(name)
-    if tool := told.get("needs"):
+def load_project(name: str, require: Require) -> dict[str, Any]:
+    expectation = project(name)
+    if tool := expectation.get("needs"):
         require(tool, shutil.which(tool) is not None, "it is not on PATH")
-    return told
+    return expectation
 
 
 @pytest.fixture(params=sorted(EXPECTED))
 def expected(request: pytest.FixtureRequest, require: Require) -> dict[str, Any]:
-    """One project after the other."""
-    return _installed(request.param, require)
+    """Each project in turn."""
+    return load_project(request.param, require)
 
 
 @pytest.fixture(params=["go_wrong_code", "js_wrong_code"])
-def foreign(request: pytest.FixtureRequest, require: Require) -> dict[str, Any]:
-    """One for each language that is not Python."""
-    return _installed(request.param, require)
+def foreign_project(request: pytest.FixtureRequest, require: Require) -> dict[str, Any]:
+    """One project for each language other than Python."""
+    return load_project(request.param, require)
 
 
-@pytest.fixture(params=sorted(name for name, told in EXPECTED.items() if told["triage"] == "code"))
-def mendable(request: pytest.FixtureRequest, require: Require) -> dict[str, Any]:
-    """Those whose code is at fault."""
-    return _installed(request.param, require)
+@pytest.fixture(
+    params=sorted(name for name, expectation in EXPECTED.items() if expectation["triage"] == "code")
+)
+def repairable(request: pytest.FixtureRequest, require: Require) -> dict[str, Any]:
+    """Each project whose code is at fault."""
+    return load_project(request.param, require)

@@ -19,7 +19,7 @@ EXITS = {
 }
 
 
-async def suite_of(root: Path, sandbox: BubblewrapSandbox) -> Suite:
+async def make_suite(root: Path, sandbox: BubblewrapSandbox) -> Suite:
     task, _ = build_heal_task(root)
     environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
     return await prepare_suite(
@@ -27,30 +27,36 @@ async def suite_of(root: Path, sandbox: BubblewrapSandbox) -> Suite:
     )
 
 
-async def test_an_early_exit_is_no_success(foreign: dict[str, Any], sandbox: BubblewrapSandbox) -> None:
-    suite = await suite_of(foreign["root"], sandbox)
-    wrong = Candidate(files={foreign["fix"][0]: EXITS[foreign["needs"]]}, origin="repair")
+async def test_an_early_exit_does_not_pass(
+    foreign_project: dict[str, Any], sandbox: BubblewrapSandbox
+) -> None:
+    suite = await make_suite(foreign_project["root"], sandbox)
+    wrong = Candidate(files={foreign_project["fix"][0]: EXITS[foreign_project["needs"]]}, origin="repair")
+
     verdict = await check_candidate(wrong, suite)
-    inside = [
+
+    outcomes = [
         outcome for outcome in verdict.outcomes if "::" in outcome.check_id
-    ]  # node:test passes the file itself
-    assert inside
-    assert {outcome.status for outcome in inside} == {"missing"}
-    facts = [outcome.counterexample for outcome in inside if outcome.counterexample is not None]
+    ]  # node:test reports the file itself as passed
+    assert outcomes
+    assert {outcome.status for outcome in outcomes} == {"missing"}
+    facts = [outcome.counterexample for outcome in outcomes if outcome.counterexample is not None]
     assert facts
     assert "never reported it (exit code 0)" in facts[0].exception
 
 
-async def test_no_candidate_writes_tests_settings_or_another_language(
-    foreign: dict[str, Any], sandbox: BubblewrapSandbox
+async def test_a_candidate_cannot_write_tests_settings_or_other_languages(
+    foreign_project: dict[str, Any], sandbox: BubblewrapSandbox
 ) -> None:
-    suite = await suite_of(foreign["root"], sandbox)
+    suite = await make_suite(foreign_project["root"], sandbox)
     paths = [
-        *(path for path in suite.task.files if path != foreign["fix"][0]),
+        *(path for path in suite.task.files if path != foreign_project["fix"][0]),
         "helper.py",
         "node_modules/a.js",
     ]
+
     verdict = await check_candidate(Candidate(files=dict.fromkeys(paths, "exit 0"), origin="repair"), suite)
+
     refused = {path for note in verdict.notes if note.code == "protected_file" for path in note.subjects}
-    assert refused >= {"helper.py", "node_modules/a.js", *(p for p in paths if "test" in p)}
+    assert refused >= {"helper.py", "node_modules/a.js", *(path for path in paths if "test" in path)}
     assert refused & {"package.json", "go.mod"}

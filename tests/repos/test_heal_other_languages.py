@@ -1,4 +1,4 @@
-"""A project in JavaScript and one in Go, healed by a model that is wrong first and right second."""
+"""A JavaScript and a Go project are healed by a model whose first reply is wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FENCES = {"node": "javascript", "go": "go"}
 COMMANDS = {"node": ["npm", "test"], "go": ["go", "test", "./..."]}
 
 
-def settings_in(folder: Path) -> Settings:
+def make_settings(folder: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=folder / "home"),
         budget=BudgetSettings(attempts=4, seconds=500),
@@ -40,44 +40,50 @@ def settings_in(folder: Path) -> Settings:
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(600)  # Go compiles its library anew in each run
-async def test_wrong_first_and_right_second_heals(
-    foreign: dict[str, Any], sandbox: BubblewrapSandbox, tmp_path: Path
+@pytest.mark.timeout(600)  # Go recompiles its library in each run
+async def test_a_project_is_healed_after_a_wrong_reply(
+    foreign_project: dict[str, Any], sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    project = shutil.copytree(foreign["root"], tmp_path / "project")
-    path, wrong, right = foreign["fix"]
-    text, fence = (project / path).read_text(), FENCES[foreign["needs"]]
-    mended = text.replace(wrong, right)
-    broken = mended.replace(right, right.replace("at", "undefined").replace("day", "nil"))
-    replies = [f"### {path}\n```{fence}\n{code}```\n" for code in (broken, mended)]
+    project = shutil.copytree(foreign_project["root"], tmp_path / "project")
+    path, wrong, right = foreign_project["fix"]
+    text, fence = (project / path).read_text(), FENCES[foreign_project["needs"]]
+    repaired = text.replace(wrong, right)
+    broken = repaired.replace(right, right.replace("at", "undefined").replace("day", "nil"))
+    replies = [f"### {path}\n```{fence}\n{code}```\n" for code in (broken, repaired)]
     model = ScriptedModel([replies[0], *[replies[1]] * 3])
-    settings = settings_in(tmp_path)
+    settings = make_settings(tmp_path)
+
     result = await heal(project, HealOptions(settings=settings, model=model, sandbox=sandbox, apply=True))
+
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
-    assert (project / path).read_text() == mended
+    assert (project / path).read_text() == repaired
     assert result.spend.attempts >= 2
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     prepared = next(event.data for event in events if event.kind == "task.prepared")
-    assert prepared["test_command"] == COMMANDS[foreign["needs"]]
+    assert prepared["test_command"] == COMMANDS[foreign_project["needs"]]
     assert prepared["test_origin"]
-    assert prepared["toolchain"].endswith(foreign["needs"])
-    written = next(event.data for event in events if event.kind == "certificate.written")
-    assert written["coverage_unmeasured"] == "python_only"
-    assert (written["mutants"], written["selected"]) == (4, 12), written["mutation_unmeasured"]
-    assert written["killed"] >= 2
+    assert prepared["toolchain"].endswith(foreign_project["needs"])
+    certification = next(event.data for event in events if event.kind == "certificate.written")
+    assert certification["coverage_unmeasured"] == "python_only"
+    assert (certification["mutants"], certification["selected"]) == (4, 12), certification[
+        "mutation_unmeasured"
+    ]
+    assert certification["killed"] >= 2
     prompt = "\n".join(message.content for message in model.calls[0].messages)
     assert f"```{fence}" in prompt
     assert "python" not in prompt.lower()
     certificate = find_run(settings.paths.home, result.run_id).path / "certificate.json"
-    findings = [found async for found in verify(certificate, settings=settings, sandbox=sandbox)]
-    assert all(found.ok for found in findings), findings
-    told = {found.name: found.detail for found in findings}
-    assert told["mutation"].startswith(f"the tests notice {written['killed']} of 12 mutants, selected from ")
+    findings = [finding async for finding in verify(certificate, settings=settings, sandbox=sandbox)]
+    assert all(finding.ok for finding in findings), findings
+    details = {finding.name: finding.detail for finding in findings}
+    assert details["mutation"].startswith(
+        f"the tests notice {certification['killed']} of 12 mutants, selected from "
+    )
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(300)
-async def test_what_the_compiler_refuses_is_noticed_by_no_test(
+async def test_a_mutant_that_does_not_compile_is_not_detected(
     require: Require, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     require("go", shutil.which("go") is not None, "it is not on PATH")
@@ -91,8 +97,11 @@ async def test_what_the_compiler_refuses_is_noticed_by_no_test(
     task = Task(statement="", kind="heal", files=files, test_command=("go", "test", "./..."), language="go")
     settings = SandboxSettings()
     suite = await prepare_suite(task, sandbox, settings, discover_programs(tmp_path, os.environ, "go"))
+
     verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
+
     assert verdict.passed
-    noticed = await build_mutant_detector(suite, {}, verdict)
-    assert await noticed({"shop.go": code.replace("a + b", "a - b")})
-    assert not await noticed({"shop.go": code.replace("a + b", "a < b")})
+
+    detect = await build_mutant_detector(suite, {}, verdict)
+    assert await detect({"shop.go": code.replace("a + b", "a - b")})
+    assert not await detect({"shop.go": code.replace("a + b", "a < b")})

@@ -1,4 +1,4 @@
-"""A project whose tests pass stays as it is, and costs nothing."""
+"""A project with passing tests is not changed and costs nothing."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ HEALTHY = Path(__file__).parent / "projects" / "healthy"
 RUNS = 10
 
 
-def tree(root: Path) -> dict[str, bytes]:
+def read_tree(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(600)  # ten times pytest behind the wall
-async def test_ten_runs_change_nothing(tmp_path: Path, require: Callable[[str, bool, str], None]) -> None:
+@pytest.mark.timeout(600)  # pytest runs ten times in the sandbox
+async def test_healing_a_healthy_project_ten_times_changes_nothing(
+    tmp_path: Path, require: Callable[[str, bool, str], None]
+) -> None:
     project = tmp_path / "project"
     shutil.copytree(HEALTHY, project, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    before = tree(project)
+    before = read_tree(project)
     settings = Settings(paths=PathSettings(home=tmp_path / "home"))
     sandbox = BubblewrapSandbox()
     try:
@@ -44,7 +46,7 @@ async def test_ten_runs_change_nothing(tmp_path: Path, require: Callable[[str, b
                 ),
             )
             assert (result.outcome, result.diff, result.spend.attempts) == ("nothing_to_heal", "", 0)
-            assert tree(project) == before
+            assert read_tree(project) == before
     except SandboxUnavailable as fault:
         require("bubblewrap", False, str(fault))
     finally:

@@ -1,4 +1,4 @@
-"""What a project has installed is shown behind the wall; what it lacks is a fault of its surroundings."""
+"""The sandbox shows a project's installed packages. A missing package is an environment fault."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from suture.judge import Suite, check_candidate, prepare_suite, triage_failures
 from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_programs, discover_toolchain
 
-AS_IT_IS = Candidate(files={}, origin="user")
+UNCHANGED = Candidate(files={}, origin="user")
 TEST = "import test from 'node:test';\nimport twice from './twice.js';\nimport { two } from 'dep';\n" + (
     "test('two', () => { if (twice(1) !== two) throw new Error('wrong'); });\n"
 )
 
 
-def node_project(root: Path) -> Path:
+def write_node_project(root: Path) -> Path:
     for name, text in {
         "package.json": '{"scripts": {"test": "tool && node --test"}, "dependencies": {"dep": "1"}}',
         "twice.js": "const { two } = require('dep');\nmodule.exports = (x) => x * two;\n",
@@ -39,66 +39,68 @@ def node_project(root: Path) -> Path:
     return root
 
 
-async def suite_of(root: Path, sandbox: BubblewrapSandbox, test: str | None = None) -> Suite:
+async def make_suite(root: Path, sandbox: BubblewrapSandbox, test: str | None = None) -> Suite:
     task, snapshot = build_heal_task(root, test=test)
     assert not any(name.startswith("node_modules") for name in snapshot.files)
     programs = discover_programs(root, os.environ, task.language)
     return await prepare_suite(task, sandbox, SandboxSettings(), programs)
 
 
-async def test_installed_packages_and_their_programs_are_found(
+async def test_installed_packages_and_programs_are_available(
     sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
-    suite = await suite_of(node_project(tmp_path), sandbox)
-    verdict = await check_candidate(AS_IT_IS, suite)
+    suite = await make_suite(write_node_project(tmp_path), sandbox)
+    verdict = await check_candidate(UNCHANGED, suite)
     assert verdict.all_passed, verdict.output
 
 
-async def test_a_package_that_is_not_installed_is_no_fault_of_the_code(
+async def test_a_missing_package_is_an_environment_fault(
     sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
 ) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    shutil.rmtree(node_project(tmp_path) / "node_modules")
-    suite = await suite_of(tmp_path, sandbox, "node --test")
-    found = await triage_failures(suite, await check_candidate(AS_IT_IS, suite))
-    assert (found.cause, "npm install" in found.reason) == ("environment", True), found
+    shutil.rmtree(write_node_project(tmp_path) / "node_modules")
+    suite = await make_suite(tmp_path, sandbox, "node --test")
+    triage = await triage_failures(suite, await check_candidate(UNCHANGED, suite))
+    assert (triage.cause, "npm install" in triage.reason) == ("environment", True), triage
 
 
-def program(path: Path) -> Path:
+def write_program(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     return path
 
 
-def test_a_language_that_is_not_installed_is_a_prerequisite(tmp_path: Path) -> None:
-    program(tmp_path / "bin" / "go")  # a program of the project's own is never trusted
+def test_a_missing_language_is_a_prerequisite_error(tmp_path: Path) -> None:
+    write_program(tmp_path / "bin" / "go")  # a program inside the project is never trusted
     for path in ("", str(tmp_path / "none"), "bin", str(tmp_path / "bin")):
-        with pytest.raises(PrerequisiteError, match="'go', which is not on PATH") as raised:
+        with pytest.raises(PrerequisiteError, match="'go', which is not on PATH") as caught:
             discover_toolchain(tmp_path, {"PATH": path}, "go")
-        assert raised.value.remedy
+        assert caught.value.remedy
     assert discover_toolchain(tmp_path, {"PATH": ""}, "python") is None
 
 
-def test_an_installation_in_a_home_is_shown_in_part_and_a_shim_is_refused(tmp_path: Path) -> None:
+def test_only_a_plain_installation_is_accepted_and_partly_shown(tmp_path: Path) -> None:
     home = tmp_path / "home" / "node-20"
-    environ = {"PATH": str(program(home / "bin" / "node").parent)}
+    environ = {"PATH": str(write_program(home / "bin" / "node").parent)}
+
     with pytest.raises(PrerequisiteError, match="is not a plain installation"):
         discover_toolchain(None, environ, "javascript")
     (home / "lib" / "node_modules").mkdir(parents=True)
-    found = discover_toolchain(None, environ, "javascript")
-    assert found is not None
-    assert sorted(found.shown) == [str(home / "bin"), str(home / "lib" / "node_modules")]
-    assert found.folders == (str(home / "bin"),)
+    toolchain = discover_toolchain(None, environ, "javascript")
+    assert toolchain is not None
+    assert sorted(toolchain.shown) == [str(home / "bin"), str(home / "lib" / "node_modules")]
+    assert toolchain.folders == (str(home / "bin"),)
 
 
-def test_planted_links_show_nothing(tmp_path: Path, require: Require) -> None:
+def test_a_link_to_node_modules_is_not_followed(tmp_path: Path, require: Require) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
     (tmp_path / "secret").mkdir()
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "node_modules").symlink_to(tmp_path / "secret")
-    found = discover_toolchain(tmp_path / "project", os.environ, "javascript")
-    assert found is not None
-    assert str(tmp_path / "secret") not in str(found.shown)
-    assert "/node_modules" not in found.shown.values()
+    toolchain = discover_toolchain(tmp_path / "project", os.environ, "javascript")
+
+    assert toolchain is not None
+    assert str(tmp_path / "secret") not in str(toolchain.shown)
+    assert "/node_modules" not in toolchain.shown.values()

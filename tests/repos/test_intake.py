@@ -1,4 +1,4 @@
-"""Which language a project is healed in, what may change in it, and which file is shown first."""
+"""The language of a project, the files that may change in it, and the file that is shown first."""
 
 from __future__ import annotations
 
@@ -24,38 +24,39 @@ FILES = {
 }
 
 
-def laid(root: Path, *more: str) -> Path:
+def write_project(root: Path, *more: str) -> Path:
     for name, text in {**FILES, **dict.fromkeys(more, "")}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
 
 
-def test_the_command_decides_on_the_language_and_its_script_is_protected(tmp_path: Path) -> None:
-    task, snapshot = build_heal_task(laid(tmp_path))
+def test_the_command_decides_the_language_and_its_script_is_protected(tmp_path: Path) -> None:
+    task, snapshot = build_heal_task(write_project(tmp_path))
     assert (task.language, task.test_command) == ("javascript", ("npm", "test"))
     assert [name for name in snapshot.files if not is_protected(name, task.protected)] == ["a.js", "lib/b.go"]
     assert build_heal_task(tmp_path, test="go test ./...")[0].language == "go"
     assert build_heal_task(tmp_path, test="go test ./...")[0].test_origin == ""
 
 
-def test_a_command_that_tells_nothing_leaves_it_to_the_files(tmp_path: Path) -> None:
+def test_the_files_decide_the_language_of_a_neutral_command(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not tell which language"):
-        build_heal_task(laid(tmp_path), test="make test")
+        build_heal_task(write_project(tmp_path), test="make test")
     assert build_heal_task(tmp_path, test="make test", only=["*.go"])[0].language == "go"
-    laid(tmp_path, "c.py")
+    write_project(tmp_path, "c.py")
     assert build_heal_task(tmp_path, test="make test")[0].language == "python"
 
 
-def test_tests_that_only_their_text_shows_are_run_and_protected(tmp_path: Path) -> None:
+def test_tests_recognised_by_content_are_run_and_protected(tmp_path: Path) -> None:
     case = "from unittest import TestCase\n\nclass TestA(TestCase):\n    def test_a(self): ...\n"
     for name, text in {"shop.py": "", "tests.py": case, "lib/odd.py": "def test_odd(n): ...\n"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     task, snapshot = build_heal_task(tmp_path, python=Path(sys.prefix))
+
     assert task.test_command[-1] == "tests.py"
-    free = [name for name in snapshot.files if not is_protected(name, task.protected)]
-    assert free == ["lib/odd.py", "shop.py"]
+    unprotected = [name for name in snapshot.files if not is_protected(name, task.protected)]
+    assert unprotected == ["lib/odd.py", "shop.py"]
     assert is_protected("tests.py", build_heal_task(tmp_path, test="python -m unittest")[0].protected)
 
 
@@ -67,11 +68,13 @@ def test_a_language_without_code_is_a_usage_error(tmp_path: Path) -> None:
         build_heal_task(tmp_path)
 
 
-def test_the_file_that_the_output_names_comes_first() -> None:
+def test_the_file_named_in_the_output_comes_first() -> None:
     files = {f"lib/{name}.js": b"x" for name in ("alpha", "beta", "gamma", "delta")}
     files |= {"lib/test.js": b"require('./gamma')", "lib/raw.js": b"\xff\xfe", "beta.py": b""}
     output = "TypeError: x is not a function\n    at f (/box/lib/delta.js:3:5)\nbeta failed"
-    shown = select_named_files(files, output, {"lib/test.js"}, "javascript")
-    assert list(shown) == ["lib/delta.js", "lib/beta.js", "lib/gamma.js", "lib/alpha.js"]
+    selected = select_named_files(files, output, {"lib/test.js"}, "javascript")
+
+    assert list(selected) == ["lib/delta.js", "lib/beta.js", "lib/gamma.js", "lib/alpha.js"]
+
     with pytest.raises(UsageError, match="no Go file can be repaired"):
         select_named_files(files, output, (), "go")

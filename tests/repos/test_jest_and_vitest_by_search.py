@@ -1,4 +1,4 @@
-"""Trials on Jest and Vitest: their runner is loaded once for many candidates."""
+"""Trials with Jest and Vitest load the runner once for many candidates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from failing_projects import project_of
+from failing_projects import make_failing_project
 from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.test_command import TestCommand
@@ -51,22 +51,22 @@ describe('merge', () => {
 });
 test('nothing', () => expect(merge([])).toEqual([]));
 """
-LOADED = "test('most', () => expect(MOST).toBe(9));\n"
-OTHER = "test('other', () => expect(twice(2)).toBe(4));\n"
+MOST_TEST = "test('most', () => expect(MOST).toBe(9));\n"
+TWICE_TEST = "test('other', () => expect(twice(2)).toBe(4));\n"
 JEST = {
     "src/merge.js": CODE.replace("EXPORT ", "") + "module.exports = { merge, MOST };\n",
     "src/twice.js": "exports.twice = (n) => n * 2;\n",
     "test/merge.test.js": "const { merge } = require('../src/merge');\n" + TESTS,
-    "test/most.test.js": "const { MOST } = require('../src/merge');\n" + LOADED,
-    "test/twice.test.js": "const { twice } = require('../src/twice');\n" + OTHER,
+    "test/most.test.js": "const { MOST } = require('../src/merge');\n" + MOST_TEST,
+    "test/twice.test.js": "const { twice } = require('../src/twice');\n" + TWICE_TEST,
 }
 VITEST_HEAD = "import { describe, expect, it, test } from 'vitest';\n"
 VITEST = {
     "src/merge.ts": CODE.replace("EXPORT", "export").replace("(ranges)", "(ranges: number[][]): number[][]"),
     "src/twice.ts": "export const twice = (n: number): number => n * 2;\n",
     "test/merge.test.ts": VITEST_HEAD + "import { merge } from '../src/merge';\n" + TESTS,
-    "test/most.test.ts": VITEST_HEAD + "import { MOST } from '../src/merge';\n" + LOADED,
-    "test/twice.test.ts": VITEST_HEAD + "import { twice } from '../src/twice';\n" + OTHER,
+    "test/most.test.ts": VITEST_HEAD + "import { MOST } from '../src/merge';\n" + MOST_TEST,
+    "test/twice.test.ts": VITEST_HEAD + "import { twice } from '../src/twice';\n" + TWICE_TEST,
 }
 
 
@@ -76,7 +76,7 @@ VITEST = {
     [("jest", "jest@29", "jest", JEST), ("vitest", "vitest@3", "vitest run", VITEST)],
     ids=["jest", "vitest"],
 )
-async def test_many_candidates_are_tried_in_one_start(
+async def test_many_candidates_are_tried_in_one_process(
     program: str,
     package: str,
     command: str,
@@ -91,10 +91,10 @@ async def test_many_candidates_are_tried_in_one_start(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
-    fetched = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
-    is_here = fetched.returncode == 0
-    require("jest", program != "jest" or is_here, "npm could not fetch it")
-    require("vitest", program != "vitest" or is_here, "npm could not fetch it")
+    installation = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
+    is_installed = installation.returncode == 0
+    require("jest", program != "jest" or is_installed, "npm could not fetch it")
+    require("vitest", program != "vitest" or is_installed, "npm could not fetch it")
     task, _ = build_heal_task(tmp_path)
     programs = discover_programs(tmp_path, os.environ, task.language)
     test = TestCommand(task, sandbox, SandboxSettings(), programs)
@@ -105,24 +105,24 @@ async def test_many_candidates_are_tried_in_one_start(
     driver = find_driver(task.test_command, task.files, task.language)
     assert driver is not None
     limits = SearchLimits()
-    project = project_of(
+    project = make_failing_project(
         test, task.files, {path: text}, *outcomes, argv=task.test_command, language=task.language
     )
     trials = DriverTrials(driver, project)
 
     spectrum = await trials.run_baseline(60.0)
     assert (spectrum.compared, spectrum.disagreements) == (6, ())
-    assert spectrum.traced == (4 if program == "jest" else 5)  # Vitest's imports are functions
-    touching = next(run for run in spectrum.tests if run.id.endswith("joins what touches"))
-    nothing = next(run for run in spectrum.tests if run.id.endswith("::nothing"))
-    assert {*spectrum.target_tests} >= {touching.id}
-    # The first loop's body ran in one of them, and not in the other.
-    assert {5, 6} <= touching.lines[path]
-    assert 6 not in nothing.lines[path]
+    assert spectrum.traced == (4 if program == "jest" else 5)  # Vitest traces imports as functions
+    touching_run = next(run for run in spectrum.tests if run.id.endswith("joins what touches"))
+    empty_run = next(run for run in spectrum.tests if run.id.endswith("::nothing"))
+    assert {*spectrum.target_tests} >= {touching_run.id}
+    # The body of the loop ran in the first test and not in the second one.
+    assert {5, 6} <= touching_run.lines[path]
+    assert 6 not in empty_run.lines[path]
 
     wrong, right = "range[0] > last[1]", "range[0] <= last[1]"
     texts = [text.replace(wrong, new) for new in ("range[0] == last[1]", "true", right)]
-    texts.insert(2, texts[2].replace("MOST = 9", "MOST = 8"))  # no test was seen to run that line, under Jest
+    texts.insert(2, texts[2].replace("MOST = 9", "MOST = 8"))  # under Jest, no test is traced on that line
     texts.insert(0, text.replace("const out = [];", "const out = []; while (true) out.pop();"))
     changes = [
         Proposal(
@@ -135,14 +135,14 @@ async def test_many_candidates_are_tried_in_one_start(
         )
         for new in texts
     ]
-    found = SearchResult(texts={path: text})
-    await trials.try_all(changes, found, limits)
-    assert found.tried_count == len(changes)
-    assert [apply_edits(text, one.edits) for one in found.plausible] == [texts[-1]]
+    search_result = SearchResult(texts={path: text})
+    await trials.try_all(changes, search_result, limits)
+    assert search_result.tried_count == len(changes)
+    assert [apply_edits(text, proposal.edits) for proposal in search_result.plausible] == [texts[-1]]
 
 
 @pytest.mark.parametrize(
-    ("line", "runner", "words"),
+    ("line", "runner", "arguments"),
     [
         ("jest", "jest", ()),
         ("npx jest --ci --config jest.unit.js test/unit", "jest", ("--config", "jest.unit.js")),
@@ -154,26 +154,28 @@ async def test_many_candidates_are_tried_in_one_start(
         ("vitest run --coverage.enabled -c x.mts", "vitest", ("-c", "x.mts")),
     ],
 )
-def test_what_a_line_gives_its_runner_is_given_again(line: str, runner: str, words: Sequence[str]) -> None:
-    found = parse_start([line], runner)
-    assert found is not None
-    assert found.arguments == words
-    assert ("--experimental-vm-modules" in found.node_flags) == ("vm-modules" in line)
+def test_the_runner_gets_the_arguments_of_the_command_line(
+    line: str, runner: str, arguments: Sequence[str]
+) -> None:
+    start = parse_start([line], runner)
+    assert start is not None
+    assert start.arguments == arguments
+    assert ("--experimental-vm-modules" in start.node_flags) == ("vm-modules" in line)
 
 
 @pytest.mark.parametrize(
     "script",
     ["tsc && jest", "jest -t adds", "vitest --changed", "cd packages/a && vitest run", "jest $FLAGS"],
 )
-def test_a_command_that_does_more_runs_whole_for_each_candidate(script: str) -> None:
+def test_a_compound_command_has_no_driver(script: str) -> None:
     files = {"package.json": json.dumps({"scripts": {"test": script}}).encode()}
     assert find_driver(("npm", "test"), files, "javascript") is None
 
 
-def test_words_behind_two_dashes_and_variables_are_the_runner_s_too() -> None:
+def test_the_runner_gets_variables_and_arguments_after_dashes() -> None:
     files = {"package.json": b'{"scripts": {"test": "cross-env TZ=UTC jest"}}'}
     driver = find_driver(("npm", "test", "--", "--env=node"), files, "javascript")
     assert driver is not None
-    told = driver.build_common(files, [], ["cross-env TZ=UTC jest --env=node"])
-    assert (told["arguments"], told["variables"]["TZ"]) == (("--env=node",), "UTC")
+    common = driver.build_common(files, [], ["cross-env TZ=UTC jest --env=node"])
+    assert (common["arguments"], common["variables"]["TZ"]) == (("--env=node",), "UTC")
     assert find_driver(("npm", "test", "--", "-t", "adds"), files, "javascript") is None

@@ -1,4 +1,4 @@
-"""Trials on Mocha and tape, whose commands are judged by their exit status: the runner is loaded once."""
+"""Trials with Mocha and tape, whose commands are judged by exit status, load the runner once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from failing_projects import project_of
+from failing_projects import make_failing_project
 from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.test_command import TestCommand
@@ -60,7 +60,7 @@ test('twice', async (t) => { t.equal(twice(2), 4); });
     [("mocha", "mocha@10.8.2", MOCHA), ("tape", "tape@5.7.5", TAPE)],
     ids=["mocha", "tape"],
 )
-async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
+async def test_trials_see_the_tests_of_an_unreported_command(
     program: str, package: str, tests: str, sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
@@ -70,19 +70,21 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
-    fetched = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
-    require(program, fetched.returncode == 0, "npm could not fetch it")
+    installation = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
+    require(program, installation.returncode == 0, "npm could not fetch it")
     task, _ = build_heal_task(tmp_path)
     test = TestCommand(
         task, sandbox, SandboxSettings(), discover_programs(tmp_path, os.environ, "javascript")
     )
     await test.collect()
     outcomes = (await test.run(task.files)).outcomes
-    assert [(o.status, o.evidence) for o in outcomes] == [("failed", "exit_status")]
+    assert [(outcome.status, outcome.evidence) for outcome in outcomes] == [("failed", "exit_status")]
     driver = find_driver(task.test_command, task.files, task.language)
     assert driver is not None
     texts = {"src/most.js": CODE}
-    project = project_of(test, task.files, texts, *outcomes, argv=task.test_command, language=task.language)
+    project = make_failing_project(
+        test, task.files, texts, *outcomes, argv=task.test_command, language=task.language
+    )
     trials = DriverTrials(driver, project)
 
     spectrum = await trials.run_baseline(60.0)
@@ -94,15 +96,16 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     assert 4 in lines["of three"]
     assert 4 not in lines["twice"]
 
-    right = CODE.replace("item < best", "item > best")
-    changed = [
-        CODE.replace("let best", "Array.prototype.at = null; let best"),  # would spoil those behind it
+    repaired = CODE.replace("item < best", "item > best")
+    candidates = [
+        # This candidate would break the ones after it in the same process.
+        CODE.replace("let best", "Array.prototype.at = null; let best"),
         CODE.replace("item < best", "true"),
-        right.replace("n * 2", "n * 3"),
+        repaired.replace("n * 2", "n * 3"),
         CODE.replace("return best", "while (true) best = 0; return best"),
-        right,
+        repaired,
     ]
-    found = SearchResult(texts=texts)
+    search_result = SearchResult(texts=texts)
     proposals = [
         Proposal(
             path="src/most.js",
@@ -112,11 +115,11 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
             operators=(),
             is_swappable=False,
         )
-        for new in changed
+        for new in candidates
     ]
-    await trials.try_all(proposals, found, SearchLimits())
-    assert found.tried_count == len(changed)
-    assert [apply_edits(CODE, one.edits) for one in found.plausible] == [right]
+    await trials.try_all(proposals, search_result, SearchLimits())
+    assert search_result.tried_count == len(candidates)
+    assert [apply_edits(CODE, proposal.edits) for proposal in search_result.plausible] == [repaired]
 
 
 @pytest.mark.parametrize(
@@ -132,18 +135,18 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
         ("node test.js", ""),
     ],
 )
-def test_a_line_that_starts_a_runner_is_understood_or_left_alone(line: str, runner: str) -> None:
+def test_the_runner_of_a_command_line_is_recognised(line: str, runner: str) -> None:
     assert find_unreported([line]) == runner
 
 
-def test_of_several_scripts_the_one_that_is_run_starts_the_runner() -> None:
+def test_the_executed_script_determines_the_runner() -> None:
     scripts = {"test": "c8 npm run test:unit", "test:unit": "tape 'test/*.js'"}
     files = {"package.json": json.dumps({"scripts": scripts}).encode()}
     assert find_driver(("npm", "run", "test:unit"), files, "javascript") is DRIVERS_BY_RUNNER["tape"]
 
 
 @pytest.mark.parametrize(
-    ("patterns", "found"),
+    ("patterns", "expected"),
     [
         (["test/**/*.js"], ["test/a.js", "test/in/b.js"]),
         (["./test/*.js"], ["test/a.js"]),
@@ -151,5 +154,5 @@ def test_of_several_scripts_the_one_that_is_run_starts_the_runner() -> None:
         (["test/a+js"], []),
     ],
 )
-def test_a_pattern_names_files_as_the_runner_reads_it(patterns: Sequence[str], found: list[str]) -> None:
-    assert matching_files(patterns, ["index.js", "test/a.js", "test/in/b.js", "test/a.ts"]) == found
+def test_a_pattern_matches_files_like_the_runner(patterns: Sequence[str], expected: list[str]) -> None:
+    assert matching_files(patterns, ["index.js", "test/a.js", "test/in/b.js", "test/a.ts"]) == expected

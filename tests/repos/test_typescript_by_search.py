@@ -1,4 +1,4 @@
-"""TypeScript that tsx runs: a project is healed by the search alone, a function is written."""
+"""TypeScript that tsx runs: the search heals a project, and a model writes a function."""
 
 from __future__ import annotations
 
@@ -48,38 +48,43 @@ test("nothing", () => assert.deepEqual(merge([]), []));
 
 @pytest.fixture(scope="module")
 def ranges(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
-    """The project with tsx beside it, fetched by npm; no script of a package runs."""
+    """A project with tsx, which npm installs without running package scripts."""
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     project = tmp_path_factory.mktemp("ranges")
     for name, text in {"package.json": PACKAGE, "src/ranges.ts": CODE, "test/ranges.test.ts": TESTS}.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "tsx@4"]
-    fetched = subprocess.run(install, cwd=project, capture_output=True, check=False, timeout=100)
-    require("tsx", fetched.returncode == 0, "npm could not fetch it")
+    installation = subprocess.run(install, cwd=project, capture_output=True, check=False, timeout=100)
+    require("tsx", installation.returncode == 0, "npm could not fetch it")
     return project
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(400)
-async def test_the_search_heals_it(ranges: Path, sandbox: BubblewrapSandbox, tmp_path: Path) -> None:
+async def test_the_search_heals_a_typescript_project(
+    ranges: Path, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
     settings = Settings(
         paths=PathSettings(home=tmp_path / "home"),
         model=ModelSettings(name="none"),
         budget=BudgetSettings(seconds=250),
     )
+
     result = await heal(ranges, HealOptions(settings=settings, sandbox=sandbox, apply=True))
+
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert result.spend.tokens == 0
     assert "range.from > last.to" not in (ranges / "src/ranges.ts").read_text()
     assert (ranges / "test/ranges.test.ts").read_text() == TESTS
 
 
-async def test_one_function_is_written(
+async def test_a_typescript_function_is_written(
     ranges: Path, sandbox: BubblewrapSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ranges)  # tsx lies there
+    monkeypatch.chdir(ranges)  # tsx is installed there
     code = "export function tag<T extends { id: number }>(x: T): string {\n  return `#${x.id}`;\n}"
+
     result = await solve(
         'function tag<T extends { id: number }>(x: T): string\ntag({ id: 7 }) === "#7"',
         WriteOptions(
@@ -89,4 +94,5 @@ async def test_one_function_is_written(
             sandbox=sandbox,
         ),
     )
+
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason

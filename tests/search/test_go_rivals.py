@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from failing_projects import project_of
+from failing_projects import make_failing_project
 from requirements import Require
 from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger, select_events
@@ -98,7 +98,7 @@ def make_proposal(old: str, new: str, score: float) -> Proposal:
 def make_go_project(suite: Suite) -> FailingProject:
     assert suite.command is not None
     argv = ("go", "test", "./...")
-    return project_of(suite.command, suite.task.files, {PATH: CODE}, argv=argv, language="go")
+    return make_failing_project(suite.command, suite.task.files, {PATH: CODE}, argv=argv, language="go")
 
 
 async def rank_in_go(

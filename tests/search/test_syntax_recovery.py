@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from failing_projects import project_of
+from failing_projects import make_failing_project
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.loop.intake.heal_task import build_heal_task
@@ -114,7 +114,7 @@ async def test_a_fault_after_a_syntax_error_is_found_too(tmp_path: Path, sandbox
     python = discover_interpreter(tmp_path, os.environ)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), python)
     assert suite.command is not None
-    project = project_of(suite.command, task.files, {"sums.py": broken}, language="python")
+    project = make_failing_project(suite.command, task.files, {"sums.py": broken}, language="python")
 
     found = await recover_python(project, "sums.py", SearchLimits(max_seconds=100), [tests])
     wanted = "def add(a, b):\n    if a == 0 and b > 1:\n        return b\n    return a + b\n"

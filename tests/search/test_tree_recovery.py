@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from failing_projects import project_of
+from failing_projects import make_failing_project
 from requirements import Require
 from suture.api import HealOptions, heal
 from suture.core.records import CheckOutcome, Counterexample, Language
@@ -369,7 +369,7 @@ async def test_no_further_text_is_searched_once_all_candidates_were_tried() -> N
     texts = [ParsableText(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
     methods = RecoveryMethods(find_texts=lambda s: texts, search=search_again, find_warnings=lambda b, a: ())
     limits = SearchLimits(max_candidates=10, max_seconds=60)
-    project = project_of(FailingCommand(), {"a.js": b"("}, {"a.js": "("})
+    project = make_failing_project(FailingCommand(), {"a.js": b"("}, {"a.js": "("})
 
     found = await FileRecovery(methods, project, "a.js", limits).run()
 

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from failing_projects import project_of
+from failing_projects import make_failing_project
 from requirements import Require
 from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger, select_events
@@ -167,7 +167,7 @@ async def rank_for_labels(
     assert suite.command is not None
     found = SearchResult(texts={"pays.js": CODE}, plausible=list(proposals))
     repairs, difference = await rank_tree_repairs(
-        found, project_of(suite.command, suite.task.files, found.texts), {"pays.test.js": TESTS}, seconds=60
+        found, make_failing_project(suite.command, suite.task.files, found.texts), {"pays.test.js": TESTS}, seconds=60
     )
     summaries = [(repair.proposal.label, repair.equivalents, repair.rivals) for repair in repairs]
     return summaries, difference.call if difference is not None else ""

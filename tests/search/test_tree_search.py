@@ -15,7 +15,7 @@ from typing import cast
 
 import pytest
 
-from failing_projects import project_of
+from failing_projects import make_failing_project
 from requirements import Require
 from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger, select_events
@@ -447,7 +447,7 @@ async def test_report_lines_that_no_driver_writes_are_ignored(forged: dict[str, 
     baseline = {"event": "baseline", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
     command = cast(TestCommand, ForgedReports(forged, baseline))
     outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
-    trials = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
+    trials = DriverTrials(node, make_failing_project(command, {}, {"a.js": "x\n"}, outcome))
     assert (await trials.run_baseline(1)).target_tests == ("a.test.js::t",)
 
     change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), is_swappable=False)
@@ -460,7 +460,7 @@ async def test_report_lines_that_no_driver_writes_are_ignored(forged: dict[str, 
         "passed_tests": [],
     }
     command = cast(TestCommand, ForgedReports(baseline, forged, trial, *[{**trial, "passes": True}] * 9))
-    trials = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
+    trials = DriverTrials(node, make_failing_project(command, {}, {"a.js": "x\n"}, outcome))
     await trials.run_baseline(1)
     await trials.try_all([change], found, SearchLimits())
     assert (found.tried_count, found.plausible) == (1, [change])
@@ -540,7 +540,7 @@ async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, requ
     programs = discover_programs(None, environ, "javascript")
     command = TestCommand(task, sandbox, SandboxSettings(), programs)
     stopped = CheckOutcome(check_id="node --test", status="timeout")
-    trials = DriverTrials(DRIVERS_BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
+    trials = DriverTrials(DRIVERS_BY_RUNNER["node:test"], make_failing_project(command, files, texts, stopped))
     spectrum = await trials.run_baseline(20.0)
     assert spectrum.target_tests == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from failing_projects import project_of
+from failing_projects import make_failing_project
 from suture.core.records import CheckOutcome, Counterexample
 from suture.errors import SandboxError
 from suture.judge.runners.test_command import TestCommand
@@ -90,7 +90,7 @@ async def test_a_command_that_never_ends_runs_as_a_whole_if_the_driver_sees_no_t
 ) -> None:
     command, limits = EndlessCommand(report), SearchLimits(max_seconds=100.0)
     found = await search_with_tree_sitter(
-        project_of(cast(TestCommand, command), FILES, TEXTS, *before, argv=("npx", "jest")), limits
+        make_failing_project(cast(TestCommand, command), FILES, TEXTS, *before, argv=("npx", "jest")), limits
     )
 
     assert "exports.add = (a, b) => a + b;\n" in [
@@ -103,7 +103,7 @@ async def test_a_failing_sandbox_raises_its_own_error() -> None:
     found = SearchResult(texts=TEXTS)
     with pytest.raises(SandboxError, match="the sandbox is gone"):
         await try_by_command(
-            project_of(cast(TestCommand, FailingSandboxCommand()), FILES, TEXTS, FAILED),
+            make_failing_project(cast(TestCommand, FailingSandboxCommand()), FILES, TEXTS, FAILED),
             [CHANGE, CHANGE],
             found,
             SearchLimits(),
@@ -123,7 +123,7 @@ async def test_forged_report_lines_break_nothing() -> None:
         {"event": "trial", "number": "0", "passes": True},
     )
     trials = DriverTrials(
-        DRIVERS_BY_RUNNER["node:test"], project_of(cast(TestCommand, command), FILES, TEXTS, FAILED)
+        DRIVERS_BY_RUNNER["node:test"], make_failing_project(cast(TestCommand, command), FILES, TEXTS, FAILED)
     )
     spectrum = await trials.run_baseline(1.0)
     assert spectrum.target_tests == (NAME,)
@@ -153,7 +153,7 @@ async def test_a_file_that_timed_out_twice_stands_for_its_tests(timed_out: bool)
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
 
     trials = DriverTrials(
-        DRIVERS_BY_RUNNER["node:test"], project_of(cast(TestCommand, command), files, TEXTS, *before)
+        DRIVERS_BY_RUNNER["node:test"], make_failing_project(cast(TestCommand, command), files, TEXTS, *before)
     )
 
     assert (await trials.run_baseline(1.0)).target_tests == (("b.test.js",) if timed_out else ())
@@ -174,7 +174,7 @@ async def test_a_suspicious_repair_does_not_end_the_search_at_once() -> None:
     passed = []
 
     for suspicious in ((), (CHANGE,)):
-        trials = DriverTrials(driver, project_of(cast(TestCommand, command), FILES, TEXTS, FAILED))
+        trials = DriverTrials(driver, make_failing_project(cast(TestCommand, command), FILES, TEXTS, FAILED))
         await trials.run_baseline(1.0)
         found = SearchResult(texts=TEXTS)
         await trials.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)

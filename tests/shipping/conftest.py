@@ -1,4 +1,4 @@
-"""A wheel of this checkout, in an environment where nothing of the checkout can be seen."""
+"""A wheel of this checkout, installed in an environment that cannot see the checkout."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Installed:
     """A virtual environment with the wheel in it.
 
     Attributes:
-        wheel: The wheel.
-        venv: The environment; what the wheel needs, it takes from the one that tests.
+        wheel: The path of the wheel.
+        venv: The environment. The wheel's dependencies come from the environment that runs the tests.
     """
 
     wheel: Path
@@ -32,7 +32,7 @@ class Installed:
     def run(
         self, *command: str, cwd: Path, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program of the environment as somebody who has just made it."""
+        """Run a program of the environment with few environment variables."""
         return subprocess.run(
             [str(self.venv / "bin" / command[0]), *command[1:]],
             cwd=cwd,
@@ -50,7 +50,7 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Build the wheel and install it. Fetching its dependencies is the release's business, not a test's."""
+    """Build the wheel and install it. Only a release fetches the dependencies."""
     folder = tmp_path_factory.mktemp("packaging")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
@@ -60,7 +60,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     site = next(venv.glob("lib/python*/site-packages"))
     # A path in a .pth file is searched, but the .pth files there, such as the checkout's own, are not read.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    add_pytest(site)  # behind the wall only the environment itself is seen, so it holds what tests run with
+    add_pytest(site)  # the sandbox shows only the environment itself, so pytest must be in it
     pip = [sys.executable, "-m", "pip", "--python", str(venv / "bin" / "python"), "install"]
     options = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--force-reinstall"]
     subprocess.run([*pip, *options, str(wheel)], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""What is shipped beside the code: the manual page, the extras, the hook for pre-commit."""
+"""The files beside the code: the manual page, the extras and the pre-commit hook."""
 
 from __future__ import annotations
 
@@ -17,60 +17,62 @@ from requirements import Require
 from suture.interfaces.cli.app import SECTIONS
 
 ROOT = Path(__file__).parents[2]
-NEVER = {"torch", "triton", "tensorflow", "jax"}
-"""What no extra may bring: gigabytes, and which build fits is the machine's matter."""
+FORBIDDEN_PACKAGES = {"torch", "triton", "tensorflow", "jax"}
+"""Packages that no extra may install: they are gigabytes large, and the right build depends on the machine."""
 
 
-def test_the_page_has_every_command_and_is_well_formed(require: Require) -> None:
+def test_the_manual_page_has_every_command_and_is_valid(require: Require) -> None:
     page = man_page()
     for command in (name for section in SECTIONS.values() for name in section):
         assert f".SS suture {command}".replace("-", "\\-") in page
     mandoc = shutil.which("mandoc")
     require("mandoc", mandoc is not None, "no program 'mandoc'")
     lint = [str(mandoc), "-T", "lint", "-W", "error", str(ROOT / "docs" / "suture.1")]
-    done = subprocess.run(lint, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "")
+    completed = subprocess.run(lint, capture_output=True, text=True, check=False)
+
+    assert (completed.returncode, completed.stdout) == (0, "")
 
 
-def brought_by(extra: str, project: str = "suture") -> Iterator[str]:
-    """Every package that an extra brings, and those that they bring, as far as they are installed."""
+def list_extra_packages(extra: str, project: str = "suture") -> Iterator[str]:
+    """Yield the packages of an extra and, as far as they are installed, their requirements."""
     seen: set[tuple[str, str]] = set()
     waiting = [(project, extra)]
     while waiting:
-        if (at := waiting.pop()) in seen:
+        if (current := waiting.pop()) in seen:
             continue
-        seen.add(at)
-        yield at[0]
+        seen.add(current)
+        yield current[0]
         try:
-            needs = requires(at[0]) or []
+            needs = requires(current[0]) or []
         except PackageNotFoundError:
             continue
         for need in map(Requirement, needs):
-            if need.marker is None or need.marker.evaluate({"extra": at[1]}):
-                waiting += [(need.name.lower(), part) for part in ("", *need.extras)]
+            if need.marker is None or need.marker.evaluate({"extra": current[1]}):
+                waiting += [(need.name.lower(), extra_of_need) for extra_of_need in ("", *need.extras)]
 
 
-def test_the_extra_all_is_every_extra_and_never_brings_torch() -> None:
+def test_the_extra_all_contains_every_extra_but_not_torch() -> None:
     by_extra: dict[str, set[str]] = {}
     for need in map(Requirement, requires("suture") or []):
         extra = str(need.marker).partition('extra == "')[2].rstrip('"')
         by_extra.setdefault(extra, set()).add(f"{need.name}{need.specifier}")
+
     assert by_extra.pop("all") == set().union(*(by_extra[name] for name in by_extra if name))
-    found = set(brought_by("all"))
-    assert {"langgraph", "xllamacpp", "transformers", "ray"} <= found
-    assert not NEVER & found
+    packages = set(list_extra_packages("all"))
+    assert {"langgraph", "xllamacpp", "transformers", "ray"} <= packages
+    assert not FORBIDDEN_PACKAGES & packages
     for lock in (ROOT / "constraints").iterdir():
         locked = {line.partition("==")[0] for line in lock.read_text().splitlines()}
-        assert not NEVER & locked
+        assert not FORBIDDEN_PACKAGES & locked
         assert not [name for name in locked if name.startswith("nvidia-")]
 
 
-def test_the_walk_over_requirements_sees_what_an_extra_of_an_extra_brings() -> None:
-    assert "uvicorn" in set(brought_by("serve"))
-    assert "uvicorn" not in set(brought_by(""))
+def test_packages_of_nested_extras_are_listed() -> None:
+    assert "uvicorn" in set(list_extra_packages("serve"))
+    assert "uvicorn" not in set(list_extra_packages(""))
 
 
-def test_the_hook_is_one_that_pre_commit_takes(require: Require) -> None:
+def test_pre_commit_accepts_the_hook(require: Require) -> None:
     path = ROOT / ".pre-commit-hooks.yaml"
     for hook in yaml.safe_load(path.read_text()):
         assert hook["entry"].split()[:2] == ["suture", "heal"]

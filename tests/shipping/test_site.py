@@ -1,4 +1,4 @@
-"""The documentation as a site: built strictly, from this machine alone, with pictures and blocks."""
+"""The documentation site is built strictly, and its pictures and code blocks are checked."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SCREENS = runpy.run_path(str(DOCS / "screens.py"))
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site; a warning is an error: a page outside the menu, a link or an anchor that leads nowhere."""
+    """The built site. A warning is an error: a page outside the menu, or a dead link or anchor."""
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
-    done = subprocess.run(
+    completed = subprocess.run(
         build,
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
@@ -35,23 +35,23 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     return folder
 
 
-def test_every_page_is_in_the_site_and_in_its_search(site: Path) -> None:
+def test_every_page_is_in_the_search_index(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text())
     found = {entry["location"].partition("#")[0] for entry in index["docs"]}
     for page in PAGES:
         if page == ROOT / "README.md":
-            continue  # on the site the first page stands in its place
+            continue  # the site has the index page instead
         place = page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT).with_suffix("").as_posix()
         assert {f"{place}/", f"{place.removesuffix('README')}", f"{place.removesuffix('index')}"} & found, (
             page
         )
 
 
-def test_no_page_asks_another_server_for_anything(site: Path) -> None:
+def test_no_page_loads_anything_from_another_server(site: Path) -> None:
     for page in site.rglob("*.html"):
         for tag in re.findall(r"<(?:script|link|img|iframe|source)\b[^>]*>", page.read_text("utf-8")):
             address = re.search(r"""(?:src|href)=["']?(?:https?:)?//([^"'\s>]*)""", tag)
@@ -59,7 +59,7 @@ def test_no_page_asks_another_server_for_anything(site: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "content"), sorted(SCREENS["pictures"]().items()))
-def test_a_picture_is_what_a_command_shows(name: str, content: str) -> None:
+def test_a_picture_shows_the_output_of_a_command(name: str, content: str) -> None:
     path = DOCS / "screens" / name
     assert path.read_text() == content, "run `python docs/screens.py`"
     texts = ["".join(node.itertext()) for node in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")]
@@ -68,8 +68,8 @@ def test_a_picture_is_what_a_command_shows(name: str, content: str) -> None:
     assert "http" not in content.replace("http://www.w3.org/2000/svg", "")
 
 
-def blocks(kind: str) -> list[Any]:
-    """Every block of a language in the pages."""
+def find_code_blocks(kind: str) -> list[Any]:
+    """Return every code block of the given language in the pages."""
     found = []
     for page in PAGES:
         for number, (language, text) in enumerate(
@@ -80,30 +80,30 @@ def blocks(kind: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
-def test_toml_in_the_pages_is_toml(text: str) -> None:
+@pytest.mark.parametrize("text", find_code_blocks("toml"))
+def test_toml_blocks_are_valid(text: str) -> None:
     assert tomllib.loads(text)
 
 
-@pytest.mark.parametrize("text", blocks("yaml"))
-def test_yaml_in_the_pages_is_yaml(text: str) -> None:
+@pytest.mark.parametrize("text", find_code_blocks("yaml"))
+def test_yaml_blocks_are_valid(text: str) -> None:
     assert yaml.safe_load(text)
 
 
-@pytest.mark.parametrize("text", blocks("json"))
-def test_json_in_the_pages_is_json(text: str) -> None:
+@pytest.mark.parametrize("text", find_code_blocks("json"))
+def test_json_blocks_are_valid(text: str) -> None:
     assert json.loads(text)
 
 
-@pytest.mark.parametrize("text", [*blocks("sh"), *blocks("bash")])
-def test_shell_in_the_pages_is_shell(text: str) -> None:
+@pytest.mark.parametrize("text", [*find_code_blocks("sh"), *find_code_blocks("bash")])
+def test_shell_blocks_are_valid(text: str) -> None:
     subprocess.run(["bash", "-n"], input=text, text=True, check=True, capture_output=True)
 
 
-def test_each_language_of_a_block_is_one_that_a_test_looks_at() -> None:
-    """`tests/interfaces/cli/test_cli_docs.py` runs the Python and looks up the options of our commands.
+def test_every_language_of_a_code_block_is_known() -> None:
+    """`tests/interfaces/cli/test_cli_docs.py` runs the Python blocks and checks the options of the commands.
 
-    What an editor reads has no test: there is no editor here.
+    Editor configuration (`lua`, `elisp`) has no test, because it needs an editor.
     """
     languages = {
         language for page in PAGES for language in re.findall(r"^```(\w+)\n", page.read_text(), re.MULTILINE)
@@ -111,5 +111,5 @@ def test_each_language_of_a_block_is_one_that_a_test_looks_at() -> None:
     assert languages <= {"python", "toml", "yaml", "json", "sh", "bash", "text", "lua", "elisp"}, languages
 
 
-def test_the_readme_is_one_screen() -> None:
+def test_the_readme_fits_on_one_screen() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 50

@@ -1,4 +1,4 @@
-"""What a user gets: the wheel, its command, and the plugin for pytest."""
+"""The wheel as a user gets it: its content, its command and the pytest plugin."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from requirements import Require
 from shipping.conftest import Installed
 from suture.sandbox import Requirement
 
-LARGEST_WHEEL_BYTES = 2_000_000
+MAX_WHEEL_BYTES = 2_000_000
 SHOP = "def total(prices):\n    return sum(prices) - 1\n"
 TESTS = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
 PLUGIN = ("-p", "suture.pytest_plugin")
-QUICK = {"SUTURE_CERTIFICATION_SECONDS": "0"}
-LOADED = """
+WITHOUT_CERTIFICATION = {"SUTURE_CERTIFICATION_SECONDS": "0"}
+LIST_MODULES = """
 import json, sys
 
 def pytest_sessionfinish():
@@ -31,47 +31,53 @@ pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def sandbox(require: Require, sandbox_requirement: Requirement) -> None:
-    """Skip where there is no sandbox."""
+    """Skip the test if there is no sandbox."""
     require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
 
 
-def test_the_wheel_holds_the_package_and_its_page_and_is_small(installed: Installed) -> None:
+def test_the_wheel_contains_the_package_and_the_manual_page(installed: Installed) -> None:
     names = zipfile.ZipFile(installed.wheel).namelist()
     tops = {name.partition("/")[0] for name in names}
+
     assert {top.partition("-")[0] for top in tops} == {"suture"}
     assert "suture/py.typed" in names
     assert any(name.endswith("data/share/man/man1/suture.1") for name in names)
-    assert installed.wheel.stat().st_size < LARGEST_WHEEL_BYTES
+    assert installed.wheel.stat().st_size < MAX_WHEEL_BYTES
     assert (installed.venv / "share/man/man1/suture.1").read_text() == man_page()
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_the_wheel_heals_and_the_checkout_is_not_needed(installed: Installed, tmp_path: Path) -> None:
-    where = installed.run("python", "-c", "import suture; print(suture.__file__)", cwd=tmp_path)
-    assert where.stdout.startswith(str(installed.venv)), where.stderr
-    done = installed.run("suture", "self-check", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    rows = {row["name"]: row for row in json.loads(done.stdout)}
+def test_the_wheel_heals_without_the_checkout(installed: Installed, tmp_path: Path) -> None:
+    located = installed.run("python", "-c", "import suture; print(suture.__file__)", cwd=tmp_path)
+
+    assert located.stdout.startswith(str(installed.venv)), located.stderr
+    completed = installed.run("suture", "self-check", "--json", cwd=tmp_path)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    rows = {row["name"]: row for row in json.loads(completed.stdout)}
     assert rows["heal"]["ok"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_check_that_fails_says_so(installed: Installed, tmp_path: Path) -> None:
+def test_the_self_check_reports_a_missing_sandbox(installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
-    done = installed.run(
-        *("suture", "self-check", "--set", "sandbox.backend=docker"),
+    completed = installed.run(
+        "suture",
+        "self-check",
+        "--set",
+        "sandbox.backend=docker",
         cwd=tmp_path,
         env={"DOCKER_HOST": f"unix://{tmp_path}/nothing.sock"},
     )
-    assert done.returncode == 3
-    assert "MISSING" in done.stdout
-    assert "a broken program" not in done.stdout
+
+    assert completed.returncode == 3
+    assert "MISSING" in completed.stdout
+    assert "a broken program" not in completed.stdout
 
 
 @pytest.fixture
 def shop(tmp_path: Path, sandbox: None) -> Path:
-    """A project whose test fails."""
+    """A project with a failing test."""
     project = tmp_path / "shop"
     project.mkdir()
     (project / "shop.py").write_text(SHOP)
@@ -79,48 +85,52 @@ def shop(tmp_path: Path, sandbox: None) -> Path:
     return project
 
 
-def test_a_failing_run_is_followed_by_what_a_heal_would_change(installed: Installed, shop: Path) -> None:
-    done = installed.run("python", "-m", "pytest", "-q", *PLUGIN, "--heal", cwd=shop, env=QUICK)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "-    return sum(prices) - 1" in done.stdout
-    assert "Healed" in done.stdout
+def test_a_failing_pytest_run_shows_the_repair(installed: Installed, shop: Path) -> None:
+    completed = installed.run(
+        "python", "-m", "pytest", "-q", *PLUGIN, "--heal", cwd=shop, env=WITHOUT_CERTIFICATION
+    )
+    assert completed.returncode == 1, completed.stdout + completed.stderr
+    assert "-    return sum(prices) - 1" in completed.stdout
+    assert "Healed" in completed.stdout
     assert (shop / "shop.py").read_text() == SHOP
 
 
-def test_a_project_may_have_the_flag_in_its_options(installed: Installed, shop: Path) -> None:
-    """Its own run heals; Suture's runs of the same tests, which read the same options, do not."""
+def test_the_flag_may_be_in_the_projects_options(installed: Installed, shop: Path) -> None:
+    """The user's run heals. Suture's runs of the same tests read the same options, but do not heal."""
     (shop / "pytest.ini").write_text("[pytest]\naddopts = -p suture.pytest_plugin --heal\n")
-    done = installed.run("python", "-m", "pytest", "-q", cwd=shop, env=QUICK)
-    assert done.returncode == 1
-    assert done.stdout.count("-    return sum(prices) - 1") == 1, done.stdout
-    assert "Healed" in done.stdout
+    completed = installed.run("python", "-m", "pytest", "-q", cwd=shop, env=WITHOUT_CERTIFICATION)
+    assert completed.returncode == 1
+    assert completed.stdout.count("-    return sum(prices) - 1") == 1, completed.stdout
+    assert "Healed" in completed.stdout
 
 
 @pytest.mark.parametrize("heal", [(), (*PLUGIN, "--heal")])
-def test_it_costs_nothing_where_nothing_is_to_be_healed(
+def test_a_passing_run_loads_only_the_plugin(
     installed: Installed, tmp_path: Path, heal: tuple[str, ...]
 ) -> None:
-    (tmp_path / "conftest.py").write_text(LOADED)
+    (tmp_path / "conftest.py").write_text(LIST_MODULES)
     (tmp_path / "test_fine.py").write_text("def test_fine():\n    pass\n")
-    done = installed.run("python", "-m", "pytest", "-q", *heal, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
-    wanted = ["suture", "suture.pytest_plugin"] if heal else []
-    assert json.loads((tmp_path / "loaded.json").read_text()) == wanted
-    assert "heal" not in done.stdout
+    completed = installed.run("python", "-m", "pytest", "-q", *heal, cwd=tmp_path)
+
+    assert completed.returncode == 0, completed.stdout
+    expected = ["suture", "suture.pytest_plugin"] if heal else []
+    assert json.loads((tmp_path / "loaded.json").read_text()) == expected
+    assert "heal" not in completed.stdout
 
 
-def test_no_flag_and_no_heal(installed: Installed, tmp_path: Path) -> None:
+def test_a_run_without_the_flag_does_not_heal(installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "test_wrong.py").write_text("def test_wrong():\n    assert False\n")
-    done = installed.run("python", "-m", "pytest", "-q", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "suture" not in done.stdout
+    completed = installed.run("python", "-m", "pytest", "-q", cwd=tmp_path)
+    assert completed.returncode == 1
+    assert "suture" not in completed.stdout
 
 
-def test_a_part_of_a_project_is_not_healed_alone(installed: Installed, tmp_path: Path) -> None:
+def test_a_subfolder_of_a_project_is_not_healed(installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    part = tmp_path / "part"
-    part.mkdir()
-    (part / "test_wrong.py").write_text("def test_wrong():\n    assert False\n")
-    done = installed.run("python", "-m", "pytest", "-q", *PLUGIN, "--heal", cwd=part)
-    assert done.returncode == 1
-    assert f"--heal: start pytest in {str(tmp_path)!r}" in done.stdout
+    subfolder = tmp_path / "part"
+    subfolder.mkdir()
+    (subfolder / "test_wrong.py").write_text("def test_wrong():\n    assert False\n")
+    completed = installed.run("python", "-m", "pytest", "-q", *PLUGIN, "--heal", cwd=subfolder)
+
+    assert completed.returncode == 1
+    assert f"--heal: start pytest in {str(tmp_path)!r}" in completed.stdout
