@@ -34,7 +34,7 @@ class HostBait:
     def __init__(self, token: str) -> None:
         self._exit_stack = ExitStack()
         self.token = token
-        self.folder = Path(tempfile.mkdtemp(prefix="suture-ground-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="suture-bait-"))
         self._exit_stack.callback(shutil.rmtree, self.folder)
         self.folder.chmod(0o777)
         for name in ("canary", *(f"home/{name}" for name in SECRETS)):

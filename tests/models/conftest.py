@@ -1,4 +1,4 @@
-"""The real small model, and a server that speaks OpenAI's protocol badly on demand."""
+"""Fixtures for model tests: the real small model, and a stub of an OpenAI server."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def local_settings(require: Callable[[str, bool, str], None]) -> Settings:
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIStub]:
+    """A running server with prepared answers."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with OpenAIStub() as server:
         yield server

@@ -14,7 +14,7 @@ __all__ = ["Answer", "OpenAIStub", "chat_completion"]
 
 
 def chat_completion(text: str, *, finish: str = "stop", usage: bool = True) -> dict[str, Any]:
-    """The body of a good answer."""
+    """Return the body of a good answer."""
     body: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",

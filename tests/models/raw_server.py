@@ -8,25 +8,30 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
-__all__ = ["RawServer", "head"]
+__all__ = ["RawServer", "response_head"]
 
-Talk = Callable[[socket.socket], None]
+Responder = Callable[[socket.socket], None]
 
 
-def head(status: int = 200, /, **headers: str) -> bytes:
-    """The head of a response that ends with the connection."""
+def response_head(status: int = 200, /, **headers: str) -> bytes:
+    """Return the head of a response whose body ends with the connection."""
     lines = [f"HTTP/1.1 {status} Said", "connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
 class RawServer:
-    """Reads each request, then lets `talk` write; records the requests. `closing` ends an endless talk."""
+    """Reads each request and lets `respond` write the response.
 
-    def __init__(self, talk: Talk) -> None:
+    Attributes:
+        requests: The requests so far.
+        closing: Set when the server closes, so that an endless response can end.
+    """
+
+    def __init__(self, respond: Responder) -> None:
         self.requests: list[bytes] = []
         self.closing = threading.Event()
-        self._talk = talk
+        self._respond = respond
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._threads = [threading.Thread(target=self._serve)]
@@ -54,25 +59,25 @@ class RawServer:
     def _answer(self, peer: socket.socket) -> None:
         with peer, contextlib.suppress(OSError):
             peer.settimeout(30)
-            self.requests.append(_request(peer))
-            self._talk(peer)
+            self.requests.append(read_request(peer))
+            self._respond(peer)
 
 
-def _request(peer: socket.socket) -> bytes:
-    got = b""
-    while b"\r\n\r\n" not in got:
-        got += _more(peer)
-    top, _, body = got.partition(b"\r\n\r\n")
+def read_request(peer: socket.socket) -> bytes:
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += receive(peer)
+    head, _, body = received.partition(b"\r\n\r\n")
     sizes = [
-        int(line.split(b":")[1]) for line in top.lower().split(b"\r\n") if line.startswith(b"content-length")
+        int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")
     ]
     while len(body) < sum(sizes):
-        body += _more(peer)
-    return top + b"\r\n\r\n" + body
+        body += receive(peer)
+    return head + b"\r\n\r\n" + body
 
 
-def _more(peer: socket.socket) -> bytes:
-    piece = peer.recv(65536)
-    if not piece:
+def receive(peer: socket.socket) -> bytes:
+    chunk = peer.recv(65536)
+    if not chunk:
         raise ConnectionError("the client hung up")
-    return piece
+    return chunk

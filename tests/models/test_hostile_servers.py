@@ -1,4 +1,4 @@
-"""Attacks of a model's server over real sockets and through each vendor's real SDK."""
+"""Attacks by a model server over real sockets and through each vendor's real SDK."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from models.openai_stub import Answer, OpenAIStub, chat_completion
-from models.raw_server import RawServer, head
+from models.raw_server import RawServer, response_head
 from models.wire_formats import FORMATS, WireFormat
 from suture.core.settings.schema import KeySettings, ModelSettings, Settings
 from suture.errors import (
@@ -38,79 +38,87 @@ JSON = {"content_type": "application/json"}
 
 @pytest.fixture(params=FORMATS, ids=lambda wire: wire.name.partition(":")[0])
 def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> WireFormat:
+    """The wire format of each provider in turn."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    found: WireFormat = request.param
-    return found
+    wire_format: WireFormat = request.param
+    return wire_format
 
 
-def opened(wire: WireFormat, address: str, **knobs: Any) -> Model:
+def open_wire_model(wire: WireFormat, address: str, **knobs: Any) -> Model:
+    """Open the model of a provider at the address of a test server."""
     secret = SecretStr(KEY)
-    given = {"name": wire.name, "base_url": address + wire.base, "retries": 0, **knobs}
+    fields = {"name": wire.name, "base_url": address + wire.base_path, "retries": 0, **knobs}
     keys = KeySettings(openai=secret, anthropic=secret, qwen=secret)
-    return open_model(Settings(model=ModelSettings.model_validate(given), keys=keys))
+    return open_model(Settings(model=ModelSettings.model_validate(fields), keys=keys))
 
 
 async def ask(wire: WireFormat, address: str, **knobs: Any) -> Reply:
-    model = opened(wire, address, **knobs)
+    """Return the reply to one call."""
+    model = open_wire_model(wire, address, **knobs)
     try:
         return await model.complete(PROMPT, SAMPLING)
     finally:
         await model.close()
 
 
-def body_of(wire: WireFormat, text: str = "hello") -> bytes:
+def answer_body(wire: WireFormat, text: str = "hello") -> bytes:
+    """Return the body of a good answer in the format of a provider."""
     body = wire.answer(text).body
     return body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
-class Endless:
-    """Sends a start, then the same piece until the client disconnects; counts the bytes sent."""
+class EndlessAnswer:
+    """Sends a start and then the same chunk until the client disconnects; counts the bytes of the chunks."""
 
-    def __init__(self, beginning: bytes, piece: bytes) -> None:
-        self.beginning, self.piece, self.taken_bytes = beginning, piece, 0
+    def __init__(self, start: bytes, chunk: bytes) -> None:
+        self.start, self.chunk, self.sent_bytes = start, chunk, 0
 
     def __call__(self, peer: socket.socket) -> None:
-        peer.sendall(self.beginning)
-        while self.taken_bytes < 512 * 1024 * 1024:  # a client that takes this much takes everything
-            peer.sendall(self.piece)
-            self.taken_bytes += len(self.piece)
+        peer.sendall(self.start)
+        while self.sent_bytes < 512 * 1024 * 1024:  # a client that accepts this much accepts everything
+            peer.sendall(self.chunk)
+            self.sent_bytes += len(self.chunk)
 
 
-TAKEN_AT_MOST = 16 * 1024 * 1024
-"""The limit of the call and what the kernel's buffers of both sides hold."""
+MAX_SENT_BYTES = 16 * 1024 * 1024
+"""The limit of one call, plus the content of the kernel's buffers on both sides."""
 
 
-@pytest.mark.parametrize("piece", [b" " * 65536, b"a" * 65536, b"\n" * 65536, b'{"a":1}\n' * 8192])
-async def test_a_body_without_end_is_not_read_on(wire: WireFormat, piece: bytes) -> None:
-    talk = Endless(head(**JSON) + b'{"a": "' * (piece[:1] == b"a"), piece)
-    with RawServer(talk) as server, pytest.raises(ModelError):
+@pytest.mark.parametrize("chunk", [b" " * 65536, b"a" * 65536, b"\n" * 65536, b'{"a":1}\n' * 8192])
+async def test_reading_an_endless_body_stops(wire: WireFormat, chunk: bytes) -> None:
+    answer = EndlessAnswer(response_head(**JSON) + b'{"a": "' * (chunk[:1] == b"a"), chunk)
+    with RawServer(answer) as server, pytest.raises(ModelError):
         await ask(wire, server.address)
-    assert talk.taken_bytes < TAKEN_AT_MOST
+    assert answer.sent_bytes < MAX_SENT_BYTES
     assert len(server.requests) == 1
 
 
-async def test_a_packed_body_without_end_that_holds_nothing_is_not_read_on(wire: WireFormat) -> None:
-    packer = zlib.compressobj(wbits=31)
-    start = packer.compress(b"x") + packer.flush(zlib.Z_FULL_FLUSH)
-    talk = Endless(head(content_encoding="gzip", **JSON) + start, b"\x00\x00\x00\xff\xff" * 8192)
-    with RawServer(talk) as server, pytest.raises(ReplyLost, match="more than a reply"):
+async def test_reading_an_endless_empty_compressed_body_stops(wire: WireFormat) -> None:
+    compressor = zlib.compressobj(wbits=31)
+    start = compressor.compress(b"x") + compressor.flush(zlib.Z_FULL_FLUSH)
+    answer = EndlessAnswer(
+        response_head(content_encoding="gzip", **JSON) + start, b"\x00\x00\x00\xff\xff" * 8192
+    )
+    with RawServer(answer) as server, pytest.raises(ReplyLost, match="more than a reply"):
         await ask(wire, server.address)
-    assert talk.taken_bytes < TAKEN_AT_MOST
+    assert answer.sent_bytes < MAX_SENT_BYTES
 
 
-async def test_a_bomb_is_refused_by_its_unpacked_size(wire: WireFormat) -> None:
+async def test_a_compression_bomb_is_refused(wire: WireFormat) -> None:
     bomb = gzip.compress(b" " * (max_response_bytes(SAMPLING.max_tokens) + 1))
     assert len(bomb) < RESPONSE_FRAME_BYTES
     with (
-        RawServer(lambda peer: peer.sendall(head(content_encoding="gzip", **JSON) + bomb)) as server,
+        RawServer(lambda peer: peer.sendall(response_head(content_encoding="gzip", **JSON) + bomb)) as server,
         pytest.raises(ReplyLost, match="more than a reply"),
     ):
         await ask(wire, server.address)
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "\x7f"])
-async def test_an_encoding_that_is_not_known_is_refused(wire: WireFormat, encoding: str) -> None:
-    answer = head(content_encoding=encoding, **JSON) + gzip.compress(gzip.compress(body_of(wire)))
+async def test_an_unknown_encoding_is_refused(wire: WireFormat, encoding: str) -> None:
+    answer = response_head(content_encoding=encoding, **JSON) + gzip.compress(
+        gzip.compress(answer_body(wire))
+    )
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
         pytest.raises((ModelProtocolError, ReplyLost)),
@@ -119,19 +127,17 @@ async def test_an_encoding_that_is_not_known_is_refused(wire: WireFormat, encodi
 
 
 @pytest.mark.parametrize(
-    ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)]
+    ("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)]
 )
-async def test_a_server_that_packs_all_the_same_is_understood(
-    wire: WireFormat, encoding: str, pack: Any
-) -> None:
-    answer = head(content_encoding=encoding, **JSON) + pack(body_of(wire))
+async def test_unrequested_compression_is_understood(wire: WireFormat, encoding: str, compress: Any) -> None:
+    answer = response_head(content_encoding=encoding, **JSON) + compress(answer_body(wire))
     with RawServer(lambda peer: peer.sendall(answer)) as server:
         assert (await ask(wire, server.address)).text == "hello"
     assert b"accept-encoding: identity" in server.requests[0].lower()
 
 
 async def test_a_text_beyond_the_token_limit_is_refused(wire: WireFormat) -> None:
-    answer = head(**JSON) + body_of(wire, "a" * 100_000)
+    answer = response_head(**JSON) + answer_body(wire, "a" * 100_000)
     assert len(answer) < max_response_bytes(SAMPLING.max_tokens)
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
@@ -140,50 +146,52 @@ async def test_a_text_beyond_the_token_limit_is_refused(wire: WireFormat) -> Non
         await ask(wire, server.address)
 
 
-async def test_the_body_of_an_error_is_cut_and_its_status_counts(wire: WireFormat) -> None:
-    talk = Endless(head(401, **JSON), b"a" * 65536)
-    with RawServer(talk) as server, pytest.raises(ModelError, match="refused the key") as caught:
+async def test_the_body_of_an_error_is_cut_and_its_status_is_used(wire: WireFormat) -> None:
+    answer = EndlessAnswer(response_head(401, **JSON), b"a" * 65536)
+    with RawServer(answer) as server, pytest.raises(ModelError, match="refused the key") as caught:
         await ask(wire, server.address)
-    assert talk.taken_bytes < TAKEN_AT_MOST
+    assert answer.sent_bytes < MAX_SENT_BYTES
     assert len(str(caught.value)) < MAX_ERROR_BODY_BYTES // 64
 
 
-async def test_headers_without_end_are_not_read_on(wire: WireFormat) -> None:
-    talk = Endless(b"HTTP/1.1 200 OK\r\n", b"x-much: " + b"a" * 8192 + b"\r\n")
-    with RawServer(talk) as server, pytest.raises(ReplyLost):
+async def test_reading_endless_headers_stops(wire: WireFormat) -> None:
+    answer = EndlessAnswer(b"HTTP/1.1 200 OK\r\n", b"x-much: " + b"a" * 8192 + b"\r\n")
+    with RawServer(answer) as server, pytest.raises(ReplyLost):
         await ask(wire, server.address)
-    assert talk.taken_bytes < TAKEN_AT_MOST
+    assert answer.sent_bytes < MAX_SENT_BYTES
 
 
 async def test_a_slow_body_is_abandoned_at_the_time_limit(wire: WireFormat) -> None:
-    def drip(peer: socket.socket) -> None:
-        peer.sendall(head(**JSON))
+    def send_slowly(peer: socket.socket) -> None:
+        peer.sendall(response_head(**JSON))
         while not server.closing.wait(0.05):
             peer.sendall(b" ")
 
-    with RawServer(drip) as server, pytest.raises(ModelTimeout):
+    with RawServer(send_slowly) as server, pytest.raises(ModelTimeout):
         await ask(wire, server.address, timeout_s=2)
 
 
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
 async def test_a_redirect_is_reported_and_not_followed(wire: WireFormat, status: int) -> None:
-    with RawServer(lambda peer: peer.sendall(head(200, **JSON) + body_of(wire))) as other:
-        target = other.address.replace("//", "//me:word@") + "/v1\x1b[31m"
-        answer = head(status, location=target, content_length="0")
+    with RawServer(
+        lambda peer: peer.sendall(response_head(200, **JSON) + answer_body(wire))
+    ) as redirect_target:
+        target = redirect_target.address.replace("//", "//me:word@") + "/v1\x1b[31m"
+        answer = response_head(status, location=target, content_length="0")
         with (
             RawServer(lambda peer: peer.sendall(answer)) as server,
             pytest.raises(ModelNotFound, match="redirect") as caught,
         ):
             await ask(wire, server.address, retries=3)
-    assert (len(server.requests), len(other.requests)) == (1, 0)
-    assert other.address.removeprefix("http://") in caught.value.message
+    assert (len(server.requests), len(redirect_target.requests)) == (1, 0)
+    assert redirect_target.address.removeprefix("http://") in caught.value.message
     assert "word" not in str(caught.value)
     assert "\x1b" not in str(caught.value)
 
 
 async def test_a_redirect_is_not_retried(wire: WireFormat) -> None:
     with (
-        RawServer(lambda peer: peer.sendall(head(307, location="/", content_length="0"))) as server,
+        RawServer(lambda peer: peer.sendall(response_head(307, location="/", content_length="0"))) as server,
         pytest.raises(ModelNotFound),
     ):
         await ask(wire, server.address, retries=3)
@@ -191,9 +199,9 @@ async def test_a_redirect_is_not_retried(wire: WireFormat) -> None:
 
 
 async def test_cookies_are_not_stored(wire: WireFormat) -> None:
-    answer = head(set_cookie="who=you; Path=/", **JSON) + body_of(wire)
+    answer = response_head(set_cookie="who=you; Path=/", **JSON) + answer_body(wire)
     with RawServer(lambda peer: peer.sendall(answer)) as server:
-        model = opened(wire, server.address)
+        model = open_wire_model(wire, server.address)
         for _ in range(2):
             await model.complete(PROMPT, SAMPLING)
         await model.close()
@@ -204,15 +212,15 @@ async def test_cookies_are_not_stored(wire: WireFormat) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        head(200, content_type="text/html") + b"<!doctype html><title>Welcome</title>",
-        head(200, **JSON) + b"\xef\xbb\xbf \n<html>",
-        head(404, content_type="text/html") + b"<html>not here",
-        head(405, content_type="text/plain") + b"POST is not for this",
-        head(501, content_type="text/html") + b"<html>Unsupported method ('POST')",
+        response_head(200, content_type="text/html") + b"<!doctype html><title>Welcome</title>",
+        response_head(200, **JSON) + b"\xef\xbb\xbf \n<html>",
+        response_head(404, content_type="text/html") + b"<html>not here",
+        response_head(405, content_type="text/plain") + b"POST is not for this",
+        response_head(501, content_type="text/html") + b"<html>Unsupported method ('POST')",
     ],
     ids=["page", "page called JSON", "404", "405", "501"],
 )
-async def test_a_wrong_address_is_for_the_user_to_set_right(wire: WireFormat, answer: bytes) -> None:
+async def test_a_wrong_address_is_reported_as_a_setting(wire: WireFormat, answer: bytes) -> None:
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
         pytest.raises(ModelNotFound, match="-compatible address") as caught,
@@ -223,48 +231,46 @@ async def test_a_wrong_address_is_for_the_user_to_set_right(wire: WireFormat, an
 
 
 async def test_connection_failures_are_distinguished(wire: WireFormat) -> None:
-    words = []
-    with OpenAIStub() as plain:
+    reasons = []
+    with OpenAIStub() as http_server:
         for address in (
             "http://127.0.0.1:9",
             "http://no-such-host.invalid",
-            plain.address.replace("http:", "https:"),
+            http_server.address.replace("http:", "https:"),
         ):
             with pytest.raises(ModelUnreachable) as caught:
                 await ask(wire, address)
             assert address in str(caught.value)
-            words.append(caught.value.message.split("cannot be reached: ")[1].split(":")[0])
-    assert words == [
+            reasons.append(caught.value.message.split("cannot be reached: ")[1].split(":")[0])
+    assert reasons == [
         "no connection is accepted",
         "its host name is unknown",
         "no secure connection (TLS) can be established",
     ]
 
 
-NO_COUNTS: list[Any] = [
-    *(
-        -1,
-        10**15,
-        10**400,
-        True,
-        False,
-        None,
-        1.5,
-        float("nan"),
-        float("inf"),
-        "many",
-        [],
-        {},
-        [7],
-        1,
-        0,
-    ),
+INVALID_COUNTS: list[Any] = [
+    -1,
+    10**15,
+    10**400,
+    True,
+    False,
+    None,
+    1.5,
+    float("nan"),
+    float("inf"),
+    "many",
+    [],
+    {},
+    [7],
+    1,
+    0,
 ]
 
 
-@pytest.mark.parametrize("count", NO_COUNTS, ids=lambda count: repr(count)[:12])
+@pytest.mark.parametrize("count", INVALID_COUNTS, ids=lambda count: repr(count)[:12])
 @pytest.mark.parametrize("field", ["prompt_tokens", "completion_tokens"])
-async def test_a_count_that_cannot_be_true_is_replaced_by_our_bound(
+async def test_an_impossible_token_count_is_replaced_by_the_bound(
     stub: OpenAIStub, field: str, count: Any
 ) -> None:
     text = "one two three four five six seven eight"
@@ -274,20 +280,20 @@ async def test_a_count_that_cannot_be_true_is_replaced_by_our_bound(
     try:
         reply = await ask(FORMATS[0], stub.address)
     except ModelProtocolError:
-        return  # the SDK itself refuses it; the whole reservation is booked then
+        return  # the SDK refuses the count itself, and then the whole reservation is charged
     assert reply.counted_by == "bound"
     assert reply.prompt_tokens == prompt_token_upper_bound(PROMPT)
     assert reply.completion_tokens == len(text)
 
 
-async def test_ollama_and_anthropic_are_not_believed_either(stub: OpenAIStub) -> None:
+async def test_impossible_counts_of_ollama_and_anthropic_are_replaced(stub: OpenAIStub) -> None:
     anthropic, ollama = FORMATS[2].answer("a b c d e").body, FORMATS[3].answer("a b c d e").body
     assert isinstance(anthropic, dict)
     assert isinstance(ollama, bytes)
-    lied = ollama.replace(b'"prompt_eval_count": 11', b'"prompt_eval_count": -11')
+    ollama_with_negative_count = ollama.replace(b'"prompt_eval_count": 11', b'"prompt_eval_count": -11')
     for wire, body in (
         (FORMATS[2], {**anthropic, "usage": {"input_tokens": -11, "output_tokens": 0}}),
-        (FORMATS[3], lied),
+        (FORMATS[3], ollama_with_negative_count),
     ):
         stub.answer(Answer(body=body))
         reply = await ask(wire, stub.address)
@@ -296,14 +302,16 @@ async def test_ollama_and_anthropic_are_not_believed_either(stub: OpenAIStub) ->
 
 @pytest.mark.parametrize("body", [b"7", b"[1]", b"null", b'"text"', b"true", b"[" * 5000, b"\xff{", b""])
 @pytest.mark.parametrize("status", [400, 404, 500])
-async def test_an_error_whose_body_is_json_of_another_kind_is_still_the_models(
+async def test_an_error_with_unexpected_json_is_a_model_error(
     wire: WireFormat, stub: OpenAIStub, body: bytes, status: int
 ) -> None:
     stub.answer(Answer(status=status, body=body))
-    with pytest.raises(ModelError) as told:
+    with pytest.raises(ModelError) as caught:
         await ask(wire, stub.address)
-    assert not isinstance(told.value, ModelProtocolError)  # where a library broke on it, its status is lost
-    assert "attribute" not in str(told.value)
+    assert not isinstance(
+        caught.value, ModelProtocolError
+    )  # that would mean that the SDK failed on the body and lost the status
+    assert "attribute" not in str(caught.value)
 
 
 async def test_a_plausible_count_is_used(stub: OpenAIStub) -> None:
@@ -311,15 +319,15 @@ async def test_a_plausible_count_is_used(stub: OpenAIStub) -> None:
     details = {"prompt_tokens_details": {"cached_tokens": 100}}
     stub.answer(Answer(body={**body, "usage": {"prompt_tokens": 121, "completion_tokens": 64, **details}}))
     reply = await ask(FORMATS[0], stub.address)
-    told = (reply.counted_by, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
-    assert told == ("provider", 121, 64, 100)
+    counts = (reply.counted_by, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
+    assert counts == ("provider", 121, 64, 100)
 
 
 @pytest.mark.parametrize(
     "text", ["", " \n", "a", "def f(x):\n    return x + 1\n" * 50, "数" * 100, "-" * 900]
 )
 def test_the_lower_bound_is_below_real_token_counts(text: str) -> None:
-    """One token per word and per sixteen letters is less than any tokenizer makes of prose or code."""
+    """Any tokenizer makes more tokens of prose or code than one per word or sixteen letters."""
     assert (token_lower_bound(text) > 0) == bool(text.strip())
     assert token_lower_bound(text) <= max(len(text.split()), len(text.encode()) // 16, 1)
 
@@ -335,7 +343,7 @@ def test_the_lower_bound_is_below_real_token_counts(text: str) -> None:
         [],
     ],
 )
-async def test_log_probabilities_that_are_none_are_left_out(stub: OpenAIStub, logprobs: Any) -> None:
+async def test_invalid_log_probabilities_are_ignored(stub: OpenAIStub, logprobs: Any) -> None:
     body = chat_completion("hello")
     body["choices"][0]["logprobs"] = logprobs
     stub.answer(Answer(body=body))
@@ -346,7 +354,7 @@ async def test_log_probabilities_that_are_none_are_left_out(stub: OpenAIStub, lo
     assert (reply.text, reply.logprobs, reply.tokens) == ("hello", (), ())
 
 
-ANOTHER_KIND = {
+FOREIGN_ANSWERS = {
     "another object": b'{"hello": 1}',
     "an error": b'{"error": {"message": "no model is \\u001b[31mloaded", "code": 503}}',
     "an error in words": b'{"error": "no model is loaded"}',
@@ -362,9 +370,9 @@ ANOTHER_KIND = {
 }
 
 
-@pytest.mark.parametrize("kind", ANOTHER_KIND)
+@pytest.mark.parametrize("kind", FOREIGN_ANSWERS)
 async def test_a_foreign_answer_is_reported_and_not_retried(wire: WireFormat, kind: str) -> None:
-    answer = head(**JSON) + ANOTHER_KIND[kind]
+    answer = response_head(**JSON) + FOREIGN_ANSWERS[kind]
     with RawServer(lambda peer: peer.sendall(answer)) as server, pytest.raises(ModelProtocolError) as caught:
         await ask(wire, server.address, retries=3)
     assert isinstance(caught.value, ModelNotFound)
@@ -374,21 +382,21 @@ async def test_a_foreign_answer_is_reported_and_not_retried(wire: WireFormat, ki
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("listening", [False, True])
-async def test_an_unrequested_stream_is_refused(wire: WireFormat, listening: bool) -> None:
+@pytest.mark.parametrize("with_listener", [False, True])
+async def test_an_unrequested_stream_is_refused(wire: WireFormat, with_listener: bool) -> None:
     """Only the embedded model's server is asked for a stream, even with a listener."""
-    talk = Endless(head(content_type="text/event-stream"), b"data: {}\n\n")
-    listened = listen_to_replies(lambda *_: None) if listening else nullcontext()
-    with listened, RawServer(talk) as server, pytest.raises(ModelProtocolError, match="stream of events"):
+    answer = EndlessAnswer(response_head(content_type="text/event-stream"), b"data: {}\n\n")
+    listener = listen_to_replies(lambda *_: None) if with_listener else nullcontext()
+    with listener, RawServer(answer) as server, pytest.raises(ModelProtocolError, match="stream of events"):
         await ask(wire, server.address)
     assert len(server.requests) == 1
 
 
 async def test_a_server_without_http_is_reported(wire: WireFormat) -> None:
-    def talk(peer: socket.socket) -> None:
+    def greet(peer: socket.socket) -> None:
         peer.sendall(b"220 mail.test ESMTP\r\n\r\n")
 
-    with RawServer(talk) as server, pytest.raises(ModelProtocolError, match="not a reply"):
+    with RawServer(greet) as server, pytest.raises(ModelProtocolError, match="not a reply"):
         await ask(wire, server.address)
     assert len(server.requests) == 1
 
@@ -396,20 +404,27 @@ async def test_a_server_without_http_is_reported(wire: WireFormat) -> None:
 @pytest.mark.parametrize(
     "text", ["", '{"choices": [{"mess', '{"message": {"content": "a"}, "done": false}\n{"mes']
 )
-async def test_an_answer_that_is_cut_is_lost_and_of_no_other_kind(wire: WireFormat, text: str) -> None:
-    good = body_of(wire)[:-3] if not text else text.encode()
-    with RawServer(lambda peer: peer.sendall(head(**JSON) + good)) as server, pytest.raises(ReplyLost):
+async def test_a_cut_answer_is_lost(wire: WireFormat, text: str) -> None:
+    body = answer_body(wire)[:-3] if not text else text.encode()
+    with (
+        RawServer(lambda peer: peer.sendall(response_head(**JSON) + body)) as server,
+        pytest.raises(ReplyLost),
+    ):
         await ask(wire, server.address)
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OLLAMA_API_KEY"])
-async def test_a_header_that_cannot_be_sent_is_not_quoted(
+async def test_an_invalid_header_value_is_not_quoted(
     monkeypatch: pytest.MonkeyPatch, stub: OpenAIStub, variable: str
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv(variable, "sk-mine\nsk-more")
-    wire = next(one for one in FORMATS if one.name.startswith(variable.partition("_")[0].lower()))
+    wire = next(
+        wire_format
+        for wire_format in FORMATS
+        if wire_format.name.startswith(variable.partition("_")[0].lower())
+    )
     with pytest.raises(ModelAuthError, match="no header may") as caught:
         await ask(wire, stub.address)
     assert "sk-" not in str(caught.value)

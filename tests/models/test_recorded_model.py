@@ -1,3 +1,5 @@
+"""Replies are recorded and reused, identified by the hash of their call."""
+
 from __future__ import annotations
 
 import asyncio
@@ -16,9 +18,9 @@ PROMPT = (Message(role="system", content="be brief"), Message(role="user", conte
 async def test_a_recorded_reply_is_never_requested_again(tmp_path: Path) -> None:
     script = ScriptedModel(["one"])
     first = await RecordedModel(script, tmp_path).complete(PROMPT, Sampling())
-    again = await RecordedModel(script, tmp_path).complete(PROMPT, Sampling())
-    assert (first.text, first.replayed, again.text, again.replayed) == ("one", False, "one", True)
-    assert first.call_hash == again.call_hash == call_hash(script.name, PROMPT, Sampling())
+    repeated = await RecordedModel(script, tmp_path).complete(PROMPT, Sampling())
+    assert (first.text, first.replayed, repeated.text, repeated.replayed) == ("one", False, "one", True)
+    assert first.call_hash == repeated.call_hash == call_hash(script.name, PROMPT, Sampling())
     assert len(script.calls) == 1
 
 
@@ -44,7 +46,7 @@ async def test_equal_calls_at_once_are_one_call(tmp_path: Path) -> None:
     assert sorted(reply.replayed for reply in replies) == [False, True, True, True, True]
 
 
-async def test_the_prompt_lies_beside_the_reply(tmp_path: Path) -> None:
+async def test_the_prompt_is_stored_with_the_reply(tmp_path: Path) -> None:
     model = RecordedModel(ScriptedModel(["\udcff and é"]), tmp_path / "replies")
     reply = await model.complete(PROMPT, Sampling())
     stored = json.loads((tmp_path / "replies" / f"{reply.call_hash}.json").read_text("ascii"))

@@ -34,31 +34,31 @@ async def record(run: Path, *replies: str | Exception | Reply, prompt: tuple[Mes
             await model.complete(prompt, Sampling(index=index))
 
 
-async def test_a_replay_asks_no_model(tmp_path: Path) -> None:
+async def test_a_replay_calls_no_model(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one", Reply(text="two", finish="length", prompt_tokens=7))
-    absent = replay_only_model("scripted:replies")
-    model = RecordedModel(absent, tmp_path / "new", source=load_recording(tmp_path / "old"))
-    one, two = [await model.complete(PROMPT, Sampling(index=index)) for index in (0, 1)]
-    assert (one.text, one.replayed, one.from_run) == ("one", True, "old")
-    assert (two.text, two.finish, two.prompt_tokens) == ("two", "length", 7)
-    assert one.call_hash == call_hash("scripted:replies", PROMPT, Sampling())
+    no_model = replay_only_model("scripted:replies")
+    model = RecordedModel(no_model, tmp_path / "new", source=load_recording(tmp_path / "old"))
+    first, second = [await model.complete(PROMPT, Sampling(index=index)) for index in (0, 1)]
+    assert (first.text, first.replayed, first.from_run) == ("one", True, "old")
+    assert (second.text, second.finish, second.prompt_tokens) == ("two", "length", 7)
+    assert first.call_hash == call_hash("scripted:replies", PROMPT, Sampling())
     await model.close()
 
 
 async def test_replayed_replies_are_recorded_again(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one")
-    first = RecordedModel(
+    model = RecordedModel(
         replay_only_model("scripted:replies"),
         tmp_path / "new/replies",
         source=load_recording(tmp_path / "old"),
     )
-    await first.complete(PROMPT, Sampling())
-    again = await first.complete(PROMPT, Sampling())
-    assert (again.replayed, again.from_run) == (True, "")
-    second = RecordedModel(
+    await model.complete(PROMPT, Sampling())
+    repeated = await model.complete(PROMPT, Sampling())
+    assert (repeated.replayed, repeated.from_run) == (True, "")
+    second_model = RecordedModel(
         replay_only_model("scripted:replies"), tmp_path / "third", source=load_recording(tmp_path / "new")
     )
-    assert (await second.complete(PROMPT, Sampling())).from_run == "new"
+    assert (await second_model.complete(PROMPT, Sampling())).from_run == "new"
 
 
 async def test_a_call_that_was_never_recorded_is_an_error(tmp_path: Path) -> None:
@@ -76,14 +76,14 @@ async def test_a_call_that_was_never_recorded_is_an_error(tmp_path: Path) -> Non
         await other.complete(PROMPT, Sampling())
 
 
-async def test_or_live_asks_for_it_and_records_it(tmp_path: Path) -> None:
+async def test_or_live_calls_the_model_and_records_the_reply(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one")
     script = ScriptedModel(["live"])
     model = RecordedModel(script, tmp_path / "new", source=load_recording(tmp_path / "old"), or_live=True)
     assert (await model.complete(PROMPT, Sampling())).text == "one"
-    live = await model.complete(PROMPT, Sampling(index=5))
-    assert (live.text, live.replayed, len(script.calls)) == ("live", False, 1)
-    assert load_recording(tmp_path / "new").find(live.call_hash) is not None
+    live_reply = await model.complete(PROMPT, Sampling(index=5))
+    assert (live_reply.text, live_reply.replayed, len(script.calls)) == ("live", False, 1)
+    assert load_recording(tmp_path / "new").find(live_reply.call_hash) is not None
 
 
 async def test_a_model_that_failed_fails_again(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ async def test_a_later_reply_replaces_a_recorded_failure(tmp_path: Path) -> None
     with pytest.raises(ModelTimeout):
         await model.complete(PROMPT, Sampling())
     await model.complete(PROMPT, Sampling())
-    found = load_recording(tmp_path / "old").find(call_hash(script.name, PROMPT, Sampling()))
-    assert found is not None
-    assert found.text == "one"
+    recorded = load_recording(tmp_path / "old").find(call_hash(script.name, PROMPT, Sampling()))
+    assert recorded is not None
+    assert recorded.text == "one"
 
 
 async def test_a_prompt_with_another_duration_is_the_same_call(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_prompt_with_another_duration_is_the_same_call(tmp_path: Path) -
         await model.complete(prompt("2 failed in 0.12s"), Sampling())
 
 
-async def test_a_file_of_replies_does_as_well_as_a_folder(tmp_path: Path) -> None:
+async def test_replies_are_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one", "two")
     entries = [json.loads(path.read_bytes()) for path in (tmp_path / "old/replies").glob("*.json")]
     file = tmp_path / "replies.jsonl"
@@ -130,7 +130,7 @@ async def test_a_file_of_replies_does_as_well_as_a_folder(tmp_path: Path) -> Non
     assert source.entries.keys() == load_recording(tmp_path / "old/replies").entries.keys()
 
 
-async def test_replies_of_an_older_or_newer_suture_are_read(tmp_path: Path) -> None:
+async def test_replies_of_other_versions_are_read(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one")
     (path,) = (tmp_path / "old/replies").glob("*.json")
     entry = json.loads(path.read_bytes())
@@ -139,12 +139,12 @@ async def test_replies_of_an_older_or_newer_suture_are_read(tmp_path: Path) -> N
     path.write_text(json.dumps(entry))
     source = load_recording(tmp_path / "old")
     (key,) = source.entries
-    found = source.find(key)
-    assert found is not None
-    assert found.text == "one"
+    recorded = source.find(key)
+    assert recorded is not None
+    assert recorded.text == "one"
 
 
-def test_a_run_without_replies_has_other_files_that_are_none(tmp_path: Path) -> None:
+def test_other_files_of_a_run_are_not_read_as_replies(tmp_path: Path) -> None:
     (tmp_path / "ledger.jsonl").write_text("")
     (tmp_path / "certificate.json").write_text("{}")
     assert load_recording(tmp_path, may_be_empty=True).entries == {}
@@ -152,7 +152,7 @@ def test_a_run_without_replies_has_other_files_that_are_none(tmp_path: Path) -> 
         load_recording(tmp_path)
 
 
-def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
+def test_a_source_without_valid_replies_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no"):
         load_recording(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="holds no replies"):

@@ -20,15 +20,15 @@ from suture.models.providers.error_table import ERROR_TABLE, ProviderErrorKind
 from suture.models.tuning import CIRCUIT_BREAKER_FAULTS, CIRCUIT_BREAKER_PAUSE_S, MAX_RETRY_PAUSE_S
 
 
-def fault(*, passing: bool, retry_after_s: float | None = None) -> ModelError:
-    made = ModelRateLimited("slow down", retry_after_s=retry_after_s)
-    made.is_transient = passing
-    return made
+def make_fault(*, is_transient: bool, retry_after_s: float | None = None) -> ModelError:
+    fault = ModelRateLimited("slow down", retry_after_s=retry_after_s)
+    fault.is_transient = is_transient
+    return fault
 
 
 @dataclass
-class Script:
-    """The result of each try, and the recorded pauses."""
+class ScriptedCall:
+    """A call with a prepared outcome of each try; it records the pauses between tries."""
 
     outcomes: list[ModelError | str]
     tries: int = 0
@@ -44,41 +44,41 @@ class Script:
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
-    async def run(self, *, retries: int = 2, patience_s: float = 600) -> str:
-        return await call_with_retries(self.ask, retries=retries, timeout_s=patience_s, sleep=self.sleep)
+    async def run(self, *, retries: int = 2, timeout_s: float = 600) -> str:
+        return await call_with_retries(self.ask, retries=retries, timeout_s=timeout_s, sleep=self.sleep)
 
 
 async def test_a_transient_fault_is_retried_after_growing_pauses() -> None:
-    script = Script([*[fault(passing=True)] * 4, "yes"])
+    script = ScriptedCall([*[make_fault(is_transient=True)] * 4, "yes"])
     assert await script.run(retries=4) == "yes"
     bounds = [0.5, 1, 2, 4]
     assert all(0 <= pause <= bound for pause, bound in zip(script.pauses, bounds, strict=True))
 
 
-async def test_pauses_are_drawn_and_bounded() -> None:
-    script = Script([fault(passing=True)])
+async def test_pauses_are_random_and_bounded() -> None:
+    script = ScriptedCall([make_fault(is_transient=True)])
     with pytest.raises(ModelRateLimited):
-        await script.run(retries=40, patience_s=1e9)
+        await script.run(retries=40, timeout_s=1e9)
     assert max(script.pauses) <= MAX_RETRY_PAUSE_S
     assert len(set(script.pauses)) > 30
 
 
-async def test_retry_after_takes_the_place_of_the_drawn_pause() -> None:
-    script = Script([fault(passing=True, retry_after_s=17), "yes"])
+async def test_retry_after_replaces_the_random_pause() -> None:
+    script = ScriptedCall([make_fault(is_transient=True, retry_after_s=17), "yes"])
     assert await script.run() == "yes"
     assert script.pauses == [17]
 
 
 async def test_a_pause_beyond_the_time_limit_is_not_started() -> None:
-    script = Script([fault(passing=True, retry_after_s=61)])
+    script = ScriptedCall([make_fault(is_transient=True, retry_after_s=61)])
     with pytest.raises(ModelRateLimited) as caught:
-        await script.run(patience_s=60)
+        await script.run(timeout_s=60)
     assert (caught.value.retry_after_s, script.tries, script.pauses) == (61, 1, [])
 
 
 async def test_the_last_cause_is_raised_when_tries_run_out() -> None:
-    last = fault(passing=True)
-    script = Script([fault(passing=True), fault(passing=True), last])
+    last = make_fault(is_transient=True)
+    script = ScriptedCall([make_fault(is_transient=True), make_fault(is_transient=True), last])
     with pytest.raises(ModelRateLimited) as caught:
         await script.run(retries=2)
     assert caught.value is last
@@ -94,17 +94,19 @@ def test_no_error_rule_retries_a_call_that_may_be_charged(kind: ProviderErrorKin
     assert not row.retry or row.error is not MalformedReply
 
 
-class Vendor(Exception):
-    def __init__(self, said: str, status: int, **headers: str) -> None:
-        super().__init__(said)
+class VendorError(Exception):
+    def __init__(self, message: str, status: int, **headers: str) -> None:
+        super().__init__(message)
         self.status_code = status
         self.response = type("Response", (), {"headers": headers})
 
 
-def test_a_used_up_quota_is_no_matter_of_waiting() -> None:
-    kind = classify_provider_error(Vendor("{'code': 'insufficient_quota'}", 429))
+def test_an_exhausted_quota_is_not_retried() -> None:
+    kind = classify_provider_error(VendorError("{'code': 'insufficient_quota'}", 429))
     assert (kind, ERROR_TABLE[kind].retry) == ("quota", False)
-    error = map_provider_error(Vendor("{'code': 'insufficient_quota'}", 429), ModelTarget(name="openai:m"))
+    error = map_provider_error(
+        VendorError("{'code': 'insufficient_quota'}", 429), ModelTarget(name="openai:m")
+    )
     assert "has no quota left" in str(error)
     assert not error.is_transient
 
@@ -121,11 +123,11 @@ def test_a_used_up_quota_is_no_matter_of_waiting() -> None:
         ({}, None),
     ],
 )
-def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
-    assert read_retry_after_s(Vendor("slow", 429, **headers), now_s=10) == seconds
+def test_every_form_of_retry_after_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert read_retry_after_s(VendorError("slow", 429, **headers), now_s=10) == seconds
 
 
-class Steps:
+class FakeClock:
     """A clock that advances during sleeps."""
 
     def __init__(self) -> None:
@@ -138,47 +140,47 @@ class Steps:
         self.now_s += seconds
 
 
-def gate(steps: Steps, **limits: float) -> Endpoint:
-    return Endpoint("http://h", EndpointLimits(**limits), now=steps.now, sleep=steps.sleep)  # type: ignore[arg-type]  # floats stand for whole numbers here
+def make_endpoint(clock: FakeClock, **limits: float) -> Endpoint:
+    return Endpoint("http://h", EndpointLimits(**limits), now=clock.now, sleep=clock.sleep)  # type: ignore[arg-type]  # integers are passed as floats
 
 
-async def test_calls_at_once_are_limited() -> None:
-    endpoint = gate(Steps(), concurrency=2)
-    inside = most = 0
+async def test_concurrent_calls_are_limited() -> None:
+    endpoint = make_endpoint(FakeClock(), concurrency=2)
+    running = max_running = 0
 
     async def call() -> None:
-        nonlocal inside, most
+        nonlocal running, max_running
         async with endpoint.slot():
-            inside += 1
-            most = max(most, inside)
+            running += 1
+            max_running = max(max_running, running)
             await asyncio.sleep(0)
-            inside -= 1
+            running -= 1
 
     await asyncio.gather(*(call() for _ in range(6)))
-    assert most == 2
+    assert max_running == 2
 
 
-async def test_calls_a_minute_are_spaced() -> None:
-    steps = Steps()
-    endpoint = gate(steps, requests_per_minute=30)
+async def test_calls_per_minute_are_spaced() -> None:
+    clock = FakeClock()
+    endpoint = make_endpoint(clock, requests_per_minute=30)
     starts = []
     for _ in range(4):
         await endpoint.admit()
-        starts.append(steps.now_s)
+        starts.append(clock.now_s)
     assert starts == [0, 2, 4, 6]
 
 
 async def test_a_cancelled_waiter_releases_its_turn() -> None:
-    steps = Steps()
-    endpoint = gate(steps, requests_per_minute=1)
+    clock = FakeClock()
+    endpoint = make_endpoint(clock, requests_per_minute=1)
     await endpoint.admit()
-    asleep = asyncio.Event()
+    may_wake = asyncio.Event()
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
-        await asleep.wait()
-        steps.now_s += seconds
+        await may_wake.wait()
+        clock.now_s += seconds
 
     endpoint._sleep = sleep
     callers = [asyncio.create_task(endpoint.admit()) for _ in range(20)]
@@ -186,9 +188,9 @@ async def test_a_cancelled_waiter_releases_its_turn() -> None:
     for caller in callers:
         caller.cancel()
     await asyncio.gather(*callers, return_exceptions=True)
-    asleep.set()
+    may_wake.set()
     await endpoint.admit()
-    assert (waits[-1], steps.now_s) == (60, 60)
+    assert (waits[-1], clock.now_s) == (60, 60)
 
 
 async def test_a_password_in_a_url_is_masked() -> None:
@@ -202,30 +204,30 @@ async def test_a_password_in_a_url_is_masked() -> None:
     assert "hunter2" not in f"{fault}{caught.value}"
 
 
-async def test_too_many_faults_in_a_row_open_the_circuit_until_one_try_works() -> None:
-    steps = Steps()
-    endpoint = gate(steps)
+async def test_consecutive_faults_open_the_circuit_until_a_call_succeeds() -> None:
+    clock = FakeClock()
+    endpoint = make_endpoint(clock)
     for _ in range(CIRCUIT_BREAKER_FAULTS):
         await endpoint.admit()
         endpoint.record_failure(ModelError("boom"), counts=True)
     with pytest.raises(ModelError, match=r"paused for 30 s more after 6 consecutive faults; .* boom"):
         await endpoint.admit()
-    await steps.sleep(CIRCUIT_BREAKER_PAUSE_S)
-    await endpoint.admit()  # one may try
+    await clock.sleep(CIRCUIT_BREAKER_PAUSE_S)
+    await endpoint.admit()  # one call may try
     with pytest.raises(ModelError, match="are paused"):
-        await endpoint.admit()  # and the others wait for what comes of it
+        await endpoint.admit()  # the others wait for its result
     endpoint.record_failure(ModelError("boom"), counts=True)
     with pytest.raises(ModelError, match="are paused"):
         await endpoint.admit()
-    await steps.sleep(CIRCUIT_BREAKER_PAUSE_S)
+    await clock.sleep(CIRCUIT_BREAKER_PAUSE_S)
     await endpoint.admit()
     endpoint.record_success()
     await endpoint.admit()
     await endpoint.admit()
 
 
-async def test_a_refusal_shows_that_somebody_is_there() -> None:
-    endpoint = gate(Steps())
+async def test_a_refusal_does_not_count_towards_an_open_circuit() -> None:
+    endpoint = make_endpoint(FakeClock())
     for number in range(3 * CIRCUIT_BREAKER_FAULTS):
         await endpoint.admit()
         endpoint.record_failure(ModelError("boom"), counts=number % 3 > 0)

@@ -1,3 +1,5 @@
+"""The scripted model: prepared replies from Python and from script files."""
+
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +17,7 @@ from suture.testing import ScriptedModel
 PROMPT = (Message(role="user", content="hi"),)
 
 
-async def texts(model: ScriptedModel, count: int) -> list[str]:
+async def complete_texts(model: ScriptedModel, count: int) -> list[str]:
     return [(await model.complete(PROMPT, Sampling(index=index))).text for index in range(count)]
 
 
@@ -30,11 +32,11 @@ async def test_replies_and_faults_come_in_order() -> None:
     assert model.calls[0].messages == PROMPT
 
 
-async def test_running_dry_has_a_name() -> None:
+async def test_an_exhausted_script_is_an_error() -> None:
     model = ScriptedModel(["one"])
-    await texts(model, 1)
+    await complete_texts(model, 1)
     with pytest.raises(ScriptExhausted, match="asked 2 times"):
-        await texts(model, 1)
+        await complete_texts(model, 1)
 
 
 async def test_concurrent_calls_get_each_reply_once() -> None:
@@ -49,7 +51,7 @@ def open_script_file(path: Path) -> ScriptedModel:
     return model
 
 
-async def test_a_yaml_script(tmp_path: Path) -> None:
+async def test_a_yaml_script_is_read(tmp_path: Path) -> None:
     script = tmp_path / "script.yaml"
     script.write_text(
         "- plain\n"
@@ -59,20 +61,20 @@ async def test_a_yaml_script(tmp_path: Path) -> None:
     )
     model = open_script_file(script)
     assert model.name == f"scripted:{script}"
-    assert await texts(model, 1) == ["plain"]
+    assert await complete_texts(model, 1) == ["plain"]
     with pytest.raises(ModelTimeout, match="too late"):
-        await texts(model, 1)
-    assert await texts(model, 4) == ["short", "again", "again", "again"]
+        await complete_texts(model, 1)
+    assert await complete_texts(model, 4) == ["short", "again", "again", "again"]
 
 
-async def test_a_json_script(tmp_path: Path) -> None:
+async def test_a_json_script_is_read(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps(["one", {"text": "two"}]))
-    assert await texts(open_script_file(script), 2) == ["one", "two"]
+    assert await complete_texts(open_script_file(script), 2) == ["one", "two"]
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "expected"),
     [
         ("", "not a list"),
         ("text: alone", "not a list"),
@@ -84,10 +86,10 @@ async def test_a_json_script(tmp_path: Path) -> None:
         ("- 'open", "not YAML"),
     ],
 )
-def test_a_bad_script_is_refused(tmp_path: Path, content: str, says: str) -> None:
+def test_a_bad_script_is_refused(tmp_path: Path, content: str, expected: str) -> None:
     script = tmp_path / "script.yaml"
     script.write_text(content)
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=expected):
         open_script_file(script)
 
 
@@ -96,13 +98,13 @@ def test_a_missing_script_is_refused(tmp_path: Path) -> None:
         open_script_file(tmp_path / "none.yaml")
 
 
-async def test_the_packaged_script_is_wrong_first_and_right_second() -> None:
+async def test_the_packaged_script_is_wrong_first_and_then_right() -> None:
     model = open_script_file(Path("example"))
     results = []
-    for text in await texts(model, 3):
-        space: dict[str, object] = {}
-        exec(text.split("```python\n")[1].split("```")[0], space)  # our own file
-        merge = space["merge_intervals"]
+    for text in await complete_texts(model, 3):
+        namespace: dict[str, object] = {}
+        exec(text.split("```python\n")[1].split("```")[0], namespace)  # our own file
+        merge = namespace["merge_intervals"]
         assert callable(merge)
         assert merge([[1, 3], [2, 6], [8, 10]]) == [[1, 6], [8, 10]]
         results.append(merge([[1, 2], [2, 3]]) == [[1, 3]])

@@ -1,4 +1,4 @@
-"""`suture models serve`: a real server, a real client, and no process left after a kill."""
+"""`suture models serve` with a real server and a real client; no process is left after a kill."""
 
 from __future__ import annotations
 
@@ -21,37 +21,38 @@ KEY = "a-key-of-our-own"
 
 
 @pytest.fixture
-def served(local_settings: Settings) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served_model(local_settings: Settings) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command as a process, and the address that it prints."""
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
-    sets = ("model.threads=1", "model.context_tokens=1024", f"paths.cache={local_settings.paths.cache}")
-    words = ["models", "serve", local_settings.model.name, "--port", "0", "--json"]
+    overrides = ("model.threads=1", "model.context_tokens=1024", f"paths.cache={local_settings.paths.cache}")
+    arguments = ["models", "serve", local_settings.model.name, "--port", "0", "--json"]
     command = [
         sys.executable,
         "-m",
         "suture.interfaces.cli",
-        *words,
-        *(word for s in sets for word in ("--set", s)),
+        *arguments,
+        *(option for override in overrides for option in ("--set", override)),
     ]
     environment = {**os.environ, "SUTURE_KEYS_SERVE": KEY}
-    environment.pop("PYTHONUNBUFFERED", None)  # a user's pipe is buffered
+    environment.pop("PYTHONUNBUFFERED", None)  # as in a user's shell, where a pipe is buffered
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            yield process, address_told_by(process)
+            yield process, read_address(process)
         finally:
             process.kill()  # or leaving the context would wait for it
 
 
-def address_told_by(process: subprocess.Popen[str]) -> str:
+def read_address(process: subprocess.Popen[str]) -> str:
+    """Return the address from the JSON object that the command prints."""
     assert process.stdout is not None
-    said = ""
-    while not said.rstrip().endswith("}"):
+    output = ""
+    while not output.rstrip().endswith("}"):
         line = process.stdout.readline()
-        assert line, "it ended before it told its address"
-        said += line
-    told = json.loads(said)
-    assert told["key"] == KEY
-    return str(told["url"])
+        assert line, "the command ended before it printed its address"
+        output += line
+    answer = json.loads(output)
+    assert answer["key"] == KEY
+    return str(answer["url"])
 
 
 def ask(url: str, key: str) -> httpx.Response:
@@ -61,27 +62,28 @@ def ask(url: str, key: str) -> httpx.Response:
     return httpx.post(f"{url}/chat/completions", json=body, headers=headers, trust_env=False, timeout=300)
 
 
-def child_of(pid: int) -> int:
+def find_child(pid: int) -> int:
+    """Return the id of the only child of a process."""
     (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(child)
 
 
 def test_a_served_model_needs_its_key_and_ends_with_its_parent(
-    served: tuple[subprocess.Popen[str], str],
+    served_model: tuple[subprocess.Popen[str], str],
 ) -> None:
-    process, url = served
+    process, url = served_model
     answer = ask(url, KEY)
     assert answer.json()["usage"]["completion_tokens"] == 2
     assert ask(url, "another").status_code == 401
-    server = child_of(process.pid)
+    server = find_child(process.pid)
     process.kill()
     while Path(f"/proc/{server}").exists() and "Z" not in Path(f"/proc/{server}/stat").read_text().split():
         time.sleep(0.05)
 
 
-def test_a_server_that_dies_at_once_is_not_started_for_ever(
-    served: tuple[subprocess.Popen[str], str],
+def test_a_server_that_dies_at_once_is_not_restarted_for_ever(
+    served_model: tuple[subprocess.Popen[str], str],
 ) -> None:
-    process, _ = served
-    os.kill(child_of(process.pid), signal.SIGKILL)
+    process, _ = served_model
+    os.kill(find_child(process.pid), signal.SIGKILL)
     assert process.wait() == 6

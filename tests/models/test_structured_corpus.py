@@ -13,7 +13,7 @@ SALVAGED = [bad for bad in BAD_REPLIES if bad.expected is not None]
 
 
 @pytest.mark.parametrize("bad", BAD_REPLIES, ids=lambda bad: bad.id)
-def test_a_bad_reply_is_read_as_it_was_meant_or_refused(bad: BadReply) -> None:
+def test_a_bad_reply_is_read_as_meant_or_refused(bad: BadReply) -> None:
     if bad.expected is None:
         with pytest.raises(UnreadableReply) as refused:
             parse_reply(bad.text, bad.type_)
@@ -25,7 +25,7 @@ def test_a_bad_reply_is_read_as_it_was_meant_or_refused(bad: BadReply) -> None:
 
 
 @pytest.mark.parametrize("bad", BAD_REPLIES, ids=lambda bad: bad.id)
-def test_without_salvage_only_json_is_read(bad: BadReply) -> None:
+def test_only_valid_json_is_read_without_salvage(bad: BadReply) -> None:
     try:
         reading = parse_reply(bad.text, bad.type_, salvage=False)
     except UnreadableReply:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from models.bad_replies import BAD_REPLIES, JSON, MEANT, Triage
+from models.bad_replies import BAD_REPLIES, JSON, MEANING, Triage
 from suture.core.settings.schema import Settings
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
 from suture.models import Message, RecordedModel, Reply, Sampling, call_hash, open_model
@@ -26,14 +26,14 @@ PROMPT = (Message(role="user", content="What is wrong?"),)
 SAMPLING = Sampling(max_tokens=64)
 
 
-def cut(text: str, tokens: int = 64) -> Reply:
+def cut_reply(text: str, tokens: int = 64) -> Reply:
     return Reply(text=text, finish="length", completion_tokens=tokens)
 
 
 async def test_a_good_reply_is_the_answer() -> None:
     model = ScriptedModel([JSON])
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
-    assert (answer.value, answer.salvaged, answer.calls) == (MEANT, False, 1)
+    assert (answer.value, answer.salvaged, answer.calls) == (MEANING, False, 1)
     assert model.calls[0].sampling.schema == strict_schema(Triage)
     assert model.calls[0].messages == PROMPT
 
@@ -41,11 +41,11 @@ async def test_a_good_reply_is_the_answer() -> None:
 async def test_an_invalid_reply_is_retried_with_the_reason() -> None:
     model = ScriptedModel([JSON.replace("off_by_one", "runtime"), JSON])
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
-    assert (answer.value, answer.calls) == (MEANT, 2)
-    again = model.calls[1]
-    assert again.sampling.temperature > model.calls[0].sampling.temperature
-    assert [message.role for message in again.messages] == ["user", "assistant", "user"]
-    assert "category must be one of syntax, off_by_one" in again.messages[-1].content
+    assert (answer.value, answer.calls) == (MEANING, 2)
+    second_call = model.calls[1]
+    assert second_call.sampling.temperature > model.calls[0].sampling.temperature
+    assert [message.role for message in second_call.messages] == ["user", "assistant", "user"]
+    assert "category must be one of syntax, off_by_one" in second_call.messages[-1].content
 
 
 @pytest.mark.parametrize("bad", [bad for bad in BAD_REPLIES if bad.expected is None], ids=lambda bad: bad.id)
@@ -57,8 +57,10 @@ async def test_unreadable_replies_end_as_malformed(bad: object) -> None:
     assert len(model.calls) == 3
 
 
-async def test_a_cut_reply_gets_twice_the_room_and_is_not_read() -> None:
-    model = ScriptedModel([cut(JSON), cut(JSON, 128), JSON])  # whole JSON, but who knows what was to follow
+async def test_a_cut_reply_is_repeated_with_a_higher_limit() -> None:
+    model = ScriptedModel(
+        [cut_reply(JSON), cut_reply(JSON, 128), JSON]
+    )  # valid JSON, but the missing part is unknown
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
     assert answer.calls == 3
     assert [call.sampling.max_tokens for call in model.calls] == [64, 128, 200]
@@ -66,28 +68,28 @@ async def test_a_cut_reply_gets_twice_the_room_and_is_not_read() -> None:
     assert all(call.messages == PROMPT for call in model.calls)
 
 
-async def test_a_reply_that_is_cut_at_the_limit_is_drawn_warmer_and_then_malformed() -> None:
-    model = ScriptedModel([cut(JSON)], repeat_last=True)
+async def test_a_reply_cut_at_the_limit_is_repeated_with_higher_temperatures() -> None:
+    model = ScriptedModel([cut_reply(JSON)], repeat_last=True)
     with pytest.raises(MalformedReply, match="cut at 64 tokens") as caught:
         await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
     assert caught.value.remedy == "raise model.max_tokens"
     assert [call.sampling.temperature for call in model.calls] == [0.0, 0.2, 0.4]
 
 
-async def test_a_reply_that_something_else_cut_is_not_drawn_again() -> None:
-    model = ScriptedModel([cut(JSON, 40), JSON])  # as where a budget left no more
+async def test_a_reply_cut_before_its_limit_is_not_repeated() -> None:
+    model = ScriptedModel([cut_reply(JSON, 40), JSON])  # as when the budget allows no more tokens
     with pytest.raises(MalformedReply, match="cut at 40 tokens, before its limit of 64") as caught:
         await ask_structured(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
     assert "budget.completion_tokens" in str(caught.value.remedy)
     assert len(model.calls) == 1
 
 
-async def test_a_cut_reply_whose_tokens_are_only_bounded_is_drawn_again() -> None:
-    model = ScriptedModel([replace(cut(JSON, 40), counted_by="bound"), JSON])
+async def test_a_cut_reply_with_an_estimated_count_is_repeated() -> None:
+    model = ScriptedModel([replace(cut_reply(JSON, 40), counted_by="bound"), JSON])
     assert (await ask_structured(model.complete, PROMPT, Triage, SAMPLING)).calls == 2
 
 
-async def test_a_reply_that_ended_oddly_is_read_only_if_it_is_plain_json() -> None:
+async def test_a_reply_with_another_ending_is_read_only_if_it_is_plain_json() -> None:
     model = ScriptedModel([Reply(text=JSON[:-1], finish="other"), Reply(text=JSON, finish="other")])
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
     assert (answer.calls, answer.salvaged) == (2, False)
@@ -101,15 +103,15 @@ async def test_a_model_error_ends_structured_asking(fault: ModelError) -> None:
     assert len(model.calls) == 1
 
 
-async def test_each_repetition_goes_through_the_purse() -> None:
+async def test_every_repetition_is_charged_to_the_budget() -> None:
     model = ScriptedModel(["rubbish"], repeat_last=True)
-    paid = 0
+    charged_calls = 0
 
     async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
-        nonlocal paid
-        if paid == 2:
+        nonlocal charged_calls
+        if charged_calls == 2:
             raise BudgetExceeded("tokens", 2, 2)
-        paid += 1
+        charged_calls += 1
         return await model.complete(messages, sampling)
 
     with pytest.raises(BudgetExceeded):
@@ -164,19 +166,19 @@ def test_a_type_is_described_in_words() -> None:
 
 
 @given(st.text())
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_refused_as_unreadable(text: str) -> None:
     with pytest.raises(UnreadableReply):
         parse_reply(text, Triage)
 
 
 @given(st.data())
-def test_a_damaged_reply_is_salvaged_openly_or_refused(
+def test_a_damaged_reply_is_marked_as_salvaged_or_refused(
     data: st.DataObject,
 ) -> None:
-    at = data.draw(st.integers(0, len(JSON)))
-    damage = data.draw(st.text("{}[]\"':,\\ \n0ae", max_size=4))
-    gone = data.draw(st.integers(0, 4))
-    text = JSON[:at] + damage + JSON[at + gone :]
+    position = data.draw(st.integers(0, len(JSON)))
+    inserted = data.draw(st.text("{}[]\"':,\\ \n0ae", max_size=4))
+    removed_count = data.draw(st.integers(0, 4))
+    text = JSON[:position] + inserted + JSON[position + removed_count :]
     try:
         reading = parse_reply(text, Triage)
     except UnreadableReply:
@@ -191,8 +193,8 @@ async def test_the_embedded_model_follows_the_schema(
     local_settings: Settings,
 ) -> None:
     model = open_model(local_settings)
-    asked = "def f(n): return range(1, n)\n\nf(3) should be 1, 2, 3. What is wrong?"
-    prompt = (Message(role="user", content=asked),)
+    question = "def f(n): return range(1, n)\n\nf(3) should be 1, 2, 3. What is wrong?"
+    prompt = (Message(role="user", content=question),)
     answer = await ask_structured(model.complete, prompt, Triage, Sampling(max_tokens=200), tries=1)
     await model.close()
     assert (answer.calls, answer.salvaged) == (1, False)

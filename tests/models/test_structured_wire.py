@@ -25,15 +25,15 @@ class Ripeness(BaseModel):
 GOOD = {"stage": "ripe", "days": 2}
 
 
-def settings(name: str, base_url: str) -> Settings:
+def make_settings(name: str, base_url: str) -> Settings:
     return Settings(
         model=ModelSettings(name=name, base_url=base_url),
         keys=KeySettings(openai=SecretStr("k"), anthropic=SecretStr("k")),
     )
 
 
-async def answered(base_url: str, chat: Any = None) -> Any:
-    model = open_model(settings("openai:stub", base_url), chat)
+async def ask_for_ripeness(base_url: str, chat: Any = None) -> Any:
+    model = open_model(make_settings("openai:stub", base_url), chat)
     try:
         return await ask_structured(model.complete, PROMPT, Ripeness, Sampling(max_tokens=32), tries=1)
     finally:
@@ -42,7 +42,7 @@ async def answered(base_url: str, chat: Any = None) -> Any:
 
 async def test_openai_gets_a_response_format(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=chat_completion(json.dumps(GOOD))))
-    answer = await answered(stub.base_url)
+    answer = await ask_for_ripeness(stub.base_url)
     assert answer.value == Ripeness(stage="ripe", days=2)
     (request,) = stub.requests
     assert request["response_format"] == {
@@ -59,12 +59,12 @@ async def test_ollama_gets_a_format(stub: OpenAIStub) -> None:
     body = {"model": "m", "message": message, "done": True, "done_reason": "stop", "created_at": "x"}
     stub.answer(Answer(body=body))
     chat = ollama.ChatOllama(model="m", base_url=stub.base_url.removesuffix("/v1"))
-    answer = await answered(stub.base_url, chat)
+    answer = await ask_for_ripeness(stub.base_url, chat)
     assert answer.value.stage == "ripe"
     assert stub.requests[0]["format"] == strict_schema(Ripeness)
 
 
-async def test_anthropic_gets_a_tool_that_it_must_call(stub: OpenAIStub) -> None:
+async def test_anthropic_gets_a_required_tool(stub: OpenAIStub) -> None:
     anthropic = pytest.importorskip("langchain_anthropic", reason="the extra `anthropic` is not installed")
     body = {
         "id": "m",
@@ -77,15 +77,15 @@ async def test_anthropic_gets_a_tool_that_it_must_call(stub: OpenAIStub) -> None
     }
     stub.answer(Answer(body=body))
     chat = anthropic.ChatAnthropic(model="m", api_key="k", base_url=stub.base_url.removesuffix("/v1"))
-    answer = await answered(stub.base_url, chat)
+    answer = await ask_for_ripeness(stub.base_url, chat)
     assert (answer.value.days, answer.reply.finish, answer.salvaged) == (2, "stop", False)
     request = stub.requests[0]
     assert request["tools"][0]["input_schema"] == strict_schema(Ripeness)
     assert request["tool_choice"]["name"] == "Ripeness"
 
 
-async def test_without_a_schema_nothing_is_constrained(stub: OpenAIStub) -> None:
-    model = open_model(settings("openai:stub", stub.base_url))
+async def test_no_response_format_is_sent_without_a_schema(stub: OpenAIStub) -> None:
+    model = open_model(make_settings("openai:stub", stub.base_url))
     await model.complete(PROMPT, Sampling())
     await model.close()
     assert "response_format" not in stub.requests[0]
@@ -93,16 +93,16 @@ async def test_without_a_schema_nothing_is_constrained(stub: OpenAIStub) -> None
 
 async def test_a_cut_reply_keeps_its_text_and_usage(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=chat_completion('{"stage": "ri', finish="length")))
-    model = open_model(settings("openai:stub", stub.base_url))
+    model = open_model(make_settings("openai:stub", stub.base_url))
     reply = await model.complete(PROMPT, Sampling(schema=strict_schema(Ripeness)))
     await model.close()
     assert (reply.text, reply.finish, reply.completion_tokens) == ('{"stage": "ri', "length", 7)
 
 
-async def test_a_server_without_schemas_is_called_without_one(stub: OpenAIStub) -> None:
+async def test_a_server_without_schema_support_is_called_again_without_one(stub: OpenAIStub) -> None:
     refusal = {"error": {"message": "response_format type json_schema is not supported", "code": 400}}
     stub.answer(Answer(body=refusal, status=400), Answer(body=chat_completion(json.dumps(GOOD))))
-    model = open_model(settings("openai:stub", stub.base_url))
+    model = open_model(make_settings("openai:stub", stub.base_url))
     answer = await ask_structured(model.complete, PROMPT, Ripeness, Sampling(), tries=2)
     await model.close()
     assert (answer.value.days, answer.calls) == (2, 2)

@@ -1,3 +1,5 @@
+"""How many threads the embedded model uses, and how that is measured and stored."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -20,8 +22,8 @@ pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 MODEL = Path("weights.gguf")
 
 
-class Machine:
-    """A fake measurement."""
+class FakeMachine:
+    """Returns prepared speeds and records which numbers of threads were measured."""
 
     def __init__(self, rates: dict[int, float]) -> None:
         self.rates = rates
@@ -44,7 +46,7 @@ class Machine:
     ],
     ids=["slower", "faster", "not worth it", "levels off", "one core"],
 )
-def test_the_fastest_count_that_is_worth_its_threads(rates: dict[int, float], best: int) -> None:
+def test_threads_are_added_only_if_they_pay_off(rates: dict[int, float], best: int) -> None:
     assert choose_threads(rates) == best
 
 
@@ -57,38 +59,44 @@ def test_the_fastest_count_that_is_worth_its_threads(rates: dict[int, float], be
         ({1: 1}, 1, [1]),
     ],
 )
-def test_which_counts_are_tried(rates: dict[int, float], cores: int, tried: list[int]) -> None:
-    machine = Machine(rates)
+def test_thread_counts_are_tried_until_the_speed_drops(
+    rates: dict[int, float], cores: int, tried: list[int]
+) -> None:
+    machine = FakeMachine(rates)
     measure_speeds(MODEL, cores, machine)
     assert machine.tried == tried
 
 
 def test_the_calibration_is_stored(tmp_path: Path) -> None:
-    machine = Machine(dict.fromkeys(range(1, 1025), 5.0))
+    machine = FakeMachine(dict.fromkeys(range(1, 1025), 5.0))
     assert read_calibration(MODEL, tmp_path) is None
-    found = calibrate_threads(MODEL, tmp_path, measure=machine)
-    tried = len(machine.tried)
-    assert calibrate_threads(MODEL, tmp_path, measure=machine) == found == read_calibration(MODEL, tmp_path)
-    other = calibrate_threads(Path("other.gguf"), tmp_path, measure=machine)
-    assert list_calibrations(tmp_path) == (found, other)
-    assert len(machine.tried) == 2 * tried
+    calibration = calibrate_threads(MODEL, tmp_path, measure=machine)
+    measurement_count = len(machine.tried)
+    assert (
+        calibrate_threads(MODEL, tmp_path, measure=machine)
+        == calibration
+        == read_calibration(MODEL, tmp_path)
+    )
+    other_calibration = calibrate_threads(Path("other.gguf"), tmp_path, measure=machine)
+    assert list_calibrations(tmp_path) == (calibration, other_calibration)
+    assert len(machine.tried) == 2 * measurement_count
 
 
 def test_a_calibration_under_load_is_repeated(tmp_path: Path) -> None:
-    loaded, idle = Machine({1: 8.0, 2: 2.0}), Machine({1: 8.0, 2: 15.0, 4: 15.0})
-    assert calibrate_threads(MODEL, tmp_path, measure=loaded, load=3.0).threads == 1
-    assert calibrate_threads(MODEL, tmp_path, measure=idle, load=2.0).threads == 1
-    assert idle.tried == []
-    found = calibrate_threads(MODEL, tmp_path, measure=idle, load=0.2)
-    assert found.load == 0.2
-    assert idle.tried != []
-    assert calibrate_threads(MODEL, tmp_path, measure=loaded, load=0.0) == found
+    busy_machine, idle_machine = FakeMachine({1: 8.0, 2: 2.0}), FakeMachine({1: 8.0, 2: 15.0, 4: 15.0})
+    assert calibrate_threads(MODEL, tmp_path, measure=busy_machine, load=3.0).threads == 1
+    assert calibrate_threads(MODEL, tmp_path, measure=idle_machine, load=2.0).threads == 1
+    assert idle_machine.tried == []
+    calibration = calibrate_threads(MODEL, tmp_path, measure=idle_machine, load=0.2)
+    assert calibration.load == 0.2
+    assert idle_machine.tried != []
+    assert calibrate_threads(MODEL, tmp_path, measure=busy_machine, load=0.0) == calibration
 
 
 def test_a_damaged_calibration_is_measured_again(tmp_path: Path) -> None:
     (tmp_path / "calibration.json").write_text('[{"cpu": 1}]')
-    found = calibrate_threads(MODEL, tmp_path, measure=Machine(dict.fromkeys(range(1, 1025), 5.0)))
-    assert list_calibrations(tmp_path) == (found,)
+    calibration = calibrate_threads(MODEL, tmp_path, measure=FakeMachine(dict.fromkeys(range(1, 1025), 5.0)))
+    assert list_calibrations(tmp_path) == (calibration,)
 
 
 @pytest.mark.live

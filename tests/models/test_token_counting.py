@@ -1,3 +1,5 @@
+"""Counting, estimating and bounding the tokens of a prompt."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -36,11 +38,11 @@ HARD_TEXTS = [
 
 def test_the_bound_counts_bytes_and_the_template() -> None:
     assert prompt_token_upper_bound([]) > 0
-    one = prompt_token_upper_bound([Message(role="user", content="é\udcff")])
-    assert one - prompt_token_upper_bound([Message(role="user", content="")]) == 5
+    with_text = prompt_token_upper_bound([Message(role="user", content="é\udcff")])
+    assert with_text - prompt_token_upper_bound([Message(role="user", content="")]) == 5
 
 
-def test_an_estimate_lies_below_the_bound() -> None:
+def test_an_estimate_is_below_the_bound() -> None:
     messages = [Message(role="user", content="def f(x):\n    return x * 31\n" * 20)]
     assert 0 < estimate_tokens(messages) < prompt_token_upper_bound(messages)
 
@@ -51,20 +53,20 @@ async def test_a_model_that_cannot_count_is_estimated() -> None:
 
 
 async def test_a_token_count_is_recorded_and_reused(tmp_path: Path) -> None:
-    class Counting(ScriptedModel):
-        counted = 0
+    class CountingModel(ScriptedModel):
+        count_calls = 0
 
         async def count_tokens(self, messages: Sequence[Message]) -> int:
-            self.counted += 1
+            self.count_calls += 1
             return 4711
 
     messages = [Message(role="user", content="hello")]
-    live = Counting(["hi"])
-    recorded = RecordedModel(live, tmp_path / "replies")
+    counting_model = CountingModel(["hi"])
+    recorded = RecordedModel(counting_model, tmp_path / "replies")
     assert [await recorded.count_tokens(messages) for _ in range(2)] == [4711, 4711]
-    assert live.counted == 1
+    assert counting_model.count_calls == 1
     source = load_recording(tmp_path / "replies")
-    replayed = RecordedModel(replay_only_model(live.name), tmp_path / "again", source=source)
+    replayed = RecordedModel(replay_only_model(counting_model.name), tmp_path / "again", source=source)
     assert await replayed.count_tokens(messages) == 4711
     assert (await recorded.complete(messages, Sampling())).text == "hi"  # a count is not taken for a reply
 
@@ -92,10 +94,10 @@ async def test_no_prompt_is_longer_than_its_bound(local_settings: Settings) -> N
         assert reply.prompt_tokens <= prompt_token_upper_bound(messages)
     await model.close()
     (server,) = list_shared_servers()
-    assert all(token_count(server, text) <= len(text.encode()) for text in HARD_TEXTS)
+    assert all(count_server_tokens(server, text) <= len(text.encode()) for text in HARD_TEXTS)
 
 
-def token_count(server: LlamaServer, text: str) -> int:
+def count_server_tokens(server: LlamaServer, text: str) -> int:
     answer = httpx.post(
         f"{server.url}/tokenize",
         headers={"Authorization": f"Bearer {server.key}"},

@@ -1,4 +1,4 @@
-"""Transformers in this process, with a tiny random model and tokenizer; optional."""
+"""The optional Transformers back end, with a tiny random model and tokenizer."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PROMPT = (
 )
 TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}<|assistant|>"
 CONTEXT_TOKENS = 256
-# What torch and transformers warn of is theirs.
+# Warnings of torch and transformers are not errors of Suture.
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("default")]
 
 
 @pytest.mark.parametrize("name", ["org/model", "model"])
-def test_a_folder_of_the_project_does_not_take_the_place_of_a_model_of_the_hub(
+def test_a_project_folder_does_not_replace_a_model_of_the_hub(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / name).mkdir(parents=True)
@@ -43,27 +43,27 @@ def test_a_folder_of_the_project_does_not_take_the_place_of_a_model_of_the_hub(
 def tiny_model(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
     """A folder with a two-layer model of random weights and a byte-level tokenizer."""
     for package in ("torch", "transformers", "tokenizers"):
-        found = importlib.util.find_spec(package) is not None
-        require("huggingface", found, f"the package {package!r} is not installed")
+        is_installed = importlib.util.find_spec(package) is not None
+        require("huggingface", is_installed, f"the package {package!r} is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        return _make(tmp_path_factory.mktemp("hub") / "tiny")
+        return make_tiny_model(tmp_path_factory.mktemp("hub") / "tiny")
 
 
-def _make(folder: Path) -> Path:
+def make_tiny_model(folder: Path) -> Path:
     tokenizers: Any = importlib.import_module("tokenizers")
     transformers: Any = importlib.import_module("transformers")
     torch: Any = importlib.import_module("torch")
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: number for number, token in enumerate([*alphabet, "<end>"])}
-    core = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
-    core.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    core.decoder = tokenizers.decoders.ByteLevel()
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<end>")
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(folder)
     torch.manual_seed(1)
-    shape = transformers.LlamaConfig(
+    config = transformers.LlamaConfig(
         vocab_size=len(vocabulary),
         hidden_size=32,
         intermediate_size=64,
@@ -74,17 +74,17 @@ def _make(folder: Path) -> Path:
         bos_token_id=None,
         pad_token_id=None,
     )
-    transformers.LlamaForCausalLM(shape).save_pretrained(folder)
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
     return folder
 
 
-def opened(folder: Path, **knobs: object) -> Model:
+def open_tiny_model(folder: Path, **knobs: object) -> Model:
     name = f"huggingface:{folder}"
     return open_model(Settings(model=ModelSettings.model_validate({"name": name, **knobs})))
 
 
-async def test_a_reply_is_drawn_and_counted(tiny_model: Path) -> None:
-    model = opened(tiny_model)
+async def test_a_reply_is_generated_and_its_tokens_are_counted(tiny_model: Path) -> None:
+    model = open_tiny_model(tiny_model)
     reply = await model.complete(PROMPT, Sampling(max_tokens=12))
     assert reply.model == model.name == f"huggingface:{tiny_model}"
     assert reply.text
@@ -94,66 +94,69 @@ async def test_a_reply_is_drawn_and_counted(tiny_model: Path) -> None:
     await model.close()
 
 
-async def test_greedy_repeats_itself_and_samples_follow_the_seed(tiny_model: Path) -> None:
-    model = opened(tiny_model)
+async def test_greedy_replies_repeat_and_samples_follow_the_seed(tiny_model: Path) -> None:
+    model = open_tiny_model(tiny_model)
 
-    async def text(temperature: float, index: int) -> str:
+    async def generate(temperature: float, index: int) -> str:
         sampling = Sampling(temperature=temperature, max_tokens=16, index=index)
         return (await model.complete(PROMPT, sampling)).text
 
-    assert await text(0, 0) == await text(0, 1)
-    assert await text(1, 0) == await text(1, 0)
-    assert len({await text(1, index) for index in range(3)}) == 3
+    assert await generate(0, 0) == await generate(0, 1)
+    assert await generate(1, 0) == await generate(1, 0)
+    assert len({await generate(1, index) for index in range(3)}) == 3
 
 
 async def test_the_end_token_ends_a_reply(tiny_model: Path) -> None:
-    model = opened(tiny_model, seed=3)
-    drawn = [
-        await model.complete(PROMPT, Sampling(temperature=2, max_tokens=180, index=n)) for n in range(12)
+    model = open_tiny_model(tiny_model, seed=3)
+    replies = [
+        await model.complete(PROMPT, Sampling(temperature=2, max_tokens=180, index=index))
+        for index in range(12)
     ]
-    assert {reply.finish for reply in drawn} == {"stop", "length"}
-    assert all((reply.completion_tokens == 180) == (reply.finish == "length") for reply in drawn)
+    assert {reply.finish for reply in replies} == {"stop", "length"}
+    assert all((reply.completion_tokens == 180) == (reply.finish == "length") for reply in replies)
 
 
 async def test_a_prompt_beyond_the_context_is_refused_before_generation(tiny_model: Path) -> None:
     with pytest.raises(ContextTooLong, match=f"has {CONTEXT_TOKENS} tokens of context"):
-        await opened(tiny_model).complete(PROMPT, Sampling(max_tokens=CONTEXT_TOKENS))
+        await open_tiny_model(tiny_model).complete(PROMPT, Sampling(max_tokens=CONTEXT_TOKENS))
 
 
-async def test_it_ends_when_its_time_is_up(tiny_model: Path) -> None:
+async def test_generation_ends_at_the_time_limit(tiny_model: Path) -> None:
     with pytest.raises(ModelTimeout):
-        await opened(tiny_model, timeout_s=0.001).complete(PROMPT, Sampling(max_tokens=180, temperature=0))
+        await open_tiny_model(tiny_model, timeout_s=0.001).complete(
+            PROMPT, Sampling(max_tokens=180, temperature=0)
+        )
 
 
 async def test_a_reply_is_streamed_to_the_listener(tiny_model: Path) -> None:
-    told: list[str | None] = []
-    with listen_to_replies(lambda number, text: told.append(text)):
-        reply = await opened(tiny_model).complete(PROMPT, Sampling(max_tokens=12))
-    assert len(told) == reply.completion_tokens + 1
-    assert told[-2:] == [reply.text, None]
+    chunks: list[str | None] = []
+    with listen_to_replies(lambda number, text: chunks.append(text)):
+        reply = await open_tiny_model(tiny_model).complete(PROMPT, Sampling(max_tokens=12))
+    assert len(chunks) == reply.completion_tokens + 1
+    assert chunks[-2:] == [reply.text, None]
 
 
-async def test_it_stops_before_a_text_and_draws_no_more(tiny_model: Path) -> None:
-    model = opened(tiny_model)
-    whole = await model.complete(PROMPT, Sampling(max_tokens=24))
-    # One letter that was written well before the end: bytes of broken characters are no stop.
-    middle = next(letter for letter in whole.text[4:] if letter.isascii())
-    told: list[str | None] = []
-    with listen_to_replies(lambda number, text: told.append(text)):
-        cut = await model.complete(PROMPT, Sampling(max_tokens=24, stop=("never written", middle)))
-    assert cut.text == whole.text[: whole.text.index(middle)]
+async def test_generation_stops_before_a_stop_text(tiny_model: Path) -> None:
+    model = open_tiny_model(tiny_model)
+    full_reply = await model.complete(PROMPT, Sampling(max_tokens=24))
+    # A letter from well before the end; it must be ASCII, because a broken character cannot be a stop text.
+    stop_letter = next(letter for letter in full_reply.text[4:] if letter.isascii())
+    chunks: list[str | None] = []
+    with listen_to_replies(lambda number, text: chunks.append(text)):
+        cut = await model.complete(PROMPT, Sampling(max_tokens=24, stop=("never written", stop_letter)))
+    assert cut.text == full_reply.text[: full_reply.text.index(stop_letter)]
     assert cut.finish == "stop"
-    assert cut.completion_tokens < whole.completion_tokens
-    assert not any(middle in text for text in told if text is not None)
+    assert cut.completion_tokens < full_reply.completion_tokens
+    assert not any(stop_letter in text for text in chunks if text is not None)
 
 
 async def test_a_prefilled_reply_continues_the_prefill(tiny_model: Path) -> None:
-    model = opened(tiny_model)
-    whole = await model.complete(PROMPT, Sampling(max_tokens=24))
-    # The random model's bytes may be halves of a letter, which cannot be said again; a plain one can.
-    begun = (*PROMPT, Message(role="assistant", content="    return a"))
-    reply = await model.complete(begun, Sampling(max_tokens=4))
-    assert reply.prompt_tokens == whole.prompt_tokens + len("    return a")
+    model = open_tiny_model(tiny_model)
+    full_reply = await model.complete(PROMPT, Sampling(max_tokens=24))
+    # The random model may write half a character, which cannot be sent as a prefill; plain text can.
+    messages = (*PROMPT, Message(role="assistant", content="    return a"))
+    reply = await model.complete(messages, Sampling(max_tokens=4))
+    assert reply.prompt_tokens == full_reply.prompt_tokens + len("    return a")
     assert "return a" not in reply.text
 
 
@@ -162,22 +165,22 @@ def test_four_bit_quantization_names_missing_packages(
     missing: str, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for package in ("bitsandbytes", "accelerate"):
-        # `None` makes Python find no such package; a module makes it one that is there.
-        there = ModuleType(package)
-        there.__spec__ = ModuleSpec(package, None)
-        monkeypatch.setitem(sys.modules, package, None if package == missing else there)
+        # With `None`, Python finds no such package; with a module, the package seems to be installed.
+        module = ModuleType(package)
+        module.__spec__ = ModuleSpec(package, None)
+        monkeypatch.setitem(sys.modules, package, None if package == missing else module)
     with pytest.raises(PrerequisiteError, match=f"needs the package '{missing}'") as refused:
-        opened(tiny_model, quantization="4bit")
+        open_tiny_model(tiny_model, quantization="4bit")
     assert "model.quantization" in refused.value.remedy
 
 
-async def test_a_model_that_is_not_there_names_the_remedy(tmp_path: Path, tiny_model: Path) -> None:
+async def test_a_missing_model_has_a_remedy(tmp_path: Path, tiny_model: Path) -> None:
     with pytest.raises(PrerequisiteError, match="check the name"):
-        await opened(tmp_path / "nothing").complete(PROMPT, Sampling(max_tokens=4))
+        await open_tiny_model(tmp_path / "nothing").complete(PROMPT, Sampling(max_tokens=4))
 
 
 def test_missing_packages_have_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)  # Python finds no such package
     with pytest.raises(PrerequisiteError, match="needs the package 'transformers'") as refused:
-        opened(Path("any"))
+        open_tiny_model(Path("any"))
     assert "suture[huggingface]" in refused.value.remedy

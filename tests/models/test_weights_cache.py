@@ -1,3 +1,5 @@
+"""The catalogue of embedded models and the cache of their weights."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -12,46 +14,46 @@ from suture.models.weights.weights_cache import lock_weights, partial_path, weig
 NAME = "qwen2.5-coder-0.5b"
 
 
-def pretend_to_have(path: Path, size_bytes: int) -> None:
-    """A sparse file of that size."""
+def write_sparse_file(path: Path, size_bytes: int) -> None:
+    """Create a sparse file of this size."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.truncate(size_bytes)
 
 
-def test_the_catalogue_holds_together() -> None:
+def test_the_catalogue_is_consistent() -> None:
     assert next(iter(CATALOGUE)) == "qwen2.5-coder-1.5b"
     for entry in CATALOGUE.values():
         (parts,) = [source for source in entry.sources if isinstance(source, WheelParts)]
         assert 0 < entry.size_bytes - (parts.count - 1) * parts.part_bytes <= parts.part_bytes
 
 
-def test_a_model_that_is_here(tmp_path: Path) -> None:
+def test_a_downloaded_model_is_found(tmp_path: Path) -> None:
     entry = find_catalogue_entry(NAME)
-    pretend_to_have(weights_path(entry, tmp_path), entry.size_bytes)
+    write_sparse_file(weights_path(entry, tmp_path), entry.size_bytes)
     write_stamp(weights_path(entry, tmp_path), entry.sha256)
     assert model_path(NAME, tmp_path) == weights_path(entry, tmp_path)
-    here = {model.entry.name: model.path is not None for model in list_cached_models(tmp_path)}
-    assert here == {"qwen2.5-coder-1.5b": False, NAME: True}
+    downloaded = {model.entry.name: model.path is not None for model in list_cached_models(tmp_path)}
+    assert downloaded == {"qwen2.5-coder-1.5b": False, NAME: True}
 
 
 def test_a_file_of_another_size_is_not_the_model(tmp_path: Path) -> None:
-    pretend_to_have(weights_path(find_catalogue_entry(NAME), tmp_path), 1000)
+    write_sparse_file(weights_path(find_catalogue_entry(NAME), tmp_path), 1000)
     with pytest.raises(PrerequisiteError, match=f"suture models pull {NAME}"):
         model_path(NAME, tmp_path)
 
 
-def test_a_file_of_its_size_and_other_content_is_not_the_model(tmp_path: Path) -> None:
+def test_a_file_with_other_content_is_not_the_model(tmp_path: Path) -> None:
     entry = find_catalogue_entry(NAME)
-    pretend_to_have(weights_path(entry, tmp_path), entry.size_bytes)
+    write_sparse_file(weights_path(entry, tmp_path), entry.size_bytes)
     with pytest.raises(PrerequisiteError, match="is not the published file"):
         model_path(NAME, tmp_path)
 
 
-def test_removing_takes_the_unfinished_too(tmp_path: Path) -> None:
+def test_removing_a_model_removes_its_partial_files(tmp_path: Path) -> None:
     entry = find_catalogue_entry(NAME)
-    pretend_to_have(weights_path(entry, tmp_path), entry.size_bytes)
-    pretend_to_have(partial_path(entry, tmp_path), 10)
+    write_sparse_file(weights_path(entry, tmp_path), entry.size_bytes)
+    write_sparse_file(partial_path(entry, tmp_path), 10)
     assert [model.partial_bytes for model in list_cached_models(tmp_path)] == [0, 10]
     assert remove_model(NAME, tmp_path) == entry.size_bytes + 10
     assert {path.suffix for path in (tmp_path / "models").iterdir()} == {".lock"}
@@ -67,6 +69,6 @@ def test_a_model_being_downloaded_is_not_removed(tmp_path: Path) -> None:
         remove_model(NAME, tmp_path)
 
 
-def test_an_unknown_name_lists_the_known(tmp_path: Path) -> None:
+def test_an_unknown_name_lists_the_known_names(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=NAME):
         model_path("gpt", tmp_path)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from suture.models.weights.model_catalogue import CatalogueEntry, WeightsSource, WheelParts
 
-__all__ = ["CONTENT", "PARTS", "build_wheels", "entry"]
+__all__ = ["CONTENT", "PARTS", "build_wheels", "make_entry"]
 
 CONTENT = random.Random(7).randbytes(2_500_000)
 PARTS = WheelParts(package="tiny-weights-part", version="1.0", count=3, part_bytes=1_000_000)
 
 
-def entry(*sources: WeightsSource, content: bytes = CONTENT) -> CatalogueEntry:
+def make_entry(*sources: WeightsSource, content: bytes = CONTENT) -> CatalogueEntry:
     """A catalogue entry for `content`."""
     return CatalogueEntry(
         name="tiny",

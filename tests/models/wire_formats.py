@@ -1,4 +1,4 @@
-"""What each provider sends according to its documentation: replies, tool calls, errors, and unusual ones."""
+"""What each provider sends according to its documentation: replies, tool calls, errors and unusual answers."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ class WireFormat:
     Attributes:
         name: The model to ask, as `provider:model`.
         path: Where it takes calls, below the stub's address.
-        base: What the stub's address is followed by in `model.base_url`.
+        base_path: What the stub's address is followed by in `model.base_url`.
         reply: A body with a text and the provider's word for how it ended.
         error: A body for a message.
         tool_call: A body that calls a tool with no arguments.
         empty: A body without any content.
-        ended: The provider's words for a whole and for a cut reply.
-        prompt_of: The messages of a request, and its limit of tokens.
+        finish_reasons: The provider's words for a whole and for a cut reply.
+        read_prompt: The messages of a request, and its limit of tokens.
         sends_key: Whether the key goes along, as a bearer's token.
     """
 
     name: str
     path: str
-    base: str
+    base_path: str
     reply: Callable[[str, str], dict[str, Any] | bytes]
     error: Callable[[str], dict[str, Any]]
     tool_call: dict[str, Any] | bytes
     empty: dict[str, Any] | bytes
     empty_is_foreign: bool
-    ended: tuple[str, str]
-    prompt_of: Callable[[dict[str, Any]], tuple[Any, Any]]
+    finish_reasons: tuple[str, str]
+    read_prompt: Callable[[dict[str, Any]], tuple[Any, Any]]
     sends_key: bool = True
 
     def answer(self, text: str = "hello", *, cut_short: bool = False) -> Answer:
         """A good answer."""
-        return Answer(body=self.reply(text, self.ended[cut_short]))
+        return Answer(body=self.reply(text, self.finish_reasons[cut_short]))
 
     def fault(self, status: int, message: str, **headers: str) -> Answer:
         """An error of this status; `retry-after-ms: 1` avoids a wait before a retry."""
@@ -61,24 +61,29 @@ def _openai_call() -> dict[str, Any]:
     return body
 
 
-def _anthropic_reply(*blocks: dict[str, Any], ended: str) -> dict[str, Any]:
+def _anthropic_reply(*blocks: dict[str, Any], stop_reason: str) -> dict[str, Any]:
     return {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": "stub",
         "content": list(blocks),
-        "stop_reason": ended,
+        "stop_reason": stop_reason,
         "stop_sequence": None,
         "usage": {"input_tokens": 11, "output_tokens": 7},
     }
 
 
-def _ollama_lines(message: dict[str, Any], ended: str | None) -> bytes:
-    head = {"model": "stub", "created_at": "2026-01-01T00:00:00Z"}
-    lines = [{**head, "message": {"role": "assistant", "content": "", **message}, "done": False}]
-    if ended is not None:
-        last = {**head, "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": ended}
+def _ollama_lines(message: dict[str, Any], done_reason: str | None) -> bytes:
+    metadata = {"model": "stub", "created_at": "2026-01-01T00:00:00Z"}
+    lines = [{**metadata, "message": {"role": "assistant", "content": "", **message}, "done": False}]
+    if done_reason is not None:
+        last = {
+            **metadata,
+            "message": {"role": "assistant", "content": ""},
+            "done": True,
+            "done_reason": done_reason,
+        }
         lines.append({**last, "prompt_eval_count": 11, "eval_count": 7})
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
@@ -87,14 +92,14 @@ def _openai(name: str) -> WireFormat:
     return WireFormat(
         name=name,
         path="/v1/chat/completions",
-        base="/v1",
-        reply=lambda text, ended: chat_completion(text, finish=ended),
+        base_path="/v1",
+        reply=lambda text, finish: chat_completion(text, finish=finish),
         error=_openai_error,
         tool_call=_openai_call(),
         empty={**chat_completion(""), "choices": []},
         empty_is_foreign=True,
-        ended=("stop", "length"),
-        prompt_of=lambda sent: (sent["messages"], sent["max_tokens"]),
+        finish_reasons=("stop", "length"),
+        read_prompt=lambda sent: (sent["messages"], sent["max_tokens"]),
     )
 
 
@@ -104,28 +109,28 @@ FORMATS = (
     WireFormat(
         name="anthropic:stub",
         path="/v1/messages",
-        base="",
-        reply=lambda text, ended: _anthropic_reply({"type": "text", "text": text}, ended=ended),
+        base_path="",
+        reply=lambda text, finish: _anthropic_reply({"type": "text", "text": text}, stop_reason=finish),
         error=lambda message: {"type": "error", "error": {"type": "some_error", "message": message}},
         tool_call=_anthropic_reply(
-            {"type": "tool_use", "id": "c", "name": "look", "input": {}}, ended="tool_use"
+            {"type": "tool_use", "id": "c", "name": "look", "input": {}}, stop_reason="tool_use"
         ),
-        empty=_anthropic_reply(ended="end_turn"),
+        empty=_anthropic_reply(stop_reason="end_turn"),
         empty_is_foreign=False,
-        ended=("end_turn", "max_tokens"),
-        prompt_of=lambda sent: (sent["messages"], sent["max_tokens"]),
+        finish_reasons=("end_turn", "max_tokens"),
+        read_prompt=lambda sent: (sent["messages"], sent["max_tokens"]),
     ),
     WireFormat(
         name="ollama:stub",
         path="/api/chat",
-        base="",
-        reply=lambda text, ended: _ollama_lines({"content": text}, ended),
+        base_path="",
+        reply=lambda text, finish: _ollama_lines({"content": text}, finish),
         error=lambda message: {"error": message},
         tool_call=_ollama_lines({"tool_calls": [{"function": {"name": "look", "arguments": {}}}]}, "stop"),
         empty=_ollama_lines({}, "stop"),
         empty_is_foreign=False,
-        ended=("stop", "length"),
-        prompt_of=lambda sent: (
+        finish_reasons=("stop", "length"),
+        read_prompt=lambda sent: (
             [{"role": m["role"], "content": m["content"]} for m in sent["messages"]],
             sent["options"]["num_predict"],
         ),
