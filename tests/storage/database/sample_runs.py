@@ -1,4 +1,4 @@
-"""Runs for tests of the database: complete ones of both kinds, and one with any number of events."""
+"""Sample runs for database tests: complete runs of both kinds, and a run with any number of events."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from suture.core.ledger.kinds import (
 from suture.core.records import Move, Reason, TaskKind
 
 
-def home_with_runs(home: Path) -> list[RunFolder]:
-    """Create a folder of state with three healed runs of each kind; their blobs are missing."""
+def write_sample_runs(home: Path) -> list[RunFolder]:
+    """Write three healed runs of each kind into a home folder; their blobs are missing."""
     kinds: tuple[TaskKind, ...] = ("write", "heal")
     return [write_healed_run(home, f"2026-{number}-{kind}", kind) for number in (1, 2, 3) for kind in kinds]
 
 
 def write_healed_run(home: Path, name: str, kind: TaskKind) -> RunFolder:
     """Write a run that fails its checks, searches, calls a model and is healed."""
-    folder = _new_folder(home, name)
+    folder = make_run_folder(home, name)
     with Ledger(folder.ledger_path) as ledger:
         ledger.append(RunStarted(kind=kind, statement="Sum a cart.", recipe="adaptive", model="scripted:x"))
         ledger.append(TaskPrepared(checks=2))
@@ -64,28 +64,29 @@ def write_healed_run(home: Path, name: str, kind: TaskKind) -> RunFolder:
                 decision=3, round=3, moves=(Move(kind="stop", reason=Reason(code="checks_pass")),), best="c1"
             )
         )
-        ledger.append(_healed())
+        ledger.append(make_healed_event())
     return folder
 
 
 def write_run(home: Path, name: str, events: int, *, statement: str = "") -> RunFolder:
-    """Write a healed run of so many events, each forced to disk on its own."""
-    folder = _new_folder(home, name)
+    """Write a healed run with this many events, each of which is flushed to disk separately."""
+    folder = make_run_folder(home, name)
     with Ledger(folder.ledger_path) as ledger:
         ledger.append(RunStarted(kind="write", statement=statement, recipe="greedy", model="scripted:x"))
         for number in range(events - 2):
             ledger.append(AttemptsNearLimit(used=number, limit=None))
-        ledger.append(_healed())
+        ledger.append(make_healed_event())
     return folder
 
 
-def _new_folder(home: Path, name: str) -> RunFolder:
+def make_run_folder(home: Path, name: str) -> RunFolder:
     folder = RunFolder(home / "runs" / name)
     folder.path.mkdir(parents=True)
     return folder
 
 
-def _healed() -> RunFinished:
+def make_healed_event() -> RunFinished:
+    """Return the event that ends a healed run."""
     return RunFinished(
         outcome="healed",
         reason=Reason(code="checks_pass"),

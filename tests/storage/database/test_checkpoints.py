@@ -1,3 +1,5 @@
+"""Checkpoints of the graph: which values they hold, and how faults of their file are reported."""
+
 from __future__ import annotations
 
 import asyncio
@@ -20,7 +22,7 @@ from suture.errors import StorageError
 from suture.storage.database import open_checkpointer
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
-PLAIN = {
+PLAIN_VALUES = {
     "text": "é\x00",
     "n": 1,
     "big": 2**62,
@@ -38,11 +40,11 @@ class State(TypedDict, total=False):
 
 
 @dataclass
-class Custom:
+class CustomValue:
     x: int = 1
 
 
-async def keep(checkpointer: BaseCheckpointSaver[str], value: Any) -> Any:
+async def round_trip(checkpointer: BaseCheckpointSaver[str], value: Any) -> Any:
     """Return a state's `value` after a round trip through a checkpoint."""
 
     async def node(state: State) -> State:
@@ -59,11 +61,11 @@ async def keep(checkpointer: BaseCheckpointSaver[str], value: Any) -> Any:
 async def test_plain_values_survive_reopening_the_file(tmp_path: Path) -> None:
     path = tmp_path / "made" / "on the way" / "checkpoints.db"
     async with open_checkpointer(path) as checkpointer:
-        assert await keep(checkpointer, PLAIN) == PLAIN
+        assert await round_trip(checkpointer, PLAIN_VALUES) == PLAIN_VALUES
     async with open_checkpointer(path) as checkpointer:
         saved = await checkpointer.aget_tuple(THREAD)
         assert saved is not None
-        assert saved.checkpoint["channel_values"]["value"] == PLAIN
+        assert saved.checkpoint["channel_values"]["value"] == PLAIN_VALUES
 
 
 async def test_the_file_is_in_wal_mode(tmp_path: Path) -> None:
@@ -76,9 +78,9 @@ async def test_the_file_is_in_wal_mode(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        Custom(),
-        [Custom()],
-        {"a": Custom()},
+        CustomValue(),
+        [CustomValue()],
+        {"a": CustomValue()},
         (1, 2),
         {1, 2},
         {1: 2},
@@ -93,18 +95,18 @@ async def test_the_file_is_in_wal_mode(tmp_path: Path) -> None:
 async def test_values_that_do_not_round_trip_are_refused(tmp_path: Path, value: Any) -> None:
     async with open_checkpointer(tmp_path / "c.db") as checkpointer:
         with pytest.raises(StorageError, match="state"):
-            await keep(checkpointer, value)
+            await round_trip(checkpointer, value)
 
 
-async def test_the_refusal_names_the_place_and_the_class(tmp_path: Path) -> None:
+async def test_the_error_names_the_path_and_the_class_of_the_value(tmp_path: Path) -> None:
     async with open_checkpointer(tmp_path / "c.db") as checkpointer:
         with pytest.raises(
-            StorageError, match=r"\['value'\]\['a'\]\[1\] is a .*\.Custom, not a plain JSON value"
+            StorageError, match=r"\['value'\]\['a'\]\[1\] is a .*\.CustomValue, not a plain JSON value"
         ):
-            await keep(checkpointer, {"a": [0, Custom()]})
+            await round_trip(checkpointer, {"a": [0, CustomValue()]})
 
 
-async def test_fan_out_failed_branches_and_interrupts_pass(tmp_path: Path) -> None:
+async def test_fan_out_failed_branches_and_interrupts_are_restored(tmp_path: Path) -> None:
     async def plan(state: State) -> State:
         return {"value": 0}
 
@@ -113,7 +115,7 @@ async def test_fan_out_failed_branches_and_interrupts_pass(tmp_path: Path) -> No
             raise ValueError("no")
         return {"found": [state["value"]]}
 
-    async def failed(state: State, error: NodeError) -> State:
+    async def handle_failure(state: State, error: NodeError) -> State:
         return {"found": [repr(error.error)]}
 
     async def ask(state: State) -> Command[Any]:
@@ -121,7 +123,7 @@ async def test_fan_out_failed_branches_and_interrupts_pass(tmp_path: Path) -> No
 
     graph = StateGraph(State)
     graph.add_node("plan", plan)
-    graph.add_node("branch", branch, error_handler=failed)
+    graph.add_node("branch", branch, error_handler=handle_failure)
     graph.add_node("ask", ask)
     graph.add_edge(START, "plan")
     graph.add_conditional_edges(
@@ -134,32 +136,32 @@ async def test_fan_out_failed_branches_and_interrupts_pass(tmp_path: Path) -> No
         assert paused["found"] == [0, "ValueError('no')", 2]
     async with open_checkpointer(tmp_path / "c.db") as checkpointer:
         app = graph.compile(checkpointer=checkpointer)
-        ended = await app.ainvoke(Command(resume="yes"), THREAD, durability="sync")
-    assert ended["value"] == "yes"
+        final_state = await app.ainvoke(Command(resume="yes"), THREAD, durability="sync")
+    assert final_state["value"] == "yes"
 
 
-def make_text(path: Path) -> None:
+def write_text_file(path: Path) -> None:
     path.write_text("this is a diary, not a database\n" * 1000)
 
 
-def make_folder(path: Path) -> None:
+def create_folder(path: Path) -> None:
     path.mkdir()
 
 
-def make_parent_a_file(path: Path) -> None:
+def replace_parent_with_file(path: Path) -> None:
     path.parent.rmdir()
     path.parent.touch()
 
 
 @pytest.mark.parametrize(
-    ("make", "remedy"),
-    [(make_text, "move"), (make_folder, "SUTURE_HOME"), (make_parent_a_file, "SUTURE_HOME")],
+    ("spoil", "remedy"),
+    [(write_text_file, "move"), (create_folder, "SUTURE_HOME"), (replace_parent_with_file, "SUTURE_HOME")],
 )
-async def test_an_unopenable_file_has_a_remedy(tmp_path: Path, make: object, remedy: str) -> None:
+async def test_an_unopenable_file_has_a_remedy(tmp_path: Path, spoil: object, remedy: str) -> None:
     path = tmp_path / "home" / "checkpoints.db"
     path.parent.mkdir()
-    assert callable(make)
-    make(path)
+    assert callable(spoil)
+    spoil(path)
     with pytest.raises(StorageError) as caught:
         async with open_checkpointer(path):
             pass
@@ -172,12 +174,12 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from suture.errors import StorageError
 from suture.storage.database import open_checkpointer
-from test_checkpoints import keep
+from test_checkpoints import round_trip
 
 async def main():
     async with open_checkpointer(Path(sys.argv[2])) as checkpointer:
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-        await keep(checkpointer, "x" * 1_000_000)
+        await round_trip(checkpointer, "x" * 1_000_000)
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 try:
@@ -187,7 +189,7 @@ except StorageError as fault:
 """
 
 
-def test_a_full_disk_while_it_is_used_is_a_storage_error(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
     child = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(Path(__file__).parent), str(tmp_path / "c.db")],
         capture_output=True,
@@ -199,22 +201,22 @@ def test_a_full_disk_while_it_is_used_is_a_storage_error(tmp_path: Path) -> None
     assert "free some disk space" in child.stdout
 
 
-async def test_a_fault_of_the_caller_is_not_mapped(tmp_path: Path) -> None:
+async def test_an_exception_of_the_caller_is_not_mapped(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         async with open_checkpointer(tmp_path / "c.db"):
             raise FileNotFoundError(2, "No such file or directory", str(tmp_path))
 
 
-async def test_two_loops_of_one_process_each_open_their_own(tmp_path: Path) -> None:
-    async def once(value: int) -> Any:
+async def test_two_event_loops_can_open_the_same_file(tmp_path: Path) -> None:
+    async def open_and_round_trip(value: int) -> Any:
         async with open_checkpointer(tmp_path / "c.db") as checkpointer:
-            return await keep(checkpointer, value)
+            return await round_trip(checkpointer, value)
 
-    assert await asyncio.to_thread(lambda: asyncio.run(once(1))) == 1
-    assert await once(2) == 2
+    assert await asyncio.to_thread(lambda: asyncio.run(open_and_round_trip(1))) == 1
+    assert await open_and_round_trip(2) == 2
 
 
-async def used_in(path: Path) -> None:
+async def create_database(path: Path) -> None:
     """Create a database with the checkpoints of one thread."""
     async with open_checkpointer(path) as checkpointer:
         graph = compile_graph(checkpointer)
@@ -222,6 +224,7 @@ async def used_in(path: Path) -> None:
 
 
 def compile_graph(checkpointer: BaseCheckpointSaver[Any]) -> Any:
+    """Return a graph of one node."""
     graph = StateGraph(State)
     graph.add_node("one", lambda state: {"value": [state["value"]]})
     graph.add_edge(START, "one")
@@ -251,14 +254,14 @@ async def test_a_damaged_row_is_reported_with_file_and_remedy(
     tmp_path: Path, change: str, value: object
 ) -> None:
     path = tmp_path / "checkpoints.db"
-    await used_in(path)
+    await create_database(path)
     with sqlite3.connect(path) as connection:
         assert connection.execute(change, (value,)).rowcount > 0
     connection.close()
     async with open_checkpointer(path) as checkpointer:
         graph = compile_graph(checkpointer)
         with pytest.raises(StorageError, match=r"checkpoint of run t .* is damaged") as caught:
-            await all_of(graph.aget_state_history(THREAD))
+            await list_history(graph.aget_state_history(THREAD))
         assert str(path) in caught.value.message
         assert str(path) in caught.value.remedy
         if "update checkpoints" in change:
@@ -266,7 +269,8 @@ async def test_a_damaged_row_is_reported_with_file_and_remedy(
                 await graph.aget_state(THREAD)
 
 
-async def all_of(history: Any) -> list[Any]:
+async def list_history(history: Any) -> list[Any]:
+    """Return all snapshots of a history."""
     return [snapshot async for snapshot in history]
 
 

@@ -31,10 +31,11 @@ from suture.storage.database.store import (
 )
 from suture.storage.database.tables import METADATA, SEARCHED_TABLES, failures, tasks
 
-ODD = "zero \x00, half a pair \ud800, é"
+UNSTORABLE_TEXT = "zero \x00, half a pair \ud800, é"
 
 
-def remember(store: Store, key: str, *texts: str, namespace: str = "") -> None:
+def insert_failure(store: Store, key: str, *texts: str, namespace: str = "") -> None:
+    """Insert a failure that full-text search finds by the words of its texts."""
     with store.write_transaction() as connection:
         connection.execute(
             failures.insert().values(
@@ -60,7 +61,7 @@ def test_the_migrations_create_the_declared_tables(store: Store) -> None:
         assert compare_metadata(context, METADATA) == []
 
 
-def test_every_version_is_known_and_has_its_script() -> None:
+def test_every_version_has_a_migration_script() -> None:
     config = Config()
     config.set_main_option(
         "script_location", str(Path(suture.storage.database.__file__).parent / "migrations")
@@ -69,7 +70,7 @@ def test_every_version_is_known_and_has_its_script() -> None:
     assert tuple(script.revision for script in scripts.walk_revisions())[::-1] == VERSIONS
 
 
-def test_a_row_comes_back_as_it_was(store: Store) -> None:
+def test_a_row_round_trips(store: Store) -> None:
     with store.write_transaction() as connection:
         connection.execute(
             failures.insert().values(
@@ -78,9 +79,9 @@ def test_a_row_comes_back_as_it_was(store: Store) -> None:
                 event_seq=3,
                 key="k",
                 created_s=1.25,
-                text=ODD,
+                text=UNSTORABLE_TEXT,
                 vector=[1, -2.5, 0.1],
-                details={"a": [1, ODD[:5]]},
+                details={"a": [1, UNSTORABLE_TEXT[:5]]},
             )
         )
     with store.read_transaction() as connection:
@@ -91,7 +92,7 @@ def test_a_row_comes_back_as_it_was(store: Store) -> None:
     assert (row["repaired"], row["recalled"], row["created_s"]) == (False, 0, 1.25)
 
 
-def test_a_failed_download_leaves_no_file(store: Store) -> None:
+def test_a_failed_transaction_leaves_no_row(store: Store) -> None:
     def fail_half_way() -> None:
         with store.write_transaction() as connection:
             connection.execute(tasks.insert().values(namespace="n", run_id="r"))
@@ -103,44 +104,46 @@ def test_a_failed_download_leaves_no_file(store: Store) -> None:
         assert connection.execute(select(func.count()).select_from(tasks)).scalar() == 0
 
 
-def test_a_second_row_of_the_same_origin_is_refused(store: Store) -> None:
-    remember(store, "k", "once")
+def test_a_second_row_of_the_same_event_is_refused(store: Store) -> None:
+    insert_failure(store, "k", "once")
     with pytest.raises(StorageError, match="failed"):
-        remember(store, "k", "twice")
+        insert_failure(store, "k", "twice")
 
 
-def test_words_are_found_where_they_are_and_no_longer_where_they_were(store: Store) -> None:
-    remember(store, "a", "KeyError: 'total_price' in os.path.join(root, 'x.py')")
-    remember(store, "b", "the total is wrong; wrong again")
-    remember(store, "c", "the total is wrong", namespace="another")
+def test_full_text_search_follows_updates_and_deletions(store: Store) -> None:
+    insert_failure(store, "a", "KeyError: 'total_price' in os.path.join(root, 'x.py')")
+    insert_failure(store, "b", "the total is wrong; wrong again")
+    insert_failure(store, "c", "the total is wrong", namespace="another")
     with store.read_transaction() as connection:
         keys = {row.id: row.key for row in connection.execute(select(failures.c.id, failures.c.key))}
 
-    def found(query: str) -> list[str]:
+    def find_keys(query: str) -> list[str]:
         with store.read_transaction() as connection:
             ids = match_all_words(connection, failures, query, namespace=store.namespace, limit=9)
-        return [keys[one] for one in ids]
+        return [keys[row_id] for row_id in ids]
 
-    assert found("price") == found("keyerror") == found("Key") == found("os.path") == ["a"]
-    assert found("total wrong") == ["b"]
-    assert sorted(keys[one] for one in rank_similar_rows(store, "failures", "wrong price", limit=9)) == [
+    assert find_keys("price") == find_keys("keyerror") == find_keys("Key") == find_keys("os.path") == ["a"]
+    assert find_keys("total wrong") == ["b"]
+    assert sorted(
+        keys[row_id] for row_id in rank_similar_rows(store, "failures", "wrong price", limit=9)
+    ) == [
         "a",
         "b",
     ]
-    assert found("nothing") == found("-- ' \" & | ()") == []
+    assert find_keys("nothing") == find_keys("-- ' \" & | ()") == []
     with store.write_transaction() as connection:
         connection.execute(failures.update().where(failures.c.key == "b").values(search_text="other"))
         connection.execute(failures.delete().where(failures.c.key == "a"))
-    assert (found("total"), found("other")) == ([], ["b"])
+    assert (find_keys("total"), find_keys("other")) == ([], ["b"])
 
 
-def test_every_searched_table_has_its_index_of_words(store: Store) -> None:
+def test_every_searched_table_has_a_full_text_index(store: Store) -> None:
     with store.read_transaction() as connection:
         for table in SEARCHED_TABLES:
             assert match_all_words(connection, table, "word", namespace="n", limit=1) == []
 
 
-def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
+def test_several_processes_can_create_the_database_at_once(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from suture.storage.database.store import open_store\n"
         "with open_store(None, Path(sys.argv[1])) as store, store.read_transaction():\n"
@@ -152,8 +155,8 @@ def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
         )
         for _ in range(3)
     ]
-    said = [child.communicate(timeout=100) for child in children]
-    assert [child.returncode for child in children] == [0] * 3, said
+    outputs = [child.communicate(timeout=100) for child in children]
+    assert [child.returncode for child in children] == [0] * 3, outputs
     assert (tmp_path / DATABASE_FILE).is_file()
 
 
@@ -172,9 +175,7 @@ def test_postgresql_tables_are_created_only_on_request(postgres_url: str, tmp_pa
     assert caught.value.remedy == "suture db init"
 
 
-def test_a_database_that_names_no_encoding_gives_texts_all_the_same(
-    postgres_host: str, tmp_path: Path
-) -> None:
+def test_text_round_trips_without_a_database_encoding(postgres_host: str, tmp_path: Path) -> None:
     """A database without an encoding, as `initdb` creates it without a locale."""
     with psycopg.connect(f"postgresql://postgres@/postgres?host={postgres_host}", autocommit=True) as server:
         server.execute(
@@ -182,7 +183,7 @@ def test_a_database_that_names_no_encoding_gives_texts_all_the_same(
         )
     url = f"postgresql://postgres@/bare?host={postgres_host}"
     with open_store(url, tmp_path, init=True) as store:
-        remember(store, "k", "é and ß")
+        insert_failure(store, "k", "é and ß")
         with store.read_transaction() as connection:
             assert connection.execute(select(failures.c.text)).scalar_one() == "é and ß"
 
@@ -199,7 +200,7 @@ def test_tables_of_another_program_are_not_touched(postgres_url: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    ("url", "expected"),
     [
         ("mysql://user:secret@host/name", "mysql"),
         ("no address", "no address"),
@@ -207,22 +208,22 @@ def test_tables_of_another_program_are_not_touched(postgres_url: str, tmp_path: 
         ("sqlite:///:memory:", "cannot use"),
     ],
 )
-def test_an_invalid_url_is_refused(url: str, says: str, tmp_path: Path) -> None:
+def test_an_invalid_url_is_refused(url: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         open_store(url, tmp_path)
     assert "secret" not in str(caught.value)
-    assert says in caught.value.message or says in url
+    assert expected in caught.value.message or expected in url
 
 
-@pytest.mark.parametrize("said", ["is not available", "must be superuser to create this extension"])
-def test_a_server_without_pgvector_has_a_remedy(said: str) -> None:
-    refused = OperationalError("CREATE EXTENSION", {}, Exception(f'extension "vector": {said}'))
+@pytest.mark.parametrize("reason", ["is not available", "must be superuser to create this extension"])
+def test_a_server_without_pgvector_has_a_remedy(reason: str) -> None:
+    fault = OperationalError("CREATE EXTENSION", {}, Exception(f'extension "vector": {reason}'))
     with pytest.raises(StorageError) as caught, map_database_errors("'a'"):
-        raise refused
+        raise fault
     assert caught.value.remedy.startswith("install pgvector there")
 
 
-def test_nothing_is_streamed_without_a_listener(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_without_the_password(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="failed") as caught:
         open_store("postgresql://me:secret@127.0.0.1:1/name", tmp_path)
     assert "\n" not in caught.value.message
@@ -230,19 +231,19 @@ def test_nothing_is_streamed_without_a_listener(tmp_path: Path) -> None:
     assert "store.url" in caught.value.remedy
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / DATABASE_FILE).write_bytes(b"something else entirely" * 100)
     with pytest.raises(StorageError, match="not a database") as caught:
         open_store(None, tmp_path)
     assert "rebuild" in caught.value.remedy
 
 
-def test_a_lost_connection_is_one_line_and_the_next_one_works(postgres_url: str, tmp_path: Path) -> None:
-    def write_and_lose(store: Store) -> None:
+def test_a_lost_connection_is_reported_and_the_next_one_works(postgres_url: str, tmp_path: Path) -> None:
+    def lose_connection_while_writing(store: Store) -> None:
         with store.write_transaction() as connection:
             connection.execute(tasks.insert().values(namespace="n", run_id="r"))
-            with psycopg.connect(postgres_url, autocommit=True) as other:
-                other.execute(
+            with psycopg.connect(postgres_url, autocommit=True) as administration:
+                administration.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     "WHERE pid <> pg_backend_pid() AND application_name = 'suture'"
                 )
@@ -250,7 +251,7 @@ def test_a_lost_connection_is_one_line_and_the_next_one_works(postgres_url: str,
 
     with open_store(postgres_url, tmp_path, init=True) as store:
         with pytest.raises(StorageError, match="failed") as caught:
-            write_and_lose(store)
+            lose_connection_while_writing(store)
         assert "\n" not in caught.value.message
         with store.read_transaction() as connection:
             assert connection.execute(select(func.count()).select_from(tasks)).scalar() == 0

@@ -1,4 +1,4 @@
-"""Projections in both engines: complete, reproducible, and whole after a kill."""
+"""Projections in both engines: complete, reproducible, and consistent after a kill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from storage.database.sample_runs import home_with_runs, write_run
+from storage.database.sample_runs import write_run, write_sample_runs
 from suture.api import WriteOptions
 from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, total_spend
 from suture.core.ledger.kinds import RunResumed
@@ -30,12 +30,15 @@ from suture.storage.database.projections import project_run
 from suture.storage.database.store import Store, open_store
 from suture.storage.database.tables import RUN_TABLES, iterations, tasks
 
-PROCESSES, RUNS_EACH, EVENTS_EACH = 8, 5, 250
-FRESH = multiprocessing.get_context("forkserver")
-FRESH.set_forkserver_preload(["suture.storage.database.projection_updates", "psycopg", "pgvector.sqlalchemy"])
+PROCESSES, RUNS_PER_PROCESS, EVENTS_PER_RUN = 8, 5, 250
+FORK_SERVER = multiprocessing.get_context("forkserver")
+FORK_SERVER.set_forkserver_preload(
+    ["suture.storage.database.projection_updates", "psycopg", "pgvector.sqlalchemy"]
+)
 
 
-def everything(store: Store, runs: list[RunFolder]) -> list[Any]:
+def read_all_rows(store: Store, runs: list[RunFolder]) -> list[Any]:
+    """Return the rows of each run in each table."""
     with store.read_transaction() as connection:
         return [
             (run.id, table.name, stored_rows(connection, table, "default", run.id))
@@ -45,13 +48,13 @@ def everything(store: Store, runs: list[RunFolder]) -> list[Any]:
 
 
 def test_rows_agree_with_their_ledger(store: Store, tmp_path: Path) -> None:
-    runs = home_with_runs(tmp_path / "home")
+    runs = write_sample_runs(tmp_path / "home")
     assert catch_up(store, tmp_path / "home").runs == len(runs)
     with store.read_transaction() as connection:
-        found = {row.run_id: row for row in connection.execute(select(tasks))}
-    assert set(found) == {run.id for run in runs}
+        row_by_run = {row.run_id: row for row in connection.execute(select(tasks))}
+    assert set(row_by_run) == {run.id for run in runs}
     for run in runs:
-        row, reading = found[run.id], read_ledger(run.ledger_path)
+        row, reading = row_by_run[run.id], read_ledger(run.ledger_path)
         spend = total_spend(reading.events)
         assert (row.outcome, row.kind, row.namespace) == ("healed", run.id.rpartition("-")[2], "default")
         assert (row.events, row.tokens, row.attempts) == (len(reading.events), spend.tokens, spend.attempts)
@@ -59,18 +62,18 @@ def test_rows_agree_with_their_ledger(store: Store, tmp_path: Path) -> None:
     assert check_database(store, tmp_path / "home") == []
 
 
-def test_rows_are_the_same_however_often_they_are_made(store: Store, tmp_path: Path) -> None:
-    runs = home_with_runs(tmp_path / "home")
+def test_rebuilding_gives_the_same_rows(store: Store, tmp_path: Path) -> None:
+    runs = write_sample_runs(tmp_path / "home")
     rebuild_projections(store, tmp_path / "home")
-    first = everything(store, runs)
+    first = read_all_rows(store, runs)
     assert sum(len(rows) for _, _, rows in first) > 30
     rebuild_projections(store, tmp_path / "home")
     catch_up(store, tmp_path / "home")
-    assert everything(store, runs) == first
+    assert read_all_rows(store, runs) == first
 
 
 def test_only_grown_ledgers_are_read_again(store: Store, tmp_path: Path) -> None:
-    run, *_ = home_with_runs(tmp_path / "home")
+    run, *_ = write_sample_runs(tmp_path / "home")
     assert catch_up(store, tmp_path / "home").up_to_date == 0
     assert catch_up(store, tmp_path / "home").runs == 0
     with Ledger(run.ledger_path) as ledger:
@@ -79,14 +82,16 @@ def test_only_grown_ledgers_are_read_again(store: Store, tmp_path: Path) -> None
         with store.read_transaction() as connection:
             outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()
     assert outcome == "running"
-    assert catch_up(store, tmp_path / "home").runs == 1  # its process is gone, and its ledger did not grow
+    assert (
+        catch_up(store, tmp_path / "home").runs == 1
+    )  # the process of the run has ended, although its ledger did not grow
     with store.read_transaction() as connection:
         outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()
     assert outcome == "stopped"
 
 
 def test_a_damaged_ledger_hides_no_other_run(store: Store, tmp_path: Path) -> None:
-    damaged, *others = home_with_runs(tmp_path / "home")
+    damaged, *others = write_sample_runs(tmp_path / "home")
     damaged.ledger_path.write_text('{"seq":"x","time_s":1,"kind":"moves.decided"}\n')
     catch_up(store, tmp_path / "home")
     with store.read_transaction() as connection:
@@ -95,7 +100,7 @@ def test_a_damaged_ledger_hides_no_other_run(store: Store, tmp_path: Path) -> No
 
 
 def test_a_wrong_row_is_found_by_the_check(store: Store, tmp_path: Path) -> None:
-    run, *_ = home_with_runs(tmp_path / "home")
+    run, *_ = write_sample_runs(tmp_path / "home")
     catch_up(store, tmp_path / "home")
     with store.write_transaction() as connection:
         connection.execute(tasks.update().where(tasks.c.run_id == run.id).values(outcome="stuck"))
@@ -107,7 +112,7 @@ def test_a_wrong_row_is_found_by_the_check(store: Store, tmp_path: Path) -> None
     assert check_database(store, tmp_path / "home") == []
 
 
-def test_rows_of_another_namespace_are_separate(store_url: str, tmp_path: Path) -> None:
+def test_rows_keep_the_namespace_of_their_run(store_url: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     write_run(home, "mine", 3)
     with open_store(store_url, home, namespace="theirs") as theirs:
@@ -116,16 +121,18 @@ def test_rows_of_another_namespace_are_separate(store_url: str, tmp_path: Path) 
             assert {row.namespace for row in connection.execute(select(tasks))} == {"default"}
 
 
-def _write_and_record(home: str, url: str, who: int) -> None:
+def write_and_record_runs(home: str, url: str, writer: int) -> None:
+    """The program of a process that writes runs and records each in the database."""
     settings = Settings(paths=PathSettings(home=Path(home)), store=StoreSettings(url=url))
-    for number in range(RUNS_EACH):
-        record_finished_run(settings, write_run(Path(home), f"{who}-{number}", EVENTS_EACH))
+    for number in range(RUNS_PER_PROCESS):
+        record_finished_run(settings, write_run(Path(home), f"{writer}-{number}", EVENTS_PER_RUN))
 
 
 def test_eight_processes_write_ten_thousand_events(store: Store, store_url: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     writers = [
-        FRESH.Process(target=_write_and_record, args=(str(home), store_url, who)) for who in range(PROCESSES)
+        FORK_SERVER.Process(target=write_and_record_runs, args=(str(home), store_url, number))
+        for number in range(PROCESSES)
     ]
     for writer in writers:
         writer.start()
@@ -134,23 +141,24 @@ def test_eight_processes_write_ten_thousand_events(store: Store, store_url: str,
     assert [writer.exitcode for writer in writers] == [0] * PROCESSES
     with store.read_transaction() as connection:
         events, rows = connection.execute(select(func.sum(tasks.c.events), func.count())).one()
-    assert (events, rows) == (10_000, PROCESSES * RUNS_EACH)
+    assert (events, rows) == (10_000, PROCESSES * RUNS_PER_PROCESS)
     assert check_database(store, home) == []
 
 
-def _record_for_ever(home: str, url: str) -> None:
+def rebuild_for_ever(home: str, url: str) -> None:
+    """The program of a process that rebuilds the projections until it is killed."""
     with open_store(url, Path(home)) as store:
         while True:
             rebuild_projections(store, Path(home))
 
 
-def test_a_writer_that_is_killed_leaves_whole_runs(store: Store, store_url: str, tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_only_complete_runs(store: Store, store_url: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    runs = home_with_runs(home)
-    wanted = [project_run(run) for run in runs]
+    runs = write_sample_runs(home)
+    expected = [project_run(run) for run in runs]
     pause = random.Random(19)
     for _ in range(20):
-        writer = FRESH.Process(target=_record_for_ever, args=(str(home), store_url))
+        writer = FORK_SERVER.Process(target=rebuild_for_ever, args=(str(home), store_url))
         writer.start()
         time.sleep(0.05 + pause.random() * 0.3)
         assert writer.pid is not None
@@ -158,33 +166,32 @@ def test_a_writer_that_is_killed_leaves_whole_runs(store: Store, store_url: str,
         writer.join(20)
         with store.read_transaction() as connection:
             for table in RUN_TABLES:
-                for run, rows in zip(runs, wanted, strict=True):
-                    there = stored_rows(connection, table, "default", run.id)
-                    assert not there or len(there) == _rows_wanted(table.name, rows)
-    before = [part for part in check_database(store, home) if "differ" not in part]
-    assert before == []
-    write_rows(store, wanted)
-    first = everything(store, runs)
+                for run, rows in zip(runs, expected, strict=True):
+                    stored = stored_rows(connection, table, "default", run.id)
+                    assert not stored or len(stored) == count_expected_rows(table.name, rows)
+    problems = [problem for problem in check_database(store, home) if "differ" not in problem]
+    assert problems == []
+    write_rows(store, expected)
+    first = read_all_rows(store, runs)
     rebuild_projections(store, home)
-    assert everything(store, runs) == first
+    assert read_all_rows(store, runs) == first
     assert check_database(store, home) == []
 
 
-def _rows_wanted(table: str, rows: Any) -> int:
+def count_expected_rows(table: str, rows: Any) -> int:
+    """Return how many rows a run has in a table."""
     return 1 if table == "tasks" else len(getattr(rows, table))
 
 
-async def test_a_run_is_in_the_database_when_it_has_ended(
-    store: Store, store_url: str, tmp_path: Path
-) -> None:
+async def test_a_finished_run_is_in_the_database(store: Store, store_url: str, tmp_path: Path) -> None:
     from suture.api import solve
     from suture.testing import ScriptedModel
 
     settings = Settings(
         paths=PathSettings(home=tmp_path / "home"), store=StoreSettings(url=store_url, namespace="team.a")
     )
-    wrong, right = "```python\ndef f(n):\n    return n\n```", "```python\ndef f(n):\n    return n + 1\n```"
-    model = ScriptedModel([wrong, *[right] * 4])
+    wrong, correct = "```python\ndef f(n):\n    return n\n```", "```python\ndef f(n):\n    return n + 1\n```"
+    model = ScriptedModel([wrong, *[correct] * 4])
     result = await solve("Write f(n).\n\n>>> f(1)\n2\n", WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
     with store.read_transaction() as connection:
@@ -197,7 +204,7 @@ async def test_a_run_is_in_the_database_when_it_has_ended(
     assert check_database(store, settings.paths.home) == []
 
 
-async def test_a_database_that_fails_costs_a_warning_and_no_run(
+async def test_a_failing_database_only_causes_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     from suture.api import solve

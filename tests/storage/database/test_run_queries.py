@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
-from storage.database.sample_runs import home_with_runs, write_run
+from storage.database.sample_runs import write_run, write_sample_runs
 from suture.core.ledger import RunFolder, read_ledger
 from suture.interfaces.cli.app import app
 from suture.storage.database.projection_updates import catch_up
@@ -18,48 +18,55 @@ from suture.storage.database.run_queries import RunQuery, query_runs, summarise_
 from suture.storage.database.store import Store
 from suture.storage.database.tables import tasks
 
-VOID = {"meta", "circle", "line", "path", "polyline", "rect"}
+VOID_TAGS = {"meta", "circle", "line", "path", "polyline", "rect"}
 
 
 @pytest.fixture
 def runs(store: Store, tmp_path: Path) -> list[RunFolder]:
     """Sample runs, and one whose statement mentions a mug."""
-    found = home_with_runs(tmp_path / "home")
-    found.append(write_run(tmp_path / "home", "2027-mug", 4, statement="cart_total of a mug: KeyError"))
+    sample_runs = write_sample_runs(tmp_path / "home")
+    sample_runs.append(write_run(tmp_path / "home", "2027-mug", 4, statement="cart_total of a mug: KeyError"))
     catch_up(store, tmp_path / "home")
-    return found
+    return sample_runs
 
 
-def ids(store: Store, question: RunQuery, limit: int = 99) -> list[str]:
-    return [row["run_id"] for row in query_runs(store, question, limit)[0]]
+def find_run_ids(store: Store, query: RunQuery, limit: int = 99) -> list[str]:
+    """Return the ids of the runs that a query finds."""
+    return [row["run_id"] for row in query_runs(store, query, limit)[0]]
 
 
 def test_all_runs_are_listed_newest_first(store: Store, runs: list[RunFolder]) -> None:
-    began = {run.id: read_ledger(run.ledger_path).events[0].time_s for run in runs}
-    everything = ids(store, RunQuery())
-    assert sorted(everything) == sorted(began)
-    assert [began[run] for run in everything] == sorted(began.values(), reverse=True)
+    start_times = {run.id: read_ledger(run.ledger_path).events[0].time_s for run in runs}
+    run_ids = find_run_ids(store, RunQuery())
+    assert sorted(run_ids) == sorted(start_times)
+    assert [start_times[run] for run in run_ids] == sorted(start_times.values(), reverse=True)
     rows, total = query_runs(store, RunQuery(), 2)
-    assert ([row["run_id"] for row in rows], total) == (everything[:2], len(runs))
+    assert ([row["run_id"] for row in rows], total) == (run_ids[:2], len(runs))
 
 
 def test_a_query_finds_matching_runs(store: Store, runs: list[RunFolder]) -> None:
-    heals = {run.id for run in runs if run.id.endswith("-heal")}
-    assert set(ids(store, RunQuery(kind="heal"))) == heals
-    assert ids(store, RunQuery(words="MUG cart")) == ids(store, RunQuery(recipe="greedy")) == ["2027-mug"]
-    assert ids(store, RunQuery(words="mug", kind="heal")) == []
-    assert ids(store, RunQuery(words="mug spoon")) == []
-    assert len(ids(store, RunQuery(outcome="healed"))) == len(runs)
-    assert ids(store, RunQuery(model="100%")) == []
-    began = max(read_ledger(run.ledger_path).events[0].time_s for run in runs)
-    assert ids(store, RunQuery(since_s=began)) == ["2027-mug"]
+    heal_ids = {run.id for run in runs if run.id.endswith("-heal")}
+    assert set(find_run_ids(store, RunQuery(kind="heal"))) == heal_ids
+    assert (
+        find_run_ids(store, RunQuery(words="MUG cart"))
+        == find_run_ids(store, RunQuery(recipe="greedy"))
+        == ["2027-mug"]
+    )
+    assert find_run_ids(store, RunQuery(words="mug", kind="heal")) == []
+    assert find_run_ids(store, RunQuery(words="mug spoon")) == []
+    assert len(find_run_ids(store, RunQuery(outcome="healed"))) == len(runs)
+    assert find_run_ids(store, RunQuery(model="100%")) == []
+    latest_start_s = max(read_ledger(run.ledger_path).events[0].time_s for run in runs)
+    assert find_run_ids(store, RunQuery(since_s=latest_start_s)) == ["2027-mug"]
 
 
 def test_a_query_by_error_finds_its_runs(store: Store, runs: list[RunFolder]) -> None:
-    found = set(ids(store, RunQuery(error="UNKNOWN")))  # the blobs of these ledgers are gone
-    assert found
-    assert "2027-mug" not in found
-    assert ids(store, RunQuery(error="KeyError")) == []
+    run_ids = set(
+        find_run_ids(store, RunQuery(error="UNKNOWN"))
+    )  # the sample runs have no blobs, so their errors are unknown
+    assert run_ids
+    assert "2027-mug" not in run_ids
+    assert find_run_ids(store, RunQuery(error="KeyError")) == []
 
 
 def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder]) -> None:
@@ -72,74 +79,77 @@ def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder])
     assert summary["tokens"] == sum(row.tokens for row in rows)
     assert 0 < sum(summary["tokens_by_role"].values()) <= summary["tokens"]
     assert sum(day["runs"] for day in summary["by_day"].values()) == len(runs)
-    of_heals = summarise_runs(store, RunQuery(kind="heal"))
-    assert of_heals["runs"] == 3
-    assert of_heals["seconds_by_phase"]["search"] > 0
+    heal_summary = summarise_runs(store, RunQuery(kind="heal"))
+    assert heal_summary["runs"] == 3
+    assert heal_summary["seconds_by_phase"]["search"] > 0
     assert summarise_runs(store, RunQuery(words="nowhere"))["pass_rate"] is None
 
 
-def call(home: Path, *arguments: str) -> Result:
+def run_command(home: Path, *arguments: str) -> Result:
+    """Run a command of the command line on a home folder."""
     return CliRunner().invoke(app, list(arguments), env={"SUTURE_HOME": str(home), "NO_COLOR": "1"})
 
 
-def test_history_by_the_command_line(tmp_path: Path) -> None:
+def test_history_searches_runs(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    home_with_runs(home)
+    write_sample_runs(home)
     write_run(home, "2027-mug", 4, statement="cart_total of a mug: KeyError")
-    told = json.loads(call(home, "history", "--search", "mug", "--json").stdout)
-    assert [(one["run"], one["task"]) for one in told] == [("2027-mug", "cart_total of a mug: KeyError")]
-    plain = json.loads(call(home, "history", "--json").stdout)
-    assert [one for one in plain if one["run"] == "2027-mug"] == told
-    assert "no run matches" in call(home, "history", "--outcome", "stuck").output
-    bad = call(home, "history", "--since", "yesterday")
-    assert bad.exit_code == 2
+    matches = json.loads(run_command(home, "history", "--search", "mug", "--json").stdout)
+    assert [(run["run"], run["task"]) for run in matches] == [("2027-mug", "cart_total of a mug: KeyError")]
+    all_runs = json.loads(run_command(home, "history", "--json").stdout)
+    assert [run for run in all_runs if run["run"] == "2027-mug"] == matches
+    assert "no run matches" in run_command(home, "history", "--outcome", "stuck").output
+    invalid = run_command(home, "history", "--since", "yesterday")
+    assert invalid.exit_code == 2
 
 
-class _Balanced(HTMLParser):
+class TagChecker(HTMLParser):
+    """Requires that tags are balanced and that none refers to another file."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.open: list[str] = []
-        self.seen: list[str] = []
+        self.open_tags: list[str] = []
+        self.tags: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag)
+        self.tags.append(tag)
         assert not [value for name, value in attrs if name in ("src", "href")]
-        if tag not in VOID:
-            self.open.append(tag)
+        if tag not in VOID_TAGS:
+            self.open_tags.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self.open.pop() == tag
+        if tag not in VOID_TAGS:
+            assert self.open_tags.pop() == tag
 
 
-def test_metrics_by_the_command_line(tmp_path: Path) -> None:
+def test_metrics_are_printed_and_written_as_html(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    runs = home_with_runs(home)
+    runs = write_sample_runs(home)
     write_run(home, "2027-mug", 4)
-    table = call(home, "metrics")
+    table = run_command(home, "metrics")
     assert table.exit_code == 0, table.output
     assert f"100.0% of {len(runs) + 1} decided" in table.stdout
-    summary = json.loads(call(home, "metrics", "--json").stdout)
+    summary = json.loads(run_command(home, "metrics", "--json").stdout)
     assert summary["runs"] == len(runs) + 1
     page = tmp_path / "metrics.html"
-    assert call(home, "metrics", "--html", str(page)).exit_code == 0
+    assert run_command(home, "metrics", "--html", str(page)).exit_code == 0
     text = page.read_text()
-    parser = _Balanced()
+    parser = TagChecker()
     parser.feed(text)
-    assert parser.open == []
-    assert parser.seen.count("svg") >= 4
-    assert "script" not in parser.seen
+    assert parser.open_tags == []
+    assert parser.tags.count("svg") >= 4
+    assert "script" not in parser.tags
     assert "http" not in text
 
 
-def test_the_database_by_the_command_line(tmp_path: Path) -> None:
+def test_the_database_is_checked_and_rebuilt(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    runs = home_with_runs(home)
-    stats = json.loads(call(home, "db", "stats", "--json").stdout)
+    runs = write_sample_runs(home)
+    stats = json.loads(run_command(home, "db", "stats", "--json").stdout)
     assert stats["rows"]["tasks"] == len(runs)
-    checked = call(home, "db", "check")
-    assert (checked.exit_code, "is intact" in checked.stdout) == (0, True)
+    check = run_command(home, "db", "check")
+    assert (check.exit_code, "is intact" in check.stdout) == (0, True)
     (home / "suture.db").unlink()
-    assert call(home, "db", "check").exit_code == 1
-    assert f"{len(runs)} runs read" in call(home, "db", "rebuild").stdout
-    assert call(home, "db", "check").exit_code == 0
+    assert run_command(home, "db", "check").exit_code == 1
+    assert f"{len(runs)} runs read" in run_command(home, "db", "rebuild").stdout
+    assert run_command(home, "db", "check").exit_code == 0

@@ -33,23 +33,25 @@ from suture.storage.memory.fingerprints import (
         ("", "Failure"),
     ],
 )
-def test_particulars_go_and_the_type_stays(error: str, expected: str) -> None:
+def test_a_signature_keeps_the_type_and_drops_particulars(error: str, expected: str) -> None:
     assert error_signature(error) == expected
 
 
-def test_of_a_traceback_the_last_error_counts() -> None:
+def test_the_last_error_of_a_traceback_counts() -> None:
     log = "Traceback:\n  File b.py\nKeyError: 1\nDuring handling:\nZeroDivisionError: division by zero\n"
     assert error_signature(log) == "ZeroDivisionError: division by zero"
 
 
-def test_two_errors_of_one_kind_are_called_alike() -> None:
-    one = "AttributeError: 'Cart' object has no attribute 'totl'"
-    assert error_signature(one) == error_signature("AttributeError: 'Order' object has no attribute 'sum'")
-    assert error_signature(one) != error_signature("AttributeError: 'NoneType' object has no attribute 'sum'")
+def test_errors_of_one_kind_have_the_same_signature() -> None:
+    error = "AttributeError: 'Cart' object has no attribute 'totl'"
+    assert error_signature(error) == error_signature("AttributeError: 'Order' object has no attribute 'sum'")
+    assert error_signature(error) != error_signature(
+        "AttributeError: 'NoneType' object has no attribute 'sum'"
+    )
 
 
 @pytest.mark.parametrize(
-    ("got", "expected", "apart"),
+    ("actual", "expected", "difference"),
     [
         ("4", "5", "int, one too few"),
         ("-3", "3", "int, of the other sign"),
@@ -61,17 +63,17 @@ def test_two_errors_of_one_kind_are_called_alike() -> None:
         ("<object>", "1", "another value"),
     ],
 )
-def test_a_wrong_value_is_described_by_its_difference(got: str, expected: str, apart: str) -> None:
-    assert describe_difference(got, expected) == apart
-    fact = Counterexample(check_id="t", call="f(1)", actual=got, expected=expected)
+def test_a_wrong_value_is_described_by_its_difference(actual: str, expected: str, difference: str) -> None:
+    assert describe_difference(actual, expected) == difference
+    counterexample = Counterexample(check_id="t", call="f(1)", actual=actual, expected=expected)
     assert (
-        counterexample_signature(fact)
-        == error_class(counterexample_signature(fact))
-        == f"WrongResult: {apart}"
+        counterexample_signature(counterexample)
+        == error_class(counterexample_signature(counterexample))
+        == f"WrongResult: {difference}"
     )
 
 
-def test_the_shape_names_what_encloses_a_line() -> None:
+def test_the_syntax_shape_names_the_nodes_around_a_line() -> None:
     source = "def f(xs):\n    t = 0\n    for x in xs:\n        t += x.price * 2\n    return t\n"
     assert syntax_shape(source, 4).startswith("FunctionDef For AugAssign")
     assert syntax_shape(source.replace("price", "cost"), 4) == syntax_shape(source, 4)

@@ -31,16 +31,19 @@ WRONG = """def {name}(lines):
         total += price
     return total
 """
-RIGHT = WRONG.replace("price\n", "price * count\n")
-MENDED = "total += price * count"
+CORRECT = WRONG.replace("price\n", "price * count\n")
+REPAIRED_LINE = "total += price * count"
 
 
-def project(folder: Path, module: str, name: str) -> Path:
+def make_project(folder: Path, module: str, name: str) -> Path:
+    """Create a project with a failing test, and beside it a script with the correct reply."""
     folder.mkdir()
     (folder / f"{module}.py").write_text(WRONG.format(name=name), "utf-8")
     (folder / f"test_{module}.py").write_text(TEST.format(module=module, name=name), "utf-8")
-    reply = f"```python\n{RIGHT.format(name=name)}```\n"
-    (folder.parent / f"{module}.yaml").write_text(json.dumps([{"repeat": True, "text": reply}]), "utf-8")
+    correct_reply = f"```python\n{CORRECT.format(name=name)}```\n"
+    (folder.parent / f"{module}.yaml").write_text(
+        json.dumps([{"repeat": True, "text": correct_reply}]), "utf-8"
+    )
     return folder
 
 
@@ -59,18 +62,20 @@ def make_settings(home: Path, url: str, **memory: str) -> dict[str, object]:
     }
 
 
-async def heal_here(folder: Path, module: str, given: dict[str, object], sandbox: Sandbox) -> RunFolder:
+async def heal_in_this_process(
+    folder: Path, module: str, settings_values: dict[str, object], sandbox: Sandbox
+) -> RunFolder:
     """Heal a project in this process, and return its run."""
-    settings = load_settings(folder, given).settings
+    settings = load_settings(folder, settings_values).settings
     model = f"scripted:{folder.parent / f'{module}.yaml'}"
-    done = await heal(folder, HealOptions(settings=settings, model=model, sandbox=sandbox))
-    assert done.outcome == "healed", done.reason
-    return find_run(settings.paths.home, done.run_id)
+    result = await heal(folder, HealOptions(settings=settings, model=model, sandbox=sandbox))
+    assert result.outcome == "healed", result.reason
+    return find_run(settings.paths.home, result.run_id)
 
 
-def heal_elsewhere(folder: Path, module: str, given: dict[str, object]) -> RunFolder:
+def heal_by_command_line(folder: Path, module: str, settings_values: dict[str, object]) -> RunFolder:
     """Heal a project through the command line, in a separate process."""
-    home = Path(str(given["paths.home"]))
+    home = Path(str(settings_values["paths.home"]))
     model = f"scripted:{folder.parent / f'{module}.yaml'}"
     command = [
         sys.executable,
@@ -80,78 +85,85 @@ def heal_elsewhere(folder: Path, module: str, given: dict[str, object]) -> RunFo
         str(folder),
         "--model",
         model,
-        *flags_of(given),
+        *as_flags(settings_values),
     ]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
-    assert ended.returncode == 0, ended.stderr
+    process = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    assert process.returncode == 0, process.stderr
     return list_runs(home)[-1]
 
 
-def prompts_of(run: RunFolder) -> str:
+def read_prompts(run: RunFolder) -> str:
     """All prompts of a run."""
     assert last_payload(read_ledger(run.ledger_path).events, ModelCalled) is not None
     stored = [json.loads(path.read_text("utf-8")) for path in (run.path / "replies").glob("*.json")]
-    return "\n".join(message["content"] for one in stored for message in one["messages"])
+    return "\n".join(message["content"] for recording in stored for message in recording["messages"])
 
 
-@pytest.mark.timeout(400)  # three runs, one of them in a process with a wall of its own
+@pytest.mark.timeout(400)  # three runs, one of them in a process that starts its own sandbox
 async def test_a_repaired_failure_reaches_the_prompt_of_the_next_run(
     store_url: str, tmp_path: Path, require: Require, sandbox: BubblewrapSandbox
 ) -> None:
     require("minilm", is_installed(), "the embedder minilm is not installed")
     home = tmp_path / "home"
-    first = project(tmp_path / "first", "cart", "cart_total")
-    second = project(tmp_path / "second", "bill", "bill_sum")
-    taught = await heal_here(first, "cart", make_settings(home, store_url, use="on"), sandbox)
-    events = read_ledger(taught.ledger_path).events
-    recalled, kept = last_payload(events, MemoryRecalled), last_payload(events, MemoryStored)
+    first = make_project(tmp_path / "first", "cart", "cart_total")
+    second = make_project(tmp_path / "second", "bill", "bill_sum")
+    first_run = await heal_in_this_process(first, "cart", make_settings(home, store_url, use="on"), sandbox)
+    events = read_ledger(first_run.ledger_path).events
+    recalled, stored = last_payload(events, MemoryRecalled), last_payload(events, MemoryStored)
     assert recalled is not None
     assert recalled.found == ()
-    assert kept == MemoryStored(failures=1)
+    assert stored == MemoryStored(failures=1)
     with open_store(store_url, home) as store:
         assert [item.repaired for item in iter_items(store)] == [True]
-        assert embedders(store) == {HashedNgrams.identity}
+        assert list_embedders(store) == {HashedNgrams.identity}
 
-    without = await heal_here(second, "bill", make_settings(home, store_url, use="off"), sandbox)
-    assert last_payload(read_ledger(without.ledger_path).events, MemoryRecalled) is None
-    assert MENDED not in prompts_of(without)
+    run_without_memory = await heal_in_this_process(
+        second, "bill", make_settings(home, store_url, use="off"), sandbox
+    )
+    assert last_payload(read_ledger(run_without_memory.ledger_path).events, MemoryRecalled) is None
+    assert REPAIRED_LINE not in read_prompts(run_without_memory)
 
-    again = heal_elsewhere(second, "bill", make_settings(home, store_url, use="on", embedder="minilm"))
-    recalled = last_payload(read_ledger(again.ledger_path).events, MemoryRecalled)
+    second_run = heal_by_command_line(
+        second, "bill", make_settings(home, store_url, use="on", embedder="minilm")
+    )
+    recalled = last_payload(read_ledger(second_run.ledger_path).events, MemoryRecalled)
     assert recalled is not None
     assert recalled.embedder == MiniLm.identity
-    assert MENDED in recalled.prompt_texts[0]
-    assert recalled.prompt_texts[0] in prompts_of(again)
+    assert REPAIRED_LINE in recalled.prompt_texts[0]
+    assert recalled.prompt_texts[0] in read_prompts(second_run)
     with open_store(store_url, home) as store:
-        assert embedders(store) == {MiniLm.identity}
-        mended = next(item for item in iter_items(store) if item.run_id == taught.id)
-        set_state(store, [("failures", mended.key)], "forgotten")
-    assert (mended.recalled, mended.healed_recalled) == (1, 1)
+        assert list_embedders(store) == {MiniLm.identity}
+        memory = next(item for item in iter_items(store) if item.run_id == first_run.id)
+        set_state(store, [("failures", memory.key)], "forgotten")
+    assert (memory.recalled, memory.healed_recalled) == (1, 1)
 
-    # What is forgotten by now reaches the prompts of a run that does the old one again, and only of that.
+    # A replay and a fork still get the memory that was forgotten after the original run.
     settings = load_settings(second, make_settings(home, store_url, use="on")).settings
-    replayed = await replay(again.path, settings=settings, sandbox=sandbox)
+    replayed = await replay(second_run.path, settings=settings, sandbox=sandbox)
     assert replayed.same, replayed.difference
     forked = await fork_from_iteration(
-        again.path, 1, settings=settings, model=f"scripted:{tmp_path / 'bill.yaml'}", sandbox=sandbox
+        second_run.path, 1, settings=settings, model=f"scripted:{tmp_path / 'bill.yaml'}", sandbox=sandbox
     )
-    its_own = read_ledger(find_run(home, forked.run_id).ledger_path).events
-    assert last_payload(its_own, MemoryRecalled) == recalled
+    fork_events = read_ledger(find_run(home, forked.run_id).ledger_path).events
+    assert last_payload(fork_events, MemoryRecalled) == recalled
 
     with open_store(store_url, home) as store:
         with store.write_transaction() as connection:
             connection.exec_driver_sql("DELETE FROM failures")
-        rebuilt = CliRunner().invoke(app, ["db", "rebuild", *flags_of(make_settings(home, store_url))])
-        assert rebuilt.exit_code == 0, rebuilt.output
-        found = next(item for item in iter_items(store) if item.key == mended.key)
-    assert (found.recalled, found.healed_recalled) == (2, 2)  # the run and its fork; a replay is no use of it
+        rebuild = CliRunner().invoke(app, ["db", "rebuild", *as_flags(make_settings(home, store_url))])
+        assert rebuild.exit_code == 0, rebuild.output
+        rebuilt_memory = next(item for item in iter_items(store) if item.key == memory.key)
+    assert (rebuilt_memory.recalled, rebuilt_memory.healed_recalled) == (
+        2,
+        2,
+    )  # the run and its fork count as uses; a replay does not
 
 
-def flags_of(given: dict[str, object]) -> list[str]:
+def as_flags(settings_values: dict[str, object]) -> list[str]:
     """Settings as command-line options."""
-    return [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
+    return [argument for name, value in settings_values.items() for argument in ("--set", f"{name}={value}")]
 
 
-def embedders(store: Store) -> set[str]:
+def list_embedders(store: Store) -> set[str]:
     """The embedders of the stored vectors."""
-    return {made_by for _, made_by in items_by_id(store, "failures", range(1, 10)).values()}
+    return {embedder for _, embedder in items_by_id(store, "failures", range(1, 10)).values()}

@@ -31,37 +31,42 @@ REPO = "team/memories"
 COMMIT = "a" * 40
 
 
-class Hub(BaseHTTPRequestHandler):
-    """The requests of the hub's library for writing and reading a small file."""
+class FakeHub(BaseHTTPRequestHandler):
+    """Answers the requests with which the hub's library writes and reads a small file."""
 
     files: ClassVar[dict[str, bytes]] = {}
     created: ClassVar[list[dict[str, Any]]] = []
 
     def do_POST(self) -> None:
-        here = f"http://{self.headers['host']}/datasets/{REPO}"
+        repository_url = f"http://{self.headers['host']}/datasets/{REPO}"
         length = int(self.headers.get("content-length", 0))
         body = self.rfile.read(length)
         if self.headers.get("authorization") != f"Bearer {TOKEN}":
-            return self._say(401, {"error": "Invalid credentials"})
+            return self._send_json(401, {"error": "Invalid credentials"})
         if self.path == "/api/repos/create":
             self.created.append(json.loads(body))
-            return self._say(200, {"url": here, "name": REPO})
+            return self._send_json(200, {"url": repository_url, "name": REPO})
         if "/preupload/" in self.path:
-            asked = json.loads(body)["files"]
-            files = [{"path": one["path"], "uploadMode": "regular", "shouldIgnore": False} for one in asked]
-            return self._say(200, {"files": files})
+            requested_files = json.loads(body)["files"]
+            files = [
+                {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
+                for file in requested_files
+            ]
+            return self._send_json(200, {"files": files})
         if "/commit/" in self.path:
             for line in body.decode().splitlines():
-                said = json.loads(line)
-                if said["key"] == "file":
-                    self.files[said["value"]["path"]] = base64.b64decode(said["value"]["content"])
-            return self._say(200, {"commitUrl": f"{here}/commit/{COMMIT}", "commitOid": COMMIT})
-        return self._say(404, {"error": self.path})
+                entry = json.loads(line)
+                if entry["key"] == "file":
+                    self.files[entry["value"]["path"]] = base64.b64decode(entry["value"]["content"])
+            return self._send_json(
+                200, {"commitUrl": f"{repository_url}/commit/{COMMIT}", "commitOid": COMMIT}
+            )
+        return self._send_json(404, {"error": self.path})
 
     def do_GET(self) -> None:
         name = self.path.rpartition("/")[2].partition("?")[0]
         if "/resolve/" not in self.path or name not in self.files:
-            return self._say(404, {"error": "not found"})
+            return self._send_json(404, {"error": "not found"})
         content = self.files[name]
         etag = hashlib.sha1(content, usedforsecurity=False).hexdigest()
         self.send_response(200)
@@ -78,8 +83,8 @@ class Hub(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def _say(self, status: int, said: object) -> None:
-        content = json.dumps(said).encode()
+    def _send_json(self, status: int, value: object) -> None:
+        content = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(content)))
@@ -93,32 +98,33 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub() -> Iterator[str]:
-    """The stub's address."""
-    Hub.files, Hub.created = {}, []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    """The address of the stub."""
+    FakeHub.files, FakeHub.created = {}, []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeHub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
 
 
-def lesson(text: str) -> MemoryItem:
+def make_lesson(text: str) -> MemoryItem:
+    """Return a lesson with this text."""
     return MemoryItem(table="lessons", run_id="r", text=text, search_text=text)
 
 
 def test_pushed_items_are_pulled_without_duplicates(hub: str, tmp_path: Path) -> None:
-    with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as here:
-        store_items(here, [lesson("check the ends"), lesson("read the message")], None)
-        assert push_to_hub(here, REPO, token=TOKEN, endpoint=hub) == 2
-    made = Hub.created[0]  # the library's versions say it in two ways
-    assert made.get("private") is True or made.get("visibility") == "private"
-    assert made["type"] == "dataset"
-    assert TOKEN.encode() not in Hub.files[HUB_FILE]
-    with open_store(f"sqlite:///{tmp_path}/two.db", tmp_path) as there:
-        store_items(there, [lesson("check the ends")], None)
-        done = pull_from_hub(there, REPO, None, token=TOKEN, endpoint=hub)
-        assert (done.read, done.new) == (2, 1)
-        assert {item.text for item in iter_items(there)} == {"check the ends", "read the message"}
+    with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as first_store:
+        store_items(first_store, [make_lesson("check the ends"), make_lesson("read the message")], None)
+        assert push_to_hub(first_store, REPO, token=TOKEN, endpoint=hub) == 2
+    request = FakeHub.created[0]  # versions of the library use different fields
+    assert request.get("private") is True or request.get("visibility") == "private"
+    assert request["type"] == "dataset"
+    assert TOKEN.encode() not in FakeHub.files[HUB_FILE]
+    with open_store(f"sqlite:///{tmp_path}/two.db", tmp_path) as second_store:
+        store_items(second_store, [make_lesson("check the ends")], None)
+        pulled = pull_from_hub(second_store, REPO, None, token=TOKEN, endpoint=hub)
+        assert (pulled.read, pulled.new) == (2, 1)
+        assert {item.text for item in iter_items(second_store)} == {"check the ends", "read the message"}
 
 
 def test_a_refusal_is_one_line_without_the_token(hub: str, tmp_path: Path) -> None:
@@ -136,7 +142,7 @@ def test_a_file_with_too_many_items_is_refused_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as source:
-        store_items(source, [lesson("check the ends"), lesson("read the message")], None)
+        store_items(source, [make_lesson("check the ends"), make_lesson("read the message")], None)
         lines = list(export_lines(source))
     with open_store(f"sqlite:///{tmp_path}/two.db", tmp_path) as target:
         monkeypatch.setattr(memory_exchange, "MAX_ITEMS", 1)

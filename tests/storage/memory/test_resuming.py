@@ -26,7 +26,7 @@ from suture.storage.memory.embedders import HashedNgrams
 from suture.storage.memory.memory_items import MemoryItem
 from suture.storage.memory.memory_store import set_state, store_items
 
-KNOWN = MemoryItem(
+FORGOTTEN_MEMORY = MemoryItem(
     table="patterns",
     run_id="of-old",
     kind="write",
@@ -34,7 +34,7 @@ KNOWN = MemoryItem(
     repaired=True,
     search_text="double Write double(n)",
 )
-LATER = MemoryItem(
+LATER_MEMORY = MemoryItem(
     table="patterns",
     run_id="of-now",
     kind="write",
@@ -44,26 +44,27 @@ LATER = MemoryItem(
 )
 
 
-def settings_of(home: Path, url: str) -> Settings:
+def make_memory_settings(home: Path, url: str) -> Settings:
+    """Return settings under which memory is used in every run."""
     memory = MemorySettings(use="on", withheld_share=0, placebo_share=0)
     return make_settings(home).model_copy(update={"store": StoreSettings(url=url), "memory": memory})
 
 
-def victim(home: str, url: str) -> None:
-    """The program of the killed process."""
+def run_until_killed(home: str, url: str) -> None:
+    """The program of the process that is killed after its first checked candidate."""
     DeadlyLedger("candidate.checked", 1).arm()
-    settings, model = settings_of(Path(home), url), PaidModel(Path(home).parent / "calls.jsonl")
+    settings, model = make_memory_settings(Path(home), url), PaidModel(Path(home).parent / "calls.jsonl")
     asyncio.run(solve(TASK, WriteOptions(settings=settings, model=model, on_review=lambda review: APPROVED)))
 
 
-@pytest.mark.timeout(300)  # a process with a wall of its own
+@pytest.mark.timeout(300)  # two processes, each with its own sandbox
 async def test_a_resumed_run_keeps_its_recalled_memories(
     store_url: str, tmp_path: Path, require: Require, sandbox_requirement: Requirement
 ) -> None:
     require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
-    home, log = tmp_path / "home", tmp_path / "calls.jsonl"
+    home, call_log = tmp_path / "home", tmp_path / "calls.jsonl"
     with open_store(store_url, tmp_path) as store:
-        store_items(store, [KNOWN], HashedNgrams())
+        store_items(store, [FORGOTTEN_MEMORY], HashedNgrams())
     killed = subprocess.run(
         [sys.executable, __file__, str(home), store_url],
         cwd=tmp_path,
@@ -72,20 +73,22 @@ async def test_a_resumed_run_keeps_its_recalled_memories(
     )
     assert killed.returncode == -signal.SIGKILL
     with open_store(store_url, tmp_path) as store:
-        set_state(store, [("patterns", KNOWN.key)], "forgotten")
-        store_items(store, [LATER], HashedNgrams())
-    settings = settings_of(home, store_url)
-    done = await resume("last", settings=settings, model=PaidModel(log), on_review=lambda review: APPROVED)
-    assert done.outcome == "healed", done.reason
+        set_state(store, [("patterns", FORGOTTEN_MEMORY.key)], "forgotten")
+        store_items(store, [LATER_MEMORY], HashedNgrams())
+    settings = make_memory_settings(home, store_url)
+    result = await resume(
+        "last", settings=settings, model=PaidModel(call_log), on_review=lambda review: APPROVED
+    )
+    assert result.outcome == "healed", result.reason
     events = read_ledger(find_run(home, "last").ledger_path).events
-    (recalled,) = [one for _, one in select_events(events, MemoryRecalled)]
-    assert [KNOWN.text in told for told in recalled.prompt_texts] == [True]
-    calls = [json.loads(line) for line in log.read_text().splitlines()]
+    (recalled,) = [payload for _, payload in select_events(events, MemoryRecalled)]
+    assert [FORGOTTEN_MEMORY.text in text for text in recalled.prompt_texts] == [True]
+    calls = [json.loads(line) for line in call_log.read_text().splitlines()]
     assert len({json.dumps(call) for call in calls}) == len(calls)
     first_prompts = ["\n".join(messages) for messages, _, index in calls if index == 0]
-    assert any(KNOWN.text in prompt for prompt in first_prompts)
-    assert not any(LATER.text in "\n".join(messages) for messages, _, _ in calls)
+    assert any(FORGOTTEN_MEMORY.text in prompt for prompt in first_prompts)
+    assert not any(LATER_MEMORY.text in "\n".join(messages) for messages, _, _ in calls)
 
 
 if __name__ == "__main__":
-    victim(*sys.argv[1:])
+    run_until_killed(*sys.argv[1:])

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["Receiver", "receiving"]
+__all__ = ["Receiver", "run_receiver"]
 
 
 class Receiver(ThreadingHTTPServer):
@@ -20,7 +20,7 @@ class Receiver(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.status = 200
-        self.got: list[tuple[str, dict[str, str], bytes]] = []
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
 
     @property
     def address(self) -> str:
@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.got.append((self.path, headers, body))
+        self.server.requests.append((self.path, headers, body))
         self._answer()
 
     def do_GET(self) -> None:
@@ -56,8 +56,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
-    """A running receiver."""
+def run_receiver() -> Iterator[Receiver]:
+    """Run a receiver in a thread."""
     with Receiver() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
