@@ -186,17 +186,20 @@ def test_attacks_succeed_without_a_sandbox(require: Require) -> None:
     command = command_for("ordinary", "attacks.driver", "none")
     require("identities", not isinstance(command, str), str(command))
     assert not isinstance(command, str)
+
     driver = Driver(command)
     try:
         assert driver.start()["outcome"] == "passed"
         outcomes = {number: driver.run_row(number) for number in HARMLESS_ROWS}
     finally:
         driver.close()
+
     successful = {
         number
         for number, answer in outcomes.items()
         if "BREACH" in answer["detail"] or number == ROW_WITHOUT_CODE
     }
+
     assert {number: answer for number, answer in outcomes.items() if number not in successful} == {}
     assert {answer["outcome"] for answer in outcomes.values()} == {"failed"}
 

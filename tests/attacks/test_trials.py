@@ -114,10 +114,12 @@ def test_a_skipped_row_fails_if_its_requirement_is_required(
 ) -> None:
     answer = {"outcome": "skipped", "detail": "it is not here", "requirement": requirement}
     monkeypatch.setenv("SUTURE_REQUIRE", "bubblewrap,node")
+
     with pytest.raises(
         pytest.fail.Exception if requirement else pytest.skip.Exception, match="it is not here"
     ):
         apply_outcome(answer, require)
+
     monkeypatch.delenv("SUTURE_REQUIRE")
     with pytest.raises(pytest.skip.Exception, match="it is not here"):
         apply_outcome(answer, require)

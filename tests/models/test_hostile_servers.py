@@ -99,6 +99,7 @@ async def test_reading_an_endless_empty_compressed_body_stops(wire: WireFormat) 
     answer = EndlessAnswer(
         response_head(content_encoding="gzip", **JSON) + start, b"\x00\x00\x00\xff\xff" * 8192
     )
+
     with RawServer(answer) as server, pytest.raises(ReplyLost, match="more than a reply"):
         await ask(wire, server.address)
     assert answer.sent_bytes < MAX_SENT_BYTES
@@ -106,6 +107,7 @@ async def test_reading_an_endless_empty_compressed_body_stops(wire: WireFormat) 
 
 async def test_a_compression_bomb_is_refused(wire: WireFormat) -> None:
     bomb = gzip.compress(b" " * (max_response_bytes(SAMPLING.max_tokens) + 1))
+
     assert len(bomb) < RESPONSE_FRAME_BYTES
     with (
         RawServer(lambda peer: peer.sendall(response_head(content_encoding="gzip", **JSON) + bomb)) as server,
@@ -119,6 +121,7 @@ async def test_an_unknown_encoding_is_refused(wire: WireFormat, encoding: str) -
     answer = response_head(content_encoding=encoding, **JSON) + gzip.compress(
         gzip.compress(answer_body(wire))
     )
+
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
         pytest.raises((ModelProtocolError, ReplyLost)),
@@ -138,6 +141,7 @@ async def test_unrequested_compression_is_understood(wire: WireFormat, encoding:
 
 async def test_a_text_beyond_the_token_limit_is_refused(wire: WireFormat) -> None:
     answer = response_head(**JSON) + answer_body(wire, "a" * 100_000)
+
     assert len(answer) < max_response_bytes(SAMPLING.max_tokens)
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
@@ -178,11 +182,13 @@ async def test_a_redirect_is_reported_and_not_followed(wire: WireFormat, status:
     ) as redirect_target:
         target = redirect_target.address.replace("//", "//me:word@") + "/v1\x1b[31m"
         answer = response_head(status, location=target, content_length="0")
+
         with (
             RawServer(lambda peer: peer.sendall(answer)) as server,
             pytest.raises(ModelNotFound, match="redirect") as caught,
         ):
             await ask(wire, server.address, retries=3)
+
     assert (len(server.requests), len(redirect_target.requests)) == (1, 0)
     assert redirect_target.address.removeprefix("http://") in caught.value.message
     assert "word" not in str(caught.value)
@@ -205,6 +211,7 @@ async def test_cookies_are_not_stored(wire: WireFormat) -> None:
         for _ in range(2):
             await model.complete(PROMPT, SAMPLING)
         await model.close()
+
     assert len(server.requests) == 2
     assert not [request for request in server.requests if b"\r\ncookie:" in request.lower()]
 
@@ -232,6 +239,7 @@ async def test_a_wrong_address_is_reported_as_a_setting(wire: WireFormat, answer
 
 async def test_connection_failures_are_distinguished(wire: WireFormat) -> None:
     reasons = []
+
     with OpenAIStub() as http_server:
         for address in (
             "http://127.0.0.1:9",
@@ -242,6 +250,7 @@ async def test_connection_failures_are_distinguished(wire: WireFormat) -> None:
                 await ask(wire, address)
             assert address in str(caught.value)
             reasons.append(caught.value.message.split("cannot be reached: ")[1].split(":")[0])
+
     assert reasons == [
         "no connection is accepted",
         "its host name is unknown",
@@ -281,6 +290,7 @@ async def test_an_impossible_token_count_is_replaced_by_the_bound(
         reply = await ask(FORMATS[0], stub.address)
     except ModelProtocolError:
         return  # the SDK refuses the count itself, and then the whole reservation is charged
+
     assert reply.counted_by == "bound"
     assert reply.prompt_tokens == prompt_token_upper_bound(PROMPT)
     assert reply.completion_tokens == len(text)
@@ -290,7 +300,9 @@ async def test_impossible_counts_of_ollama_and_anthropic_are_replaced(stub: Open
     anthropic, ollama = FORMATS[2].answer("a b c d e").body, FORMATS[3].answer("a b c d e").body
     assert isinstance(anthropic, dict)
     assert isinstance(ollama, bytes)
+
     ollama_with_negative_count = ollama.replace(b'"prompt_eval_count": 11', b'"prompt_eval_count": -11')
+
     for wire, body in (
         (FORMATS[2], {**anthropic, "usage": {"input_tokens": -11, "output_tokens": 0}}),
         (FORMATS[3], ollama_with_negative_count),
@@ -306,6 +318,7 @@ async def test_an_error_with_unexpected_json_is_a_model_error(
     wire: WireFormat, stub: OpenAIStub, body: bytes, status: int
 ) -> None:
     stub.answer(Answer(status=status, body=body))
+
     with pytest.raises(ModelError) as caught:
         await ask(wire, stub.address)
     assert not isinstance(
@@ -351,6 +364,7 @@ async def test_invalid_log_probabilities_are_ignored(stub: OpenAIStub, logprobs:
         reply = await ask(FORMATS[0], stub.address)
     except ModelProtocolError:
         return
+
     assert (reply.text, reply.logprobs, reply.tokens) == ("hello", (), ())
 
 
@@ -373,6 +387,7 @@ FOREIGN_ANSWERS = {
 @pytest.mark.parametrize("kind", FOREIGN_ANSWERS)
 async def test_a_foreign_answer_is_reported_and_not_retried(wire: WireFormat, kind: str) -> None:
     answer = response_head(**JSON) + FOREIGN_ANSWERS[kind]
+
     with RawServer(lambda peer: peer.sendall(answer)) as server, pytest.raises(ModelProtocolError) as caught:
         await ask(wire, server.address, retries=3)
     assert isinstance(caught.value, ModelNotFound)
@@ -406,6 +421,7 @@ async def test_a_server_without_http_is_reported(wire: WireFormat) -> None:
 )
 async def test_a_cut_answer_is_lost(wire: WireFormat, text: str) -> None:
     body = answer_body(wire)[:-3] if not text else text.encode()
+
     with (
         RawServer(lambda peer: peer.sendall(response_head(**JSON) + body)) as server,
         pytest.raises(ReplyLost),
@@ -425,6 +441,7 @@ async def test_an_invalid_header_value_is_not_quoted(
         for wire_format in FORMATS
         if wire_format.name.startswith(variable.partition("_")[0].lower())
     )
+
     with pytest.raises(ModelAuthError, match="no header may") as caught:
         await ask(wire, stub.address)
     assert "sk-" not in str(caught.value)
@@ -437,6 +454,7 @@ async def test_an_invalid_proxy_is_reported(monkeypatch: pytest.MonkeyPatch, pro
         monkeypatch.setenv(name, proxy)
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
+
     with pytest.raises(ModelUnreachable, match="proxy") as caught:
         await ask(FORMATS[0], "http://elsewhere.test")
     assert "hunter2" not in str(caught.value)

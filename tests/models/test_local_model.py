@@ -68,9 +68,11 @@ async def test_greedy_replies_are_code_and_the_server_is_shared(local_settings: 
     first, second = open_model(local_settings), open_model(local_settings)
     first_reply = await first.complete(PROMPT, Sampling(max_tokens=60))
     second_reply = await second.complete(PROMPT, Sampling(max_tokens=60))
+
     assert "def " in first_reply.text
     assert "def " in second_reply.text
     assert len({server.url for server in list_shared_servers()}) == len(list_shared_servers()) == 1
+
     await first.close()
     await second.close()
 
@@ -84,8 +86,10 @@ async def test_a_prefilled_reply_stops_at_the_next_definition(
     messages = (Message(role="user", content="Write double(x)."), Message(role="assistant", content=prefill))
     reply = await model.complete(messages, Sampling(max_tokens=80, stop=("\n```", "\nd", "\np")))
     await model.close()
+
     assert reply.finish == "stop"
     assert reply.completion_tokens < 40
+
     names: dict[str, Any] = {}
     exec((prefill + reply.text).removeprefix("```python\n"), names)
     assert names["double"](4) == 8
@@ -101,12 +105,15 @@ async def test_concurrent_replies_are_streamed_separately(
         replies = await asyncio.gather(
             *(model.complete(PROMPT, Sampling(temperature=0.8, max_tokens=12, index=n)) for n in (1, 2))
         )
+
     await model.close()
+
     assert len(streamed) == 2
     for chunks in streamed.values():
         *texts, end = chunks
         assert end is None
         assert len(texts) > 3
+
     assert {texts[-2] for texts in streamed.values()} == {reply.text for reply in replies}
 
 
@@ -125,7 +132,9 @@ async def test_the_same_index_draws_the_same_reply(local_settings: Settings) -> 
         (await model.complete(PROMPT, Sampling(temperature=1.5, max_tokens=12, index=index))).text
         for index in (1, 1, 2)
     ]
+
     assert texts[0] == texts[1] != texts[2]
+
     await model.close()
 
 
@@ -157,8 +166,10 @@ async def test_a_server_that_dies_during_a_reply_is_started_again(local_settings
     for server in before:
         os.kill(server.pid, signal.SIGKILL)
     reply = await call
+
     assert reply.text
     assert {server.pid for server in list_shared_servers()}.isdisjoint(server.pid for server in before)
+
     await model.close()
 
 
@@ -174,9 +185,11 @@ async def test_a_server_that_dies_twice_is_an_error(local_settings: Settings) ->
             if server.pid not in killed_pids and server.alive:
                 killed_pids.add(server.pid)
                 os.kill(server.pid, signal.SIGKILL)
+
     with pytest.raises(ModelError, match="died during a reply, and again"):
         await call
     assert len(killed_pids) >= 2  # killing a server before it receives the request loses no reply
+
     await model.close()
 
 
@@ -189,8 +202,10 @@ async def test_a_shared_prompt_is_evaluated_once_in_one_slot(local_settings: Set
     samplings = [Sampling(temperature=0.8, max_tokens=4, index=index) for index in range(4)]
     replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in samplings))
     evaluated = [reply.prompt_tokens - reply.cached_tokens for reply in replies]
+
     # One call evaluates the prompt; the others evaluate only its last token again to continue from it.
     assert sorted(evaluated) == [1, 1, 1, replies[0].prompt_tokens]
+
     await model.close()
 
 
@@ -199,9 +214,11 @@ async def test_log_probabilities_are_returned_on_request(local_settings: Setting
     model = open_model(local_settings)
     without_logprobs = await model.complete(PROMPT, Sampling(max_tokens=3))
     with_logprobs = await model.complete(PROMPT, Sampling(max_tokens=3, logprobs=True))
+
     assert without_logprobs.logprobs == ()
     assert len(with_logprobs.logprobs) == with_logprobs.completion_tokens == 3
     assert all(logprob <= 0 for logprob in with_logprobs.logprobs)
+
     await model.close()
 
 
@@ -211,8 +228,10 @@ async def test_only_callers_with_the_key_are_answered(local_settings: Settings) 
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
     (server,) = list_shared_servers()
+
     assert await asyncio.to_thread(status_without_key, server) == 401
     assert server.key.encode() not in await asyncio.to_thread(read_public_process_data, server)
+
     await model.close()
 
 
@@ -233,6 +252,7 @@ def test_the_server_dies_with_its_parent(local_settings: Settings) -> None:
     settings = local_settings.model_copy(
         update={"model": local_settings.model.model_copy(update={"threads": 1})}
     )
+
     with subprocess.Popen(
         [sys.executable, "-c", PARENT_PROGRAM, settings.model_dump_json()], stdout=subprocess.PIPE, text=True
     ) as parent:
@@ -240,6 +260,7 @@ def test_the_server_dies_with_its_parent(local_settings: Settings) -> None:
         server_pid = int(parent.stdout.readline())
         assert not has_ended(server_pid)
         parent.kill()
+
     while not has_ended(server_pid):  # limited by the time limit of the test
         time.sleep(0.05)
 
@@ -250,14 +271,17 @@ def test_a_forked_child_of_the_parent_does_not_keep_the_server_alive(local_setti
         update={"model": local_settings.model.model_copy(update={"threads": 1})}
     )
     program = PARENT_PROGRAM.replace("time.sleep(60)", FORK_AND_SLEEP)
+
     with subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", program, settings.model_dump_json()],
         stdout=subprocess.PIPE,
         text=True,
     ) as parent:
         assert parent.stdout is not None
+
         server_pid, forked_pid = int(parent.stdout.readline()), int(parent.stdout.readline())
         parent.kill()
+
         try:
             while not has_ended(server_pid):
                 time.sleep(0.05)
@@ -270,6 +294,7 @@ def test_a_file_that_is_no_model_is_an_error(tmp_path: Path) -> None:
     junk = tmp_path / "junk.gguf"
     junk.write_bytes(b"GGUF" + os.urandom(1000))
     options = LlamaServerOptions(model_path=junk, context_tokens=512, slots=1, threads=1, batch_threads=1)
+
     with pytest.raises(ModelError, match=r"junk\.gguf") as caught:
         start_llama_server(options)
     assert "it printed nothing" not in str(caught.value)
@@ -283,6 +308,7 @@ def test_the_number_of_slots_follows_the_threads() -> None:
 def test_memory_is_checked_before_loading() -> None:
     entry = find_catalogue_entry("qwen2.5-coder-1.5b")
     plenty = required_memory_bytes(entry, 8192, 4)
+
     assert affordable_slots(entry, 8192, plenty, max_slots=4) == 4
     assert affordable_slots(entry, 8192, plenty - 1, max_slots=4) == 3
     assert affordable_slots(entry, 8192, plenty, max_slots=1) == 1
@@ -325,17 +351,20 @@ async def count_evaluated_tokens(server: LlamaServer) -> int:
 async def test_the_prompt_of_a_round_is_evaluated_once(local_settings: Settings, slots: int) -> None:
     model_settings = local_settings.model.model_copy(update={"slots": slots, "context_tokens": 1024 + slots})
     model = open_model(local_settings.model_copy(update={"model": model_settings}))
+
     try:
         samplings = [Sampling(temperature=0.8, max_tokens=4, index=index) for index in range(3)]
         replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in samplings))
         prompt_tokens = replies[0].prompt_tokens
         evaluated = await count_evaluated_tokens(list_shared_servers()[-1])
+
         assert (
             prompt_tokens <= evaluated < prompt_tokens + len(samplings)
         )  # each slot evaluates the last token again
         assert sum(reply.prompt_tokens - reply.cached_tokens for reply in replies) == evaluated
         assert [reply.completion_tokens for reply in replies] == [4, 4, 4]
         assert {(reply.logprobs, reply.tokens) for reply in replies} == {((), ())}
+
         repeated = [await model.complete(PROMPT, sampling) for sampling in samplings]
         assert {reply.text for reply in repeated} & {reply.text for reply in replies}
     finally:

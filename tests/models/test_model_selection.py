@@ -143,6 +143,7 @@ def test_a_role_without_its_own_model_uses_the_common_one() -> None:
     )
     assert models.for_role("coder").model.name == "ollama:common"
     assert models.for_role("planner").model is models.for_role("coder").model
+
     critic = models.for_role("critic")
     assert (critic.model.name, critic.temperature, critic.max_tokens) == ("openai:gpt-4o", 0.1, 1024)
     assert (models.for_role("coder").temperature, models.for_role("coder").max_tokens) == (0.8, 64)
@@ -183,6 +184,7 @@ def test_some_roles_inherit_the_settings_of_another_role(role: Role, other: Role
     own_values: dict[str, Any] = {"escalate": "openai:big"} if role == "escalate" else {}
     role_model = open_used_roles(role_settings(**other_values, **own_values)).for_role(role)
     expected = own_values.get(role, "openai:other")
+
     assert (role_model.model.name, role_model.temperature, role_model.max_tokens) == (expected, 0.25, 77)
 
 
@@ -222,6 +224,7 @@ async def test_only_opened_models_are_closed() -> None:
     given = ScriptedModel(["one"])
     models = open_used_roles(role_settings(), given)
     assert models.for_role("coder").model is given
+
     await models.close()
     assert (
         open_used_roles(role_settings(), FakeListChatModel(responses=["a"]))

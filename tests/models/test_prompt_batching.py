@@ -102,7 +102,9 @@ async def test_only_calls_of_the_same_prompt_wait_for_each_other(server: FakeSer
     ]
     other_call = asyncio.create_task(batcher.complete(OTHER, make_sampling(9), max_batch=4))
     await server.has_request.wait()
+
     assert server.requests == [[1], [9]]
+
     server.may_answer.set()
     await asyncio.gather(first_call, *later_calls, other_call)
     assert server.requests == [[1], [9], [2, 3]]
@@ -128,7 +130,9 @@ async def test_a_cancelled_call_does_not_cancel_others(server: FakeServer, cance
     calls[cancelled].cancel()
     await asyncio.sleep(0)
     server.may_answer.set()
+
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
+
     assert [getattr(outcome, "text", "gone") for outcome in outcomes] == [
         "gone" if index == cancelled else f"add two numbers {index}" for index in range(3)
     ]

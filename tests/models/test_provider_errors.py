@@ -117,8 +117,10 @@ async def test_waiting_for_a_turn_counts_towards_the_time_limit(stub: OpenAIStub
     await model.complete(PROMPT, Sampling())
     await model.close()
     impatient_model = open_model(Settings(model=settings.model_copy(update={"timeout_s": 0.3})))
+
     with pytest.raises(ModelRateLimited, match=r"was not asked: its turn did not come in 0\.3 s"):
         await impatient_model.complete(PROMPT, Sampling())
+
     await impatient_model.close()
     assert len(stub.requests) == 1
 

@@ -71,6 +71,7 @@ async def test_a_reply_records_its_sampling(wire: WireFormat, stub: OpenAIStub) 
     reply = await ask(wire, stub, Sampling(temperature=0.5, max_tokens=99))
     assert (reply.text, reply.finish, reply.model) == ("hello", "stop", wire.name)
     assert (reply.prompt_tokens, reply.completion_tokens, reply.counted_by) == (11, 7, "provider")
+
     (request,) = stub.requests
     assert wire.read_prompt(request) == ([{"role": "user", "content": "hi"}], 99)
     assert stub.paths == [wire.path]
@@ -85,11 +86,15 @@ async def test_a_prefilled_reply_stops_at_its_stop_text(wire: WireFormat, stub: 
         reply = await model.complete(messages, Sampling(stop=("\n```", "\nd")))
     finally:
         await model.close()
+
     assert reply.text == "\n    return x"
+
     (request,) = stub.requests
     assert wire.read_prompt(request)[0][-1] == {"role": "assistant", "content": "```python\ndef f(x):"}
+
     parameters = {**request, **request.get("options", {})}
     assert (parameters.get("stop") or parameters.get("stop_sequences")) == ["\n```", "\nd"]
+
     needs_continue_flag = wire.name.startswith(("openai", "qwen"))  # vLLM and SGLang need it
     assert request.get("continue_final_message", False) is needs_continue_flag
 
@@ -98,6 +103,7 @@ async def test_a_prefill_that_the_server_repeats_is_removed(wire: WireFormat, st
     messages = (*PROMPT, Message(role="assistant", content="def f(x):"))
     model = open_wire_model(wire, stub.address)
     stub.answer(wire.answer("def f(x):\n    return x"))
+
     try:
         assert (await model.complete(messages, Sampling())).text == "\n    return x"
     finally:
@@ -136,9 +142,11 @@ async def test_tools_are_declared_and_a_call_becomes_text(wire: WireFormat, stub
     tool = ToolDeclaration(name="look", description="looks around", inputs={"at": "where"})
     reply = await ask(wire, stub, Sampling(tools=(tool,)))
     assert reply.text == "TOOL: look\nINPUT: {}"
+
     (request,) = stub.requests
     (declaration,) = request["tools"]
     declaration = declaration.get("function", declaration)
+
     assert (declaration["name"], declaration["description"]) == ("look", "looks around")
     assert (declaration.get("parameters") or declaration["input_schema"])["required"] == ["at"]
 
@@ -188,6 +196,7 @@ async def test_an_error_is_mapped_and_masks_the_key(
     if not wire.sends_key:
         message = message.replace(KEY, "")  # no key is sent, so none can be returned
     stub.answer(wire.fault(status, message))
+
     with pytest.raises(error, match=expected) as caught:
         await ask(wire, stub, retries=0)
     assert type(caught.value) is error
@@ -218,6 +227,7 @@ async def test_retry_after_is_waited_for(wire: WireFormat, stub: OpenAIStub) -> 
     slow_down = replace(wire.fault(429, "slow down"), headers={"retry-after": "1"})
     stub.answer(slow_down, wire.answer())
     start_s = time.monotonic()
+
     assert (await ask(wire, stub)).text == "hello"
     assert time.monotonic() - start_s >= 1
 
@@ -228,6 +238,7 @@ async def test_a_retry_after_beyond_the_time_limit_is_not_waited_for(
     if wire.name.startswith("ollama:"):
         pytest.skip("Ollama's client drops the headers of an error")
     stub.answer(replace(wire.fault(429, "slow down"), headers={"retry-after": "3600"}))
+
     with pytest.raises(ModelRateLimited) as caught:
         await ask(wire, stub)
     assert caught.value.retry_after_s == 3600
@@ -297,8 +308,10 @@ async def test_ollama_gets_the_context_size_and_a_cut_stream_is_lost(stub: OpenA
     stub.answer(ollama.answer())
     await ask(ollama, stub, context_tokens=2048)
     assert stub.requests[0]["options"]["num_ctx"] == 2048
+
     body = ollama.answer().body
     assert isinstance(body, bytes)
+
     stub.answer(Answer(body=body.splitlines(keepends=True)[0]))
     with pytest.raises(ReplyLost, match="broke off"):
         await ask(ollama, stub)

@@ -84,4 +84,5 @@ def test_importing_the_models_package_imports_no_vendor_library() -> None:
     )
     program = f"import sys, suture.models, suture.testing; print([v for v in {vendors} if v in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
     assert done.stdout.strip() == "[]"

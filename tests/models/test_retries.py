@@ -104,6 +104,7 @@ class VendorError(Exception):
 def test_an_exhausted_quota_is_not_retried() -> None:
     kind = classify_provider_error(VendorError("{'code': 'insufficient_quota'}", 429))
     assert (kind, ERROR_TABLE[kind].retry) == ("quota", False)
+
     error = map_provider_error(
         VendorError("{'code': 'insufficient_quota'}", 429), ModelTarget(name="openai:m")
     )
@@ -157,6 +158,7 @@ async def test_concurrent_calls_are_limited() -> None:
             running -= 1
 
     await asyncio.gather(*(call() for _ in range(6)))
+
     assert max_running == 2
 
 
@@ -167,6 +169,7 @@ async def test_calls_per_minute_are_spaced() -> None:
     for _ in range(4):
         await endpoint.admit()
         starts.append(clock.now_s)
+
     assert starts == [0, 2, 4, 6]
 
 
@@ -189,7 +192,9 @@ async def test_a_cancelled_waiter_releases_its_turn() -> None:
         caller.cancel()
     await asyncio.gather(*callers, return_exceptions=True)
     may_wake.set()
+
     await endpoint.admit()
+
     assert (waits[-1], clock.now_s) == (60, 60)
 
 
@@ -199,6 +204,7 @@ async def test_a_password_in_a_url_is_masked() -> None:
     fault = map_provider_error(RuntimeError(f"no answer from {address}"), ModelTarget(name="openai:m"))
     for _ in range(CIRCUIT_BREAKER_FAULTS):
         endpoint.record_failure(fault, counts=True)
+
     with pytest.raises(ModelError, match=r"https://\*\*\*@proxy/v1") as caught:
         await endpoint.admit()
     assert "hunter2" not in f"{fault}{caught.value}"
@@ -210,15 +216,19 @@ async def test_consecutive_faults_open_the_circuit_until_a_call_succeeds() -> No
     for _ in range(CIRCUIT_BREAKER_FAULTS):
         await endpoint.admit()
         endpoint.record_failure(ModelError("boom"), counts=True)
+
     with pytest.raises(ModelError, match=r"paused for 30 s more after 6 consecutive faults; .* boom"):
         await endpoint.admit()
+
     await clock.sleep(CIRCUIT_BREAKER_PAUSE_S)
     await endpoint.admit()  # one call may try
     with pytest.raises(ModelError, match="are paused"):
         await endpoint.admit()  # the others wait for its result
+
     endpoint.record_failure(ModelError("boom"), counts=True)
     with pytest.raises(ModelError, match="are paused"):
         await endpoint.admit()
+
     await clock.sleep(CIRCUIT_BREAKER_PAUSE_S)
     await endpoint.admit()
     endpoint.record_success()
@@ -239,6 +249,7 @@ def test_models_at_one_address_share_an_endpoint() -> None:
     first = get_endpoint("http://shared", limits)
     assert get_endpoint("http://shared", limits) is first
     assert get_endpoint("http://other", limits) is not first
+
     first.record_failure(ModelError("boom"), counts=True)
     del first
     gc.collect()

@@ -26,6 +26,7 @@ async def test_replies_and_faults_come_in_order() -> None:
     assert (await model.complete(PROMPT, Sampling())).text == "one"
     with pytest.raises(ModelTimeout, match="late"):
         await model.complete(PROMPT, Sampling(index=1))
+
     reply = await model.complete(PROMPT, Sampling(index=2))
     assert (reply.text, reply.finish, reply.model) == ("two", "length", model.name)
     assert [call.sampling.index for call in model.calls] == [0, 1, 2]
@@ -60,6 +61,7 @@ async def test_a_yaml_script_is_read(tmp_path: Path) -> None:
         "- {text: again, repeat: true}\n"
     )
     model = open_script_file(script)
+
     assert model.name == f"scripted:{script}"
     assert await complete_texts(model, 1) == ["plain"]
     with pytest.raises(ModelTimeout, match="too late"):
@@ -101,6 +103,7 @@ def test_a_missing_script_is_refused(tmp_path: Path) -> None:
 async def test_the_packaged_script_is_wrong_first_and_then_right() -> None:
     model = open_script_file(Path("example"))
     results = []
+
     for text in await complete_texts(model, 3):
         namespace: dict[str, object] = {}
         exec(text.split("```python\n")[1].split("```")[0], namespace)  # our own file
@@ -108,4 +111,5 @@ async def test_the_packaged_script_is_wrong_first_and_then_right() -> None:
         assert callable(merge)
         assert merge([[1, 3], [2, 6], [8, 10]]) == [[1, 6], [8, 10]]
         results.append(merge([[1, 2], [2, 3]]) == [[1, 3]])
+
     assert results == [False, True, True]

@@ -75,6 +75,7 @@ def test_a_served_model_needs_its_key_and_ends_with_its_parent(
     answer = ask(url, KEY)
     assert answer.json()["usage"]["completion_tokens"] == 2
     assert ask(url, "another").status_code == 401
+
     server = find_child(process.pid)
     process.kill()
     while Path(f"/proc/{server}").exists() and "Z" not in Path(f"/proc/{server}/stat").read_text().split():

@@ -19,6 +19,7 @@ def test_a_bad_reply_is_read_as_meant_or_refused(bad: BadReply) -> None:
             parse_reply(bad.text, bad.type_)
         assert str(refused.value)
         return
+
     reading = parse_reply(bad.text, bad.type_)
     assert reading.value == bad.expected
     assert reading.salvaged

@@ -42,6 +42,7 @@ async def test_an_invalid_reply_is_retried_with_the_reason() -> None:
     model = ScriptedModel([JSON.replace("off_by_one", "runtime"), JSON])
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
     assert (answer.value, answer.calls) == (MEANING, 2)
+
     second_call = model.calls[1]
     assert second_call.sampling.temperature > model.calls[0].sampling.temperature
     assert [message.role for message in second_call.messages] == ["user", "assistant", "user"]
@@ -62,6 +63,7 @@ async def test_a_cut_reply_is_repeated_with_a_higher_limit() -> None:
         [cut_reply(JSON), cut_reply(JSON, 128), JSON]
     )  # valid JSON, but the missing part is unknown
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
+
     assert answer.calls == 3
     assert [call.sampling.max_tokens for call in model.calls] == [64, 128, 200]
     assert {call.sampling.temperature for call in model.calls} == {0.0}
@@ -122,10 +124,13 @@ async def test_every_repetition_is_charged_to_the_budget() -> None:
 async def test_the_schema_is_part_of_the_call(tmp_path: Path) -> None:
     model = RecordedModel(ScriptedModel(["prose", JSON]), tmp_path)
     assert (await model.complete(PROMPT, SAMPLING)).text == "prose"
+
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
     assert answer.reply.call_hash != call_hash(model.name, PROMPT, SAMPLING)
+
     stored = json.loads((tmp_path / f"{answer.reply.call_hash}.json").read_text("ascii"))
     assert stored["sampling"]["schema"]["title"] == "Triage"
+
     replayed = await ask_structured(
         RecordedModel(ScriptedModel([]), tmp_path).complete, PROMPT, Triage, SAMPLING
     )
@@ -159,6 +164,7 @@ def test_a_type_is_described_in_words() -> None:
         '{\n  "part": {\n    "kind": "a",\n    "lines": [a whole number, ...]\n  },\n'
         '  "sure": true or false\n}'
     )
+
     described = describe_schema(Triage)
     assert '"root_cause": a text of at most 300 characters' in described
     assert '"category": one of "syntax", "off_by_one", "wrong_type", "wrong_logic"' in described
@@ -183,6 +189,7 @@ def test_a_damaged_reply_is_marked_as_salvaged_or_refused(
         reading = parse_reply(text, Triage)
     except UnreadableReply:
         return
+
     if not reading.salvaged:
         assert json.loads(text) == reading.value.model_dump()
 

@@ -44,7 +44,9 @@ async def test_openai_gets_a_response_format(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=chat_completion(json.dumps(GOOD))))
     answer = await ask_for_ripeness(stub.base_url)
     assert answer.value == Ripeness(stage="ripe", days=2)
+
     (request,) = stub.requests
+
     assert request["response_format"] == {
         "type": "json_schema",
         "json_schema": {"name": "Ripeness", "strict": True, "schema": strict_schema(Ripeness)},
@@ -59,7 +61,9 @@ async def test_ollama_gets_a_format(stub: OpenAIStub) -> None:
     body = {"model": "m", "message": message, "done": True, "done_reason": "stop", "created_at": "x"}
     stub.answer(Answer(body=body))
     chat = ollama.ChatOllama(model="m", base_url=stub.base_url.removesuffix("/v1"))
+
     answer = await ask_for_ripeness(stub.base_url, chat)
+
     assert answer.value.stage == "ripe"
     assert stub.requests[0]["format"] == strict_schema(Ripeness)
 
@@ -78,7 +82,9 @@ async def test_anthropic_gets_a_required_tool(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=body))
     chat = anthropic.ChatAnthropic(model="m", api_key="k", base_url=stub.base_url.removesuffix("/v1"))
     answer = await ask_for_ripeness(stub.base_url, chat)
+
     assert (answer.value.days, answer.reply.finish, answer.salvaged) == (2, "stop", False)
+
     request = stub.requests[0]
     assert request["tools"][0]["input_schema"] == strict_schema(Ripeness)
     assert request["tool_choice"]["name"] == "Ripeness"
@@ -104,6 +110,8 @@ async def test_a_server_without_schema_support_is_called_again_without_one(stub:
     stub.answer(Answer(body=refusal, status=400), Answer(body=chat_completion(json.dumps(GOOD))))
     model = open_model(make_settings("openai:stub", stub.base_url))
     answer = await ask_structured(model.complete, PROMPT, Ripeness, Sampling(), tries=2)
+
     await model.close()
+
     assert (answer.value.days, answer.calls) == (2, 2)
     assert ["response_format" in request for request in stub.requests] == [True, False]

@@ -70,13 +70,16 @@ def test_thread_counts_are_tried_until_the_speed_drops(
 def test_the_calibration_is_stored(tmp_path: Path) -> None:
     machine = FakeMachine(dict.fromkeys(range(1, 1025), 5.0))
     assert read_calibration(MODEL, tmp_path) is None
+
     calibration = calibrate_threads(MODEL, tmp_path, measure=machine)
     measurement_count = len(machine.tried)
+
     assert (
         calibrate_threads(MODEL, tmp_path, measure=machine)
         == calibration
         == read_calibration(MODEL, tmp_path)
     )
+
     other_calibration = calibrate_threads(Path("other.gguf"), tmp_path, measure=machine)
     assert list_calibrations(tmp_path) == (calibration, other_calibration)
     assert len(machine.tried) == 2 * measurement_count
@@ -87,6 +90,7 @@ def test_a_calibration_under_load_is_repeated(tmp_path: Path) -> None:
     assert calibrate_threads(MODEL, tmp_path, measure=busy_machine, load=3.0).threads == 1
     assert calibrate_threads(MODEL, tmp_path, measure=idle_machine, load=2.0).threads == 1
     assert idle_machine.tried == []
+
     calibration = calibrate_threads(MODEL, tmp_path, measure=idle_machine, load=0.2)
     assert calibration.load == 0.2
     assert idle_machine.tried != []

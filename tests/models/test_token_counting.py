@@ -63,8 +63,10 @@ async def test_a_token_count_is_recorded_and_reused(tmp_path: Path) -> None:
     messages = [Message(role="user", content="hello")]
     counting_model = CountingModel(["hi"])
     recorded = RecordedModel(counting_model, tmp_path / "replies")
+
     assert [await recorded.count_tokens(messages) for _ in range(2)] == [4711, 4711]
     assert counting_model.count_calls == 1
+
     source = load_recording(tmp_path / "replies")
     replayed = RecordedModel(replay_only_model(counting_model.name), tmp_path / "again", source=source)
     assert await replayed.count_tokens(messages) == 4711
@@ -92,6 +94,7 @@ async def test_no_prompt_is_longer_than_its_bound(local_settings: Settings) -> N
         messages = [Message(role="user", content=text)]
         reply = await model.complete(messages, Sampling(max_tokens=1))
         assert reply.prompt_tokens <= prompt_token_upper_bound(messages)
+
     await model.close()
     (server,) = list_shared_servers()
     assert all(count_server_tokens(server, text) <= len(text.encode()) for text in HARD_TEXTS)

@@ -86,11 +86,13 @@ def open_tiny_model(folder: Path, **knobs: object) -> Model:
 async def test_a_reply_is_generated_and_its_tokens_are_counted(tiny_model: Path) -> None:
     model = open_tiny_model(tiny_model)
     reply = await model.complete(PROMPT, Sampling(max_tokens=12))
+
     assert reply.model == model.name == f"huggingface:{tiny_model}"
     assert reply.text
     assert 0 < reply.prompt_tokens <= prompt_token_upper_bound(PROMPT)
     assert 0 < reply.completion_tokens <= 12
     assert reply.finish in ("stop", "length")
+
     await model.close()
 
 
@@ -112,6 +114,7 @@ async def test_the_end_token_ends_a_reply(tiny_model: Path) -> None:
         await model.complete(PROMPT, Sampling(temperature=2, max_tokens=180, index=index))
         for index in range(12)
     ]
+
     assert {reply.finish for reply in replies} == {"stop", "length"}
     assert all((reply.completion_tokens == 180) == (reply.finish == "length") for reply in replies)
 
@@ -144,6 +147,7 @@ async def test_generation_stops_before_a_stop_text(tiny_model: Path) -> None:
     chunks: list[str | None] = []
     with listen_to_replies(lambda number, text: chunks.append(text)):
         cut = await model.complete(PROMPT, Sampling(max_tokens=24, stop=("never written", stop_letter)))
+
     assert cut.text == full_reply.text[: full_reply.text.index(stop_letter)]
     assert cut.finish == "stop"
     assert cut.completion_tokens < full_reply.completion_tokens
@@ -155,7 +159,9 @@ async def test_a_prefilled_reply_continues_the_prefill(tiny_model: Path) -> None
     full_reply = await model.complete(PROMPT, Sampling(max_tokens=24))
     # The random model may write half a character, which cannot be sent as a prefill; plain text can.
     messages = (*PROMPT, Message(role="assistant", content="    return a"))
+
     reply = await model.complete(messages, Sampling(max_tokens=4))
+
     assert reply.prompt_tokens == full_reply.prompt_tokens + len("    return a")
     assert "return a" not in reply.text
 
@@ -169,6 +175,7 @@ def test_four_bit_quantization_names_missing_packages(
         module = ModuleType(package)
         module.__spec__ = ModuleSpec(package, None)
         monkeypatch.setitem(sys.modules, package, None if package == missing else module)
+
     with pytest.raises(PrerequisiteError, match=f"needs the package '{missing}'") as refused:
         open_tiny_model(tiny_model, quantization="4bit")
     assert "model.quantization" in refused.value.remedy

@@ -54,6 +54,7 @@ def test_removing_a_model_removes_its_partial_files(tmp_path: Path) -> None:
     entry = find_catalogue_entry(NAME)
     write_sparse_file(weights_path(entry, tmp_path), entry.size_bytes)
     write_sparse_file(partial_path(entry, tmp_path), 10)
+
     assert [model.partial_bytes for model in list_cached_models(tmp_path)] == [0, 10]
     assert remove_model(NAME, tmp_path) == entry.size_bytes + 10
     assert {path.suffix for path in (tmp_path / "models").iterdir()} == {".lock"}

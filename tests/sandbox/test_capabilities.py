@@ -24,6 +24,7 @@ async def test_capabilities_state_level_limits_and_identity(sandbox: BubblewrapS
     assert capabilities.level == "namespace"
     assert capabilities.missing_limits == (() if capabilities.mode == "warm" else ("inodes",))
     assert capabilities.memory_enforcement in ("cgroup1", "cgroup2", "sampler")
+
     path, size, _ = capabilities.identity.rsplit(" ", 2)
     assert path == await sandbox.choose_bubblewrap()
     assert int(size) == Path(path).stat().st_size
@@ -31,6 +32,7 @@ async def test_capabilities_state_level_limits_and_identity(sandbox: BubblewrapS
 
 async def test_languages_are_those_whose_programs_exist(sandbox: BubblewrapSandbox) -> None:
     capabilities = await sandbox.capabilities()
+
     assert "python" in capabilities.languages
     for language, argv in (
         ("shell", ("sh", "-c", "exit 0")),
@@ -44,7 +46,9 @@ async def test_languages_are_those_whose_programs_exist(sandbox: BubblewrapSandb
 
 def test_isolation_levels_are_ordered() -> None:
     assert ISOLATION_LEVELS == ("none", "process", "namespace", "container", "wasm", "user_kernel", "vm")
+
     capabilities = Capabilities(level="container", mode="cold")
+
     assert [level for level in ISOLATION_LEVELS if capabilities.meets_level(level)] == [
         "none",
         "process",
@@ -58,9 +62,11 @@ async def test_an_unavailable_mode_is_an_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     broken_bubblewrap = shutil.which("false")
     assert broken_bubblewrap is not None
+
     sandbox = BubblewrapSandbox(find=lambda: (broken_bubblewrap,), mode="warm")
     with pytest.raises(SandboxUnavailable):
         await sandbox.capabilities()
+
     await sandbox.close()
 
 

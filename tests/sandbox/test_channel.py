@@ -11,6 +11,7 @@ from suture.sandbox import BubblewrapSandbox, RunRequest
 
 async def test_receiving_times_out_and_ends_the_program(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
+
     async with sandbox.open(python_request(f"import time; time.sleep(600) # {marker}")) as channel:
         assert await channel.receive(0.3) is None
         await wait_until_gone(marker)
@@ -27,8 +28,10 @@ async def test_leaving_the_channel_kills_all_processes(sandbox: BubblewrapSandbo
         sys.stdout.buffer.write(b"\\0\\0\\0\\1x"); sys.stdout.flush()
         sys.stdin.read()
     """
+
     async with sandbox.open(python_request(code)) as channel:
         assert await channel.receive(30) == b"x"
+
     await wait_until_gone(marker)
 
 
@@ -67,6 +70,7 @@ async def test_frames_larger_than_a_pipe_pass_in_both_directions(sandbox: Bubble
 
 async def test_channels_leave_no_descriptor_on_the_host(sandbox: BubblewrapSandbox) -> None:
     before = 0
+
     for turn in range(6):
         async with sandbox.open(RunRequest(python=ECHO)) as channel:
             await channel.send(b"x")
@@ -75,6 +79,7 @@ async def test_channels_leave_no_descriptor_on_the_host(sandbox: BubblewrapSandb
                 await channel.finish()
         if turn == 1:
             before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
     if (await sandbox.capabilities()).mode != "spare":  # a spare sandbox starts the next ones meanwhile
         assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
@@ -82,9 +87,11 @@ async def test_channels_leave_no_descriptor_on_the_host(sandbox: BubblewrapSandb
 async def test_a_silent_program_times_out_and_is_killed(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     code = f"import os, time; os.close(0); os.close(1); time.sleep(600) # {marker}"
+
     async with sandbox.open(RunRequest(python=code)) as channel:
         await channel.send(b"x" * (1 << 20))
         assert await channel.receive(30) is None
+
     async with sandbox.open(RunRequest(python=ECHO)) as channel:
         await channel.send(b"next")
         assert await channel.receive(30) == b"next"

@@ -24,6 +24,7 @@ async def test_closing_ends_a_program_that_is_starting(sandbox: BubblewrapSandbo
     has_begun = delay_s > 0 and all(
         starting.done() for starting in sandbox._starting
     )  # true on a fast machine
+
     async with asyncio.timeout(30):
         await sandbox.close()
         if has_begun:
@@ -31,6 +32,7 @@ async def test_closing_ends_a_program_that_is_starting(sandbox: BubblewrapSandbo
         else:
             with pytest.raises(SandboxBroken):
                 await task
+
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
 
 
@@ -62,8 +64,10 @@ async def test_a_closed_pool_shuts_down_a_zygote_that_starts_late(start_next: bo
     await asyncio.sleep(0)
     await pool.close()
     may_start.set()
+
     with pytest.raises(SandboxBroken, match="closed"):
         await task
+
     await asyncio.sleep(0)
     assert [zygote.is_shut_down for zygote in zygotes] == [True]
 
@@ -80,7 +84,9 @@ async def test_dead_idle_zygotes_are_dropped_by_the_next_lease() -> None:
     zygotes[0].is_usable = False
     async with pool.lease("another", start):
         pass
+
     assert [zygote.is_shut_down for zygote in zygotes] == [True, False]
+
     await pool.close()
     assert zygotes[1].is_shut_down
 
@@ -94,7 +100,9 @@ async def test_a_cancelled_start_leaves_no_process(steps: int) -> None:
     while len(find_processes(marker)) < 2:
         time.sleep(0.02)  # not asyncio.sleep: the start must not continue meanwhile
     task.cancel()
+
     async with asyncio.timeout(20):
         with pytest.raises(asyncio.CancelledError):
             await task
+
     await wait_until_gone(marker)

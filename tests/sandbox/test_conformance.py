@@ -106,6 +106,7 @@ def test_built_in_sandboxes_conform(conformance: tuple[str, Conformance], behavi
         if known is None:
             raise
         pytest.xfail(known)
+
     assert known is None or behaviour.name in INTERMITTENT_FAILURES, (
         f"{name} now does this; remove it from KNOWN_FAILURES"
     )

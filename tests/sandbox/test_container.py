@@ -74,6 +74,7 @@ async def test_capabilities_name_level_mode_and_engine(
 ) -> None:
     capabilities = await sandbox.capabilities()
     kind = request.node.callspec.params["sandbox"]
+
     assert (capabilities.level, capabilities.mode) == (
         "user_kernel" if kind == "gvisor" else "container",
         "warm" if kind == "warm" else "spare",
@@ -86,6 +87,7 @@ async def test_programs_and_python_code_run(sandbox: ContainerSandbox) -> None:
     result = await sandbox.run(RunRequest(python=code, stdin=b"in", limits=LONG_LIMITS))
     assert (result.status, result.exit_code) == ("failed", 3), result
     assert result.stdout == b"/box ['HOME', 'LANG', 'PATH', 'TMPDIR'] in\n"
+
     shell = await sandbox.run(
         RunRequest(argv=("sh", "-c", "cat a/b; echo x > c; exit 0"), files={"a/b": b"1"})
     )
@@ -119,7 +121,9 @@ async def test_programs_have_no_network_no_host_files_and_no_privileges(
         status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines())
         print(os.getuid() > 60000, status["CapEff"].strip())
     """
+
     result = await sandbox.run(python_request(code))
+
     assert (result.status, result.stdout.decode()) == ("ok", f"True {'0' * 16}\n"), result
 
 
@@ -128,9 +132,11 @@ async def test_memory_disk_and_output_are_limited(sandbox: ContainerSandbox) -> 
         python_request("x = bytearray(900 << 20)", limits=ProgramLimits(memory_mb=256, wall_s=30))
     )
     assert memory.status == "memory"
+
     code = "import os\nfor n in range(40): open(f'/box/{n}', 'wb').write(bytes(1 << 20))"
     disk = await sandbox.run(python_request(code, limits=ProgramLimits(disk_mb=8, wall_s=30)))
     assert (disk.status, b"No space left" in disk.stderr) == ("failed", True)
+
     flood = "import os\nwhile True: os.write(1, b'x' * 65536)"
     output = await sandbox.run(python_request(flood, limits=ProgramLimits(output_bytes=100_000, wall_s=60)))
     assert (output.status, output.truncated) == ("output_limit", True)
@@ -144,6 +150,7 @@ async def test_total_memory_is_limited(sandbox: ContainerSandbox) -> None:
         time.sleep(60)
     """
     limits = ProgramLimits(total_memory_mb=300, wall_s=50)
+
     assert (await sandbox.run(python_request(code, limits=limits))).status == "memory"
     assert (await sandbox.run(python_request("print(1)"))).stdout == b"1\n"
 
@@ -190,7 +197,9 @@ async def test_a_timeout_kills_all_processes(sandbox: ContainerSandbox) -> None:
         time.sleep(600)
     """
     result = await sandbox.run(python_request(code, limits=ProgramLimits(wall_s=4)))
+
     assert (result.status, result.stdout) == ("timeout", b"before\n")
+
     code = """
         import os
         running = [open(f"/proc/{pid}/cmdline").read() for pid in os.listdir("/proc") if pid.isdigit()]
@@ -215,6 +224,7 @@ async def test_frames_are_exchanged_with_a_program(sandbox: ContainerSandbox) ->
             word = sys.stdin.buffer.read(int.from_bytes(head, "big"))
             sys.stdout.buffer.write(head + word[::-1]); sys.stdout.flush()
     """
+
     async with sandbox.open(python_request(code)) as channel:
         for word in (b"abc", bytes(range(256)) * 2000):
             await channel.send(word)
@@ -226,6 +236,7 @@ async def test_mounts_are_read_only(sandbox: ContainerSandbox, tmp_path: Path) -
     (tmp_path / "shown.txt").write_text("hello")
     for folder in (tmp_path, *list(tmp_path.parents)[:3]):
         folder.chmod(folder.stat().st_mode | 0o055)
+
     for target in ("/opt/shown", "/tmp/shown"):
         code = f"print(open('{target}/shown.txt').read()); open('{target}/planted', 'w')"
         result = await sandbox.run(python_request(code, mounts=(Mount(source=str(tmp_path), target=target),)))
@@ -250,12 +261,14 @@ async def test_closing_leaves_no_container(sandbox: ContainerSandbox) -> None:
 async def test_cancelling_leaves_no_container(host: str) -> None:
     sandbox: Sandbox = ContainerSandbox(host=host, mode="cold")
     await sandbox.capabilities()
+
     for step in range(6):
         task = asyncio.create_task(sandbox.run(python_request("import time; time.sleep(60)")))
         await asyncio.sleep(0.05 * step)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
     await sandbox.close()
     assert not list_containers(host, process_name())
 
@@ -277,7 +290,9 @@ async def test_nothing_survives_a_killed_host(host: str, mode: str) -> None:
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     command = (sys.executable, "-c", HOST_PROGRAM, host, mode, marker)
     process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.PIPE)
+
     assert process.stdout is not None
+
     owner = (await process.stdout.readline()).decode().strip()
     while not find_processes(f"sleep 600 # {marker}\0"):
         await asyncio.sleep(0.05)
@@ -300,7 +315,9 @@ async def test_stale_containers_are_removed_at_the_next_start(host: str) -> None
     second = ContainerSandbox(host=host)
     await second.choose_mode()
     await second.close()
+
     assert not list_containers(host, dead_owner)
+
     (remaining,) = list_containers(host, "another-machine/pid:[1]/1/1")
     client = docker.APIClient(base_url=host, version="auto")
     client.remove_container(remaining["Id"])
@@ -324,13 +341,17 @@ async def test_failed_removals_are_retried_at_the_next_start(
         patched.setattr(docker.APIClient, "remove_container", fail)
         second = ContainerSandbox(host=host)
         await second.choose_mode()
+
     assert "cleaning up failed" in caplog.text
     assert list_containers(host, dead_owner)
+
     await second.close()
     third = ContainerSandbox(host=host)
     await third.choose_mode()
     await third.close()
+
     assert not list_containers(host, dead_owner)
+
     client.close()
 
 
@@ -349,10 +370,12 @@ async def test_an_unusable_image_is_an_error(host: str) -> None:
     sandbox = ContainerSandbox(host=host, image="no/such:image")
     with pytest.raises(SandboxUnavailable, match=r"pull or build it first"):
         await sandbox.run(python_request("pass"))
+
     # Suture's own image is certainly present, but it is empty, so no Python can run in it.
     builder = ContainerSandbox(host=host)
     await builder.choose_mode()
     await builder.close()
+
     with pytest.raises(SandboxUnavailable, match=r"sandbox.image must be able to run"):
         await ContainerSandbox(host=host, image=image_name(pack_image())).run(python_request("pass"))
 
@@ -370,6 +393,7 @@ async def test_podman_with_crun_works_or_names_a_remedy(require: Require) -> Non
         refusal = fault
     finally:
         await sandbox.close()
+
     if refusal is None:
         assert stdout == b"1\n"
     else:  # the message of crun, and not only an HTTP status
@@ -406,6 +430,7 @@ async def test_the_reason_of_the_engine_is_reported(tmp_path: Path, body: bytes,
         limits_memory=True,
         security=(),
     )
+
     async with server:
         with pytest.raises(
             SandboxBroken, match=re.escape(f"Podman 4.3.1 does not attach: HTTP/1.1 {reason}")
@@ -431,9 +456,11 @@ async def test_an_engine_that_disappears_is_reported(host: str) -> None:
     sandbox = ContainerSandbox(host=host, mode="cold")
     await sandbox.choose_mode()
     assert sandbox._engine is not None
+
     sandbox._engine.client.base_url = "http+docker://localhost/nowhere"
     with pytest.raises(SandboxBroken, match="container could not build the sandbox"):
         await sandbox.run(python_request("pass"))
+
     await sandbox.close()
 
 

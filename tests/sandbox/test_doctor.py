@@ -100,6 +100,7 @@ def test_each_backend_has_a_row_and_the_needed_one_comes_last() -> None:
     factories = {"bubblewrap": BubblewrapSandbox, "engine": UnavailableSandbox, "library": fail_to_open}
     rows = diagnose_backends(factories, needed="bubblewrap", minimum="namespace")
     row_by_name = {row.name: row for row in rows}
+
     assert rows[-1].name == "bubblewrap"
     assert rows[-1].ok
     assert "level namespace" in rows[-1].detail
@@ -140,6 +141,7 @@ def test_a_sandbox_without_claims_is_not_probed() -> None:
             return Capabilities(level="none", mode="cold", limits=frozenset({"wall_s"}))
 
     rows = diagnose_backends({"nothing": UnclaimingSandbox}, needed="nothing", minimum="none")
+
     assert rows[-1].ok
     assert rows[-1].detail.startswith("level none, cold;")
 
@@ -160,6 +162,7 @@ def test_capabilities_are_described_in_one_line() -> None:
         memory_enforcement="sampler",
         reason="no namespaces within namespaces",
     )
+
     assert describe_capabilities(capabilities) == (
         "level namespace, spare; python, shell; total memory is checked every 50 ms; "
         "not limited: inodes; no namespaces within namespaces"

@@ -46,9 +46,11 @@ async def test_programs_and_code_run_with_files(sandbox: E2bSandbox, server: E2b
     code += "open('x', 'wb').write(b'\\xff')"
     result = await sandbox.run(RunRequest(python=code, stdin=b"in", collect=("x",), limits=LIMITS))
     assert (result.status, result.stdout, result.files) == ("ok", b"/box True in\n", {"x": b"\xff"}), result
+
     result = await sandbox.run(
         RunRequest(argv=("sh", "-c", "cat a; exit 3"), files={"a": b"1"}, limits=LIMITS)
     )
+
     assert (result.exit_code, result.stdout) == (3, b"1")
     assert all(request["allow_internet_access"] is False for request in server.created)
     assert server.api_keys == {KEY}
@@ -65,6 +67,7 @@ if os.fork() == 0: os.setsid()
 time.sleep(600)
 """
     result = await sandbox.run(RunRequest(python=code, limits=ProgramLimits(wall_s=4)))
+
     assert (result.status, result.stdout) == ("timeout", b"closed\n")
 
 
@@ -75,6 +78,7 @@ while head := sys.stdin.buffer.read(4):
     word = sys.stdin.buffer.read(int.from_bytes(head, "big"))
     sys.stdout.buffer.write(head + word[::-1]); sys.stdout.flush()
 """
+
     async with sandbox.open(RunRequest(python=code, limits=LIMITS)) as channel:
         await channel.send(bytes(range(256)) * 500)
         assert await channel.receive(20) == (bytes(range(256)) * 500)[::-1]
@@ -93,6 +97,7 @@ async def test_an_unused_machine_is_deleted(sandbox: E2bSandbox, server: E2bServ
     while len(server.created) < 2:
         await asyncio.sleep(0.01)
     task.cancel()
+
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(server.created) == len(set(server.deleted)) == 2
@@ -118,4 +123,5 @@ async def test_a_task_that_ignores_cancellation_twice_still_ends() -> None:
     await asyncio.sleep(0)
     async with asyncio.timeout(30):
         await stop([task])
+
     assert task.cancelled()

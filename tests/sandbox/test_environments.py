@@ -74,12 +74,15 @@ def test_linked_folders_of_environments_are_ignored(tmp_path: Path, link: str) -
     outside = make_environment(tmp_path / "elsewhere" / "py311", "attrs", "pytest")
     (project / link).parent.mkdir(exist_ok=True)
     (project / link).symlink_to(outside if "/" in link or link == "venv" else outside.parent)
+
     assert not list(find_environments(project, {}))
     assert Path(discover_interpreter(project, {"PATH": str(tmp_path)}).prefix) != outside
+
     (project / link).unlink()
     environment = make_environment(
         project / ("venv" if link == "venv" else f"{link.partition('/')[0]}/py311"), "attrs", "pytest"
     )
+
     assert discover_interpreter(project, {"PATH": str(tmp_path)}).prefix == str(environment)
 
 
@@ -102,6 +105,7 @@ def test_the_environment_that_a_tool_keeps_for_the_project_is_found(
     )
     variables = {"PATH": str(tmp_path), "HOME": str(home)}
     interpreter = discover_interpreter(project, variables)
+
     assert (interpreter.prefix, interpreter.origin) == (
         str(environment),
         f"{tool}'s environment of the project",
@@ -117,7 +121,9 @@ def test_a_conda_environment_is_found_by_its_name_in_the_project(tmp_path: Path)
     (project / "environment.yml").write_text("name: shop\ndependencies:\n  - python\n")
     environment = make_environment(tmp_path / "conda" / "envs" / "shop", "attrs", "pytest")
     variables = {"PATH": str(tmp_path), "HOME": str(home)}
+
     assert discover_interpreter(project, variables).prefix != str(environment)
+
     (home / ".conda").mkdir(parents=True)
     (home / ".conda" / "environments.txt").write_text(f"{tmp_path}/conda\n{environment}\n")
     assert discover_interpreter(project, variables).prefix == str(environment)
@@ -129,9 +135,12 @@ def test_the_environment_with_the_required_packages_is_preferred(tmp_path: Path)
     inside = make_environment(project / "venv", "attrs", "pytest")
     variables = {"PATH": str(tmp_path), "VIRTUAL_ENV": str(active)}
     interpreter = discover_interpreter(project, variables)
+
     assert (interpreter.prefix, interpreter.origin) == (str(inside), "the project's venv, which lacks rich")
+
     make_environment(active, "attrs", "pytest", "rich")
     assert discover_interpreter(project, variables).prefix == str(active)
+
     make_environment(project / ".venv")  # an own environment is preferred, whatever it lacks
     own = discover_interpreter(project, variables)
     assert own.origin == "the project's .venv, which lacks attrs, pytest, rich"
@@ -147,6 +156,7 @@ def test_a_folder_that_only_looks_like_an_environment_is_ignored(tmp_path: Path)
     (trap / "bin" / "python").chmod(0o755)
     outside = make_environment(tmp_path / "away", "attrs", "pytest")
     (project / "env").symlink_to(outside)
+
     assert discover_interpreter(project, {"PATH": str(tmp_path)}).prefix == sys.prefix
     assert not (tmp_path / "sprung").exists()
 
@@ -155,9 +165,11 @@ def test_a_named_interpreter_is_used_and_no_other(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     make_environment(project / ".venv")
     named = make_environment(tmp_path / "named")
+
     for path in (named, named / "bin" / "python"):
         interpreter = discover_interpreter(project, {}, path)
         assert (interpreter.prefix, interpreter.project) == (str(named), "")
+
     plain = discover_interpreter(project, {}, Path(get_own_interpreter().executable))
     assert not plain.is_virtual
     with pytest.raises(PrerequisiteError, match="is not a working Python"):
@@ -176,10 +188,13 @@ def test_required_packages_are_read_from_requirement_files(tmp_path: Path) -> No
         "-r other.txt\n# nothing\nPyYAML==6 # yes\ngit+https://x/y\n./local\n"
     )
     expected = {"attrs", "freezegun", "pytest", "pytest-cov", "pyyaml", "requests", "typing-extensions"}
+
     assert required_packages(tmp_path) == expected
+
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "typing_extensions-4.0.dist-info").mkdir()
     (tmp_path / "site" / "PyYAML-6.0-py3.11.egg-info").touch()
+
     assert find_missing_packages(expected, [str(tmp_path / "site"), "/no/such"]) == tuple(
         sorted(expected - {"pyyaml", "typing-extensions"})
     )

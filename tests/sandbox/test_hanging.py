@@ -105,6 +105,7 @@ async def test_a_program_that_does_not_end_is_an_error(monkeypatch: pytest.Monke
     for name in ("WATCHDOG_GRACE_S", "KILL_TIMEOUT_S", "REMOVAL_TIMEOUT_S"):
         monkeypatch.setattr(f"suture.sandbox.tuning.{name}", 0.1)
     request = RunRequest(argv=("true",), limits=ProgramLimits(wall_s=0.1))
+
     async with asyncio.timeout(30):
         program = await Program.start(request, cast("Any", UndyingTransport(b"S")))
         for ending in (program.wait_for_result(), program.terminate("timeout"), program.kill_and_release()):
@@ -115,10 +116,12 @@ async def test_a_program_that_does_not_end_is_an_error(monkeypatch: pytest.Monke
 async def test_a_zygote_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suture.sandbox.tuning.REMOVAL_TIMEOUT_S", 0.1)
     before, fd_sender = asyncio.all_tasks(), FdSender()
+
     async with asyncio.timeout(30):
         zygote = await Zygote.start(cast("Any", UndyingTransport(b"h\0\0\0\0")), b"", fd_sender=fd_sender)
         for _ in range(2):
             with pytest.raises(SandboxBroken, match="still lives"):
                 await zygote.shut_down()
+
     assert asyncio.all_tasks() == before
     assert fd_sender.remote_fd == -1

@@ -51,7 +51,9 @@ async def test_the_kernel_sees_an_ordinary_user(sandbox: BubblewrapSandbox) -> N
             except OSError:
                 continue
     task.cancel()
+
     await asyncio.wait([task])
+
     assert owners <= set(SANDBOX_UIDS)
 
 
@@ -72,6 +74,7 @@ async def test_an_environment_in_a_private_home_runs(sandbox: BubblewrapSandbox,
         mounts=mounts_for_interpreter(interpreter),
         limits=ProgramLimits(wall_s=60),
     )
+
     for _ in range(2):
         result = await sandbox.run(request)
         assert result.stdout.decode() == f"{interpreter.prefix} 42\n", result.stderr
@@ -93,6 +96,7 @@ async def test_a_wheels_bubblewrap_in_a_private_home_finds_its_libraries(
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(sandbox.close)
         result = await sandbox.run(RunRequest(argv=("/bin/echo", "it started")))
+
     assert result.stdout == b"it started\n", result.stderr
 
 
@@ -109,6 +113,7 @@ async def test_pytest_runs_in_the_users_interpreter(sandbox: BubblewrapSandbox, 
     reachable = os.access(environment / "bin" / "python", os.X_OK)
     require("venv", reachable, "pytest is not installed in an environment that we can use")
     interpreter = discover_interpreter(None, {"VIRTUAL_ENV": str(environment)})
+
     result = await sandbox.run(
         RunRequest(
             argv=(interpreter.executable, "-m", "pytest", "-q"),
@@ -117,6 +122,7 @@ async def test_pytest_runs_in_the_users_interpreter(sandbox: BubblewrapSandbox, 
             limits=ProgramLimits(wall_s=100, cpu_s=100),
         )
     )
+
     assert result.status == "ok", result.stdout + result.stderr
     assert b"1 passed" in result.stdout
 
@@ -165,6 +171,7 @@ def test_the_sandbox_tests_pass_for_an_ordinary_user(require: Require, tmp_path:
         )
     finally:
         shutil.rmtree(home)
+
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 

@@ -78,8 +78,10 @@ def test_programs_of_a_project_never_run_on_the_host(tmp_path: Path) -> None:
     (tmp_path / ".venv" / "bin" / "python").unlink()
     program = make_python(tmp_path / "trap", trap)
     (tmp_path / ".venv" / "bin" / "python").symlink_to(program)
+
     with pytest.raises(PrerequisiteError, match="one Python installation"):
         discover_interpreter(tmp_path, {})
+
     (tmp_path / ".venv").rename(tmp_path / "refused")
     make_environment(tmp_path / ".venv")
     packages = next((tmp_path / ".venv" / "lib").glob("python3*/site-packages"))
@@ -87,6 +89,7 @@ def test_programs_of_a_project_never_run_on_the_host(tmp_path: Path) -> None:
     discover_interpreter(tmp_path, {})
     (tmp_path / ".venv").rename(tmp_path / "other")
     discover_interpreter(tmp_path, {"PATH": f"{program.parent}:trap"})
+
     assert not (tmp_path / "sprung").exists()
 
 
@@ -102,6 +105,7 @@ def test_source_roots_are_read_from_pth_files(tmp_path: Path) -> None:
     (packages / "_it.pth").write_text(
         f"# comment\nimport os\n{tmp_path}/src\n{tmp_path}\n/usr/lib\n/nowhere\n"
     )
+
     assert discover_interpreter(tmp_path, {}).source_roots == ("src", ".")
 
 
@@ -118,6 +122,7 @@ def test_source_roots_are_read_from_editable_finder_modules(tmp_path: Path) -> N
     }
     for name, table in tables.items():
         (packages / f"__editable___{name}_1_finder.py").write_text(f"import os\n{table}\n")
+
     assert discover_interpreter(tmp_path, {}).source_roots == (".", "lib", "lib/deep")
 
 
@@ -135,6 +140,7 @@ def test_a_part_linked_to_a_folder_outside_is_refused(tmp_path: Path) -> None:
     private.mkdir()
     (project / ".venv" / "lib64").unlink(missing_ok=True)
     (project / ".venv" / "lib64").symlink_to(private)
+
     with pytest.raises(PrerequisiteError, match="leads out"):
         mounts_for_interpreter(discover_interpreter(project, {}))
 
@@ -173,6 +179,7 @@ def test_only_needed_parts_of_an_installation_are_mounted(tmp_path: Path, librar
     program = make_installation(local, library)
     make_linked_environment(tmp_path / "p" / ".venv", local / "bin" / "python3", local / "bin")
     targets = mount_targets(tmp_path / "p")
+
     assert {path for path in targets if path.startswith(f"{local}/")} == {
         str(program),
         str(local / "bin" / "python3"),
@@ -191,6 +198,7 @@ def test_a_home_that_is_not_an_installation_is_refused(tmp_path: Path) -> None:
     own = Path(get_own_interpreter().executable)
     installation = tmp_path / "p" / "own"
     program = make_installation(installation)
+
     for number, (target, home) in enumerate(
         [
             (own, victim / "bin"),  # a real interpreter with an unrelated home
@@ -202,6 +210,7 @@ def test_a_home_that_is_not_an_installation_is_refused(tmp_path: Path) -> None:
         make_linked_environment(tmp_path / f"p{number}" / ".venv", target, home)
         with pytest.raises(PrerequisiteError, match="one Python installation"):
             discover_interpreter(tmp_path / f"p{number}", {})
+
     # An installation inside the project that contains a link to a file of the user.
     (installation / "lib" / "libpython3.so").symlink_to(victim / "lib" / "key.txt")
     make_linked_environment(tmp_path / "p" / ".venv", program, installation / "bin")
@@ -215,6 +224,7 @@ def test_a_part_linked_to_the_installation_is_refused(tmp_path: Path) -> None:
     folder = make_linked_environment(tmp_path / "p" / ".venv", program, local / "bin")
     shutil.rmtree(folder / "include", ignore_errors=True)
     (folder / "include").symlink_to(local)
+
     with pytest.raises(PrerequisiteError, match="leads out"):
         mount_targets(tmp_path / "p")
 
@@ -226,7 +236,9 @@ def test_the_home_may_be_a_folder_of_links_to_interpreters(tmp_path: Path) -> No
     (links / program.name).symlink_to(program)
     make_linked_environment(tmp_path / "p" / ".venv", links / program.name, links)
     interpreter = discover_interpreter(tmp_path / "p", {})
+
     assert interpreter.base_prefix == str(tmp_path / "uv" / "python")
+
     targets = mount_targets(tmp_path / "p")
     assert str(links / program.name) in targets
     assert not any(path in targets for path in (str(links), str(tmp_path / "local")))
@@ -242,7 +254,9 @@ def test_the_whole_library_of_a_conda_environment_is_mounted(tmp_path: Path) -> 
     program = make_installation(conda)
     (conda / "bin" / "python").symlink_to(program.name)
     (conda / "lib" / program.name / "site-packages").mkdir()
+
     assert str(conda / "lib") not in mount_targets(tmp_path)
+
     (conda / "conda-meta").mkdir()
     assert str(conda / "lib") in mount_targets(tmp_path)
 
@@ -252,6 +266,7 @@ async def test_real_environments_run_in_the_sandbox(tmp_path: Path) -> None:
     make_environment(tmp_path / ".venv")
     sandbox = BubblewrapSandbox()
     code = "import ctypes, json, sqlite3, ssl, sys, sysconfig, zlib; print(sys.prefix, sys.base_prefix)"
+
     try:
         for interpreter in (discover_interpreter(tmp_path, {}), get_own_interpreter()):
             result = await sandbox.run(
@@ -273,6 +288,7 @@ async def test_environments_of_pyenv_uv_and_conda_run_in_the_sandbox(tmp_path: P
     home = tmp_path / "home"
     sandbox = BubblewrapSandbox()
     code = "import json, sqlite3, sys; print(sys.prefix, sys.base_prefix)"
+
     try:
         for kind in (".pyenv/versions/3", ".local/share/uv/python/cpython-3", "miniconda3"):
             base = home / kind
@@ -308,11 +324,14 @@ def test_a_project_cannot_expose_a_home_or_temporary_folder(
     program = make_installation(home)
     make_linked_environment(tmp_path / "p" / ".venv", program, home / "bin")
     assert discover_interpreter(tmp_path / "p", {}).base_prefix == str(home)
+
     monkeypatch.setenv("HOME", str(home))
     with pytest.raises(PrerequisiteError, match="a home folder") as caught:
         discover_interpreter(tmp_path / "p", {})
     assert "activate" in caught.value.remedy
+
     monkeypatch.setenv("HOME", str(home / "below"))
+
     with pytest.raises(PrerequisiteError, match="a home folder"):
         discover_interpreter(tmp_path / "p", {})
     with tempfile.TemporaryDirectory(dir="/dev/shm") as project:
@@ -328,8 +347,10 @@ def test_an_installation_of_another_user_is_refused(tmp_path: Path) -> None:
     make_linked_environment(tmp_path / "p" / ".venv", program, tmp_path / "theirs" / "bin")
     discover_interpreter(tmp_path / "p", {})
     os.chown(tmp_path / "theirs", 54321, 54321)
+
     with pytest.raises(PrerequisiteError, match="another user"):
         discover_interpreter(tmp_path / "p", {})
+
     os.chown(tmp_path / "p", 54321, 54321)  # the owner of the project may use an own installation
     discover_interpreter(tmp_path / "p", {})
 
@@ -342,6 +363,7 @@ def test_an_activated_environment_may_lie_outside_the_project(
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / ".venv").symlink_to(environment)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
     with pytest.raises(PrerequisiteError, match="leads out of the project") as caught:
         discover_interpreter(tmp_path / "p", {"VIRTUAL_ENV": str(tmp_path / "home")})
     assert "activate" in caught.value.remedy
@@ -357,6 +379,7 @@ def test_mount_sources_are_never_links(tmp_path: Path) -> None:
     minor = tmp_path / "uv" / "3.11" / "bin"
     make_linked_environment(tmp_path / "p" / ".venv", minor / program.name, minor)
     mounts = mounts_for_interpreter(discover_interpreter(tmp_path / "p", {}))
+
     assert {mount.source for mount in mounts} == {os.path.realpath(mount.source) for mount in mounts}
     assert (str(program), str(minor / program.name)) in {(mount.source, mount.target) for mount in mounts}
 
@@ -370,6 +393,7 @@ def test_a_link_that_the_kernel_resolves_differently_is_refused(tmp_path: Path) 
     (environment / "hop").symlink_to(tmp_path / "private")
     (environment / "bin" / "python").unlink()
     (environment / "bin" / "python").symlink_to("../d/../hop")
+
     with pytest.raises(PrerequisiteError, match="does not lead to its interpreter"):
         mount_targets(tmp_path / "p")
 
@@ -379,8 +403,10 @@ def test_sockets_and_pipes_are_not_mounted(tmp_path: Path, monkeypatch: pytest.M
     os.mkfifo(environment / "lib" / "pipe")
     with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):
         mount_targets(tmp_path / "p")
+
     (environment / "lib" / "pipe").unlink()
     folder = next(environment.glob("lib/python3.*/site-packages"))
+
     with socket.socket(socket.AF_UNIX) as listener:
         monkeypatch.chdir(folder)  # a socket's address has 107 bytes
         listener.bind("s")
@@ -388,9 +414,11 @@ def test_sockets_and_pipes_are_not_mounted(tmp_path: Path, monkeypatch: pytest.M
             mount_targets(tmp_path / "p")
         with pytest.raises(UsageError, match="neither a file nor a folder"):
             plan_mounts([Mount(source=str(folder / "s"), target="/opt/s")])
+
     modules = tmp_path / "node_modules" / "x"
     modules.mkdir(parents=True)
     os.mkfifo(modules / "pipe")
+
     with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):
         project_packages(tmp_path, "node_modules")
 
@@ -404,8 +432,11 @@ def test_endless_files_and_pipes_do_not_block_discovery(tmp_path: Path) -> None:
     (packages / "d.pth").write_text(f"{tmp_path}\n{'x' * 5000}\n/root/.ssh/x\n")
     (packages / "f.pth").write_text("a\0b\n")
     (packages / "e.pth").symlink_to("e.pth")
+
     assert discover_interpreter(tmp_path, {}).source_roots == (".",)
+
     config_with_nul = b"home = \xff\0/usr/bin\n"
+
     for create in (
         os.mkfifo,
         lambda p: p.symlink_to("/dev/zero"),
@@ -431,6 +462,7 @@ async def test_a_link_into_the_own_interpreter_is_not_mounted_twice(tmp_path: Pa
         *mounts_for_interpreter(discover_interpreter(tmp_path / "p", {})),
     )
     targets = {mount.target for mount in plan_mounts(mounts)}
+
     assert f"{own}/bin/python3" not in targets
     with pytest.raises(UsageError, match="lies below"):
         plan_mounts([*mounts, Mount(source=str(tmp_path), target=f"{environment}/lib/x")])

@@ -41,12 +41,14 @@ def without_cgroups() -> MemoryCgroups:
 @pytest.mark.parametrize("code", [FILL_WITH_PROCESSES, FILL_WITH_FILES], ids=["processes", "files"])
 async def test_without_cgroups_the_sampler_ends_programs_over_the_limit(mode: StartMode, code: str) -> None:
     sandbox = BubblewrapSandbox(mode=mode, cgroups=without_cgroups())
+
     try:
         capabilities = await sandbox.capabilities()
         assert capabilities.memory_enforcement == "sampler"
         assert "there are none in this test" in capabilities.reason
         assert "total_memory_mb" in capabilities.limits
         assert (await sandbox.run(python_request(code, limits=MEMORY_LIMIT))).status == "memory"
+
         # Forked processes share most of their pages, so the sampler must not count them twice.
         shared = "import os, time\nfor _ in range(5): os.fork()\ntime.sleep(0.3)"
         assert (await sandbox.run(python_request(shared, limits=MEMORY_LIMIT))).status == "ok"
@@ -58,6 +60,7 @@ async def test_a_program_cannot_hide_from_the_sampler(mode: StartMode) -> None:
     hide = "import ctypes; ctypes.CDLL(None).prctl(4, 0)\n"
     code = hide + "import time; x = b'x' * (200 << 20); time.sleep(30)"
     sandbox = BubblewrapSandbox(mode=mode, cgroups=without_cgroups())
+
     try:
         assert (await sandbox.run(python_request(code, limits=MEMORY_LIMIT))).status == "memory"
     finally:
@@ -74,6 +77,7 @@ async def test_memory_files_are_unavailable_without_a_cgroup(mode: StartMode) ->
         shared.buf[0] = 1; shared.close(); shared.unlink(); print("fine")
     """
     sandbox = BubblewrapSandbox(mode=mode, cgroups=without_cgroups())
+
     try:
         assert (await sandbox.run(python_request(code))).stdout == b"ENOSYS\nfine\n"
     finally:
@@ -92,6 +96,7 @@ async def test_the_limit_is_not_claimed_if_memory_files_evade_it(
         return attack_sandbox(lambda: BubblewrapSandbox(mode=mode, cgroups=without_cgroups()), "namespace")
 
     assert "total_memory_mb" in (await probe()).limits
+
     monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.build_filter_for_host", allow_memory_files)
     report = await probe()
     assert (report.holes, "total_memory_mb" in report.limits) == ({}, False)
@@ -101,19 +106,24 @@ async def test_a_real_cgroup_limits_memory(mode: StartMode, require: Require) ->
     parent, reason = find_cgroup_parent()
     require("control-groups", parent is not None, reason)
     assert parent is not None
+
     pattern = f"suture-{os.getpid()}-*"
     before = set(parent.folder.glob(pattern))
     sandbox = BubblewrapSandbox(mode=mode)
+
     try:
         capabilities = await sandbox.capabilities()
+
         assert capabilities.memory_enforcement == parent.version
         for _ in range(2):
             result = await sandbox.run(python_request(FILL_WITH_PROCESSES, limits=MEMORY_LIMIT))
             assert result.status == "memory"
+
         assert (await sandbox.run(python_request("print(1)"))).stdout == b"1\n"
         assert set(parent.folder.glob(pattern)) - before
     finally:
         await sandbox.close()
+
     remaining = {folder.name for folder in set(parent.folder.glob(pattern)) - before}
     assert not remaining, remaining
 
@@ -125,6 +135,7 @@ async def test_the_kernel_ends_programs_that_grow_between_two_samples(
     require("control-groups", parent is not None, reason)
     sandbox = BubblewrapSandbox(mode=mode)
     limits = ProgramLimits(total_memory_mb=64, memory_mb=2048, wall_s=60)
+
     try:
         await sandbox.capabilities()
         # The sampler cannot see this memory: a file without a name that no process has mapped.
@@ -134,6 +145,7 @@ async def test_the_kernel_ends_programs_that_grow_between_two_samples(
                 handle = os.memfd_create("x")
                 for _ in range(5): os.write(handle, bytes(4 << 20))
         """
+
         assert (await sandbox.run(python_request(code, limits=limits))).status == "memory"
     finally:
         await sandbox.close()
@@ -166,12 +178,15 @@ STREAM_THROUGH_SOCKET = """
 
 async def test_tcp_buffers_count_towards_the_limit_of_cgroup_v1(mode: StartMode, require: Require) -> None:
     sandbox = BubblewrapSandbox(mode=mode)
+
     try:
         enforcement = (await sandbox.capabilities()).memory_enforcement
         require("cgroup1", enforcement == "cgroup1", f"memory is limited by {enforcement}")
         result = await sandbox.run(python_request(FILL_SOCKET_BUFFERS, limits=MEMORY_LIMIT))
+
         assert result.status == "ok", result
         assert int(result.stdout) <= 200, result  # without a limit the kernel allows more than twice as much
+
         result = await sandbox.run(python_request(STREAM_THROUGH_SOCKET, limits=MEMORY_LIMIT))
         assert (result.status, result.stdout) == ("ok", b"150\n"), result
     finally:
@@ -207,6 +222,7 @@ async def test_a_delegated_group_of_cgroup_v2_is_found(tmp_path: Path) -> None:
     )
     delegated_group = tmp_path / "cgroup/app"
     parent, reason = find_cgroup_parent(proc, delegated=lambda folder: folder == delegated_group)
+
     assert parent is not None
     assert (parent.folder, parent.version, reason) == (delegated_group, "cgroup2", "")
 
@@ -215,14 +231,17 @@ async def test_cgroup_v2_limits_memory_and_counts_oom_kills(tmp_path: Path) -> N
     proc = make_proc_tree(tmp_path, "/app", root="memory", app="memory")
     parent, _ = find_cgroup_parent(proc, delegated=lambda folder: folder.name == "app")
     assert parent is not None
+
     cgroup = parent.create([])
     folder = next(parent.folder.glob("suture-*"))
     (folder / "memory.current").write_text(f"{10 << 20}\n")
     (folder / "memory.swap.max").write_text("max\n")
     cgroup.limit_growth(100)
+
     assert int((folder / "memory.max").read_text()) == (100 + 10 + 64) << 20
     assert (folder / "memory.swap.max").read_text() == "0"
     assert cgroup.count_oom_kills() == 0
+
     (folder / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
     assert cgroup.count_oom_kills() == 2
     assert cgroup.enter_command[-1] == str(folder / "cgroup.procs")
@@ -249,11 +268,13 @@ async def test_only_groups_of_dead_processes_are_removed(tmp_path: Path) -> None
     proc = make_proc_tree(tmp_path, "/app", root="memory", app="memory")
     parent, _ = find_cgroup_parent(proc, delegated=lambda folder: folder.name == "app")
     assert parent is not None
+
     for name in ("suture-4000001-0-aa", "suture-17-0-aa", "other-4000001-0"):
         (parent.folder / name).mkdir()
     (proc / "17").mkdir()
     parent.remove_stale(proc)
     remaining = {folder.name for folder in parent.folder.iterdir() if folder.is_dir()}
+
     assert remaining == {"suture-17-0-aa", "other-4000001-0"}
 
 
@@ -261,8 +282,10 @@ async def test_the_sampler_is_used_if_the_kernel_refuses_a_group(tmp_path: Path)
     proc = make_proc_tree(tmp_path, "/app", root="memory", app="memory")
     parent, _ = find_cgroup_parent(proc, delegated=lambda folder: folder.name == "app")
     groups = MemoryCgroups(lambda: (parent, ""))
+
     # An ordinary folder is no control group, so it has no memory.current.
     assert groups.enforcement == "sampler"
     assert "cannot be made" in groups.reason
     assert groups.create() is None
+
     await asyncio.wait_for(groups.close(), 5)

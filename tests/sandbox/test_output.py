@@ -14,6 +14,7 @@ def test_head_and_tail_are_kept_and_the_gap_is_marked(chunks: list[bytes], limit
     for chunk in chunks:
         output.add(chunk)
     whole, kept, half = b"".join(chunks), output.content(), limit // 2
+
     assert output.truncated == (len(whole) > 2 * half)
     if output.truncated:
         assert (

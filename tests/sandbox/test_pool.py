@@ -96,6 +96,7 @@ async def test_results_come_in_order_and_sandboxes_are_reused() -> None:
 
 async def test_requests_are_consumed_only_as_fast_as_they_run() -> None:
     consumed: list[int] = []
+
     async with SandboxPool(CountingSandbox, size=2) as pool:
         async with contextlib.aclosing(pool.map(run_request, numbered_requests(1000, consumed))) as results:
             assert output_of(await anext(results)) == b"0"
@@ -103,8 +104,10 @@ async def test_requests_are_consumed_only_as_fast_as_they_run() -> None:
                 await asyncio.sleep(0)
             assert len(consumed) <= 5
             assert output_of(await anext(results)) == b"1"
+
         assert len(consumed) <= 6
         assert all(sandbox.running == 0 for sandbox in CountingSandbox.instances)
+
         async with asyncio.timeout(5), pool.lease(), pool.lease():
             pass
 
@@ -117,6 +120,7 @@ async def test_an_async_stream_of_requests_is_served() -> None:
 
     async with SandboxPool(CountingSandbox, size=2) as pool:
         answers = [output_of(answer) async for answer in pool.map(run_request, stream())]
+
     assert answers == [b"0", b"1", b"2", b"3", b"4"]
 
 
@@ -131,6 +135,7 @@ async def test_borrowers_wait_for_their_turn() -> None:
                 return sandbox
 
         sandboxes = await asyncio.gather(*map(borrow, "abc"))
+
         assert order == ["a", "b", "c"]
         assert len(set(map(id, sandboxes))) == 1
 
@@ -142,6 +147,7 @@ async def test_a_broken_sandbox_is_replaced() -> None:
                 await break_sandbox(sandbox)  # the borrower catches the error itself
         async with pool.lease() as sandbox:
             assert (await sandbox.run(RunRequest(python="1"))).stdout == b"1"
+
     assert [sandbox.close_count for sandbox in CountingSandbox.instances] == [1, 1, 1]
 
 
@@ -162,6 +168,7 @@ async def test_a_broken_sandbox_does_not_affect_other_requests() -> None:
         answers = [
             answer async for answer in pool.map(run_request, (RunRequest(python=code) for code in codes))
         ]
+
     assert [output_of(answer) for answer in answers] == [b"0", None, b"2", None, None, b"5", b"6"]
     assert len(CountingSandbox.instances) == 5
     assert [sandbox.close_count for sandbox in CountingSandbox.instances] == [1] * 5
@@ -190,6 +197,7 @@ async def test_close_callbacks_run_when_the_sandbox_closes() -> None:
     async with SandboxPool(CountingSandbox, size=1) as pool, pool.lease() as sandbox:
         assert isinstance(sandbox, SupportsCloseCallbacks)
         sandbox.add_close_callback(callback)
+
     assert close_counts == [0]
 
 
@@ -204,9 +212,11 @@ async def test_warming_opens_every_sandbox_once() -> None:
 async def test_an_empty_or_closed_pool_is_refused() -> None:
     with pytest.raises(UsageError, match="0 sandboxes"):
         SandboxPool(CountingSandbox, size=0)
+
     pool = SandboxPool(CountingSandbox, size=1)
     await pool.close()
     await pool.close()
+
     with pytest.raises(UsageError, match="closed"):
         async with pool.lease():
             pytest.fail("a sandbox was lent")

@@ -89,6 +89,7 @@ async def test_failing_preload_code_does_no_harm(sandbox: BubblewrapSandbox) -> 
         files={"program.py": b"print('ran')"},
         preload="raise SystemExit('never ready')",
     )
+
     for _ in range(2):
         assert (await sandbox.run(request)).stdout == b"ran\n"
 
@@ -130,7 +131,9 @@ async def test_all_preloaded_processes_share_a_memory_limit(
     fill_memory = "import os\nfor _ in range(2):\n child = os.fork()\n"
     fill_memory += " if child == 0: held = b'x' * ({} << 20); os._exit(0)\n"
     fill_memory += " sys.forked &= os.waitpid(child, 0)[1] == 0"
+
     assert await was_forked_after(sandbox, fill_memory.format(1)) is forks
+
     request = replace(
         program_request("import sys; print(getattr(sys, 'forked', False))"),
         preload=f"{MARK_AS_FORKED}\n{fill_memory.format(400)}",
@@ -158,6 +161,7 @@ async def test_a_preload_and_a_run_have_their_own_limits(
         )
     )
     allowed = (max(memory_mb, 2048), max(processes, 256)) if forks else None
+
     assert result.stdout.decode() == f"{memory_mb << 20}\n{processes}\n{allowed}\n", result.stderr
 
 
@@ -238,6 +242,7 @@ def pytest_request(files: dict[str, str]) -> RunRequest:
 async def test_pytest_prints_the_same_when_forked(sandbox: BubblewrapSandbox, name: str) -> None:
     request = pytest_request(PROJECTS[name])
     fresh = await sandbox.run(request)
+
     for _ in range(2):
         forked = await sandbox.run(RunRequest(**{**vars(request), "preload": preload(request.argv)}))
         assert (forked.status, forked.exit_code) == (fresh.status, fresh.exit_code)

@@ -89,6 +89,7 @@ async def test_a_shared_network_is_found(
 ) -> None:
     sandbox = SelfTestedSandbox(open_with_holes(DROP_OPTION.format(word="--unshare-net", values=0)))
     capabilities = await sandbox.capabilities()
+
     assert capabilities.level == "none"
     assert "network of the host" in capabilities.reason
     assert "abstract sockets of the host" in capabilities.reason
@@ -97,6 +98,7 @@ async def test_a_shared_network_is_found(
     with pytest.raises(SandboxUnavailable, match=r"sandbox\.minimum_level is 'namespace'"):
         async with sandbox.open(RunRequest(python="print('ran')")):
             pytest.fail("the program was started")
+
     await sandbox.close()
 
 
@@ -110,6 +112,7 @@ async def test_a_dropped_option_is_found(
     report = await attack_sandbox(
         open_with_holes(DROP_OPTION.format(word=option, values=values)), "namespace"
     )
+
     if hole:
         assert hole in report.holes
     else:
@@ -192,6 +195,7 @@ async def test_a_missing_sandbox_has_every_hole() -> None:
         "host_abstract_sockets",
         "survivors",
     }
+
     assert expected <= report.holes.keys()
     assert ("root" in report.holes) is (os.geteuid() == 0)
     assert not report.limits & {"wall_s", "total_memory_mb", "processes", "disk_mb", "output_bytes"}
@@ -219,6 +223,7 @@ async def test_a_sandbox_that_fails_the_canary_has_no_level() -> None:
                 yield channel
 
     report = await attack_sandbox(SilentSandbox, "namespace")
+
     assert "canary_failed" in report.holes
 
 
@@ -245,6 +250,7 @@ async def test_a_report_is_cached_until_something_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_instances = []
+
     for identity in ("", "", "another"):
         KNOWN_REPORTS.clear()
         before = CountingSandbox.instances
@@ -255,6 +261,7 @@ async def test_a_report_is_cached_until_something_changes(
         assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
         await sandbox.close()
         new_instances.append(CountingSandbox.instances - before)
+
     assert new_instances == [2, 1, 2]  # the self-test opens a sandbox of its own
     assert len(list((tmp_path / "cache/sandbox").iterdir())) == 1
 
@@ -265,7 +272,9 @@ async def test_sandboxes_that_open_concurrently_are_probed_once() -> None:
     before = CountingSandbox.instances
     sandboxes = [SelfTestedSandbox(CountingSandbox) for _ in range(3)]
     await asyncio.gather(*(sandbox.capabilities() for sandbox in sandboxes))
+
     assert CountingSandbox.instances - before == 4  # the self-test opens a sandbox of its own
+
     for sandbox in sandboxes:
         await sandbox.close()
 
@@ -273,11 +282,14 @@ async def test_sandboxes_that_open_concurrently_are_probed_once() -> None:
 def test_a_report_in_a_file_that_others_can_write_is_ignored(tmp_path: Path) -> None:
     save_report(tmp_path, "bubblewrap", "key", ProbeReport(limits=frozenset({"wall_s"})))
     (file,) = (tmp_path / "sandbox").iterdir()
+
     assert file.stat().st_mode & 0o777 == 0o600
     assert load_report(tmp_path, "bubblewrap", "key") == ProbeReport(limits=frozenset({"wall_s"}))
     assert load_report(tmp_path, "bubblewrap", "other") is None
+
     file.chmod(0o622)
     assert load_report(tmp_path, "bubblewrap", "key") is None
+
     file.chmod(0o600)
     file.write_text("{")
     assert load_report(tmp_path, "bubblewrap", "key") is None
@@ -302,6 +314,7 @@ def test_the_fingerprint_covers_all_facts(tmp_path: Path) -> None:
         key(replace(CLAIM, mode="cold")),
         key(replace(CLAIM, limits=frozenset())),
     ]
+
     assert len(set(keys)) == len(keys)
     assert key() == keys[0]
 
@@ -332,6 +345,7 @@ async def test_holes_are_not_cached(
 @pytest.mark.usefixtures("bubblewrap_works")
 async def test_the_configured_minimum_is_enforced(minimum: str, ok: bool) -> None:
     sandbox = open_sandbox(SandboxSettings(minimum_level=minimum))  # type: ignore[arg-type]
+
     try:
         if ok:
             assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"

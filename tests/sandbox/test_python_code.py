@@ -63,6 +63,7 @@ async def test_code_behaves_as_in_a_fresh_interpreter(sandbox: BubblewrapSandbox
         check=False,
     )
     returncode = -result.signal if result.signal is not None else result.exit_code
+
     assert (returncode, result.stdout, result.stderr) == (
         expected.returncode,
         expected.stdout,

@@ -68,12 +68,15 @@ async def test_a_host_without_free_descriptors_is_reported(
                     await sandbox.run(request)
         except SandboxBroken as fault:
             errors.add((fault.message.partition(":")[0], "ulimit -n" in fault.remedy))
+
     assert ("bubblewrap could not build the sandbox", True) in errors
+
     await sandbox.release()
     for _ in range(100):
         if not list_groups() - earlier_groups:
             break
         await asyncio.sleep(0.02)
+
     assert not list_groups() - earlier_groups
     assert (await sandbox.run(request)).stdout == b"1\n"
 
@@ -89,8 +92,10 @@ async def test_a_group_that_cannot_be_limited_is_removed(
 
     await sandbox.release()
     monkeypatch.setattr("suture.sandbox.execution.memory_cgroups.MemoryCgroup._write_limit", refuse)
+
     with pytest.raises(SandboxBroken, match="no such right"):
         await sandbox.run(RunRequest(python=""))
+
     await sandbox.release()
     assert not list_groups() - earlier_groups
 
@@ -120,7 +125,9 @@ async def test_a_failed_self_test_is_not_cached(tmp_path: Path, monkeypatch: pyt
     before = set(KNOWN_REPORTS)
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     sandbox = SelfTestedSandbox(ClaimingSandbox)
+
     with pytest.raises(SandboxBroken, match="bubblewrap could not be tested"):
         await sandbox.run(python_request("pass"))
     assert set(KNOWN_REPORTS) == before, "a fault was kept as a finding"
+
     await sandbox.close()

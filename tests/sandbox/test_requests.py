@@ -64,6 +64,7 @@ async def test_oversized_requests_are_refused_before_sending(
     has_zygote = (await sandbox.capabilities()).mode != "cold"
     monkeypatch.setattr(request_encoding, "MAX_REQUEST_FRAME_BYTES", 1 << 20)
     request = RunRequest(python="print(1)", files={"big": bytes(1 << 20)})
+
     if has_zygote:
         with pytest.raises(UsageError, match=r"1\.0 MiB, and a warm sandbox accepts 1") as caught:
             await sandbox.run(request)
@@ -94,6 +95,7 @@ def test_nothing_is_mounted_below_another_mount(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     outer = Mount(source=str(tmp_path), target="/opt/tree")
     same = Mount(source=str(tmp_path / "inner"), target="/opt/tree/inner")
+
     assert plan_mounts([same, outer, outer]) == (outer,)
     with pytest.raises(UsageError, match="below"):
         plan_mounts([outer, Mount(source="/usr", target="/opt/tree/inner")])

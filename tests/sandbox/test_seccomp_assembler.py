@@ -74,6 +74,7 @@ def test_a_range_tree_decides_by_range(starts: set[int], numbers: list[int]) -> 
     ]
     program = cbpf.parse(assemble(build_range_tree(0, ranges)))
     cbpf.check(program)
+
     for number in [*numbers, *starts]:
         assert cbpf.run_filter(program, 0, number) == sum(start <= number for start in starts)
 

@@ -61,6 +61,7 @@ async def test_only_sockets_of_a_network_namespace_can_be_opened(sandbox: Bubble
     answers = await run_and_decode(
         sandbox, f"print_json([open_socket(f, t) for f in {FAMILIES} for t in (1, 2, 3)])"
     )
+
     assert answers == ["EAFNOSUPPORT"] * 3 * len(FAMILIES)
     assert (
         await run_and_decode(sandbox, "print_json([open_socket(f, t) for f in (1, 2, 10) for t in (1, 2)])")
@@ -73,6 +74,7 @@ async def test_calls_into_unneeded_kernel_parts_are_refused(sandbox: BubblewrapS
     calls = ", ".join(f"call({call.partition('#')[0]})" for call in REFUSED_CALLS)
     answers = await run_and_decode(sandbox, f"print_json([{calls}])")
     assert answers == ["EPERM"] * len(REFUSED_CALLS)
+
     answers = await run_and_decode(
         sandbox, "print_json([call(435, 0, 0), call(451, 0), call(39) == os.getpid()])"
     )
@@ -94,6 +96,7 @@ page.write(bytes.fromhex("{machine_code}"))
 print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))())
 """
     result = await sandbox.run(python_request(CALL + run_machine_code))
+
     assert (result.status, result.signal, result.stdout) == ("signalled", 31, b"")
 
 
@@ -116,6 +119,7 @@ async def test_ordinary_programs_run_under_the_filter(sandbox: BubblewrapSandbox
         print(out)
     """
     result = await sandbox.run(python_request(code))
+
     assert result.stdout == b"['thread', 'child', 'tcp', 3, 'loop', 1]\n", result.stderr
 
 

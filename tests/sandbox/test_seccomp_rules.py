@@ -106,6 +106,7 @@ def test_decisions_agree_with_libseccomp(seccomp: Any, machine: str, mode: dict[
     cbpf.check(own_filter)
     cbpf.check(reference_filter)
     numbers_with_checked_arguments = {facts.calls[name] for name in CALLS_WITH_CHECKED_ARGUMENTS}
+
     for number in range(NEWEST_CALL + 1):
         for arguments in ARGUMENT_CASES if number in numbers_with_checked_arguments else ARGUMENT_CASES[::6]:
             decision = cbpf.run_filter(own_filter, facts.audit_arch, number, *arguments)
@@ -113,6 +114,7 @@ def test_decisions_agree_with_libseccomp(seccomp: Any, machine: str, mode: dict[
                 number,
                 arguments,
             )
+
     for arch in {other.audit_arch for other in MACHINES.values()} | {0x40000003, 0x40000028, 0} - {
         facts.audit_arch
     }:
@@ -122,6 +124,7 @@ def test_decisions_agree_with_libseccomp(seccomp: Any, machine: str, mode: dict[
                 for filter_code in (own_filter, reference_filter)
                 for call in (0, 1, 59, NEWEST_CALL + 1)
             )
+
     for number in (1 << 30, (1 << 30) + 59, (1 << 30) + 600, (1 << 31) + 1, LOW_HALF - 1):
         expected = KILL if facts.has_x32 else ERROR | errno.ENOSYS
         assert cbpf.run_filter(own_filter, facts.audit_arch, number) == expected
@@ -214,6 +217,7 @@ def test_every_rule_has_a_number_on_every_machine() -> None:
         *CALLS_WITH_CHECKED_ARGUMENTS,
         *answered_calls,
     }
+
     assert set(X86_64) == expected_calls
     assert set(AARCH64) == expected_calls - ONLY_X86_64
 

@@ -60,6 +60,7 @@ async def test_a_missing_source_path_is_not_a_missing_bubblewrap(tmp_path: Path)
     fault = await run_and_catch(
         BubblewrapSandbox(find=lambda: (fake_bubblewrap(tmp_path, message),), proc=tmp_path / "proc")
     )
+
     assert "/opt/python3" in fault.message
     assert "restore that path" in fault.remedy
     assert "install" not in fault.remedy
@@ -71,9 +72,11 @@ async def test_disabled_user_namespaces_are_reported(tmp_path: Path) -> None:
         "Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)"
     )
     proc = fake_proc(tmp_path / "proc", user__max_user_namespaces=0)
+
     fault = await run_and_catch(
         BubblewrapSandbox(find=lambda: (fake_bubblewrap(tmp_path, message),), proc=proc)
     )
+
     assert "user namespaces" in fault.message
     assert "sysctl user.max_user_namespaces" in fault.remedy
 
@@ -82,9 +85,11 @@ async def test_an_apparmor_restriction_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     proc = fake_proc(tmp_path / "proc", kernel__apparmor_restrict_unprivileged_userns=1)
     message = "loopback: Failed RTM_NEWADDR: Operation not permitted"
+
     fault = await run_and_catch(
         BubblewrapSandbox(find=lambda: (fake_bubblewrap(tmp_path, message),), proc=proc)
     )
+
     assert "RTM_NEWADDR" in fault.message
     assert "bwrap-userns-restrict" in fault.remedy
 
@@ -154,4 +159,5 @@ def test_a_real_system_without_user_namespaces_is_reported() -> None:
         pytest.skip(f"no user namespace to try it in: {done.stderr}")
     # Root has no other user to change to in this namespace; an ordinary user gets as far as the setting.
     reason = "root is the only user" if os.geteuid() == 0 else "no sandbox: user namespaces: at most 0"
+
     assert done.stdout.startswith(f"refused: {reason}"), done.stdout + done.stderr

@@ -39,6 +39,7 @@ async def test_a_warning_is_printed_before_the_first_program(
     assert capsys.readouterr().err == ""
     for _ in range(2):
         assert (await sandbox.run(python_request("pass"))).status == "ok"
+
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("no sandbox (unsafe-subprocess)") == 1
@@ -48,10 +49,12 @@ async def test_files_paths_and_environment_are_those_of_a_sandbox(sandbox: Unsaf
     code = "import os, sys; print(open('/box/a/b').read(), os.getcwd(), sorted(os.environ), sys.stdin.read())"
     result = await sandbox.run(RunRequest(python=code, files={"a/b": b"1"}, stdin=b"/box/x"))
     assert result.stdout == b"1 /box ['HOME', 'LANG', 'PATH', 'TMPDIR'] /box/x\n", result
+
     code = "import helper; open('out', 'w').write(helper.WORD)"
     result = await sandbox.run(
         RunRequest(python=code, modules={"helper.py": b"WORD = 'w'"}, collect=("out",))
     )
+
     assert result.files == {"out": b"w"}
 
 
@@ -71,7 +74,9 @@ async def test_a_timeout_kills_processes_outside_the_group(sandbox: UnsafeSubpro
         time.sleep(600)
     """
     result = await sandbox.run(python_request(code, limits=ProgramLimits(wall_s=1.5)))
+
     assert result.status == "timeout"
+
     await wait_until_gone(marker)
 
 
@@ -84,16 +89,20 @@ async def test_a_daemon_does_not_outlive_its_program(sandbox: UnsafeSubprocess) 
             if os.fork() == 0: os.execv("/bin/sh", ["sh", "-c", "sleep 600 # {marker}"])
             os._exit(0)
     """
+
     assert (await sandbox.run(python_request(code))).status == "ok"
+
     await wait_until_gone(marker)
 
 
 async def test_memory_and_output_are_limited(sandbox: UnsafeSubprocess) -> None:
     limits = ProgramLimits(memory_mb=256, wall_s=30)
     assert (await sandbox.run(python_request("x = bytearray(900 << 20)", limits=limits))).status == "memory"
+
     code = "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (40 << 20); time.sleep(60)"
     limits = ProgramLimits(total_memory_mb=150, wall_s=50)
     assert (await sandbox.run(python_request(code, limits=limits))).status == "memory"
+
     flood = "import os\nwhile True: os.write(1, b'x' * 65536)"
     limits = ProgramLimits(output_bytes=100_000, wall_s=60)
     assert (await sandbox.run(python_request(flood, limits=limits))).status == "output_limit"
@@ -143,6 +152,7 @@ def test_a_package_may_provide_a_sandbox() -> None:
         return EntryPoint(name="mine", value=value, group="suture.sandboxes")
 
     factory = find_sandbox_factory("mine", [entry_point("sandbox.test_unsafe:open_example_sandbox")])
+
     assert factory(SandboxSettings(), KeySettings()).name == "bubblewrap"
     with pytest.raises(PrerequisiteError, match="does not load"):
         find_sandbox_factory("mine", [entry_point("no_such_module:make")])

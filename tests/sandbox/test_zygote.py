@@ -104,7 +104,9 @@ async def test_memory_holds_no_data_that_earlier_runs_read_or_wrote(
     )
     code += "os.write(1, (b'left by a' + b' print;') * n); os.write(2, (b'left by a' + b' complaint;') * n)"
     stdin = b"%d\n" % times + b"left by a word;" * times
+
     result = await sandbox.run(RunRequest(python=code, stdin=stdin, collect=("kept",)))
+
     assert (result.status, len(result.files)) == ("ok", 1)
     assert (await sandbox.run(RunRequest(python=SEARCH_MEMORY))).stdout == b"[]\n"
 
@@ -138,6 +140,7 @@ tcp = socket.create_server(("127.0.0.1", 7777))
 open("mine", "w").write("x")
 sys.stdout.buffer.write(b"\\0\\0\\0\\2on"); sys.stdout.flush(); sys.stdin.read()
 """
+
     async with (
         sandbox.open(RunRequest(python=listen)) as first,
         sandbox.open(RunRequest(python=listen)) as second,
@@ -162,10 +165,12 @@ peer, _ = server.accept(); peer.close(); client.close()
 """
     await sandbox.run(RunRequest(python=""))
     serving_zygotes = [find_zygotes()]
+
     for code in (bind + talk, bind, bind):
         result = await sandbox.run(RunRequest(python=code))
         assert result.status == "ok", result.stderr
         serving_zygotes.append(find_zygotes())
+
     # A socket that never had a connection leaves nothing, so the same zygote serves the next run.
     assert [serving_zygotes[0] == serving_zygotes[1], serving_zygotes[2] == serving_zygotes[3]] == [
         False,
@@ -189,6 +194,7 @@ async def test_a_killed_zygote_is_replaced(sandbox: BubblewrapSandbox) -> None:
     killed_zygotes = find_zygotes()
     for pid in killed_zygotes:
         os.kill(pid, signal.SIGKILL)
+
     with pytest.raises(SandboxBroken, match="killed from outside"):
         await task
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
@@ -201,6 +207,7 @@ async def test_opening_a_channel_to_a_dead_zygote_is_an_error(sandbox: Bubblewra
     os.kill(idle_zygote, signal.SIGKILL)
     while idle_zygote in find_zygotes():
         time.sleep(0.02)  # not asyncio.sleep: the host must notice the death only when it opens the channel
+
     async with asyncio.timeout(30):
         with pytest.raises(SandboxBroken):
             async with sandbox.open(RunRequest(python="")):
@@ -214,9 +221,11 @@ async def test_a_zygote_is_replaced_after_three_kills(sandbox: BubblewrapSandbox
         python="while True: print('x' * 65536)", limits=ProgramLimits(output_bytes=2, wall_s=60)
     )
     before = find_zygotes()
+
     for _ in range(3):
         assert (await sandbox.run(endless_output)).status == "output_limit"
         assert (find_zygotes() or before) == before
+
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
     assert not find_zygotes() & before
 
@@ -226,9 +235,11 @@ async def test_a_zygote_is_replaced_after_its_maximum_number_of_runs(
 ) -> None:
     monkeypatch.setattr("suture.sandbox.tuning.MAX_ZYGOTE_RUNS", 3)
     serving_zygotes: list[set[int]] = []
+
     for _ in range(6):
         assert (await sandbox.run(RunRequest(python="print(1)"))).status == "ok"
         serving_zygotes.append(find_zygotes())
+
     assert len(set().union(*serving_zygotes)) > 1
     assert MAX_ZYGOTE_RUNS == 500
 
@@ -239,6 +250,7 @@ async def test_old_zygotes_are_ended_even_if_they_are_unused(
     await sandbox.run(RunRequest(python="import a", modules={"a.py": b""}))
     old = find_zygotes()
     assert old
+
     monkeypatch.setattr("suture.sandbox.tuning.MAX_ZYGOTE_AGE_S", 0)
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
     assert find_zygotes() == set()
@@ -250,11 +262,14 @@ async def test_without_nested_namespaces_the_sandbox_is_spare(
 ) -> None:
     wrapper = write_script(tmp_path / "bwrap", f'exec {reachable_bubblewrap} --disable-userns "$@"')
     warm = BubblewrapSandbox(find=lambda: (str(wrapper),), mode="warm")
+
     with pytest.raises(SandboxUnavailable, match=r"no warm bubblewrap: .*no new namespaces") as caught:
         await warm.capabilities()
     assert caught.value.remedy == "set sandbox.mode = 'auto'"
+
     await warm.close()
     sandbox = BubblewrapSandbox(find=lambda: (str(wrapper),))
+
     try:
         capabilities = await sandbox.capabilities()
         assert capabilities.mode == "spare"
@@ -314,6 +329,7 @@ async def start_fake_zygote(code: str) -> Zygote:
 async def test_a_zygote_that_breaks_the_protocol_is_ended(code: str) -> None:
     wait = "os.read(0, 1 << 20); "
     zygote = await start_fake_zygote(wait + code)
+
     try:
         run = zygote.start_run(b"")
         async with asyncio.timeout(20):
@@ -329,6 +345,7 @@ async def test_a_zygote_with_an_anomaly_is_replaced(anomaly: str, is_usable: boo
     report = json.dumps({"status": 0, "starved": False, "anomaly": anomaly}).encode()
     code = f"os.read(0, 1 << 20); os.write(1, b'.' + {len(report).to_bytes(4, 'big')!r} + {report!r})"
     zygote = await start_fake_zygote(code)
+
     try:
         assert await zygote.start_run(b"").wait() == 0
         assert zygote.is_usable is is_usable
@@ -351,7 +368,9 @@ async def test_a_cancelled_shutdown_leaves_no_task() -> None:
     shutdown = asyncio.create_task(zygote.shut_down())
     await asyncio.sleep(0)
     shutdown.cancel()
+
     await asyncio.wait([shutdown])
+
     assert shutdown.cancelled()
     assert asyncio.all_tasks() == before
 

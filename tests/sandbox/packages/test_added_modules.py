@@ -47,9 +47,12 @@ async def test_a_module_is_added_and_the_rest_of_go_mod_stays(
     written = packages.normalize_requested_files(REQUESTED_FILES)
     files = {**base, "go.mod": written["go.mod"].encode()}
     assert packages.allows_file("go.mod", files, interpreter)
+
     installed = await packages.install_for(files, interpreter)
     assert installed is not None
+
     go_mod = installed.files["go.mod"]
+
     assert "module own // ours\n" in go_mod
     assert "example.org/old v1.0.0 // kept" in go_mod
     assert "example.org/alpha v1.0.0\n" in go_mod
@@ -58,8 +61,10 @@ async def test_a_module_is_added_and_the_rest_of_go_mod_stays(
     assert set(installed.names) == {"example.org/alpha@v1.0.0", "example.org/beta@v1.1.0"}
     # All modules of the project are present for a run without a network; completed files are recognised.
     assert (installed.folder / "example.org" / "old@v1.0.0" / "old.go").exists()
+
     completed_files = {path: text.encode() for path, text in installed.files.items()}
     offline_packages = AddedPackages(language="go", base=base, cache=tmp_path, may_fetch=False)
+
     assert all(offline_packages.allows_file(path, completed_files, interpreter) for path in completed_files)
     assert not offline_packages.allows_file(
         "go.sum", {**completed_files, "go.sum": completed_files["go.sum"] + b"x\n"}, interpreter
@@ -74,6 +79,7 @@ async def test_a_module_that_does_not_match_go_sum_is_refused(
         proxy, "example.org/old", "v1.0.0", requirement="example.org/beta v1.0.0", word='"another"'
     )
     packages = AddedPackages(language="go", base=base, cache=tmp_path)
+
     with pytest.raises(PackagesRefused, match=r"(?i)checksum mismatch"):
         await packages.install_for(
             {**base, "go.mod": packages.normalize_requested_files(REQUESTED_FILES)["go.mod"].encode()},

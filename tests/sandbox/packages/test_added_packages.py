@@ -52,12 +52,16 @@ async def test_installed_packages_keep_their_version(
     with_old = with_installed(interpreter, tmp_path / "env", "old-1.0")
     installed_sets: list[InstalledPackages] = []
     packages = python_packages(base, tmp_path, on_installed=installed_sets.append)
+
     assert await packages.install_for(base, with_old) is None
+
     unfinished_set = write_package_set(tmp_path / "packages", ".making-once", 10, days_ago=3)
     written = packages.normalize_requested_files({"requirements.txt": "alpha\n", "shop.py": "import alpha"})
     assert written == {"pyproject.toml": PYPROJECT_WITH_ALPHA.decode(), "shop.py": "import alpha"}
+
     files = {**base, "pyproject.toml": PYPROJECT_WITH_ALPHA}
     installed = await packages.install_for(files, with_old)
+
     assert installed is not None
     assert installed.names == ("alpha==1.0",)
     assert not unfinished_set.exists()
@@ -65,6 +69,7 @@ async def test_installed_packages_keep_their_version(
     assert installed.files == {"pyproject.toml": PYPROJECT_WITH_ALPHA.decode()}
     assert packages.allows_file("pyproject.toml", files, with_old)
     assert installed_sets == [installed]
+
     # The set is cached and installed again without the index, but only beside the same packages.
     requested_paths = list(index.requested_paths)
     assert await python_packages(base, tmp_path, may_fetch=False).install_for(files, with_old) is not None
@@ -79,6 +84,7 @@ async def test_conflicting_packages_are_refused(
     publish_wheel(index, "alpha", build_wheel("alpha", "old>=2"))
     publish_wheel(index, "old", build_wheel("old", "", "2.0"), "2.0")
     base = {"pyproject.toml": PYPROJECT}
+
     with pytest.raises(PackagesRefused, match="keep their versions"):
         await python_packages(base, tmp_path).install_for(
             {"pyproject.toml": PYPROJECT_WITH_ALPHA}, with_installed(interpreter, tmp_path / "env", "old-1.0")
@@ -96,13 +102,17 @@ async def test_a_lock_gains_new_entries_and_keeps_the_rest(
     packages = python_packages(base, tmp_path)
     files = {**base, "requirements.txt": b"old>=1\nalpha\n"}
     installed = await packages.install_for(files, interpreter)
+
     assert installed is not None
+
     first, second, *_ = installed.files["requirements.lock"].splitlines()
     assert first == "# ours"
     assert second.startswith("alpha==1.0 --hash=sha256:")
     assert installed.files["requirements.lock"].endswith(lock.splitlines()[1] + "\n")
+
     locked = {**files, "requirements.lock": installed.files["requirements.lock"].encode()}
     other = python_packages(base, tmp_path, may_fetch=False)
+
     assert other.allows_file("requirements.lock", locked, interpreter)
     assert not other.allows_file(
         "requirements.lock", {**locked, "requirements.lock": b"alpha==9\n"}, interpreter
@@ -122,6 +132,7 @@ def test_a_manifest_with_other_changes_is_not_allowed(
     text: str, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     packages = python_packages({"pyproject.toml": PYPROJECT}, tmp_path)
+
     assert packages.allows_file("pyproject.toml", {"pyproject.toml": PYPROJECT_WITH_ALPHA}, interpreter)
     assert not packages.allows_file("pyproject.toml", {"pyproject.toml": text.encode()}, interpreter)
     if "alpha" in text:  # only the requested package is accepted
@@ -138,9 +149,11 @@ async def test_the_allow_list_bounds_only_new_packages(
         publish_wheel(index, "old", build_wheel("old", "", version), version)
     allowed = {"python": {"alpha": "<2", "old": "<2"}}
     base = {"pyproject.toml": PYPROJECT}
+
     installed = await python_packages(base, tmp_path, allowed=allowed).install_for(
         {"pyproject.toml": PYPROJECT_WITH_ALPHA}, interpreter
     )
+
     assert installed is not None
     assert installed.names == ("alpha==1.0", "old==2.0")
 
@@ -180,9 +193,12 @@ async def test_npm_adds_to_the_lock_and_keeps_existing_entries(
         {"package.json": '{"dependencies": {"alpha": "^1.0.0"}, "type": "module"}'}
     )
     manifest = PACKAGE_JSON.replace('    "old"', '    "alpha": "^1.0.0",\n    "old"')
+
     assert written == {"package.json": manifest}
+
     files = {**base, "package.json": manifest.encode()}
     installed = await packages.install_for(files, node)
+
     assert installed is not None
     assert set(installed.names) == {"alpha@1.0.0", "beta@1.0.0"}
     assert sorted(path.name for path in installed.folder.iterdir()) == [
@@ -191,12 +207,14 @@ async def test_npm_adds_to_the_lock_and_keeps_existing_entries(
         "beta",
         "old",
     ]
+
     lock = installed.files["package-lock.json"]
     assert (
         json.loads(lock)["packages"]["node_modules/old"]
         == json.loads(lock_before)["packages"]["node_modules/old"]
     )
     assert ("resolved" in json.loads(lock)["packages"]["node_modules/beta"]) is with_addresses
+
     removed_lines = [line for line in lock_before.splitlines() if line not in lock.splitlines()]
     assert removed_lines == [], "the rest of the lock must stay unchanged"
 
@@ -209,12 +227,15 @@ async def test_without_a_lock_installed_packages_keep_their_version(
     installed_lock = json.loads(npm_lock(index, with_addresses=True))
     del installed_lock["packages"][""]
     (folder / ".package-lock.json").write_text(json.dumps(installed_lock))
+
     assert node.toolchain is not None
+
     node_with_packages = replace(
         node, toolchain=replace(node.toolchain, shown={str(folder): "/node_modules"})
     )
     base = {"package.json": PACKAGE_JSON.encode()}
     manifest = PACKAGE_JSON.replace('    "old"', '    "alpha": "^1.0.0",\n    "old"').encode()
+
     for interpreter, version in ((node_with_packages, "1.0.0"), (node, "1.5.0")):
         packages = AddedPackages(language="javascript", base=base, cache=tmp_path / version)
         installed = await packages.install_for({"package.json": manifest}, interpreter)
@@ -230,5 +251,7 @@ async def test_npm_scripts_of_the_project_do_not_run(index: Index, tmp_path: Pat
     base = {"package.json": manifest_with_script.encode()}
     packages = AddedPackages(language="javascript", base=base, cache=tmp_path)
     written = packages.normalize_requested_files({"package.json": '{"dependencies": {"alpha": "^1.0.0"}}'})
+
     installed = await packages.install_for({"package.json": written["package.json"].encode()}, node)
+
     assert installed is not None

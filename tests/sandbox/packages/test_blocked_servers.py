@@ -33,7 +33,9 @@ async def test_a_wheel_is_fetched_locked_and_installed(index: Index, tmp_path: P
     first, second = make_work_folder(tmp_path / "first"), make_work_folder(tmp_path / "second")
     lock = await pip.resolve(("alpha>=1",), first)
     digest = hashlib.sha256(index.pages["/files/alpha-1.0-py3-none-any.whl"]).hexdigest()
+
     assert lock == f"alpha==1.0 --hash=sha256:{digest}\n"
+
     (first.folder / FETCHED).rename(second.folder / FETCHED)
     await pip.install(("alpha>=1",), lock, second)
     assert (second.folder / "site" / "alpha.py").exists()
@@ -44,6 +46,7 @@ async def test_a_wheels_url_requirement_is_never_built(index: Index, tmp_path: P
     marker = tmp_path / "built"
     index.pages["/evil-1.0.tar.gz"] = build_source_archive(marker)
     publish_wheel(index, "alpha", build_wheel("alpha", f"evil @ {index.url}/evil-1.0.tar.gz"))
+
     with pytest.raises(PackagesRefused):
         await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place", sandboxed=sandboxed))
     assert "/simple/alpha/" in index.requested_paths
@@ -62,6 +65,7 @@ async def test_a_node_packages_url_requirement_is_not_fetched(
     }
     manifest = {"name": "alpha", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
     index.pages["/npm/alpha"] = json.dumps(manifest).encode()
+
     with pytest.raises(PackagesRefused):
         await Npm().resolve(("dependencies alpha@1.0.0",), make_work_folder(tmp_path / "place"))
     assert "/npm/alpha" in index.requested_paths
@@ -99,6 +103,7 @@ def test_every_fetched_package_is_shown_for_approval(text: str) -> None:
         requirement.replace("[", " ").replace(">", " ").split()[0].split(";")[0]
         for requirement in Pip().parse_manifest(text)
     }
+
     assert fetched_names
     assert {name.lower() for name in fetched_names} == {
         requirement.name for requirement in find_requested_packages("requirements.txt", text)
@@ -116,9 +121,11 @@ async def test_a_client_sees_no_keys_and_no_database_address(
     print_environment = (
         "import os, sys; sys.exit(' '.join(sorted(os.environ)) + ' '.join(os.environ.values()))"
     )
+
     with pytest.raises(PackagesRefused) as refused:
         await run_client(client, ["-c", print_environment], work_folder)
     assert "sk-secret" not in refused.value.reason
+
     print_proxy = "import os, sys; sys.exit(os.environ.get('PIP_PROXY', 'lost'))"
     with pytest.raises(PackagesRefused, match="kept"):
         await run_client(client, ["-c", print_proxy], work_folder)
@@ -130,6 +137,7 @@ def test_a_lock_is_valid_only_for_its_request(tmp_path: Path) -> None:
     packages = NewProjectPackages(language="python", cache=tmp_path)
     version = ".".join(interpreter.version.split(".")[:2])
     packages._cache_folder(("evil",), lock, version).mkdir(parents=True)
+
     assert packages.is_known_lock(lock, {"requirements.txt": b"evil\n"}, interpreter)
     assert not packages.is_known_lock(lock, {"requirements.txt": b"flask\n"}, interpreter)
     assert not packages.is_known_lock(lock, {"requirements.txt": b"./evil\n"}, interpreter)

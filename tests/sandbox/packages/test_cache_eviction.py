@@ -34,6 +34,8 @@ def test_recent_sets_stay_and_unfinished_ones_are_removed(tmp_path: Path) -> Non
     write_package_set(tmp_path, ".making-now", 1000, 0)
     write_package_set(tmp_path, ".making-once", 1000, 3)
     evict_unused_sets(tmp_path, 10)
+
     assert {set_folder.name for set_folder in tmp_path.iterdir()} == {"now", ".making-now"}
+
     evict_unused_sets(tmp_path / "nowhere", 10)
     mark_used(tmp_path / "nowhere")

@@ -82,13 +82,16 @@ async def test_a_compromised_client_reaches_only_the_index(
         unreachable=UNREACHABLE,
     )
     access = NetworkAccess(origins=parse_origins([index.url], ()))
+
     with pytest.raises(PackagesRefused, match="led past its index") as refusal:
         await run_client(
             client, [TRY_TO_ESCAPE, index.url, other_server.url, str(secret)], work_folder, access
         )
+
     output = await run_and_read_output(
         client, [TRY_TO_ESCAPE, index.url, other_server.url, str(secret)], work_folder, access
     )
+
     assert output == "nothing", refusal.value.reason
     assert other_server.requested_paths == []
     assert "/two" not in index.requested_paths
@@ -113,6 +116,7 @@ async def test_without_network_access_the_index_is_unreachable(index: Index, tmp
         unreachable=UNREACHABLE,
     )
     code = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"
+
     with pytest.raises((PackagesRefused, PrerequisiteError)):
         await run_client(client, [code, index.url], make_work_folder(tmp_path / "place"))
     assert index.requested_paths == []
@@ -125,6 +129,7 @@ async def test_an_index_redirect_is_not_followed(
     publish_wheel(index, "alpha", build_wheel("alpha"))
     publish_wheel(other_server, "alpha", build_wheel("alpha"))
     index.redirects[page] = f"{other_server.url}{page}"
+
     with pytest.raises(PackagesRefused, match="led past its index"):
         await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
     assert index.requested_paths
@@ -139,6 +144,7 @@ async def test_a_wheel_cannot_require_from_another_server(
         index, "alpha", build_wheel("alpha", f"evil @ {prefix}{other_server.url}/evil-1.0-py3-none-any.whl")
     )
     other_server.pages["/evil-1.0-py3-none-any.whl"] = build_wheel("evil")
+
     with pytest.raises(PackagesRefused):
         await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
     assert other_server.requested_paths == []
@@ -160,6 +166,7 @@ async def test_an_index_with_a_password_works_and_the_password_is_hidden(
     publish_wheel(index, "alpha", build_wheel("alpha"))
     index_with_password = index.url.replace("http://", "http://me:sk-secret@")
     monkeypatch.setenv("PIP_INDEX_URL", f"{index_with_password}/simple")
+
     assert await Pip().resolve(("alpha",), make_work_folder(tmp_path / "one"))
     with pytest.raises(PackagesRefused) as refused:
         await Pip().resolve(("absent",), make_work_folder(tmp_path / "two"))
@@ -171,10 +178,12 @@ async def test_without_a_sandbox_nothing_is_fetched(
 ) -> None:
     publish_wheel(index, "alpha", build_wheel("alpha"))
     monkeypatch.setattr(client_module, "BubblewrapSandbox", partial(BubblewrapSandbox, find=lambda: ()))
+
     with pytest.raises(PrerequisiteError, match="in a sandbox") as raised:
         await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
     assert "safety.fetch_packages = 'host'" in raised.value.remedy
     assert not any("/files/" in path for path in index.requested_paths)
+
     lock = await Pip().resolve(("alpha",), make_work_folder(tmp_path / "here", sandboxed=False))
     assert lock.startswith("alpha==1.0")
 
@@ -201,6 +210,7 @@ async def test_npm_contacts_no_other_server(
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     dependencies = {"evil": requirement.format(other=other_server.url)}
     publish_npm_manifest(index, "alpha", f"{index.url}/npm/alpha.tgz", dependencies=dependencies)
+
     with pytest.raises(PackagesRefused):
         await Npm().resolve(("dependencies alpha@1.0.0",), make_work_folder(tmp_path / "place"))
     assert "/npm/alpha" in index.requested_paths

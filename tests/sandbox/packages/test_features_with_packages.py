@@ -136,13 +136,17 @@ async def test_a_python_feature_adds_a_package(
         apply=True,
         on_review=answer,
     )
+
     assert result.outcome == "healed", result.reason
     assert set(reviewed_facts) == {"safety: dependency.unlisted python: shouting"}
+
     second_prompt = model.calls[1].messages[-1].content
     assert "shouting==9.9" in second_prompt
     assert "://" not in second_prompt
     assert list_installed_packages(settings, result) == [("shouting==1.0",)]
+
     after = read_files(shop)
+
     assert after["cart.py"].strip() == CART_WITH_SIGN.strip()
     assert after["pyproject.toml"] == PYPROJECT.replace("it\n", 'it\n    "shouting>=1",\n'), (
         "and nothing else"
@@ -151,6 +155,7 @@ async def test_a_python_feature_adds_a_package(
     assert after["tests/test_cart.py"] == OLD_TEST
     assert "requirements.txt" not in after
     assert any("install them" in warning for warning in result.warnings), result.warnings
+
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
     assert read_files(shop) == before
@@ -176,17 +181,22 @@ async def test_an_allowed_package_needs_no_approval_and_is_applied_later(
     result, _ = await write_project(
         TASK, [reply_with_package], allowlist_settings, sandbox, existing=shop, test=test
     )
+
     assert result.outcome == "healed", result.reason
     assert read_files(shop) == before
+
     await apply(result.run_id, into=tmp_path / "copy", settings=allowlist_settings)
     extended_pyproject = PYPROJECT.replace("it\n", 'it\n    "shouting",\n')
+
     assert read_files(tmp_path / "copy") == {
         **before,
         **read_files(tmp_path / "copy"),
         "pyproject.toml": extended_pyproject,
     }
+
     undo(result.run_id, settings=allowlist_settings)
     assert not (tmp_path / "copy").exists()
+
     await apply(result.run_id, settings=allowlist_settings)
     assert (shop / "pyproject.toml").read_text() == extended_pyproject
     with pytest.raises(UsageError, match="would be overwritten"):
@@ -205,9 +215,11 @@ async def test_a_package_outside_the_allow_list_is_not_fetched(
         ("cart.py", "python", CART_WITH_SIGN), ("requirements.txt", "text", "shouting")
     )
     allowlist_settings = settings.model_copy(update={"safety": SafetySettings(approve_deps="allowlist")})
+
     result, model = await write_project(
         TASK, [reply_with_package, reply_with_package], allowlist_settings, sandbox, existing=shop, apply=True
     )
+
     assert result.outcome != "healed"
     assert "rule dependency" in model.calls[1].messages[-1].content
     assert index.requested_paths == []
@@ -283,15 +295,19 @@ async def test_a_node_feature_adds_a_package_and_updates_the_lock(
         apply=True,
         on_review=lambda _: ReviewAnswer(choice="approve"),
     )
+
     assert result.outcome == "healed", result.reason
     assert list_installed_packages(settings, result) == [("shouting@1.0.0",)]
+
     after = read_files(shop)
     assert after["package.json"] == PACKAGE_JSON.replace(
         '"^1.0.0"', '"^1.0.0",\n        "shouting": "^1.0.0"'
     )
+
     locked_packages = json.loads(after["package-lock.json"])["packages"]
     assert locked_packages["node_modules/old"] == packages["node_modules/old"]
     assert locked_packages["node_modules/shouting"]["integrity"].startswith("sha512-")
+
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
     assert read_files(shop) == before
@@ -350,12 +366,15 @@ async def test_a_go_feature_adds_a_module(
         apply=True,
         on_review=lambda _: ReviewAnswer(choice="approve"),
     )
+
     assert result.outcome == "healed", result.reason
+
     after = read_files(shop)
     assert after["go.mod"].startswith(GO_MOD)
     assert "require example.org/alpha v1.0.0\n" in after["go.mod"]
     assert "example.org/beta v1.1.0 // indirect" in after["go.mod"]
     assert "example.org/beta v1.1.0 h1:" in after["go.sum"]
+
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
     assert read_files(shop) == before

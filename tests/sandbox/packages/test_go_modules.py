@@ -79,18 +79,23 @@ async def test_modules_are_fetched_and_locked_and_run_without_a_network(
     files = {"go.mod": GO_MOD, "main.go": MAIN}
     packages = NewProjectPackages(language="go", cache=tmp_path)
     installed = await packages.install_for(files, interpreter)
+
     assert installed is not None
     assert installed.names == ("example.org/alpha@v1.0.0", "example.org/beta@v1.1.0")
     assert "example.org/beta v1.1.0 // indirect" in installed.files["go.mod"]
+
     # The completed manifest requests the same set, and the lock is recognised.
     locked_files = {**files, **{path: text.encode() for path, text in installed.files.items()}}
     requested_paths = list(proxy.requested_paths)
+
     assert await packages.install_for(locked_files, interpreter) is not None
     assert packages.is_known_lock(installed.lock, locked_files, interpreter)
     assert packages.wrote_file("go.mod", installed.files["go.mod"])
     assert proxy.requested_paths == requested_paths
+
     toolchain = with_packages_shown(installed, interpreter).toolchain
     assert toolchain is not None
+
     request = RunRequest(
         argv=("go", "run", "."),
         files=locked_files,
@@ -99,6 +104,7 @@ async def test_modules_are_fetched_and_locked_and_run_without_a_network(
         limits=ProgramLimits(wall_s=100, cpu_s=100, memory_mb=8192, disk_mb=1024, file_mb=256),
     )
     result = await sandbox.run(request)
+
     assert result.stderr.decode().strip().endswith("a word"), result.stderr
 
 
@@ -113,6 +119,7 @@ async def test_a_proxy_may_be_a_folder(
     installed = await NewProjectPackages(language="go", cache=tmp_path).install_for(
         {"go.mod": GO_MOD}, interpreter
     )
+
     assert installed is not None
     assert installed.names == ("example.org/alpha@v1.0.0", "example.org/beta@v1.1.0")
     assert proxy.requested_paths == []
@@ -133,7 +140,9 @@ async def test_a_module_that_does_not_match_its_lock_is_not_installed(
     files = {"go.mod": GO_MOD}
     first = await NewProjectPackages(language="go", cache=tmp_path / "one").install_for(files, interpreter)
     publish_module(proxy, "example.org/beta", "v1.1.0", word='"another"')
+
     second = await NewProjectPackages(language="go", cache=tmp_path / "two").install_for(files, interpreter)
+
     assert first is not None
     assert second is not None
     assert first.lock != second.lock
@@ -157,6 +166,7 @@ async def test_a_module_proxy_redirect_is_not_followed(
     path = "/go/example.org/alpha/@v/v1.0.0.zip"
     other_server.pages[path] = proxy.pages[path]
     proxy.redirects[path] = f"{other_server.url}{path}".replace("127.0.0.1", host)
+
     with pytest.raises(
         (PackagesRefused, PrerequisiteError)
     ):  # go contacts a loopback address without a proxy
@@ -257,14 +267,17 @@ async def test_a_new_go_cli_uses_a_module(proxy: Index, sandbox: BubblewrapSandb
         into=destination,
         on_review=answer,
     )
+
     assert result.outcome == "healed", result.reason
     assert "as the task shows: word (1)" in list_passed_checks(result)
     assert set(approved_calls) == {"go: example.org/alpha"}
     assert "v9.0.0" in model.calls[1].messages[-1].content
     assert "example.org/beta v1.1.0 // indirect" in (destination / "go.mod").read_text()
     assert "example.org/beta v1.1.0 h1:" in (destination / "go.sum").read_text()
+
     certificate = find_run(settings.paths.home, result.run_id).path / "certificate.json"
     verifications = [
         verification async for verification in verify(certificate, settings=settings, sandbox=sandbox)
     ]
+
     assert all(verification.ok for verification in verifications), verifications

@@ -37,10 +37,12 @@ async def test_a_slow_download_ends_only_after_silence(monkeypatch: pytest.Monke
     for _ in range(12):  # the client is silent for 1.2 s while the server sends all the time
         await asyncio.sleep(0.1)
         server.feed_data(b"x")
+
     assert not copying.done()
     with pytest.raises(TimeoutError):  # now both sides are silent
         await copying
     assert await client_streams[0].read(12) == b"x" * 12
+
     client_streams[1].close()
     server_streams[1].close()
 
@@ -87,7 +89,9 @@ async def test_only_a_fully_named_trusted_host_is_not_verified(
     monkeypatch.setenv("PIP_TRUSTED_HOST", trusted)
     for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
+
     await find_pip_access(["alpha"], make_work_folder(tmp_path / "place"))
+
     assert certificate_paths == ["" if verified else None]
 
 
@@ -119,7 +123,9 @@ async def test_one_index_of_two_may_be_silent(
     with socket.create_server(("127.0.0.1", 0)) as closed:
         silent_index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", silent_index)
+
     assert len((await find_pip_access(["alpha"], make_work_folder(tmp_path / "place"))).origins) == 2
+
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL")
     monkeypatch.setenv("PIP_INDEX_URL", silent_index)
     with pytest.raises(PrerequisiteError, match=r"no page could be read from .* \(All connection"):
@@ -135,6 +141,8 @@ async def test_only_the_login_of_the_used_registry_is_passed_on(
     npmrc = tmp_path / "npmrc"
     npmrc.write_text(f"{server}/npm/:_authToken=ours\n//other.example/:_authToken=theirs\n")
     monkeypatch.setenv("npm_config_userconfig", str(npmrc))
+
     access = await find_npm_access((str(npm),), make_work_folder(tmp_path / "place"))
+
     assert b":_authToken=ours" in access.files[".npmrc"]
     assert b"theirs" not in access.files[".npmrc"]

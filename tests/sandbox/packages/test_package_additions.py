@@ -84,9 +84,11 @@ def test_a_requirement_is_added_to_other_forms_of_pyproject(text: str, written: 
 def test_a_requirement_is_added_to_requirements_txt() -> None:
     base = make_files(requirements__txt="# ours\nrequests>=2\r\n-e .", pyproject__toml="[tool.x]\ny = 1\n")
     requested_text = "# ours\nrequests>=3\n-e .\nalpha"
+
     assert PythonAdder().find_requested(base, {"requirements.txt": requested_text}) == ("alpha",)
     assert PythonAdder().write_manifest(base, ["alpha"]) == "# ours\nrequests>=2\r\n-e .\r\nalpha\r\n"
     assert PythonAdder().write_manifest(make_files(main__py=""), ["alpha"]) == "alpha\n"
+
     dynamic = '[project]\nname = "x"\ndynamic = ["dependencies"]\n'
     assert (
         PythonAdder().manifest_path(make_files(pyproject__toml=dynamic, setup__cfg="")) == "requirements.txt"
@@ -132,11 +134,15 @@ def test_a_dependency_is_inserted_in_order_into_package_json() -> None:
         '{"scripts": {"test": "true"}, "dependencies": {"alpha": "*", "beta": "^2"}, "jest": {"bail": 1}}'
     )
     new = NodeAdder().find_requested(base, {"package.json": requested_text})
+
     assert new == ("dependencies beta@^2",)
+
     written = NodeAdder().write_manifest(base, new)
     assert written == PACKAGE_JSON.replace('"^1.0.0",\n', '"^1.0.0",\n        "beta": "^2",\n', 1)
+
     with_zeta = NodeAdder().write_manifest(base, ["dependencies zeta@^2"])
     assert with_zeta == PACKAGE_JSON.replace('"omega": "^1.0.0"', '"omega": "^1.0.0",\n        "zeta": "^2"')
+
     with_dev_dependency = NodeAdder().write_manifest(base, ["devDependencies zeta@^2"])
     assert with_dev_dependency == PACKAGE_JSON.replace(
         "    }\n}", '    },\n    "devDependencies": {\n        "zeta": "^2"\n    }\n}'
@@ -184,9 +190,12 @@ def test_a_requirement_is_inserted_into_the_block_of_go_mod() -> None:
         "require example.org/delta v1.0.0 // indirect\n"
     )
     new = GoAdder().find_requested(base, {"go.mod": requested_text})
+
     assert new == ("example.org/beta v1.1.0",)
+
     written = GoAdder().write_manifest(base, new)
     assert written == GO_MOD.replace("first\n", "first\n\texample.org/beta v1.1.0\n")
+
     without_requirements = GoAdder().write_manifest(make_files(go__mod="module shop"), new)
     assert without_requirements == "module shop\n\nrequire example.org/beta v1.1.0\n"
     with pytest.raises(PackagesRefused):

@@ -41,9 +41,12 @@ async def test_the_allow_list_bounds_what_pip_resolves(
         publish_wheel(index, "beta", build_wheel("beta", "", version), version)
     files = {"requirements.txt": b"alpha\n"}
     installed = await make_packages(tmp_path).install_for(files, interpreter)
+
     assert installed is not None
     assert installed.names == ("alpha==1.0", "beta==1.0")
+
     unbounded = await NewProjectPackages(language="python", cache=tmp_path).install_for(files, interpreter)
+
     assert unbounded is not None
     assert unbounded.names == ("alpha==2.0", "beta==2.0")
     # A lock that was written without the list is refused too.
@@ -79,6 +82,7 @@ async def test_npm_resolution_is_checked_against_the_list(
     manifest = {"name": "alpha", "dist-tags": {"latest": "2.0.0"}, "versions": versions}
     index.pages["/npm/alpha"] = json.dumps(manifest).encode()
     files = {"package.json": b'{"dependencies": {"alpha": "*"}}'}
+
     with pytest.raises(PackagesRefused, match=r"alpha 2.0.0 would be installed, but only <2 is allowed"):
         await NewProjectPackages(language="javascript", cache=tmp_path, allowed=ALLOWED).install_for(
             files, interpreter
@@ -90,6 +94,7 @@ def test_bounds_apply_to_the_packages_that_a_manifest_names() -> None:
     text = '{"dependencies": {"gamma": "1"}}'
     assert find_version_bounds("package.json", text, ALLOWED) == {}
     assert find_version_bounds("requirements.txt", "gamma\n", ALLOWED) == ALLOWED["python"]
+
     packages = {
         "node_modules/alpha": {"version": "1.0.0"},
         "node_modules/b/node_modules/alpha": {"version": "3.0.0"},

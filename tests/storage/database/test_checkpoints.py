@@ -60,6 +60,7 @@ async def round_trip(checkpointer: BaseCheckpointSaver[str], value: Any) -> Any:
 
 async def test_plain_values_survive_reopening_the_file(tmp_path: Path) -> None:
     path = tmp_path / "made" / "on the way" / "checkpoints.db"
+
     async with open_checkpointer(path) as checkpointer:
         assert await round_trip(checkpointer, PLAIN_VALUES) == PLAIN_VALUES
     async with open_checkpointer(path) as checkpointer:
@@ -130,10 +131,12 @@ async def test_fan_out_failed_branches_and_interrupts_are_restored(tmp_path: Pat
         "plan", lambda _: [Send("branch", {"value": n}) for n in range(3)], ["branch"]
     )
     graph.add_edge("branch", "ask")
+
     async with open_checkpointer(tmp_path / "c.db") as checkpointer:
         app = graph.compile(checkpointer=checkpointer)
         paused = await app.ainvoke({}, THREAD, durability="sync")
         assert paused["found"] == [0, "ValueError('no')", 2]
+
     async with open_checkpointer(tmp_path / "c.db") as checkpointer:
         app = graph.compile(checkpointer=checkpointer)
         final_state = await app.ainvoke(Command(resume="yes"), THREAD, durability="sync")
@@ -161,6 +164,7 @@ async def test_an_unopenable_file_has_a_remedy(tmp_path: Path, spoil: object, re
     path = tmp_path / "home" / "checkpoints.db"
     path.parent.mkdir()
     assert callable(spoil)
+
     spoil(path)
     with pytest.raises(StorageError) as caught:
         async with open_checkpointer(path):
@@ -197,6 +201,7 @@ def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
         check=False,
         timeout=100,
     )
+
     assert child.returncode == 0, child.stderr
     assert "free some disk space" in child.stdout
 
@@ -257,9 +262,12 @@ async def test_a_damaged_row_is_reported_with_file_and_remedy(
     await create_database(path)
     with sqlite3.connect(path) as connection:
         assert connection.execute(change, (value,)).rowcount > 0
+
     connection.close()
+
     async with open_checkpointer(path) as checkpointer:
         graph = compile_graph(checkpointer)
+
         with pytest.raises(StorageError, match=r"checkpoint of run t .* is damaged") as caught:
             await list_history(graph.aget_state_history(THREAD))
         assert str(path) in caught.value.message
@@ -287,6 +295,7 @@ async def test_tables_of_another_program_are_refused_unchanged(tmp_path: Path, l
     with sqlite3.connect(path) as connection:
         connection.execute(layout)
     connection.close()
+
     with pytest.raises(StorageError) as caught:
         async with open_checkpointer(path):
             pass

@@ -58,6 +58,7 @@ def test_the_migrations_create_the_declared_tables(store: Store) -> None:
             "compare_type": True,
         }
         context = MigrationContext.configure(connection, opts=options)
+
         assert compare_metadata(context, METADATA) == []
 
 
@@ -86,6 +87,7 @@ def test_a_row_round_trips(store: Store) -> None:
         )
     with store.read_transaction() as connection:
         row = connection.execute(select(failures)).mappings().one()
+
     assert row["vector"] == array("f", [1, -2.5, 0.1])
     assert row["text"] == "zero \ufffd, half a pair ?, é"
     assert row["details"] == {"a": [1, "zero "]}
@@ -131,6 +133,7 @@ def test_full_text_search_follows_updates_and_deletions(store: Store) -> None:
         "b",
     ]
     assert find_keys("nothing") == find_keys("-- ' \" & | ()") == []
+
     with store.write_transaction() as connection:
         connection.execute(failures.update().where(failures.c.key == "b").values(search_text="other"))
         connection.execute(failures.delete().where(failures.c.key == "a"))
@@ -156,6 +159,7 @@ def test_several_processes_can_create_the_database_at_once(tmp_path: Path) -> No
         for _ in range(3)
     ]
     outputs = [child.communicate(timeout=100) for child in children]
+
     assert [child.returncode for child in children] == [0] * 3, outputs
     assert (tmp_path / DATABASE_FILE).is_file()
 
@@ -182,6 +186,7 @@ def test_text_round_trips_without_a_database_encoding(postgres_host: str, tmp_pa
             "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
         )
     url = f"postgresql://postgres@/bare?host={postgres_host}"
+
     with open_store(url, tmp_path, init=True) as store:
         insert_failure(store, "k", "é and ß")
         with store.read_transaction() as connection:
@@ -195,6 +200,7 @@ def test_tables_of_another_program_are_not_touched(postgres_url: str, tmp_path: 
         connection.execute("CREATE TABLE alembic_version (version_num text)")
     with open_store(postgres_url, tmp_path, init=True) as store, store.write_transaction() as connection:
         connection.execute(tasks.insert().values(namespace="n", run_id="r"))
+
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT * FROM public.tasks").fetchall() == [("still here",)]
 

@@ -50,8 +50,10 @@ def read_all_rows(store: Store, runs: list[RunFolder]) -> list[Any]:
 def test_rows_agree_with_their_ledger(store: Store, tmp_path: Path) -> None:
     runs = write_sample_runs(tmp_path / "home")
     assert catch_up(store, tmp_path / "home").runs == len(runs)
+
     with store.read_transaction() as connection:
         row_by_run = {row.run_id: row for row in connection.execute(select(tasks))}
+
     assert set(row_by_run) == {run.id for run in runs}
     for run in runs:
         row, reading = row_by_run[run.id], read_ledger(run.ledger_path)
@@ -59,6 +61,7 @@ def test_rows_agree_with_their_ledger(store: Store, tmp_path: Path) -> None:
         assert (row.outcome, row.kind, row.namespace) == ("healed", run.id.rpartition("-")[2], "default")
         assert (row.events, row.tokens, row.attempts) == (len(reading.events), spend.tokens, spend.attempts)
         assert row.started_s == reading.events[0].time_s
+
     assert check_database(store, tmp_path / "home") == []
 
 
@@ -67,6 +70,7 @@ def test_rebuilding_gives_the_same_rows(store: Store, tmp_path: Path) -> None:
     rebuild_projections(store, tmp_path / "home")
     first = read_all_rows(store, runs)
     assert sum(len(rows) for _, _, rows in first) > 30
+
     rebuild_projections(store, tmp_path / "home")
     catch_up(store, tmp_path / "home")
     assert read_all_rows(store, runs) == first
@@ -74,6 +78,7 @@ def test_rebuilding_gives_the_same_rows(store: Store, tmp_path: Path) -> None:
 
 def test_only_grown_ledgers_are_read_again(store: Store, tmp_path: Path) -> None:
     run, *_ = write_sample_runs(tmp_path / "home")
+
     assert catch_up(store, tmp_path / "home").up_to_date == 0
     assert catch_up(store, tmp_path / "home").runs == 0
     with Ledger(run.ledger_path) as ledger:
@@ -81,10 +86,12 @@ def test_only_grown_ledgers_are_read_again(store: Store, tmp_path: Path) -> None
         assert catch_up(store, tmp_path / "home").runs == 1
         with store.read_transaction() as connection:
             outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()
+
     assert outcome == "running"
     assert (
         catch_up(store, tmp_path / "home").runs == 1
     )  # the process of the run has ended, although its ledger did not grow
+
     with store.read_transaction() as connection:
         outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()
     assert outcome == "stopped"
@@ -105,9 +112,11 @@ def test_a_wrong_row_is_found_by_the_check(store: Store, tmp_path: Path) -> None
     with store.write_transaction() as connection:
         connection.execute(tasks.update().where(tasks.c.run_id == run.id).values(outcome="stuck"))
         connection.execute(iterations.delete().where(iterations.c.run_id == run.id))
+
     assert check_database(store, tmp_path / "home") == [
         f"run {run.id}: tasks, iterations differ from its ledger"
     ]
+
     rebuild_projections(store, tmp_path / "home")
     assert check_database(store, tmp_path / "home") == []
 
@@ -138,7 +147,9 @@ def test_eight_processes_write_ten_thousand_events(store: Store, store_url: str,
         writer.start()
     for writer in writers:
         writer.join(100)
+
     assert [writer.exitcode for writer in writers] == [0] * PROCESSES
+
     with store.read_transaction() as connection:
         events, rows = connection.execute(select(func.sum(tasks.c.events), func.count())).one()
     assert (events, rows) == (10_000, PROCESSES * RUNS_PER_PROCESS)
@@ -157,6 +168,7 @@ def test_a_killed_writer_leaves_only_complete_runs(store: Store, store_url: str,
     runs = write_sample_runs(home)
     expected = [project_run(run) for run in runs]
     pause = random.Random(19)
+
     for _ in range(20):
         writer = FORK_SERVER.Process(target=rebuild_for_ever, args=(str(home), store_url))
         writer.start()
@@ -169,11 +181,14 @@ def test_a_killed_writer_leaves_only_complete_runs(store: Store, store_url: str,
                 for run, rows in zip(runs, expected, strict=True):
                     stored = stored_rows(connection, table, "default", run.id)
                     assert not stored or len(stored) == count_expected_rows(table.name, rows)
+
     problems = [problem for problem in check_database(store, home) if "differ" not in problem]
     assert problems == []
+
     write_rows(store, expected)
     first = read_all_rows(store, runs)
     rebuild_projections(store, home)
+
     assert read_all_rows(store, runs) == first
     assert check_database(store, home) == []
 

@@ -46,6 +46,7 @@ def test_all_runs_are_listed_newest_first(store: Store, runs: list[RunFolder]) -
 
 def test_a_query_finds_matching_runs(store: Store, runs: list[RunFolder]) -> None:
     heal_ids = {run.id for run in runs if run.id.endswith("-heal")}
+
     assert set(find_run_ids(store, RunQuery(kind="heal"))) == heal_ids
     assert (
         find_run_ids(store, RunQuery(words="MUG cart"))
@@ -56,6 +57,7 @@ def test_a_query_finds_matching_runs(store: Store, runs: list[RunFolder]) -> Non
     assert find_run_ids(store, RunQuery(words="mug spoon")) == []
     assert len(find_run_ids(store, RunQuery(outcome="healed"))) == len(runs)
     assert find_run_ids(store, RunQuery(model="100%")) == []
+
     latest_start_s = max(read_ledger(run.ledger_path).events[0].time_s for run in runs)
     assert find_run_ids(store, RunQuery(since_s=latest_start_s)) == ["2027-mug"]
 
@@ -73,12 +75,14 @@ def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder])
     summary = summarise_runs(store, RunQuery())
     with store.read_transaction() as connection:
         rows = connection.execute(select(tasks)).all()
+
     assert summary["runs"] == len(runs) == len(rows)
     assert summary["outcomes"] == {"healed": len(runs)}
     assert (summary["pass_rate"], summary["decided"]) == (1.0, len(runs))
     assert summary["tokens"] == sum(row.tokens for row in rows)
     assert 0 < sum(summary["tokens_by_role"].values()) <= summary["tokens"]
     assert sum(day["runs"] for day in summary["by_day"].values()) == len(runs)
+
     heal_summary = summarise_runs(store, RunQuery(kind="heal"))
     assert heal_summary["runs"] == 3
     assert heal_summary["seconds_by_phase"]["search"] > 0
@@ -95,10 +99,13 @@ def test_history_searches_runs(tmp_path: Path) -> None:
     write_sample_runs(home)
     write_run(home, "2027-mug", 4, statement="cart_total of a mug: KeyError")
     matches = json.loads(run_command(home, "history", "--search", "mug", "--json").stdout)
+
     assert [(run["run"], run["task"]) for run in matches] == [("2027-mug", "cart_total of a mug: KeyError")]
+
     all_runs = json.loads(run_command(home, "history", "--json").stdout)
     assert [run for run in all_runs if run["run"] == "2027-mug"] == matches
     assert "no run matches" in run_command(home, "history", "--outcome", "stuck").output
+
     invalid = run_command(home, "history", "--since", "yesterday")
     assert invalid.exit_code == 2
 
@@ -127,15 +134,20 @@ def test_metrics_are_printed_and_written_as_html(tmp_path: Path) -> None:
     runs = write_sample_runs(home)
     write_run(home, "2027-mug", 4)
     table = run_command(home, "metrics")
+
     assert table.exit_code == 0, table.output
     assert f"100.0% of {len(runs) + 1} decided" in table.stdout
+
     summary = json.loads(run_command(home, "metrics", "--json").stdout)
     assert summary["runs"] == len(runs) + 1
+
     page = tmp_path / "metrics.html"
     assert run_command(home, "metrics", "--html", str(page)).exit_code == 0
+
     text = page.read_text()
     parser = TagChecker()
     parser.feed(text)
+
     assert parser.open_tags == []
     assert parser.tags.count("svg") >= 4
     assert "script" not in parser.tags
@@ -147,8 +159,10 @@ def test_the_database_is_checked_and_rebuilt(tmp_path: Path) -> None:
     runs = write_sample_runs(home)
     stats = json.loads(run_command(home, "db", "stats", "--json").stdout)
     assert stats["rows"]["tasks"] == len(runs)
+
     check = run_command(home, "db", "check")
     assert (check.exit_code, "is intact" in check.stdout) == (0, True)
+
     (home / "suture.db").unlink()
     assert run_command(home, "db", "check").exit_code == 1
     assert f"{len(runs)} runs read" in run_command(home, "db", "rebuild").stdout

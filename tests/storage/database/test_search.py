@@ -17,11 +17,14 @@ from suture.storage.memory.minilm import MiniLm
 
 def test_vector_search_uses_the_index_of_each_embedder(postgres_url: str, tmp_path: Path) -> None:
     served_embedder = "openai:it's 100%:3"
+
     with open_store(postgres_url, tmp_path, init=True) as store:
         assert create_vector_index(store, MEMORY_TABLE_NAMES, served_embedder, 3)
         assert create_vector_index(store, MEMORY_TABLE_NAMES, served_embedder, 3)
         assert not create_vector_index(store, MEMORY_TABLE_NAMES, "openai:large:3072", 3072)
+
         sizes = {HashedNgrams.identity: 512, MiniLm.identity: 384, served_embedder: 3}
+
         for number, (embedder, size) in enumerate(sizes.items()):
             vector = [1.0, *[0.0] * (size - 1)]
             row = {"run_id": "r", "event_seq": 0, "key": f"{number}", "created_s": 0.0, "details": {}}
@@ -31,9 +34,11 @@ def test_vector_search_uses_the_index_of_each_embedder(postgres_url: str, tmp_pa
                 round(similarity, 5)
                 for _, similarity in find_nearest(store, "failures", vector, embedder, limit=2)
             ] == [1]
+
         with store.read_transaction() as connection:
             connection.execute(text("SET LOCAL enable_seqscan = off"))
             connection.execute(text("SET LOCAL enable_bitmapscan = off"))
+
             for embedder, size in sizes.items():
                 literal = embedder.replace("'", "''").replace(":", r"\:")
                 distance = f"(vector::vector({size})) <#> CAST('{[0] * size}' AS vector({size}))"
@@ -48,6 +53,7 @@ def test_rows_of_other_namespaces_do_not_displace_own_rows(store: Store) -> None
     other_store = Store(engine=store.engine, namespace="theirs", location=store.location)
     insert_missing(store, "failures", [{**row, "key": "mine"}])
     insert_missing(other_store, "failures", [{**row, "key": f"{number}"} for number in range(300)])
+
     assert len(rank_similar_rows(store, "failures", "total of a cart", limit=5)) == 1
     assert len(rank_similar_rows(other_store, "failures", "total of a cart", limit=5)) == 5
 

@@ -70,6 +70,7 @@ def test_vectors_of_openai_are_in_the_order_of_the_texts() -> None:
 
     client = httpx.Client(transport=httpx.MockTransport(answer))
     embedder = ServedEmbedder("openai", "some-model", "http://server/v1/", key="k1", client=client)
+
     assert embedder.embed(["a", "b"]).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0, 1]]
     assert str(requests[0].url) == "http://server/v1/embeddings"
     assert requests[0].headers["authorization"] == "Bearer k1"
@@ -106,6 +107,7 @@ def test_an_endless_answer_is_an_error() -> None:
             yield b" " * 65536
 
     client = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, content=chunks())))
+
     with pytest.raises(ModelError, match="without end"):
         ServedEmbedder("openai", "m", "http://server", client=client).embed(["a"])
 

@@ -65,6 +65,7 @@ def test_errors_of_one_kind_have_the_same_signature() -> None:
 )
 def test_a_wrong_value_is_described_by_its_difference(actual: str, expected: str, difference: str) -> None:
     assert describe_difference(actual, expected) == difference
+
     counterexample = Counterexample(check_id="t", call="f(1)", actual=actual, expected=expected)
     assert (
         counterexample_signature(counterexample)

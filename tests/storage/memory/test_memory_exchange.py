@@ -116,7 +116,9 @@ def test_pushed_items_are_pulled_without_duplicates(hub: str, tmp_path: Path) ->
     with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as first_store:
         store_items(first_store, [make_lesson("check the ends"), make_lesson("read the message")], None)
         assert push_to_hub(first_store, REPO, token=TOKEN, endpoint=hub) == 2
+
     request = FakeHub.created[0]  # versions of the library use different fields
+
     assert request.get("private") is True or request.get("visibility") == "private"
     assert request["type"] == "dataset"
     assert TOKEN.encode() not in FakeHub.files[HUB_FILE]
@@ -144,6 +146,7 @@ def test_a_file_with_too_many_items_is_refused_as_a_whole(
     with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as source:
         store_items(source, [make_lesson("check the ends"), make_lesson("read the message")], None)
         lines = list(export_lines(source))
+
     with open_store(f"sqlite:///{tmp_path}/two.db", tmp_path) as target:
         monkeypatch.setattr(memory_exchange, "MAX_ITEMS", 1)
         with pytest.raises(UsageError, match=r"'memory.jsonl' holds more than 1 memory items"):

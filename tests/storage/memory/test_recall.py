@@ -84,12 +84,14 @@ def test_vectors_distinguish_errors_and_code_shapes(store: Store) -> None:
     store_items(store, [loop_failure, call_failure, other_error], HASHED)
     query_text = embedding_text(call_failure.error_signature, call_failure.code_shape, "")
     recalled = recall_memories(store, "words of nobody", HASHED, embedding_text=query_text)
+
     assert [match.item.text for match in recalled] == [ROUTE.text, DATES.text, CART.text]
     assert recalled[0].similarity > recalled[1].similarity > recalled[2].similarity
 
 
 def test_recall_filters_its_results(store: Store) -> None:
     store_items(store, [CART, ROUTE, DATES, make_failure("cart of nobody", repaired=False, patch="")], HASHED)
+
     assert {
         match.item.language for match in recall_memories(store, "KeyError dates cart", HASHED, language="go")
     } == {"go"}
@@ -112,6 +114,7 @@ def test_near_duplicates_are_merged(store: Store) -> None:
 def test_vectors_of_another_embedder_are_replaced_and_never_mixed(store: Store) -> None:
     store_items(store, [CART, ROUTE], HASHED)
     reversing = ReversingEmbedder()
+
     assert all(match.similarity == 0 for match in recall_memories(store, "cart total", reversing))
     assert reembed_items(store, reversing) == 2
     assert reembed_items(store, reversing) == 0
@@ -119,6 +122,7 @@ def test_vectors_of_another_embedder_are_replaced_and_never_mixed(store: Store) 
         recall_memories(store, "cart total of prices", reversing, search_words=False)[0].item.text
         == CART.text
     )
+
     embedders = {row[1] for row in items_by_id(store, "failures", [1, 2]).values()}
     assert embedders == {reversing.identity}
     assert recall_memories(store, "cart total", HASHED, search_words=False) == []
@@ -130,6 +134,7 @@ def test_vectors_changed_by_another_process_are_reloaded(store: Store, store_url
     with open_store(store_url, None) as other_store:  # type: ignore[arg-type]  # an address needs no folder
         store_items(other_store, [ROUTE], HASHED)
         set_state(other_store, [("failures", CART.key)], "forgotten")
+
     assert [
         match.item.text for match in recall_memories(store, "cart route", HASHED, search_words=False)
     ] == [ROUTE.text]
@@ -147,9 +152,11 @@ def test_secrets_are_removed_before_storing(store: Store) -> None:
 def test_a_forgotten_item_loses_its_texts(store: Store) -> None:
     store_items(store, [CART], HASHED)
     key = next(iter_items(store)).key
+
     assert find_item(store, key[:12]).text == CART.text
     assert set_state(store, [("failures", key)], "forgotten") == 1
     assert set_state(store, [("failures", key)], "forgotten") == 0
+
     store_items(store, [CART], HASHED)
     assert list(iter_items(store)) == []
     assert [item.text for item in iter_items(store, state="forgotten")] == [""]
@@ -174,6 +181,7 @@ def test_items_without_benefit_are_evicted(store: Store) -> None:
     for number in range(MIN_WITHHELD_USES + 4):
         record_use(store, "failures", CART.key, f"w{number}", shown=False, healed=True)
         record_use(store, "failures", ROUTE.key, f"w{number}", shown=False, healed=False)
+
     assert evict_useless(store, [("failures", CART.key), ("failures", ROUTE.key)]) == 1
     assert [item.text for item in iter_items(store)] == [ROUTE.text]
     assert [match.item.text for match in recall_memories(store, "cart route", HASHED)] == [ROUTE.text]
@@ -183,12 +191,15 @@ def test_an_import_adds_no_duplicates(store: Store) -> None:
     store_items(store, [CART, ROUTE], HASHED)
     record_use(store, "failures", CART.key, "a", shown=True, healed=True)
     lines = list(export_lines(store))
+
     assert import_lines(store, lines, HASHED, file_name="f").new == 0
     assert next(iter_items(store)).recalled == 1
+
     foreign_item = replace(CART, recalled=2, healed_recalled=1, details={"runs": ["x", "y"]})
     foreign_lines = [lines[0], json.dumps(item_to_plain(foreign_item))]
     import_lines(store, foreign_lines, HASHED, file_name="f")
     assert next(iter_items(store)).recalled == 3
+
     import_lines(store, foreign_lines, HASHED, file_name="f")
     assert next(iter_items(store)).recalled == 3
 
@@ -200,6 +211,7 @@ def test_an_export_can_be_imported(store: Store) -> None:
         with store.write_transaction() as connection:
             connection.exec_driver_sql(f"DELETE FROM {item.table}")
     imported = import_lines(store, lines, HASHED, file_name="f")
+
     assert (imported.read, imported.new) == (2, 2)
     assert recall_memories(store, "cart total", HASHED)[0].item.text == CART.text
 
@@ -216,6 +228,7 @@ def test_an_invalid_line_is_named_and_nothing_is_imported(store: Store, line: st
 
 def test_a_record_with_wrong_types_is_refused() -> None:
     record = item_to_plain(CART)
+
     assert parse_item(record) == CART
     for name, value in (
         ("text", 1),

@@ -71,7 +71,9 @@ async def test_a_resumed_run_keeps_its_recalled_memories(
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         timeout=200,
     )
+
     assert killed.returncode == -signal.SIGKILL
+
     with open_store(store_url, tmp_path) as store:
         set_state(store, [("patterns", FORGOTTEN_MEMORY.key)], "forgotten")
         store_items(store, [LATER_MEMORY], HashedNgrams())
@@ -79,12 +81,16 @@ async def test_a_resumed_run_keeps_its_recalled_memories(
     result = await resume(
         "last", settings=settings, model=PaidModel(call_log), on_review=lambda review: APPROVED
     )
+
     assert result.outcome == "healed", result.reason
+
     events = read_ledger(find_run(home, "last").ledger_path).events
     (recalled,) = [payload for _, payload in select_events(events, MemoryRecalled)]
     assert [FORGOTTEN_MEMORY.text in text for text in recalled.prompt_texts] == [True]
+
     calls = [json.loads(line) for line in call_log.read_text().splitlines()]
     assert len({json.dumps(call) for call in calls}) == len(calls)
+
     first_prompts = ["\n".join(messages) for messages, _, index in calls if index == 0]
     assert any(FORGOTTEN_MEMORY.text in prompt for prompt in first_prompts)
     assert not any(LATER_MEMORY.text in "\n".join(messages) for messages, _, _ in calls)

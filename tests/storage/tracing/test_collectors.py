@@ -70,12 +70,16 @@ def test_a_run_is_exported_to_the_collector(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.address)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue")
     result = solve_task(model_name)
+
     assert result.outcome == "healed"
+
     ((path, headers, body),) = receiver.requests
     assert (path, headers["x-team"]) == ("/v1/traces", "blue")
+
     spans = parse_spans(body)
     by_id = {span.span_id: span for span in spans}
     edges = [(by_id[span.parent_span_id].name if span.parent_span_id else "", span.name) for span in spans]
+
     assert edges[:4] == [
         ("", "run"),
         ("run", "round 0"),
@@ -86,6 +90,7 @@ def test_a_run_is_exported_to_the_collector(
     assert all(span.start_time_unix_nano <= span.end_time_unix_nano for span in spans)
     assert b"def double" not in body
     assert b"suture" in body
+
     folder = next((tmp_path / "home" / "runs").iterdir())
     assert export_run_trace(RunFolder(folder)) == len(spans)
     assert [span.span_id for span in parse_spans(receiver.requests[1][2])] == [span.span_id for span in spans]
@@ -97,6 +102,7 @@ def test_a_refusing_collector_does_not_fail_the_run(
     pytest.importorskip("opentelemetry.sdk", reason="the extra `otel` is not installed")
     receiver.status = 400
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", receiver.address)
+
     with caplog.at_level(logging.ERROR):
         assert solve_task(model_name).outcome == "healed"
     assert receiver.requests
@@ -126,7 +132,9 @@ def test_langsmith_is_configured_by_its_own_variables(receiver: Receiver, model_
         timeout=90,
         check=False,
     )
+
     assert child.stdout.splitlines()[-1] == "healed", child.stderr
+
     request_bodies = b"".join(body for path, _, body in receiver.requests if "/runs" in path)
     assert b"propose" in request_bodies
     assert b"decide" in request_bodies

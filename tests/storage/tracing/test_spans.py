@@ -48,6 +48,7 @@ COMPLETE_LEDGER = make_ledger(
 def test_spans_nest_in_rounds_and_the_run() -> None:
     spans = build_spans(COMPLETE_LEDGER, "r1")
     shape = [(span.kind, span.name, span.start_s, span.end_s, span.parent) for span in spans]
+
     assert shape == [
         ("run", "run", 100, 112, None),
         ("round", "round 0", 101, 108, 0),
