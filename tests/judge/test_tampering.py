@@ -51,7 +51,9 @@ def test_signs_of_tampering_are_reported(after: str, code: TamperingCode) -> Non
 def test_a_removed_call_and_a_removed_raise_are_reported() -> None:
     before = "def f(n):\n    if n:\n        raise ValueError\n    return f(n)\n"
     after = "def f(n):\n    if n:\n        return 1\n    return n\n"
-    texts = {render_tampering_warning(one) for one in find_tampering_warnings(before, after, frozenset())}
+    texts = {
+        render_tampering_warning(warning) for warning in find_tampering_warnings(before, after, frozenset())
+    }
     assert {"no longer calls f", "no longer raises"} <= texts
 
 
@@ -101,7 +103,7 @@ def test_tampering_within_a_class_is_reported(
 ) -> None:
     warnings = find_tampering_warnings(TILL, TILL.replace(old, new), frozenset({"4711"}))
     if code is None:
-        assert not {"calls_removed", "compares_with_test_literals"} & {one.code for one in warnings}
+        assert not {"calls_removed", "compares_with_test_literals"} & {warning.code for warning in warnings}
     else:
         assert TamperingWarning(code=code, names=names) in warnings
 
@@ -109,7 +111,7 @@ def test_tampering_within_a_class_is_reported(
 def test_a_literal_that_the_file_already_compares_with_is_not_reported() -> None:
     before = TILL + "\n\ndef is_odd(n):\n    return n == 4711\n"
     after = before.replace("return 13", "return 13 if self == 4711 else 0")
-    codes = {one.code for one in find_tampering_warnings(before, after, frozenset({"4711"}))}
+    codes = {warning.code for warning in find_tampering_warnings(before, after, frozenset({"4711"}))}
     assert "compares_with_test_literals" not in codes
 
 

@@ -27,25 +27,25 @@ FAULTS = {
     "comparison": ("def f(a, b):\n    return a < b\n", "return a <= b"),
     "is and ==": ("def f(a):\n    return a is 'x'\n", "return a == 'x'"),
     "boolean": ("def f(a, b):\n    return a and b\n", "return a or b"),
-    "one sign of three": ("def f(a, b, c):\n    return a or b or c\n", "return a or b and c"),
-    "one sign beside another": ("def f(a, b, c):\n    return a or b and c\n", "return a or b or c"),
-    "a number with its sign": ("def f(n):\n    return n != -1\n", "return n != 0"),
-    "not for a sign": ("def f(n):\n    return not n\n", "return -n"),
-    "not, where a value is kept": ("def f(n):\n    first = n\n    return first\n", "first = not n"),
-    "is for an order": ("def f(a, b):\n    return a > b\n", "return a is b"),
+    "one operator of three": ("def f(a, b, c):\n    return a or b or c\n", "return a or b and c"),
+    "one operator next to another": ("def f(a, b, c):\n    return a or b and c\n", "return a or b or c"),
+    "negative number": ("def f(n):\n    return n != -1\n", "return n != 0"),
+    "not instead of minus": ("def f(n):\n    return not n\n", "return -n"),
+    "not in an assignment": ("def f(n):\n    first = n\n    return first\n", "first = not n"),
+    "is instead of an order": ("def f(a, b):\n    return a > b\n", "return a is b"),
     "negation": ("def f(a):\n    if a:\n        return 1\n    return 2\n", "if not a:"),
-    "strengthening": ("def f(n):\n    while n.next.value:\n        n = n.next\n    return n\n", "n.next is None or"),
+    "additional condition": ("def f(n):\n    while n.next.value:\n        n = n.next\n    return n\n", "n.next is None or"),
     "endless loop": ("def f(q):\n    while True:\n        q.pop()\n", "while q:"),
-    "sign between types": ("def f(n: int / None):\n    return n\n", "n: int | None"),
-    "sign": ("def f(n):\n    n ^= n - 1\n    return n\n", "n &= n - 1"),
+    "operator between types": ("def f(n: int / None):\n    return n\n", "n: int | None"),
+    "bitwise operator": ("def f(n):\n    n ^= n - 1\n    return n\n", "n &= n - 1"),
     "off by one": ("def f(n):\n    return list(range(n))\n", "range(n + 1)"),
     "slice": ("def f(s):\n    return g(s)\n\ndef g(s):\n    return s[1:]\n", "g(s[1:])"),
     "constant": ("def f(n):\n    total = 0\n    return total * n\n", "total = 1"),
     "variable": ("def f(left, right):\n    return left + left\n", "return left + right"),
     "swapped arguments": ("def f(a, b):\n    return g(a, b)\n", "return g(b, a)"),
     "missing argument": ("def g(a, b):\n    return a\n\ndef f(a, b):\n    return g(a)\n", "return g(a, b)"),
-    "returned": ("def f(a):\n    sorted(a)\n", "return sorted(a)"),
-    "any value returned": ("def f(a):\n    not a[0]\n", "return not a[0]"),
+    "missing return": ("def f(a):\n    sorted(a)\n", "return sorted(a)"),
+    "missing return of an expression": ("def f(a):\n    not a[0]\n", "return not a[0]"),
     "await": ("async def f(a):\n    return g(a)\n", "return (await g(a))"),
     "yield": ("def f(a):\n    yield f(a)\n", "yield a"),
     "base case": ("def f(n):\n    return n * f(n - 1)\n", "if n <= 1:\n        return 1\n"),
@@ -58,72 +58,72 @@ FAULTS = {
     "method": ("def f(s):\n    return s.startswith('a')\n", "s.endswith('a')"),
     "function": ("def f(a):\n    return any(a)\n", "return all(a)"),
     "key": ("def f(d):\n    return d['a'] + d['b']\n", "d['a'] + d['a']"),
-    "statement goes": ("def f(a):\n    a = 1\n    return a\n", "def f(a):\n    return a\n"),
-    "statement moves": ("def f(a, b):\n    a = b\n    b = a\n    return b\n", "    b = a\n    a = b\n"),
-    "lacking assignment": (
+    "deleted statement": ("def f(a):\n    a = 1\n    return a\n", "def f(a):\n    return a\n"),
+    "moved statement": ("def f(a, b):\n    a = b\n    b = a\n    return b\n", "    b = a\n    a = b\n"),
+    "missing assignment": (
         "def f(node):\n    last = None\n    while node:\n        node = node.next\n    return last\n",
         "last = node\n        node = node.next",
     ),
-    "put into": (
+    "missing insertion": (
         "def f(n):\n    seen = set()\n    def g(m):\n        return m in seen\n    return g(n)\n",
         "seen.add(m)\n        return",
     ),
     "exception": ("def f(d):\n    try:\n        return d[1]\n    except KeyError:\n        return 0\n", "except IndexError:"),
     "accumulation": ("def f(a):\n    best = 0\n    for x in a:\n        best = x\n    return best\n", "best = max(best, x)"),
     "missing term": ("def f(k, n):\n    return g(k)\n", "g(k - n)"),
-    "any sign": ("def f(a, b):\n    return a + b\n", "return a >> b"),
-    "lost sign": ("def f(a):\n    n = 0\n    for x in a:\n        n = x\n    return n\n", "n += x"),
-    "sign behind equals": ("def f(n):\n    n =+ 1\n    return n\n", "n += 1"),
-    "compared as a statement": ("def f(self, n):\n    self.n == n\n", "self.n = n"),
-    "other way round": ("def f(a, b):\n    a.n = b\n", "b = a.n"),
-    "is beside None": ("def f(a):\n    return a < None\n", "return a is None"),
-    "cut text": ("def f(d):\n    return d['XXnameXX']\n", "d['name']"),
-    "text of another case": ("A = 'Content-Type'\n\ndef f(d):\n    return d['content-type']\n", "d['Content-Type']"),
+    "any operator": ("def f(a, b):\n    return a + b\n", "return a >> b"),
+    "missing operator of an assignment": ("def f(a):\n    n = 0\n    for x in a:\n        n = x\n    return n\n", "n += x"),
+    "operator after equals": ("def f(n):\n    n =+ 1\n    return n\n", "n += 1"),
+    "comparison as a statement": ("def f(self, n):\n    self.n == n\n", "self.n = n"),
+    "reversed assignment": ("def f(a, b):\n    a.n = b\n", "b = a.n"),
+    "is with None": ("def f(a):\n    return a < None\n", "return a is None"),
+    "text with markers": ("def f(d):\n    return d['XXnameXX']\n", "d['name']"),
+    "text in another case": ("A = 'Content-Type'\n\ndef f(d):\n    return d['content-type']\n", "d['Content-Type']"),
     "empty text": ("def f(a=''):\n    return a\n", "def f(a=None):"),
-    "return of a loop": ("def f(a):\n    for x in a:\n        return\n    g(a)\n", "        break\n"),
+    "return in a loop": ("def f(a):\n    for x in a:\n        return\n    g(a)\n", "        break\n"),
     "undefined name": ("def f(length):\n    return lenght + 1\n", "return length + 1"),
     "name of a module": ("LIMIT = 3\n\ndef f(n):\n    return n < LIMTI\n", "n < LIMIT"),
     "missing self": ("class A:\n    def g(self):\n        return 1\n\n    def f(self):\n        return g()\n", "return self.g()"),
-    "word of another language": ("def f(a):\n    return null\n", "return None"),
+    "constant of another language": ("def f(a):\n    return null\n", "return None"),
     "method of another language": ("def f(a):\n    return a.length\n", "return len(a)"),
-    "method that is no method": ("def f(d):\n    return d.get_values()\n", "list(d.values())"),
+    "unknown method": ("def f(d):\n    return d.get_values()\n", "list(d.values())"),
     "misspelt method": ("def f(s):\n    return s.spilt()\n", "s.split()"),
     "import of a name": ("from collections import Countre\n\ndef f(a):\n    return Counter(a)\n", "import Counter\n"),
     "import of a module": ("import mth\n\ndef f(a):\n    return a\n", "import math\n"),
-    "set and not read": ("def f(a):\n    reslt = a\n    return result\n", "    result = a\n"),
-    "value elsewhere": ("class A:\n    def a(self):\n        self.n = 3\n\n    def b(self):\n        self.n = None\n", "def b(self):\n        self.n = 3"),
-    "argument elsewhere": ("def f(a, b):\n    g(a, key=b)\n    return g(a)\n", "return g(a, key=b)"),
-    "argument by its name": ("def g(a, depth=0):\n    return a\n\ndef f(a, depth):\n    return g(a)\n", "g(a, depth=depth)"),
+    "misspelt assignment": ("def f(a):\n    reslt = a\n    return result\n", "    result = a\n"),
+    "value of another method": ("class A:\n    def a(self):\n        self.n = 3\n\n    def b(self):\n        self.n = None\n", "def b(self):\n        self.n = 3"),
+    "argument of another call": ("def f(a, b):\n    g(a, key=b)\n    return g(a)\n", "return g(a, key=b)"),
+    "keyword argument": ("def g(a, depth=0):\n    return a\n\ndef f(a, depth):\n    return g(a)\n", "g(a, depth=depth)"),
     "order of parameters": ("def g(a, b, c):\n    return a\n\ndef f(a, b, c):\n    return g(c, a, b)\n", "return g(a, b, c)"),
     "decorator": ("class A:\n    def f(cls, n):\n        return n\n", "    @classmethod\n    def f"),
     "decorator of the file": ("@cache\ndef g(n):\n    return n\n\ndef f(n):\n    return n\n", "@cache\ndef f"),
-    "loop over nothing": ("def f(items):\n    for n, x in []:\n        g(x)\n", "in enumerate(items):"),
+    "empty loop": ("def f(items):\n    for n, x in []:\n        g(x)\n", "in enumerate(items):"),
     "unknown exception": ("def f(a):\n    try:\n        g(a)\n    except UnknownProblem:\n        pass\n", "except OSError:"),
     "one of several exceptions": ("def f(a):\n    try:\n        g(a)\n    except (KeyError, OSError):\n        pass\n", "except (ValueError, OSError):"),
     "unknown exception for two": ("def f(a):\n    try:\n        g(a)\n    except UnknownProblem:\n        pass\n", "except (KeyError, IndexError):"),
     "setter": ("class A:\n    @property\n    def x(self):\n        return 1\n\n    def x(self, n):\n        self.n = n\n", "    @x.setter\n    def x(self, n)"),
-    "context": ("import contextlib\n\ndef f(a):\n    yield a\n", "@contextlib.contextmanager\ndef f"),
-    "wrapped": ("from functools import wraps\n\ndef f(g):\n    def inner():\n        return g()\n    return inner\n", "    @wraps(g)\n    def inner"),
-    "ordered": ("from functools import total_ordering\n\nclass A:\n    def __lt__(self, o):\n        return True\n", "@total_ordering\nclass A"),
-    "fields": ("from dataclasses import dataclass\n\nclass A:\n    n: int\n", "@dataclass\nclass A"),
-    "loop over nothing, of the rest": ("def f(**given):\n    for n, x in []:\n        g(x)\n", "in given.items():"),
-    "loop over nothing, of the class": ("class A:\n    def g(self):\n        return self.parts\n\n    def f(self):\n        for n in []:\n            h(n)\n", "for n in self.parts:"),
+    "context manager": ("import contextlib\n\ndef f(a):\n    yield a\n", "@contextlib.contextmanager\ndef f"),
+    "wraps": ("from functools import wraps\n\ndef f(g):\n    def inner():\n        return g()\n    return inner\n", "    @wraps(g)\n    def inner"),
+    "total ordering": ("from functools import total_ordering\n\nclass A:\n    def __lt__(self, o):\n        return True\n", "@total_ordering\nclass A"),
+    "dataclass": ("from dataclasses import dataclass\n\nclass A:\n    n: int\n", "@dataclass\nclass A"),
+    "empty loop over keyword arguments": ("def f(**given):\n    for n, x in []:\n        g(x)\n", "in given.items():"),
+    "empty loop over an attribute": ("class A:\n    def g(self):\n        return self.parts\n\n    def f(self):\n        for n in []:\n            h(n)\n", "for n in self.parts:"),
     "minus": ("def f(n):\n    less = n\n    return less\n", "less = -n"),
     "loop over a number": ("def f(s):\n    for i in len(s):\n        g(s[i])\n", "in range(len(s)):"),
-    "places and values": ("def f(s):\n    for i, x in s:\n        g(i, x)\n", "in enumerate(s):"),
-    "value given back": ("def f(s):\n    found = s[0]\n    return\n", "    return found\n"),
-    "return at the end": ("def f(s):\n    for i in s:\n        if i:\n            return i\n", "            return i\n    return len(s)\n"),
-    "name begins": ("def f(s):\n    for x in s:\n        total += x\n    return total\n", "def f(s):\n    total = 0\n"),
-    "list begins": ("def f(s):\n    for x in s:\n        found.append(x)\n    return found\n", "def f(s):\n    found = []\n"),
+    "missing enumerate": ("def f(s):\n    for i, x in s:\n        g(i, x)\n", "in enumerate(s):"),
+    "return without a value": ("def f(s):\n    found = s[0]\n    return\n", "    return found\n"),
+    "missing return at the end": ("def f(s):\n    for i in s:\n        if i:\n            return i\n", "            return i\n    return len(s)\n"),
+    "missing initial value": ("def f(s):\n    for x in s:\n        total += x\n    return total\n", "def f(s):\n    total = 0\n"),
+    "missing initial list": ("def f(s):\n    for x in s:\n        found.append(x)\n    return found\n", "def f(s):\n    found = []\n"),
     "else of a loop": (
         "def f(s):\n    for x in s:\n        if x:\n            return x\n        else:\n            return None\n",
         "            return x\n    return None\n",
     ),
-    "one more element": ("def f(s):\n    found = []\n    for x in s:\n        found += x\n    return found\n", "found.append(x)"),
-    "method that gives nothing": ("def f(s):\n    found = []\n    found = found.append(s)\n    return found\n", "    found = []\n    found.append(s)"),
-    "worked out": ("class A:\n    def f(self, a, b):\n        return self.rest(a, b)\n", "return a % b"),
+    "append instead of plus": ("def f(s):\n    found = []\n    for x in s:\n        found += x\n    return found\n", "found.append(x)"),
+    "assigned result of append": ("def f(s):\n    found = []\n    found = found.append(s)\n    return found\n", "    found = []\n    found.append(s)"),
+    "computed value": ("class A:\n    def f(self, a, b):\n        return self.rest(a, b)\n", "return a % b"),
     "infinity of another language": ("def f(a):\n    return Infinity\n", "return float('inf')"),
-    "leaves its block": (
+    "statement indented too far": (
         "def f(a):\n    for x in a:\n        g(x)\n        return a\n",
         "        g(x)\n    return a\n",
     ),
@@ -133,8 +133,8 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_kind_of_fault_has_an_operator(name: str) -> None:
     source, expected = FAULTS[name]
-    found = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]
-    assert any(expected in text for text in found)
+    texts = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]
+    assert any(expected in text for text in texts)
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -204,9 +204,9 @@ def test_code_outside_functions_is_marked() -> None:
 
 
 def test_touching_edits_overlap() -> None:
-    one = [Edit(start=2, end=5, text="x")]
-    assert edits_overlap(one, [Edit(start=5, end=5, text="y")])
-    assert not edits_overlap(one, [Edit(start=6, end=8, text="y")])
+    edits = [Edit(start=2, end=5, text="x")]
+    assert edits_overlap(edits, [Edit(start=5, end=5, text="y")])
+    assert not edits_overlap(edits, [Edit(start=6, end=8, text="y")])
 
 
 ACCOUNT = """\
@@ -223,9 +223,9 @@ class Account:
 
 
 def test_no_statement_is_moved_into_dead_code() -> None:
-    found = list(generate_mutants(ACCOUNT, operators={"move_statement", "change_block"}))
-    assert found
-    for mutant in found:
+    mutants = list(generate_mutants(ACCOUNT, operators={"move_statement", "change_block"}))
+    assert mutants
+    for mutant in mutants:
         assert count_dead_code(ast.parse(apply_edits(ACCOUNT, mutant.edits))) == 0
 
 

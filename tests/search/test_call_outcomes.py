@@ -202,8 +202,8 @@ async def test_two_bounds_are_compared_at_the_value_where_they_differ(
     assert constants_near_edit(UNOBSERVED, repairs[0].edits) == [10, 400]
 
     calls = (ObservedCall(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
-    found = SearchResult(texts={"unseen.py": UNOBSERVED}, spectrum=Spectrum(calls=calls), plausible=repairs)
-    ranked, difference = await rank_python_repairs(found, command, [], seconds=100)
+    result = SearchResult(texts={"unseen.py": UNOBSERVED}, spectrum=Spectrum(calls=calls), plausible=repairs)
+    ranked, difference = await rank_python_repairs(result, command, [], seconds=100)
     assert len(ranked) == 2
     assert difference is not None
     assert difference.call == "limit(400)"

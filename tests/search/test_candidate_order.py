@@ -24,12 +24,13 @@ def get_kinds(found: list[Proposal]) -> str:
 
 
 def test_expensive_changes_do_not_delay_cheap_ones() -> None:
-    found = interleave_expensive(make_proposals("aaa" + "s" * 20))
+    ordered = interleave_expensive(make_proposals("aaa" + "s" * 20))
     assert (
-        get_kinds(found) == "a" + "s" * CHEAP_PER_EXPENSIVE + "a" + "s" * CHEAP_PER_EXPENSIVE + "a" + "s" * 4
+        get_kinds(ordered)
+        == "a" + "s" * CHEAP_PER_EXPENSIVE + "a" + "s" * CHEAP_PER_EXPENSIVE + "a" + "s" * 4
     )
-    assert [p.label for p in found if not p.is_swappable] == ["0", "1", "2"]
-    assert [p.label for p in found if p.is_swappable] == [str(n) for n in range(3, 23)]
+    assert [p.label for p in ordered if not p.is_swappable] == ["0", "1", "2"]
+    assert [p.label for p in ordered if p.is_swappable] == [str(n) for n in range(3, 23)]
 
 
 def test_expensive_changes_follow_once_no_cheap_ones_are_left() -> None:

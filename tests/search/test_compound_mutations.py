@@ -76,8 +76,8 @@ def test_two_successive_changes_compose_into_one() -> None:
     assert apply_edits(CODE, composed) == apply_edits(half, (inner, following))
     assert len(composed) == 2
 
-    back = Edit(start=CODE.index("a < b"), end=CODE.index("a < b") + 5, text="a < b")
-    assert compose_edits(first, (back,), CODE) == ()
+    reverted = Edit(start=CODE.index("a < b"), end=CODE.index("a < b") + 5, text="a < b")
+    assert compose_edits(first, (reverted,), CODE) == ()
 
 
 def test_scores_move_with_their_lines() -> None:
@@ -94,16 +94,16 @@ async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
     await queue.extend(
         SPECTRUM, mutations.texts, trace_no_lines, seed=0, limit=200, extend_start=mutations.extend_start
     )
-    proposals = [one for one in iter(queue.pop, None)]
+    proposals = [*iter(queue.pop, None)]
     assert proposals
 
-    texts = [apply_edits(CODE, one.edits) for one in proposals]
+    texts = [apply_edits(CODE, proposal.edits) for proposal in proposals]
     assert all("a + b" in text or "return a - b" not in text for text in texts)
     assert CODE.replace("a - b", "a + b").replace("a * b", "a / b") in texts
 
     changed = [[line not in text for line in ("return a + b;", "return a * b;")] for text in texts[:20]]
-    fixed, left = (sum(of_line) for of_line in zip(*changed, strict=True))
-    assert fixed < left / 4  # lines that only the other test runs are suspected more
+    fixed_count, failing_count = (sum(column) for column in zip(*changed, strict=True))
+    assert fixed_count < failing_count / 4  # lines that only the other test runs are suspected more
     assert CODE not in texts  # because one change may revert the other
 
 
@@ -115,20 +115,21 @@ async def test_pairs_of_likely_changes_come_in_a_stable_order() -> None:
         make_change("a - b", "a", 0.1),
     ]
     mutations.singles = firsts
-    found = [*await mutations.likeliest_pairs(30, ()), *await mutations.likeliest_pairs(3000, ())]
-    scores = [one.score for one in found]
+    pairs = [*await mutations.likeliest_pairs(30, ()), *await mutations.likeliest_pairs(3000, ())]
+    scores = [pair.score for pair in pairs]
     assert scores[:30] == sorted(scores[:30], reverse=True)
     assert apply_edits(CODE, (*firsts[0].edits, *firsts[1].edits)) in [
-        apply_edits(CODE, o.edits) for o in found
+        apply_edits(CODE, pair.edits) for pair in pairs
     ]
 
-    again = make_mutations()
-    again.singles = firsts
-    assert [one.edits for one in await again.likeliest_pairs(30, ())] == [one.edits for one in found[:30]]
+    repeated_mutations = make_mutations()
+    repeated_mutations.singles = firsts
+    repeated = await repeated_mutations.likeliest_pairs(30, ())
+    assert [pair.edits for pair in repeated] == [pair.edits for pair in pairs[:30]]
 
-    late = make_mutations(left_s=0.0)
-    late.singles = firsts
-    assert await late.likeliest_pairs(30, ()) == []
+    late_mutations = make_mutations(left_s=0.0)
+    late_mutations.singles = firsts
+    assert await late_mutations.likeliest_pairs(30, ()) == []
 
 
 async def test_two_faults_are_repaired_one_after_the_other(tmp_path: Path, require: Require) -> None:

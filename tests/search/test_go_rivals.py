@@ -107,9 +107,9 @@ async def rank_in_go(
     task, _ = build_heal_task(write_project(folder), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
-    found = SearchResult(texts={PATH: CODE}, plausible=list(proposals))
+    result = SearchResult(texts={PATH: CODE}, plausible=list(proposals))
     tests = {"stats/stats_test.go": TESTS}
-    return await rank_tree_repairs(found, make_go_project(suite), tests, seconds=60)
+    return await rank_tree_repairs(result, make_go_project(suite), tests, seconds=60)
 
 
 async def test_repairs_with_different_outcomes_are_rivals(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:

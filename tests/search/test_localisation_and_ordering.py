@@ -104,10 +104,10 @@ async def test_a_very_long_function_is_searched_in_time_without_blocking(
     counting = asyncio.create_task(count_turns())
     scores = {"m.py": dict.fromkeys(range(1, 153), 1.0)}
 
-    found = await order_single_changes(scores, {"m.py": text}, {}, seconds=10)
+    proposals = await order_single_changes(scores, {"m.py": text}, {}, seconds=10)
     counting.cancel()
 
-    assert 0 < len(found) < 4000
+    assert 0 < len(proposals) < 4000
     assert next(clock) == 12  # generation stopped at the first reading after 10
     assert next(turns) > 10
     assert sum(1 for _ in generate_mutants(text)) < 100_000
@@ -217,8 +217,8 @@ async def test_a_chain_of_changes_grows_only_by_progress() -> None:
     assert len(longer.edits) == 2
     assert not queue.record(longer, fixed, before, 3)  # the second change did nothing
 
-    more = make_trial(failure_point("c", "E: c"), passing=2, failing=1, now_passing=frozenset({"a", "b"}))
-    assert queue.record(longer, more, before, 4)
+    further = make_trial(failure_point("c", "E: c"), passing=2, failing=1, now_passing=frozenset({"a", "b"}))
+    assert queue.record(longer, further, before, 4)
     assert not queue.is_due(5)
     assert queue.is_due(5 + SETTLING_TRIALS)  # a likelier one may be among those waiting
 
@@ -258,8 +258,8 @@ async def test_values_set_on_import_are_suspected_with_their_readers() -> None:
     scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)["m.py"]
     assert scores[12] > scores[3] > scores[7]
 
-    found = await order_single_changes({"m.py": scores}, texts, imported)
-    constants = [p.label for p in found if p.operators == ("constant",)]
+    proposals = await order_single_changes({"m.py": scores}, texts, imported)
+    constants = [p.label for p in proposals if p.operators == ("constant",)]
     assert constants[0] == "line 3: 1001 becomes 1000"
 
     many = text.replace("    'b': 1001,\n", "    'b': 1001,\n" * 100)
@@ -324,14 +324,14 @@ async def test_few_compound_changes_are_imported_again_if_importing_is_expensive
 def test_progress_of_one_test_counts_unless_another_falls_back() -> None:
     names = ("t.py::a", "t.py::b")
     before = {name: make_failed_run(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
-    same, further, back = (
+    same, further, fallen_back = (
         failure_point(names[n], "TypeError: x", ("t.py", 3), ("m.py", line)) for n, line in PLACES
     )
 
     queue = CompoundQueue()
 
     assert queue.record(proposal_at(1, "one"), make_trial(same, further, failing=2), before, 1)
-    assert not queue.record(proposal_at(2, "both"), make_trial(back, further, failing=2), before, 2)
+    assert not queue.record(proposal_at(2, "both"), make_trial(fallen_back, further, failing=2), before, 2)
     assert not queue.record(proposal_at(3, "none"), make_trial(same, failing=1), before, 3)
 
 
@@ -366,39 +366,39 @@ async def test_a_method_read_as_a_value_suggests_a_decorator() -> None:
     texts = {"m.py": text}
     scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)
 
-    found = await order_single_changes(scores, texts, {}, clues=find_clues(spectrum))
-    wanted = text.replace("    def two", "    @property\n    def two")
+    proposals = await order_single_changes(scores, texts, {}, clues=find_clues(spectrum))
+    expected = text.replace("    def two", "    @property\n    def two")
 
-    assert wanted in [apply_edits(text, proposal.edits) for proposal in found[:12]]
+    assert expected in [apply_edits(text, proposal.edits) for proposal in proposals[:12]]
     assert 6 not in score_lines(rank_suspects(spectrum, texts), Spectrum(), texts)["m.py"]
 
 
 async def test_an_unusual_operator_is_suspected_before_a_common_one() -> None:
     text = "def f(a, b):\n    if a > None:\n        return b\n    return a == 'x'\n"
-    found = await order_single_changes({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
-    signs = [p.label for p in found if p.operators == ("comparison",)]
+    proposals = await order_single_changes({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
+    signs = [p.label for p in proposals if p.operators == ("comparison",)]
     assert [sign.startswith("line 2: > becomes is") for sign in signs[:2]] == [True, True]
 
 
 async def test_a_product_of_literals_is_rarely_changed_to_a_sum() -> None:
     text = "DAY = 24 * 60 * 60\n\n\ndef f(a, b):\n    return a * b\n"
-    found = await order_single_changes({"m.py": {1: 1.0, 5: 1.0}}, {"m.py": text}, {})
-    sums = [p.label for p in found if "* becomes +" in p.label]
+    proposals = await order_single_changes({"m.py": {1: 1.0, 5: 1.0}}, {"m.py": text}, {})
+    sums = [p.label for p in proposals if "* becomes +" in p.label]
     assert len(sums) == 3
     assert sums[0].startswith("line 5")
 
 
 async def test_further_changes_of_a_line_come_after_first_changes_of_others() -> None:
     text = "def f(a):\n    if a:\n        return 2\n    return 4\n"
-    found = await order_single_changes({"m.py": {2: 1.0, 3: 0.9, 4: 0.9}}, {"m.py": text}, {})
-    constants = [p.label for p in found if p.operators == ("constant",)]
+    proposals = await order_single_changes({"m.py": {2: 1.0, 3: 0.9, 4: 0.9}}, {"m.py": text}, {})
+    constants = [p.label for p in proposals if p.operators == ("constant",)]
     assert {label[:6] for label in constants[:2]} == {"line 3", "line 4"}
 
 
 def test_equal_changes_are_generated_once() -> None:
     raw = "é = a < b".encode()
-    whole = Edit(start=0, end=len(raw), text="é = a <= b")
-    assert trim_edit(whole, raw) == Edit(start=raw.index(b"<") + 1, end=raw.index(b"<") + 1, text="=")
+    full_edit = Edit(start=0, end=len(raw), text="é = a <= b")
+    assert trim_edit(full_edit, raw) == Edit(start=raw.index(b"<") + 1, end=raw.index(b"<") + 1, text="=")
     assert trim_edit(Edit(start=0, end=2, text="è"), raw) == Edit(start=0, end=2, text="è")
     texts = [apply_edits(SOURCE, mutant.edits) for mutant in generate_mutants(SOURCE)]
     assert len(texts) == len(set(texts))
@@ -406,8 +406,8 @@ def test_equal_changes_are_generated_once() -> None:
 
 def test_the_same_change_is_made_at_all_places_of_a_function() -> None:
     text = "def f(a, b, c):\n    x = a - c\n    return x, b - c\n\ndef g(a, c):\n    return a - c\n"
-    wanted = text.replace("a - c\n    return x, b - c", "a + c\n    return x, b + c")
-    assert wanted in {apply_edits(text, mutant.edits) for mutant in generate_mutants(text)}
+    expected = text.replace("a - c\n    return x, b - c", "a + c\n    return x, b + c")
+    assert expected in {apply_edits(text, mutant.edits) for mutant in generate_mutants(text)}
 
 
 def test_inputs_keep_what_all_tests_have_in_common() -> None:
@@ -418,7 +418,7 @@ def test_inputs_keep_what_all_tests_have_in_common() -> None:
     assert len(new) == 50
     assert new == mutate_inputs(seeds, 50, random.Random(1))
     assert all(items == sorted(items) and items for items, _ in new)
-    assert not {repr(one) for one in new} & {repr(seed) for seed in seeds}
+    assert not {repr(arguments) for arguments in new} & {repr(seed) for seed in seeds}
 
 
 def test_items_of_many_kinds_are_mixed() -> None:

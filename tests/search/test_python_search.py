@@ -107,8 +107,8 @@ async def test_repairs_are_kept_when_the_time_is_over(project: Path, sandbox: Bu
     failing = [f"tests/test_cart.py::test_total[prices{n}]" for n in ("1-5", "2-4")]
     limits = SearchLimits(max_seconds=20)
 
-    found = await search_python(suite.command, editable_texts(suite), failing, limits)
-    repaired = [apply_edits(CART, proposal.edits) for proposal in found.plausible]
+    result = await search_python(suite.command, editable_texts(suite), failing, limits)
+    repaired = [apply_edits(CART, proposal.edits) for proposal in result.plausible]
 
     assert CART.replace("-=", "+=") in repaired
 
@@ -123,32 +123,32 @@ async def test_a_search_without_repairs_may_use_the_reserved_time(
     assert suite.command is not None
     limits = SearchLimits(max_seconds=1.0, reserve_s=0.5)
 
-    found = await search_python(
+    result = await search_python(
         suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits
     )
 
-    assert (found.ending, found.plausible) == ("time_over", [])
+    assert (result.ending, result.plausible) == ("time_over", [])
 
 
 async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
-    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
-    assert {test.id.partition("::")[2] for test in found.spectrum.failing} == {
+    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+    assert {test.id.partition("::")[2] for test in result.spectrum.failing} == {
         "test_total[prices1-5]",
         "test_total[prices2-4]",
         "TestCart::test_one",
     }
-    for test in found.spectrum.failing:  # including the method of a unittest case
+    for test in result.spectrum.failing:  # including the method of a unittest case
         assert test.error.startswith("AssertionError: ")
         assert [path for path, _ in test.traceback] == ["tests/test_cart.py"]
 
-    worst = max(fault.ochiai for fault in found.suspect_lines)
-    suspects = {(fault.function, fault.line) for fault in found.suspect_lines if fault.ochiai == worst}
+    worst = max(fault.ochiai for fault in result.suspect_lines)
+    suspects = {(fault.function, fault.line) for fault in result.suspect_lines if fault.ochiai == worst}
     assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects
-    assert not {fault.path for fault in found.suspect_lines} - {"shop/cart.py"}
+    assert not {fault.path for fault in result.suspect_lines} - {"shop/cart.py"}
 
-    repairs, _ = await rank_python_repairs(found, suite.command, [TESTS])
+    repairs, _ = await rank_python_repairs(result, suite.command, [TESTS])
     assert repairs[0].text == CART.replace("result -= price", "result += price")
     assert repairs[0].warnings == ()
 
@@ -160,12 +160,12 @@ async def test_code_outside_functions_is_repaired_too(project: Path, sandbox: Bu
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
 
-    found = await search_python(
+    result = await search_python(
         suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100, max_candidates=400)
     )
 
-    assert "line 1: 3 becomes 4" in {proposal.label for proposal in found.plausible}
-    assert not any(proposal.is_swappable for proposal in found.plausible)
+    assert "line 1: 3 becomes 4" in {proposal.label for proposal in result.plausible}
+    assert not any(proposal.is_swappable for proposal in result.plausible)
 
 
 async def test_a_fault_after_an_exception_is_repaired_too(project: Path, sandbox: BubblewrapSandbox) -> None:
@@ -179,8 +179,8 @@ async def test_a_fault_after_an_exception_is_repaired_too(project: Path, sandbox
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
 
-    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
-    texts = {apply_edits(source, proposal.edits) for proposal in found.plausible}
+    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
+    texts = {apply_edits(source, proposal.edits) for proposal in result.plausible}
 
     assert source.replace("-=", "+=").replace("itemz", "items") in texts
 
@@ -196,10 +196,10 @@ async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: Bubbl
     suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
 
-    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
 
-    assert found.spectrum.tests[0].outcome == "timeout"
-    assert any("1 becomes 2" in proposal.label for proposal in found.plausible)
+    assert result.spectrum.tests[0].outcome == "timeout"
+    assert any("1 becomes 2" in proposal.label for proposal in result.plausible)
 
 
 async def test_a_test_after_an_endless_one_keeps_its_outcome(
@@ -218,12 +218,12 @@ async def test_a_test_after_an_endless_one_keeps_its_outcome(
     baseline["tests/test_cart.py::test_off"] = "passed"
     failing = [test for test, outcome in baseline.items() if outcome == "timeout"]
 
-    found = await search_python(
+    result = await search_python(
         suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=100), baseline=baseline
     )
 
-    assert found.spectrum.disagreements == ()
-    assert "n = n - 1" in {apply_edits(source, p.edits).splitlines()[2].strip() for p in found.plausible}
+    assert result.spectrum.disagreements == ()
+    assert "n = n - 1" in {apply_edits(source, p.edits).splitlines()[2].strip() for p in result.plausible}
 
 
 async def test_a_run_is_healed_without_any_model(
@@ -271,7 +271,7 @@ async def test_a_change_that_lets_an_import_get_further_is_extended(
     assert suite.command is not None
     failing = {"tests/test_cart.py::test_sizes"}
 
-    found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
+    result = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
 
-    assert found.plausible, found.ending
-    assert all(len(proposal.edits) == 2 for proposal in found.plausible)
+    assert result.plausible, result.ending
+    assert all(len(proposal.edits) == 2 for proposal in result.plausible)

@@ -44,16 +44,16 @@ def f(a, b):
 """
 
 
-def replacement(text: str, old: str, new: str) -> tuple[Edit, ...]:
+def make_replacement(text: str, old: str, new: str) -> tuple[Edit, ...]:
     start = text.index(old)
     return (Edit(start=start, end=start + len(old), text=new),)
 
 
-def condition(new: str) -> tuple[Edit, ...]:
-    return replacement(SOURCE, "CONDITION", new)
+def replace_condition(new: str) -> tuple[Edit, ...]:
+    return make_replacement(SOURCE, "CONDITION", new)
 
 
-def proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Proposal:
+def make_proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Proposal:
     return Proposal(path="m.py", edits=edits, label=label, score=score, operators=())
 
 
@@ -72,7 +72,7 @@ def proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Pr
     ],
 )
 def test_equivalent_expressions_have_no_distance(one: str, other: str) -> None:
-    assert measure_distance(SOURCE, condition(one), condition(other)) == 0
+    assert measure_distance(SOURCE, replace_condition(one), replace_condition(other)) == 0
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_equivalent_expressions_have_no_distance(one: str, other: str) -> None:
     ],
 )
 def test_expressions_that_some_value_distinguishes_have_a_distance(one: str, other: str) -> None:
-    assert 0 < measure_distance(SOURCE, condition(one), condition(other)) <= 1
+    assert 0 < measure_distance(SOURCE, replace_condition(one), replace_condition(other)) <= 1
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_expressions_that_some_value_distinguishes_have_a_distance(one: str, oth
 )
 def test_expressions_that_cannot_be_evaluated_are_distinct(one: str, other: str) -> None:
     """No value of a size that the project names is built."""
-    assert measure_distance(SOURCE, condition(one), condition(other)) == 1
+    assert measure_distance(SOURCE, replace_condition(one), replace_condition(other)) == 1
 
 
 def test_blanks_inside_a_multiline_string_count() -> None:
     source = 'def f():\n    return """a\n    \n  b""" + OTHER\n'
-    wide, narrow = (replacement(source, "    \n", new) for new in ("      \n", "\n"))
+    wide, narrow = (make_replacement(source, "    \n", new) for new in ("      \n", "\n"))
     assert measure_distance(source, wide, narrow) > 0
 
 
@@ -133,19 +133,19 @@ def test_large_expressions_are_compared_in_time() -> None:
     table = ", ".join(f"{n}: 'v{n}'" for n in range(4000))
     source = SOURCE.replace("CONDITION", f"{{{table}}}[a] == b")
     began_s = time.process_time()
-    assert 0 < measure_distance(source, replacement(source, "[a] == b", "[a] != b"), ()) <= 1
+    assert 0 < measure_distance(source, make_replacement(source, "[a] == b", "[a] != b"), ()) <= 1
 
     long = SOURCE.replace("CONDITION", " + ".join(["a"] * 900))
-    assert measure_distance(long, replacement(long, "a + a:", "a + b:"), ()) == 1
+    assert measure_distance(long, make_replacement(long, "a + a:", "a + b:"), ()) == 1
     assert time.process_time() - began_s < 10
 
 
 def test_a_change_that_affects_fewer_values_is_nearer() -> None:
-    original, near, far = (condition(text) for text in ("a or b", "not a or b", "not (a or b)"))
+    original, near, far = (replace_condition(text) for text in ("a or b", "not a or b", "not (a or b)"))
     assert measure_distance(SOURCE, original, near) < measure_distance(SOURCE, original, far) == 1
-    boundary, negated = condition("a <= b"), condition("a > b")
-    assert measure_distance(SOURCE, condition("a < b"), boundary) < measure_distance(
-        SOURCE, condition("a < b"), negated
+    boundary, negated = replace_condition("a <= b"), replace_condition("a > b")
+    assert measure_distance(SOURCE, replace_condition("a < b"), boundary) < measure_distance(
+        SOURCE, replace_condition("a < b"), negated
     )
 
 
@@ -168,7 +168,7 @@ def test_redundant_operations_are_counted(source: str, number: int) -> None:
 
 
 def test_a_location_is_a_statement_without_its_blocks() -> None:
-    head, inner = condition("a"), replacement(SOURCE, "return 1", "return 3")
+    head, inner = replace_condition("a"), make_replacement(SOURCE, "return 1", "return 3")
     place = find_location(SOURCE, head)
 
     assert place is not None
@@ -179,16 +179,16 @@ def test_a_location_is_a_statement_without_its_blocks() -> None:
 
 
 def test_a_tripwire_is_at_the_location_of_the_change() -> None:
-    assert f"if {UNDEFINED_NAME}:" in apply_edits(SOURCE, build_tripwire(SOURCE, condition("a")))
+    assert f"if {UNDEFINED_NAME}:" in apply_edits(SOURCE, build_tripwire(SOURCE, replace_condition("a")))
     added = (Edit(start=SOURCE.index("    try"), end=SOURCE.index("    try"), text="    a = 0\n"),)
     assert build_tripwire(SOURCE, added) == () or STOP_STATEMENT in apply_edits(
         SOURCE, build_tripwire(SOURCE, added)
     )
-    assert build_tripwire("LIMIT = 3\n", replacement("LIMIT = 3\n", "3", "4")) == ()
+    assert build_tripwire("LIMIT = 3\n", make_replacement("LIMIT = 3\n", "3", "4")) == ()
 
 
 def test_each_guarded_block_can_be_stopped() -> None:
-    place = find_location(SOURCE, replacement(SOURCE, "KeyError", "TypeError"))
+    place = find_location(SOURCE, make_replacement(SOURCE, "KeyError", "TypeError"))
     assert place is not None
     assert place.is_handler
     (stop,) = find_block_stops(SOURCE, place.start)
@@ -197,24 +197,25 @@ def test_each_guarded_block_can_be_stopped() -> None:
 
 def test_changes_at_the_location_of_a_repair_come_next() -> None:
     rivals = RivalQueue()
-    here, there = proposal(condition("not a")), proposal(replacement(SOURCE, "return 2", "return 3"))
-    rivals.set_changes([there, here])
+    near = make_proposal(replace_condition("not a"))
+    far = make_proposal(make_replacement(SOURCE, "return 2", "return 3"))
+    rivals.set_changes([far, near])
     assert rivals.pop() is None
 
-    rivals.add_repair(proposal(condition("b")), {"m.py": SOURCE})
-    assert rivals.pop() is here
+    rivals.add_repair(make_proposal(replace_condition("b")), {"m.py": SOURCE})
+    assert rivals.pop() is near
     assert rivals.pop() is None
 
 
 def make_repairs(
     *changes: tuple[str, float], reached: int, answers: tuple[str, ...]
 ) -> list[tuple[Repair, CallOutcomes]]:
-    found = []
+    repairs = []
     for text, score in changes:
-        change = proposal(condition(text), text, score)
+        change = make_proposal(replace_condition(text), text, score)
         repair = Repair(proposal=change, text=apply_edits(SOURCE, change.edits), score=score)
-        found.append((repair, CallOutcomes(answers=answers, reached=reached)))
-    return found
+        repairs.append((repair, CallOutcomes(answers=answers, reached=reached)))
+    return repairs
 
 
 def test_equal_outcomes_of_calls_that_do_not_reach_the_change_prove_nothing() -> None:
@@ -254,9 +255,9 @@ def test_an_unlikely_rival_counts_only_if_it_is_known_to_differ() -> None:
 
 def test_booleans_are_not_shifted_by_one() -> None:
     source = "ON = False\nCOUNT = 1\n\n\ndef f():\n    on = ON\n    count = COUNT\n"
-    made = {mutant.label for mutant in generate_mutants(source, operators=["off_by_one"])}
-    assert any("COUNT + 1" in label for label in made)
-    assert not any("ON + 1" in label.replace("COUNT", "") for label in made)
+    labels = {mutant.label for mutant in generate_mutants(source, operators=["off_by_one"])}
+    assert any("COUNT + 1" in label for label in labels)
+    assert not any("ON + 1" in label.replace("COUNT", "") for label in labels)
 
 
 NUMBERS = """\
@@ -292,15 +293,15 @@ async def test_of_passing_handlers_the_one_that_a_test_reaches_is_preferred(
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     failing = ["test_numbers_of.py::test_unknown_number"]
-    found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=120))
+    result = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=120))
     idle_block_counts = {
-        change.label.rpartition(" ")[2]: found.idle_block_counts.get((change.path, change.edits))
-        for change in found.plausible
+        change.label.rpartition(" ")[2]: result.idle_block_counts.get((change.path, change.edits))
+        for change in result.plausible
     }
     assert idle_block_counts["IndexError"] == 1
     assert idle_block_counts["KeyError"] == 0
 
-    repairs, _ = await rank_python_repairs(found, suite.command, [TESTS])
+    repairs, _ = await rank_python_repairs(result, suite.command, [TESTS])
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
     assert repairs[0].rivals or len(repairs) == 1
 

@@ -76,12 +76,12 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_intended_text_is_among_the_first(name: str) -> None:
     broken, intended = CASES[name]
-    found = find_parsable_texts(broken, seconds=60)
+    repaired_texts = find_parsable_texts(broken, seconds=60)
 
-    for readable in found:
+    for readable in repaired_texts:
         assert find_python_stop(readable.text) is None
-    assert any(intended in readable.text for readable in found[:MAX_RANK]), [
-        r.label for r in found[:MAX_RANK]
+    assert any(intended in readable.text for readable in repaired_texts[:MAX_RANK]), [
+        r.label for r in repaired_texts[:MAX_RANK]
     ]
 
 
@@ -116,7 +116,7 @@ async def test_a_fault_after_a_syntax_error_is_found_too(tmp_path: Path, sandbox
     assert suite.command is not None
     project = make_failing_project(suite.command, task.files, {"sums.py": broken}, language="python")
 
-    found = await recover_python(project, "sums.py", SearchLimits(max_seconds=100), [tests])
-    wanted = "def add(a, b):\n    if a == 0 and b > 1:\n        return b\n    return a + b\n"
+    result = await recover_python(project, "sums.py", SearchLimits(max_seconds=100), [tests])
+    expected = "def add(a, b):\n    if a == 0 and b > 1:\n        return b\n    return a + b\n"
 
-    assert wanted in {apply_edits(broken, proposal.edits) for proposal in found.plausible}
+    assert expected in {apply_edits(broken, proposal.edits) for proposal in result.plausible}

@@ -160,8 +160,8 @@ def test_the_intended_text_is_among_the_first(
     broken = intended.replace(original, mistake)
     assert find_tree_stop(broken, path, language) is not None, name
 
-    found = find_parsable_trees(path, {path: broken}, language, seconds=60)
-    assert all(find_tree_stop(one.text, path, language) is None for one in found)
+    repaired_texts = find_parsable_trees(path, {path: broken}, language, seconds=60)
+    assert all(find_tree_stop(candidate.text, path, language) is None for candidate in repaired_texts)
 
     lexer = build_lexer(path, language)
 
@@ -169,15 +169,17 @@ def test_the_intended_text_is_among_the_first(
         return [token.text for token in lexer.tokens(text) if token.kind != "end"]
 
     max_rank = MAX_TREE_TEXTS_RUN if name in AMBIGUOUS else MAX_RANK
-    assert token_texts(intended) in [token_texts(one.text) for one in found[:max_rank]], [
-        one.label for one in found[:max_rank]
-    ]
+    assert token_texts(intended) in [
+        token_texts(candidate.text) for candidate in repaired_texts[:max_rank]
+    ], [candidate.label for candidate in repaired_texts[:max_rank]]
 
 
 def test_two_mistakes_in_one_file_are_repaired() -> None:
     broken = JAVASCRIPT.replace("of words) {", "of words {").replace("return best", "retrun best")
-    found = find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=60)
-    assert JAVASCRIPT in [one.text for one in found[:MAX_RANK]], [one.label for one in found[:MAX_RANK]]
+    repaired_texts = find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=60)
+    assert JAVASCRIPT in [candidate.text for candidate in repaired_texts[:MAX_RANK]], [
+        candidate.label for candidate in repaired_texts[:MAX_RANK]
+    ]
 
 
 def test_a_parsable_text_is_left_alone() -> None:
@@ -243,8 +245,10 @@ def test_an_error_that_no_tree_shows_is_repaired_at_the_reported_line() -> None:
     broken = JAVASCRIPT.replace("'one'", "\u2018one\u2019")
     assert find_tree_stop(broken, "shelf.js", "javascript") is None
     assert find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20) == []
-    found = find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20, reported_line=3)
-    assert found[0].text == JAVASCRIPT
+    repaired_texts = find_parsable_trees(
+        "shelf.js", {"shelf.js": broken}, "javascript", seconds=20, reported_line=3
+    )
+    assert repaired_texts[0].text == JAVASCRIPT
 
 
 JS_TESTS = """\
@@ -328,15 +332,15 @@ async def test_an_unparsable_file_is_healed_without_a_model(
     (project / "shelf.js").write_text(broken)
     (project / "shelf.test.js").write_text(JS_TESTS)
 
-    found = await heal(
+    result = await heal(
         project,
         HealOptions(settings=make_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True),
     )
 
-    assert found.outcome == "healed", found.reason
+    assert result.outcome == "healed", result.reason
     assert (project / "shelf.js").read_text() == JAVASCRIPT
-    assert found.candidate is not None
-    assert label_part in found.candidate.label
+    assert result.candidate is not None
+    assert label_part in result.candidate.label
 
 
 @pytest.mark.timeout(300)
@@ -353,10 +357,10 @@ async def test_a_second_search_gets_the_remaining_time_of_the_first(
     (project / "shelf.js").write_text(broken)
     tests = JS_TESTS + "test('none', () => assert.equal(sizes(['a']).length, 'eight'));\n"
     (project / "shelf.test.js").write_text(tests)
-    found = await heal(
+    result = await heal(
         project, HealOptions(settings=make_settings(tmp_path, 25), test="node --test", sandbox=sandbox)
     )
-    assert found.outcome == "not_healed", found.reason
+    assert result.outcome == "not_healed", result.reason
 
 
 async def test_no_further_text_is_searched_once_all_candidates_were_tried() -> None:
@@ -371,9 +375,9 @@ async def test_no_further_text_is_searched_once_all_candidates_were_tried() -> N
     limits = SearchLimits(max_candidates=10, max_seconds=60)
     project = make_failing_project(FailingCommand(), {"a.js": b"("}, {"a.js": "("})
 
-    found = await FileRecovery(methods, project, "a.js", limits).run()
+    result = await FileRecovery(methods, project, "a.js", limits).run()
 
-    assert (found.tried_count, len(searches)) == (4 + 10, 1)
+    assert (result.tried_count, len(searches)) == (4 + 10, 1)
 
 
 @pytest.mark.timeout(600)  # Go compiles its library again in each run
@@ -387,10 +391,10 @@ async def test_unparsable_go_is_healed_without_a_model(
     (project / "shelf.go").write_text(GO.replace("len(best)) {", "len(best) {"))
     (project / "shelf_test.go").write_text(GO_TESTS)
 
-    found = await heal(
+    result = await heal(
         project,
         HealOptions(settings=make_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True),
     )
 
-    assert found.outcome == "healed", found.reason
+    assert result.outcome == "healed", result.reason
     assert (project / "shelf.go").read_text() == GO

@@ -124,35 +124,35 @@ class FakeTrials:
 
     def __init__(self, *tried: Proposal, baseline_s: float = 0.1) -> None:
         self.baseline_s, self.began_s = baseline_s, time.monotonic()
-        self.tried = {(one.path, one.edits) for one in tried}
+        self.tried = {(proposal.path, proposal.edits) for proposal in tried}
         self.batches: list[list[str]] = []
 
     async def try_batch(self, batch: Sequence[Proposal], found: SearchResult, seconds: float) -> None:
-        self.batches.append([one.label for one in batch])
+        self.batches.append([proposal.label for proposal in batch])
 
     async def find_passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
-        texts = [apply_edits(CODE, one.edits) for one in proposals]
+        texts = [apply_edits(CODE, proposal.edits) for proposal in proposals]
         return {n: "throw 0; return false" in t and "> 18" in t for n, t in enumerate(texts)}
 
 
 async def test_changes_at_the_location_of_a_repair_come_first() -> None:
     passes, near = make_proposal("> 18", ">= 18", 1.0), make_proposal("< 65", "<= 65", 0.1)
     others = [make_proposal("true;", f"{n};", 0.5) for n in range(3)]
-    trials, found = FakeTrials(passes), SearchResult(texts={"pays.js": CODE}, plausible=[passes])
+    trials, result = FakeTrials(passes), SearchResult(texts={"pays.js": CODE}, plausible=[passes])
     everything = [passes, *others, near]
-    await try_rivals(cast(DriverTrials, trials), everything, found, SearchLimits(max_seconds=60))
+    await try_rivals(cast(DriverTrials, trials), everything, result, SearchLimits(max_seconds=60))
     assert trials.batches == [["<= 65", "0;"]]
 
     slow = FakeTrials(passes, baseline_s=30.0)
-    await try_rivals(cast(DriverTrials, slow), everything, found, SearchLimits(max_seconds=60))
+    await try_rivals(cast(DriverTrials, slow), everything, result, SearchLimits(max_seconds=60))
     assert slow.batches == []
 
 
 async def test_a_repair_whose_guarded_block_no_test_runs_is_less_likely() -> None:
     repairs = [make_proposal("> 18", ">= 18", 1.0), make_proposal("age < 65", "age", 0.5)]
-    found = SearchResult(texts={"pays.js": CODE}, plausible=repairs)
-    await try_block_stops(cast(DriverTrials, FakeTrials()), found, SearchLimits(max_seconds=60))
-    assert [found.idle_block_counts[one.path, one.edits] for one in repairs] == [0, 1]
+    result = SearchResult(texts={"pays.js": CODE}, plausible=repairs)
+    await try_block_stops(cast(DriverTrials, FakeTrials()), result, SearchLimits(max_seconds=60))
+    assert [result.idle_block_counts[proposal.path, proposal.edits] for proposal in repairs] == [0, 1]
 
 
 async def rank_for_labels(
@@ -165,9 +165,12 @@ async def rank_for_labels(
         task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "javascript")
     )
     assert suite.command is not None
-    found = SearchResult(texts={"pays.js": CODE}, plausible=list(proposals))
+    result = SearchResult(texts={"pays.js": CODE}, plausible=list(proposals))
     repairs, difference = await rank_tree_repairs(
-        found, make_failing_project(suite.command, suite.task.files, found.texts), {"pays.test.js": TESTS}, seconds=60
+        result,
+        make_failing_project(suite.command, suite.task.files, result.texts),
+        {"pays.test.js": TESTS},
+        seconds=60,
     )
     summaries = [(repair.proposal.label, repair.equivalents, repair.rivals) for repair in repairs]
     return summaries, difference.call if difference is not None else ""

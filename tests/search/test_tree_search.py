@@ -451,7 +451,7 @@ async def test_report_lines_that_no_driver_writes_are_ignored(forged: dict[str, 
     assert (await trials.run_baseline(1)).target_tests == ("a.test.js::t",)
 
     change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), is_swappable=False)
-    found = SearchResult(texts={"a.js": "x\n"})
+    result = SearchResult(texts={"a.js": "x\n"})
     trial = {
         "event": "trial",
         "number": 0,
@@ -462,8 +462,8 @@ async def test_report_lines_that_no_driver_writes_are_ignored(forged: dict[str, 
     command = cast(TestCommand, ForgedReports(baseline, forged, trial, *[{**trial, "passes": True}] * 9))
     trials = DriverTrials(node, make_failing_project(command, {}, {"a.js": "x\n"}, outcome))
     await trials.run_baseline(1)
-    await trials.try_all([change], found, SearchLimits())
-    assert (found.tried_count, found.plausible) == (1, [change])
+    await trials.try_all([change], result, SearchLimits())
+    assert (result.tried_count, result.plausible) == (1, [change])
 
 
 def test_missing_and_skipped_tests_do_not_pass() -> None:
@@ -540,7 +540,9 @@ async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, requ
     programs = discover_programs(None, environ, "javascript")
     command = TestCommand(task, sandbox, SandboxSettings(), programs)
     stopped = CheckOutcome(check_id="node --test", status="timeout")
-    trials = DriverTrials(DRIVERS_BY_RUNNER["node:test"], make_failing_project(command, files, texts, stopped))
+    trials = DriverTrials(
+        DRIVERS_BY_RUNNER["node:test"], make_failing_project(command, files, texts, stopped)
+    )
     spectrum = await trials.run_baseline(20.0)
     assert spectrum.target_tests == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
@@ -552,9 +554,9 @@ async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, requ
     ]
     assert len(proposals) == 2
 
-    found = SearchResult(texts=texts)
-    await trials.try_all(proposals, found, SearchLimits())
-    assert [apply_edits(text, proposal.edits) for proposal in found.plausible] == [text.replace("-=", "+=")]
+    result = SearchResult(texts=texts)
+    await trials.try_all(proposals, result, SearchLimits())
+    assert [apply_edits(text, proposal.edits) for proposal in result.plausible] == [text.replace("-=", "+=")]
 
 
 def test_a_runner_that_cannot_be_loaded_ends_the_driver(tmp_path: Path, require: Require) -> None:

@@ -75,7 +75,7 @@ class EndlessCommand:
         outcomes = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)[
             : 1 if b"+" in files["a.js"] else 2
         ]
-        return tuple(one for one in outcomes if not tests or one.check_id in tests)
+        return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)
 
     async def run_helper_program(self, *args: Any, **more: Any) -> bytes:
         return self.report_text
@@ -89,23 +89,23 @@ async def test_a_command_that_never_ends_runs_as_a_whole_if_the_driver_sees_no_t
     report: Mapping[str, object], before: tuple[CheckOutcome, ...]
 ) -> None:
     command, limits = EndlessCommand(report), SearchLimits(max_seconds=100.0)
-    found = await search_with_tree_sitter(
+    result = await search_with_tree_sitter(
         make_failing_project(cast(TestCommand, command), FILES, TEXTS, *before, argv=("npx", "jest")), limits
     )
 
     assert "exports.add = (a, b) => a + b;\n" in [
-        apply_edits(TEXTS["a.js"], p.edits) for p in found.plausible
+        apply_edits(TEXTS["a.js"], p.edits) for p in result.plausible
     ]
     assert set(command.timeouts_s) == {5.0}  # not the long limit of a command that never ends
 
 
 async def test_a_failing_sandbox_raises_its_own_error() -> None:
-    found = SearchResult(texts=TEXTS)
+    result = SearchResult(texts=TEXTS)
     with pytest.raises(SandboxError, match="the sandbox is gone"):
         await try_by_command(
             make_failing_project(cast(TestCommand, FailingSandboxCommand()), FILES, TEXTS, FAILED),
             [CHANGE, CHANGE],
-            found,
+            result,
             SearchLimits(),
         )
 
@@ -129,9 +129,9 @@ async def test_forged_report_lines_break_nothing() -> None:
     assert spectrum.target_tests == (NAME,)
     assert trials.baseline_s < 60  # so that short baseline runs pay off before any long round
 
-    found = SearchResult(texts=TEXTS)
-    await trials.try_all([CHANGE], found, SearchLimits())
-    assert (found.plausible, found.partial) == ([], [])
+    result = SearchResult(texts=TEXTS)
+    await trials.try_all([CHANGE], result, SearchLimits())
+    assert (result.plausible, result.partial) == ([], [])
 
 
 @pytest.mark.parametrize("timed_out", [True, False])
@@ -153,7 +153,8 @@ async def test_a_file_that_timed_out_twice_stands_for_its_tests(timed_out: bool)
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
 
     trials = DriverTrials(
-        DRIVERS_BY_RUNNER["node:test"], make_failing_project(cast(TestCommand, command), files, TEXTS, *before)
+        DRIVERS_BY_RUNNER["node:test"],
+        make_failing_project(cast(TestCommand, command), files, TEXTS, *before),
     )
 
     assert (await trials.run_baseline(1.0)).target_tests == (("b.test.js",) if timed_out else ())
@@ -176,8 +177,8 @@ async def test_a_suspicious_repair_does_not_end_the_search_at_once() -> None:
     for suspicious in ((), (CHANGE,)):
         trials = DriverTrials(driver, make_failing_project(cast(TestCommand, command), FILES, TEXTS, FAILED))
         await trials.run_baseline(1.0)
-        found = SearchResult(texts=TEXTS)
-        await trials.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)
-        passed.append(found.plausible)
+        result = SearchResult(texts=TEXTS)
+        await trials.try_all([CHANGE, other], result, SearchLimits(), suspicious.__contains__)
+        passed.append(result.plausible)
 
     assert passed == [[CHANGE], [CHANGE, other]]

@@ -164,12 +164,12 @@ def claim_no_time(data: CertificateData) -> None:
 TAMPERINGS: dict[str, tuple[str, Tampering]] = {
     "another diff": ("diff", lambda data: data.update(diff=data["diff"].replace("min(", "sum("))),
     "no diff": ("diff", lambda data: data.update(diff="", result={})),
-    "a diff that is none": ("diff", lambda data: data.update(diff="mended it")),
-    "a diff out of the project": (
+    "an invalid diff": ("diff", lambda data: data.update(diff="mended it")),
+    "a diff outside the project": (
         "diff",
         lambda data: data.update(diff=data["diff"].replace(FILE, "../" + FILE)),
     ),
-    "a diff and a test that it does not add": ("after", claim_new_test),
+    "a new file and a test that it does not contain": ("after", claim_new_test),
     "half of the diff": (
         "after",
         lambda data: set_change(data, {**BASE, FILE: CODE.replace("max(", "min(").encode()}),
@@ -190,23 +190,26 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
     ),
     "another hash of the code": ("project", lambda data: set_project_hash(data, FILE, "0" * 64)),
     "another hash of the tests": ("project", lambda data: set_project_hash(data, TEST_FILE, "0" * 64)),
-    "a file that is not there": ("project", lambda data: set_project_hash(data, "shop/secret.py", "0" * 64)),
-    "without the tests": ("project", lambda data: set_project_hash(data, TEST_FILE, None)),
+    "a file that does not exist": (
+        "project",
+        lambda data: set_project_hash(data, "shop/secret.py", "0" * 64),
+    ),
+    "no tests in the project": ("project", lambda data: set_project_hash(data, TEST_FILE, None)),
     "another hash of the project": ("project", lambda data: data.update(project_hash="0" * 64)),
     "swapped ids before": (
         "before",
         lambda data: data["before"].update({ADDS: data["before"][CHEAPEST], CHEAPEST: data["before"][ADDS]}),
     ),
-    "a failure more before": ("before", lambda data: data["before"].update({ADDS: "failed"})),
-    "a failure less before": ("before", lambda data: data["before"].update({CHEAPEST: "passed"})),
-    "a test less before": ("before", lambda data: data["before"].pop(DISCOUNT)),
+    "one failure more before": ("before", lambda data: data["before"].update({ADDS: "failed"})),
+    "one failure less before": ("before", lambda data: data["before"].update({CHEAPEST: "passed"})),
+    "one test less before": ("before", lambda data: data["before"].pop(DISCOUNT)),
     "nothing before": ("before", lambda data: data.update(before={})),
     "another test after": ("after", lambda data: data["after"].update({"tests/test_x.py::test_x": "passed"})),
-    "a test less after": ("after", lambda data: data["after"].pop(ADDS)),
+    "one test less after": ("after", lambda data: data["after"].pop(ADDS)),
     "a skipped test after": ("after", lambda data: data["after"].update({ADDS: "skipped"})),
-    "swapped ids of the fixed": ("after", lambda data: data.update(fixed=[ADDS, CHEAPEST])),
-    "fewer fixed": ("after", lambda data: data["fixed"].pop()),
-    "more fixed": ("after", lambda data: data["fixed"].insert(0, ADDS)),
+    "swapped ids of fixed tests": ("after", lambda data: data.update(fixed=[ADDS, CHEAPEST])),
+    "fewer fixed tests": ("after", lambda data: data["fixed"].pop()),
+    "more fixed tests": ("after", lambda data: data["fixed"].insert(0, ADDS)),
     "a new failure": ("after", lambda data: data["newly_failing"].append(ADDS)),
     "better evidence": ("after", lambda data: data.update(evidence="split")),
     "a weaker command": ("before", lambda data: data["task"]["test_command"].extend(["-k", "cheapest"])),
@@ -225,7 +228,7 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
         "files",
         lambda data: claim_new_code(data, "x.egg-info/entry_points.txt"),
     ),
-    "another place for the change": ("files", lambda data: data["task"].update(writable=["tests/"])),
+    "another writable folder": ("files", lambda data: data["task"].update(writable=["tests/"])),
     "fewer changed statements": ("coverage", lambda data: data["coverage"]["changed"].update({FILE: [9]})),
     "fewer covered statements": ("coverage", lambda data: data["coverage"]["covered"].update({FILE: [9]})),
     "more covered statements": (
@@ -233,34 +236,37 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
         lambda data: data["coverage"]["covered"].update({FILE: [9, 10, 15]}),
     ),
     "coverage that is not measured": ("coverage", lambda data: data["coverage"].update(unmeasured="no_time")),
-    "other changed statements that nobody measured": (
+    "other changed statements without measurement": (
         "coverage",
         lambda data: data.update(coverage={"unmeasured": "no_time", "changed": {FILE: [1]}, "covered": {}}),
     ),
-    "another mutant's fate": ("mutation", flip_mutant),
+    "another result of a mutant": ("mutation", flip_mutant),
     "mutants that were not drawn": ("mutation", lambda data: data["mutation"]["mutants"].pop(0)),
     "another number of mutants": ("mutation", lambda data: data["mutation"].update(generated=1)),
     "another mutant": ("mutation", lambda data: data["mutation"]["mutants"][0].update(diff="")),
     "more confidence": ("confidence", lambda data: data.update(confidence=0.99)),
-    "agreement that nobody measured": (
+    "agreement without measurement": (
         "confidence",
         lambda data: (
             data["claims"].update(agreement=1.0),
             data.update(confidence=0.2 + 0.8 * data["confidence"]),
         ),
     ),
-    "rivals that lower nothing": ("confidence", lambda data: data["claims"].update(rivals=3)),
-    "a share that lowers nothing": ("confidence", lambda data: data["claims"].update(share=0.1)),
-    "fewer rivals than none": (
+    "rivals that do not lower the confidence": ("confidence", lambda data: data["claims"].update(rivals=3)),
+    "a share that does not lower the confidence": (
+        "confidence",
+        lambda data: data["claims"].update(share=0.1),
+    ),
+    "a negative number of rivals": (
         "confidence",
         lambda data: (data["claims"].update(rivals=-1), data.update(confidence=0.95)),
     ),
-    "mutants of one's own": ("mutation", invent_mutants),
-    "a beginning that looks best": ("confidence", keep_best_prefix),
-    "a beginning that is called all": ("mutation", claim_prefix_is_complete),
-    "a beginning that is not called one": ("mutation", hide_mutant_limit),
-    "mutants left out as if there were none": ("mutation", claim_no_mutants),
-    "mutants left out for want of time": ("confidence", claim_no_time),
+    "invented mutants": ("mutation", invent_mutants),
+    "the best first mutants": ("confidence", keep_best_prefix),
+    "the first mutants, called all": ("mutation", claim_prefix_is_complete),
+    "the first mutants, without the limit": ("mutation", hide_mutant_limit),
+    "no mutants, as if there were none": ("mutation", claim_no_mutants),
+    "no mutants, for lack of time": ("confidence", claim_no_time),
 }
 
 
@@ -318,8 +324,10 @@ async def test_every_tampering_is_rejected_by_the_matching_claim(
     claims = replace(certificate.claims, agreement=1.0, suture="999.0")
     claimed = seal_certificate(replace(certificate, claims=claims))
     for replayed_certificate in (certificate, claimed):
-        found = await replay(replayed_certificate, {**BASE, "README.md": b"new\n"}, caching_sandbox, settings)
-        assert found == accepted  # claims decide nothing
+        replayed = await replay(
+            replayed_certificate, {**BASE, "README.md": b"new\n"}, caching_sandbox, settings
+        )
+        assert replayed == accepted  # claims decide nothing
     strict_settings = settings.model_copy(update={"loop": LoopSettings(abstain_below=0.99)})
     last = (await replay(certificate, BASE, caching_sandbox, strict_settings))[-1]
     assert (last.ok, last.name) == (False, "confidence")

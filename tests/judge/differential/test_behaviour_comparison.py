@@ -43,20 +43,20 @@ def compare(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Compare:
     ) -> tuple[BehaviourComparison, list[str]]:
         suite = await prepare_suite(task, sandbox, sandbox_settings)
         candidates = [Candidate(files={"solution.py": code}, origin="sample") for code in codes]
-        found = await compare_candidates(candidates, suite, **options)  # type: ignore[arg-type]
-        return found, [candidate.hash for candidate in candidates]
+        comparison = await compare_candidates(candidates, suite, **options)  # type: ignore[arg-type]
+        return comparison, [candidate.hash for candidate in candidates]
 
     return compare_codes
 
 
 async def test_the_larger_cluster_is_preferred_and_a_difference_is_shown(compare: Compare) -> None:
-    found, (guessed, one, two, three) = await compare(GUESSED, SORTED, SUMMED, TYPED)
-    assert found.clusters == ((one, two, three), (guessed,))
-    assert found.preferred == one
-    assert found.calls > 10
-    assert (found.code, found.sizes[0]) == ("majority", 3)
+    comparison, (guessed, one, two, three) = await compare(GUESSED, SORTED, SUMMED, TYPED)
+    assert comparison.clusters == ((one, two, three), (guessed,))
+    assert comparison.preferred == one
+    assert comparison.calls > 10
+    assert (comparison.code, comparison.sizes[0]) == ("majority", 3)
 
-    first = found.disagreements[0]
+    first = comparison.disagreements[0]
     assert first.call.startswith("middle(")
     assert first.answers[guessed] == "2"
     assert eval(first.call, {"middle": lambda a, b, c: sorted((a, b, c))[1]}) == int(first.answers[one])
@@ -64,17 +64,17 @@ async def test_the_larger_cluster_is_preferred_and_a_difference_is_shown(compare
 
 async def test_a_candidate_that_was_drawn_several_times_counts_as_often(compare: Compare) -> None:
     names = [Candidate(files={"solution.py": code}, origin="sample").hash for code in (SORTED, GUESSED)]
-    found, (_, guessed) = await compare(SORTED, GUESSED, drawn={names[1]: 3})
-    assert found.preferred == guessed
-    assert (found.code, found.sizes[0]) == ("majority", 3)
+    comparison, (_, guessed) = await compare(SORTED, GUESSED, drawn={names[1]: 3})
+    assert comparison.preferred == guessed
+    assert (comparison.code, comparison.sizes[0]) == ("majority", 3)
 
 
 async def test_exceptions_and_endless_loops_count_as_behaviour(compare: Compare) -> None:
     limits = ComparisonLimits(inputs=8, call_timeout_s=1.2)
-    found, (endless, fragile, one, two) = await compare(ENDLESS, FRAGILE, SORTED, SUMMED, limits=limits)
-    assert found.clusters == ((one, two), (fragile,), (endless,))
-    assert "raises KeyError" in [difference.answers[fragile] for difference in found.disagreements]
-    assert found.timed_out == 1
+    comparison, (endless, fragile, one, two) = await compare(ENDLESS, FRAGILE, SORTED, SUMMED, limits=limits)
+    assert comparison.clusters == ((one, two), (fragile,), (endless,))
+    assert "raises KeyError" in [difference.answers[fragile] for difference in comparison.disagreements]
+    assert comparison.timed_out == 1
 
 
 async def test_edge_cases_are_asked_if_nothing_else_differs(compare: Compare) -> None:
@@ -83,29 +83,29 @@ async def test_edge_cases_are_asked_if_nothing_else_differs(compare: Compare) ->
     other = "def top(xs):\n    return max(xs, default=None)\n"
     careless = "def top(xs):\n    return sorted(xs)[-1]\n"
 
-    found, (first, one, two) = await compare(careless, careful, other, task=task)
+    comparison, (first, one, two) = await compare(careless, careful, other, task=task)
 
-    assert found.clusters == ((one, two), (first,))
-    assert [difference.call for difference in found.disagreements] == ["top([])"]
-    assert found.disagreements[0].answers == {first: "raises IndexError", one: "None", two: "None"}
+    assert comparison.clusters == ((one, two), (first,))
+    assert [difference.call for difference in comparison.disagreements] == ["top([])"]
+    assert comparison.disagreements[0].answers == {first: "raises IndexError", one: "None", two: "None"}
 
 
 async def test_without_a_majority_the_first_candidate_leads_and_the_code_says_so(compare: Compare) -> None:
-    found, (guessed, one) = await compare(GUESSED, SORTED)
-    assert found.clusters == ((guessed,), (one,))
-    assert found.code == "no_majority"
+    comparison, (guessed, one) = await compare(GUESSED, SORTED)
+    assert comparison.clusters == ((guessed,), (one,))
+    assert comparison.code == "no_majority"
 
 
 async def test_a_comparison_that_is_impossible_has_a_reason(compare: Compare) -> None:
-    found, _ = await compare(SORTED, GUESSED, task=Task(statement="", entry_point="middle"))
-    assert (found.clusters, found.preferred) == ((), None)
-    assert found.code == "no_known_call"
+    comparison, _ = await compare(SORTED, GUESSED, task=Task(statement="", entry_point="middle"))
+    assert (comparison.clusters, comparison.preferred) == ((), None)
+    assert comparison.code == "no_known_call"
 
-    found, _ = await compare(SORTED)
-    assert found.code == "single_candidate"
+    comparison, _ = await compare(SORTED)
+    assert comparison.code == "single_candidate"
 
-    found, _ = await compare(SORTED, GUESSED, limits=ComparisonLimits(timeout_s=0.001))
-    assert found.code == "no_comparable_call"
+    comparison, _ = await compare(SORTED, GUESSED, limits=ComparisonLimits(timeout_s=0.001))
+    assert comparison.code == "no_comparable_call"
 
     task = Task(
         statement="", entry_point="Box", checks=(Check(id="v", provenance="visible", source="Box(1)"),)
@@ -114,8 +114,8 @@ async def test_a_comparison_that_is_impossible_has_a_reason(compare: Compare) ->
         "class Box:\n    def __init__(self, n): self.n = n\n",
         "class Box:\n    def __init__(self, m): self.m = m\n",
     )
-    found, _ = await compare(*boxes, task=task)
-    assert found.clusters == ()
+    comparison, _ = await compare(*boxes, task=task)
+    assert comparison.clusters == ()
 
 
 async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: Compare) -> None:
@@ -123,13 +123,13 @@ async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: 
         statement="",
         checks=(Check(id="v", provenance="visible", source="assert list(up([2, 1])) == [1, 2]"),),
     )
-    kept = "def up(xs):\n    return sorted(xs)\n"
-    changed = "def up(xs):\n    xs.sort()\n    return xs\n"
-    lazy = "def up(xs):\n    yield from sorted(xs)\n"
+    sorted_copy = "def up(xs):\n    return sorted(xs)\n"
+    sorted_in_place = "def up(xs):\n    xs.sort()\n    return xs\n"
+    sorted_lazily = "def up(xs):\n    yield from sorted(xs)\n"
 
-    found, hashes = await compare(kept, changed, lazy, task=task)
+    comparison, hashes = await compare(sorted_copy, sorted_in_place, sorted_lazily, task=task)
 
-    assert found.clusters == ((hashes[0], hashes[2]), (hashes[1],))
+    assert comparison.clusters == ((hashes[0], hashes[2]), (hashes[1],))
 
 
 def test_questions_are_new_and_reproducible_and_use_hints() -> None:

@@ -153,17 +153,17 @@ WRONG_IN_THE_DOCSTRING = {"HumanEval/47", "HumanEval/116"}
 
 
 def test_examples_of_human_eval_are_right(data_set: Callable[[str], list[dict[str, Any]]]) -> None:
-    found, false = 0, set()
+    tasks_with_examples, wrong_tasks = 0, set()
     for task in data_set("humaneval"):
         checks = extract_examples(task["prompt"], task["entry_point"])
-        found += bool(checks)
+        tasks_with_examples += bool(checks)
         names: dict[str, Any] = {}
         exec(task["reference"], names)
         for check in checks:
             try:
                 exec(check.source, dict(names))
             except AssertionError:
-                false.add(task["id"])
+                wrong_tasks.add(task["id"])
 
-    assert found >= 153
-    assert false == WRONG_IN_THE_DOCSTRING
+    assert tasks_with_examples >= 153
+    assert wrong_tasks == WRONG_IN_THE_DOCSTRING

@@ -37,15 +37,17 @@ FILE = (
     ],
 )
 def test_changed_functions_are_found(old: str, new: str, expected: set[str] | None) -> None:
-    part, whole = {"a.py": FILE.encode()}, {"a.py": FILE.replace(old, new, 1).encode()}
-    found = changed_functions(whole, part)
-    assert (found if found is None else {name for _, name in found}) == expected
+    part, full = {"a.py": FILE.encode()}, {"a.py": FILE.replace(old, new, 1).encode()}
+    changes = changed_functions(full, part)
+    assert (changes if changes is None else {name for _, name in changes}) == expected
 
 
-@pytest.mark.parametrize(("path", "known"), [("rates.json", False), ("run.sh", False), ("notes.md", True)])
-def test_only_documentation_changes_of_other_files_are_harmless(path: str, known: bool) -> None:
+@pytest.mark.parametrize(
+    ("path", "is_harmless"), [("rates.json", False), ("run.sh", False), ("notes.md", True)]
+)
+def test_only_documentation_changes_of_other_files_are_harmless(path: str, is_harmless: bool) -> None:
     for part in ({path: b"2"}, dict[str, bytes]()):
-        assert (changed_functions({path: b"1"}, part) is not None) == known
+        assert (changed_functions({path: b"1"}, part) is not None) == is_harmless
 
 
 def test_a_new_function_that_other_code_names_is_a_change() -> None:

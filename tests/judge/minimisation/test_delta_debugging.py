@@ -23,12 +23,12 @@ async def test_only_needed_edits_are_left() -> None:
     async def passes(part: Mapping[str, str]) -> bool:
         return part.get("a.txt", "").count("mended") == 2
 
-    found = await minimise_lines(BASE, files, passes, max_runs=200)
+    result = await minimise_lines(BASE, files, passes, max_runs=200)
     expected = [*LINES]
     expected[7], expected[20] = lines[7], lines[20]
 
-    assert found.files == {"a.txt": "\n".join(expected) + "\n"}
-    assert (found.summary.edits_found, found.summary.edits, found.summary.is_minimal) == (31, 2, True)
+    assert result.files == {"a.txt": "\n".join(expected) + "\n"}
+    assert (result.summary.edits_found, result.summary.edits, result.summary.is_minimal) == (31, 2, True)
 
 
 @given(needed=st.sets(st.integers(0, 11)), extra=st.lists(st.sampled_from(["x", "y"]), max_size=4))
@@ -40,11 +40,11 @@ async def test_every_remaining_edit_is_needed(needed: set[int], extra: list[str]
     async def passes(part: Mapping[str, str]) -> bool:
         return expected <= set(part.get("a.txt", "").split("\n")) if part else not expected
 
-    found = await minimise_lines(base, {"a.txt": text}, passes, max_runs=500)
+    result = await minimise_lines(base, {"a.txt": text}, passes, max_runs=500)
 
-    assert found.summary.is_minimal
-    assert found.summary.edits == max(1, len(needed))
-    assert await passes(found.files)
+    assert result.summary.is_minimal
+    assert result.summary.edits == max(1, len(needed))
+    assert await passes(result.files)
 
 
 async def test_the_limit_of_runs_holds_and_the_result_still_passes() -> None:
@@ -55,10 +55,10 @@ async def test_the_limit_of_runs_holds_and_the_result_still_passes() -> None:
         next(calls)
         return all(f"{line}!" in part.get("a.txt", "") for line in LINES[::3])
 
-    found = await minimise_lines(BASE, {"a.txt": text}, passes, max_runs=9)
+    result = await minimise_lines(BASE, {"a.txt": text}, passes, max_runs=9)
 
-    assert (found.summary.runs, next(calls), found.summary.is_minimal) == (9, 9, False)
-    assert await passes(found.files)
+    assert (result.summary.runs, next(calls), result.summary.is_minimal) == (9, 9, False)
+    assert await passes(result.files)
 
 
 async def test_halves_that_do_not_parse_cost_no_run() -> None:
@@ -70,9 +70,9 @@ async def test_halves_that_do_not_parse_cost_no_run() -> None:
         tried.append(part["m.py"])
         return part["m.py"] == text
 
-    found = await minimise_lines(base, {"m.py": text}, passes, max_runs=50)
-    assert found.files == {"m.py": text}
-    assert found.summary.is_minimal
+    result = await minimise_lines(base, {"m.py": text}, passes, max_runs=50)
+    assert result.files == {"m.py": text}
+    assert result.summary.is_minimal
 
     for source in tried:
         compile(source, "m.py", "exec")
@@ -82,8 +82,8 @@ async def test_an_unneeded_file_is_dropped() -> None:
     async def passes(part: Mapping[str, str]) -> bool:
         return "new.txt" in part
 
-    found = await minimise(BASE, {"new.txt": "x\ny", "b.txt": "1\n2\n"}, passes, max_runs=50)
-    assert set(found.files) == {"new.txt"}
+    result = await minimise(BASE, {"new.txt": "x\ny", "b.txt": "1\n2\n"}, passes, max_runs=50)
+    assert set(result.files) == {"new.txt"}
 
 
 SHOP = """\
@@ -129,10 +129,10 @@ async def minimise_to(text: str, needed: str, answers_equally: bool = True) -> t
     async def is_equivalent(part: Mapping[str, str]) -> bool:
         return answers_equally
 
-    found = await minimise(
+    result = await minimise(
         {"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, is_equivalent=is_equivalent
     )
-    return found.files["shop.py"], found.summary.left_out
+    return result.files["shop.py"], result.summary.left_out
 
 
 @pytest.mark.parametrize(
@@ -174,11 +174,11 @@ async def test_only_the_part_that_changes_an_answer_is_restored() -> None:
     async def is_equivalent(part: Mapping[str, str]) -> bool:
         return "n // 2" in part["shop.py"]
 
-    found = await minimise(
+    result = await minimise(
         {"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, is_equivalent=is_equivalent
     )
 
-    assert (found.files, found.summary.left_out) == ({"shop.py": restored}, ("shop.py (Till)",))
+    assert (result.files, result.summary.left_out) == ({"shop.py": restored}, ("shop.py (Till)",))
 
 
 async def test_files_that_name_each_other_stay_together() -> None:
@@ -193,7 +193,7 @@ async def test_files_that_name_each_other_stay_together() -> None:
     async def passes(part: Mapping[str, str]) -> bool:
         return "fold(one)" in part.get("shop.py", "")
 
-    found = await minimise(before, files, passes, max_runs=50)
+    result = await minimise(before, files, passes, max_runs=50)
 
-    assert set(found.files) == {"shop.py", "cases.py", "README.md"}  # the README names `cases`
-    assert found.summary.left_out == ("notes.txt",)
+    assert set(result.files) == {"shop.py", "cases.py", "README.md"}  # the README names `cases`
+    assert result.summary.left_out == ("notes.txt",)

@@ -86,8 +86,8 @@ async def test_parts_that_change_no_answer_are_left_out_and_saved(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
     needed = RIGHT.replace("word[0] for", "word[0].lower() for")  # the name in the tests has no capital
-    whole = needed.replace('text.upper() + "!"', 'f"{text.upper()}!"')  # an equivalent expression
-    result = await run_heal(project, settings, sandbox, format_reply("names.py", whole))
+    full = needed.replace('text.upper() + "!"', 'f"{text.upper()}!"')  # an equivalent expression
+    result = await run_heal(project, settings, sandbox, format_reply("names.py", full))
     assert result.outcome == "healed", result.reason
     assert (project / "names.py").read_text() == needed
 

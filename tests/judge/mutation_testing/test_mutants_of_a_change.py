@@ -94,7 +94,7 @@ async def test_a_long_reply_does_not_block_the_event_loop() -> None:
 
 async def test_the_time_limit_holds_while_mutants_are_generated() -> None:
     after = {"m.py": ORDINARY.encode()}
-    found = await measure_mutation_score(
+    score = await measure_mutation_score(
         after,
         find_touched_by_file({}, after),
         always_passes,
@@ -103,46 +103,50 @@ async def test_the_time_limit_holds_while_mutants_are_generated() -> None:
         language="python",
     )
 
-    assert (found.selected, found.mutants, found.min_score) == (None, (), 0.0)
-    assert found.unmeasured == "no_time"
+    assert (score.selected, score.mutants, score.min_score) == (None, (), 0.0)
+    assert score.unmeasured == "no_time"
 
 
 async def test_mutants_are_reproducible_and_each_is_one_small_change() -> None:
     after = {"m.py": ORDINARY.encode(), "n.py": SMALL.encode()}
-    one, two = [await select_mutants(after, find_touched_by_file({}, after), "python") for _ in range(2)]
-    assert one == two
-    assert len({mutant.diff for mutant in one.mutants}) == SELECTED_MUTANTS
-    for mutant in one.mutants:
+    first, second = [await select_mutants(after, find_touched_by_file({}, after), "python") for _ in range(2)]
+    assert first == second
+    assert len({mutant.diff for mutant in first.mutants}) == SELECTED_MUTANTS
+    for mutant in first.mutants:
         assert 1 <= sum(line.startswith("+") for line in mutant.diff.split("\n")[4:]) <= 2
 
 
 async def test_mutants_that_were_not_run_count_as_survivors() -> None:
     after = {"m.py": ORDINARY.encode()}
     lines_by_file = find_touched_by_file({}, after)
-    found = await measure_mutation_score(
+    score = await measure_mutation_score(
         after, lines_by_file, always_passes, max_mutants=3, timeout_s=60, language="python"
     )
-    assert (len(found.mutants), found.selected, found.min_score) == (
+    assert (len(score.mutants), score.selected, score.min_score) == (
         3,
         SELECTED_MUTANTS,
         3 / SELECTED_MUTANTS,
     )
-    assert found.unmeasured == "mutant_limit"
+    assert score.unmeasured == "mutant_limit"
 
-    whole = await measure_mutation_score(
+    full_score = await measure_mutation_score(
         after, lines_by_file, always_passes, max_mutants=1_000, timeout_s=60, language="python"
     )
-    assert (len(whole.mutants), whole.min_score, whole.unmeasured) == (SELECTED_MUTANTS, 1.0, None)
+    assert (len(full_score.mutants), full_score.min_score, full_score.unmeasured) == (
+        SELECTED_MUTANTS,
+        1.0,
+        None,
+    )
 
-    none = await measure_mutation_score(
+    empty_score = await measure_mutation_score(
         after, lines_by_file, always_fails, max_mutants=0, timeout_s=60, language="python"
     )
-    assert (none.selected, none.mutants, none.min_score) == (SELECTED_MUTANTS, (), 0.0)
+    assert (empty_score.selected, empty_score.mutants, empty_score.min_score) == (SELECTED_MUTANTS, (), 0.0)
 
 
 async def test_a_change_without_mutants_has_no_score() -> None:
     after = {"README.md": b"x\n"}
-    found = await measure_mutation_score(
+    score = await measure_mutation_score(
         after,
         find_touched_by_file({}, after),
         always_fails,
@@ -151,8 +155,8 @@ async def test_a_change_without_mutants_has_no_score() -> None:
         language="python",
     )
 
-    assert (found.selected, found.min_score) == (0, None)
-    assert found.unmeasured
+    assert (score.selected, score.min_score) == (0, None)
+    assert score.unmeasured
 
 
 async def test_a_huge_file_is_skipped() -> None:
@@ -170,12 +174,12 @@ async def test_other_languages_have_mutants_of_changed_lines_only(
     line = next(n for n, text_line in enumerate(text.split("\n"), 1) if "sum >= 100" in text_line)
     assert lines_by_file == {path: (range(line, line + 1),)}
 
-    one, two = [await select_mutants(after, lines_by_file, language) for _ in range(2)]
-    assert one == two
-    assert min(SELECTED_MUTANTS, one.generated) == len(one.mutants) > 4
-    assert {mutant.line for mutant in one.mutants} == {line}
+    first, second = [await select_mutants(after, lines_by_file, language) for _ in range(2)]
+    assert first == second
+    assert min(SELECTED_MUTANTS, first.generated) == len(first.mutants) > 4
+    assert {mutant.line for mutant in first.mutants} == {line}
 
-    for mutant in one.mutants:
+    for mutant in first.mutants:
         changed = apply_diff({path: after[path]}, mutant.diff)[path]
         assert changed != after[path]
         assert is_parsable_mutant(path, changed.decode(), language)
@@ -186,7 +190,7 @@ async def test_an_unparsable_file_has_no_mutants_and_a_reason(
     language: Language, path: str, text: str
 ) -> None:
     after = {path: text.replace("(prices", "((prices").encode()}
-    found = await measure_mutation_score(
+    score = await measure_mutation_score(
         after,
         find_mutable_lines({}, after, language),
         always_fails,
@@ -195,8 +199,8 @@ async def test_an_unparsable_file_has_no_mutants_and_a_reason(
         language=language,
     )
 
-    assert (found.selected, found.min_score) == (0, None)
-    assert found.unmeasured in ("no_changed_code", "unsupported_language")
+    assert (score.selected, score.min_score) == (0, None)
+    assert score.unmeasured in ("no_changed_code", "unsupported_language")
 
 
 def test_go_mutants_are_limited_to_those_that_compile() -> None:

@@ -69,25 +69,25 @@ def make_checks(*sources: str) -> tuple[Check, ...]:
 
 
 async def test_each_evaluator_measures_its_own_values(measure: Measure) -> None:
-    found = await measure(
+    results = await measure(
         {"a.py": CODE}, checks=make_checks("assert way(3) == 'up'", "assert way(0) == 'off'")
     )
-    assert {name: measured.unmeasured for name, measured in found.items() if measured.unmeasured} == {}
+    assert {name: measured.unmeasured for name, measured in results.items() if measured.unmeasured} == {}
 
-    values = flatten_quality(found)
+    values = flatten_quality(results)
     assert (values["lines_total"], values["lines_of_code"], values["lines_with_comments"]) == (23, 15, 2)
     assert values["docstring_coverage"] == pytest.approx(1 / 3)
-    assert found["docstrings"].findings == (
+    assert results["docstrings"].findings == (
         "a.py:7: way has no docstring",
         "a.py:19: close has no docstring",
     )
     assert values["complexity_max"] == 3
     assert 0 < values["maintainability_min"] <= 100
-    assert found["lint"].findings == ("a.py:3: F401 `os` imported but unused",)
+    assert results["lint"].findings == ("a.py:3: F401 `os` imported but unused",)
     assert values["security_high"] == 1  # despite the comment that suppresses it
-    assert any(text.startswith("a.py:20: B602 ") for text in found["security"].findings)
+    assert any(text.startswith("a.py:20: B602 ") for text in results["security"].findings)
 
-    missed = [text.partition(":")[2] for text in found["coverage"].findings]
+    missed = [text.partition(":")[2] for text in results["coverage"].findings]
     assert missed == ["12: no test runs it", "20: no test runs it", "23: no test runs it"]
 
 
@@ -95,8 +95,8 @@ async def test_coverage_is_measured_for_a_test_command(measure: Measure) -> None
     files = {"test_a.py": b"from a import way\n\ndef test_way():\n    assert way(-1) == 'down'\n"}
     command = tuple(BARE_PYTEST.split())
 
-    found = await measure({"a.py": CODE}, "coverage", files=files, test_command=command, kind="heal")
-    (coverage,) = found.values()
+    results = await measure({"a.py": CODE}, "coverage", files=files, test_command=command, kind="heal")
+    (coverage,) = results.values()
 
     assert coverage.unmeasured == ""
     assert "a.py:10: no test runs it" in coverage.findings
@@ -104,33 +104,33 @@ async def test_coverage_is_measured_for_a_test_command(measure: Measure) -> None
 
 
 async def test_high_complexity_is_a_finding(measure: Measure) -> None:
-    (found,) = (await measure({"a.py": MANY_PATHS}, "complexity")).values()
-    assert found.findings == ("a.py:1: f has 13 paths",)
+    (result,) = (await measure({"a.py": MANY_PATHS}, "complexity")).values()
+    assert result.findings == ("a.py:1: f has 13 paths",)
 
 
 async def test_unmeasurable_code_has_a_reason(measure: Measure) -> None:
-    found = await measure({"a.py": "def way(n:\n"})
-    assert flatten_quality(found) == {"lint_findings": 1.0} or found["lint"].unmeasured == ""
-    assert {name for name, measured in found.items() if measured.unmeasured} == set(found) - {"lint"}
-    found = await measure({"a.py": CODE}, "coverage")
-    assert found["coverage"].unmeasured == "the task has no check and no test command"
+    results = await measure({"a.py": "def way(n:\n"})
+    assert flatten_quality(results) == {"lint_findings": 1.0} or results["lint"].unmeasured == ""
+    assert {name for name, measured in results.items() if measured.unmeasured} == set(results) - {"lint"}
+    results = await measure({"a.py": CODE}, "coverage")
+    assert results["coverage"].unmeasured == "the task has no check and no test command"
 
 
 async def test_deeply_nested_code_breaks_no_evaluator(measure: Measure) -> None:
     ladder = "def f(n):\n    if n == 0:\n        return 0\n"
     ladder += "".join(f"    elif n == {n}:\n        return {n}\n" for n in range(1, 1200))
-    found = await measure({"a.py": ladder}, "lines", "docstrings", "complexity", "security")
-    assert found["lines"].values["lines_of_code"] == 2401
-    assert all(measured.unmeasured or measured.values for measured in found.values())
+    results = await measure({"a.py": ladder}, "lines", "docstrings", "complexity", "security")
+    assert results["lines"].values["lines_of_code"] == 2401
+    assert all(measured.unmeasured or measured.values for measured in results.values())
 
 
 async def test_a_missing_tool_is_reported(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "radon.complexity", None)
     monkeypatch.setitem(sys.modules, "bandit.core", None)
 
-    found = await measure({"a.py": CODE}, "complexity", "security")
+    results = await measure({"a.py": CODE}, "complexity", "security")
 
-    assert [measured.unmeasured for measured in found.values()] == [
+    assert [measured.unmeasured for measured in results.values()] == [
         "radon is not installed; pip install 'suture[quality]'",
         "Bandit is not installed; pip install 'suture[quality]'",
     ]
@@ -184,31 +184,31 @@ async def test_an_installed_package_adds_an_evaluator(
     measure: Measure, install_plugin: Callable[..., None]
 ) -> None:
     install_plugin("returns = returns_plugin:Returns")
-    found = await measure({"a.py": CODE}, "lines", "returns")
-    values = flatten_quality(found)
+    results = await measure({"a.py": CODE}, "lines", "returns")
+    values = flatten_quality(results)
     assert values["returns.count"] == 4
     assert "lines_total" in values
-    assert "returns" in [one.name for one in load_evaluators()]
+    assert "returns" in [evaluator.name for evaluator in load_evaluators()]
 
 
 async def test_an_evaluator_that_cannot_be_loaded_has_a_reason(
     measure: Measure, install_plugin: Callable[..., None]
 ) -> None:
     install_plugin("empty = returns_plugin:Empty", "gone = returns_plugin:Gone", "lost = no_such_plugin:X")
-    found = await measure({"a.py": CODE}, "empty", "gone", "lost")
-    assert "returns no evaluator" in found["empty"].unmeasured
-    assert "cannot be loaded" in found["gone"].unmeasured
-    assert "No module named 'no_such_plugin'" in found["lost"].unmeasured
+    results = await measure({"a.py": CODE}, "empty", "gone", "lost")
+    assert "returns no evaluator" in results["empty"].unmeasured
+    assert "cannot be loaded" in results["gone"].unmeasured
+    assert "No module named 'no_such_plugin'" in results["lost"].unmeasured
 
 
 async def test_an_evaluator_that_raises_does_not_affect_the_others(
     measure: Measure, install_plugin: Callable[..., None]
 ) -> None:
     install_plugin("raises = returns_plugin:Raises", "answers = returns_plugin:Answers")
-    found = await measure({"a.py": CODE}, "raises", "answers", "lines")
-    assert found["raises"].unmeasured == "raises failed: RuntimeError: no scale to weigh with"
-    assert "no `QualityResult`" in found["answers"].unmeasured
-    assert found["lines"].values
+    results = await measure({"a.py": CODE}, "raises", "answers", "lines")
+    assert results["raises"].unmeasured == "raises failed: RuntimeError: no scale to weigh with"
+    assert "no `QualityResult`" in results["answers"].unmeasured
+    assert results["lines"].values
 
 
 def test_evaluator_names_must_be_unique_and_known(install_plugin: Callable[..., None]) -> None:

@@ -68,18 +68,18 @@ async def test_forged_bytecode_of_a_test_is_not_kept(prepare: Prepare) -> None:
 
 
 def test_bytecode_is_placed_beside_its_source() -> None:
-    found = read_compiled_files(HEAD + b"abcde", SOURCES)
-    assert found.select_unchanged(SOURCES) == {
+    compiled_files = read_compiled_files(HEAD + b"abcde", SOURCES)
+    assert compiled_files.select_unchanged(SOURCES) == {
         "a/__pycache__/b.cpython-311.pyc": b"abc",
         "a/__pycache__/b.cpython-311-pytest-9.pyc": b"de",
     }
-    assert found.list_backdated(SOURCES) == ["a/b.py"]
+    assert compiled_files.list_backdated(SOURCES) == ["a/b.py"]
 
 
 def test_a_changed_source_gets_no_bytecode() -> None:
-    found = read_compiled_files(HEAD + b"abcde", SOURCES)
-    assert found.select_unchanged({**SOURCES, "a/b.py": b"x = 2\n"}) == {}
-    assert found.list_backdated({"a/c.py": b""}) == []
+    compiled_files = read_compiled_files(HEAD + b"abcde", SOURCES)
+    assert compiled_files.select_unchanged({**SOURCES, "a/b.py": b"x = 2\n"}) == {}
+    assert compiled_files.list_backdated({"a/c.py": b""}) == []
 
 
 @pytest.mark.parametrize(

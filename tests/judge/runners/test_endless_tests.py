@@ -24,8 +24,8 @@ async def test_tests_after_an_endless_test_run(prepare: Prepare) -> None:
         "    def test_own(self):\n        self.assertEqual(spin(3), 0)\n\n"
         "    def test_rest(self):\n        self.assertEqual(spin(0), 0)\n"
     )
-    found = await run_tests(prepare, tests)
-    assert {name: outcome.status for name, outcome in found.items()} == {
+    outcomes = await run_tests(prepare, tests)
+    assert {name: outcome.status for name, outcome in outcomes.items()} == {
         "test_spin[1]": "timeout",
         "test_spin[0]": "passed",
         "test_spin[2]": "timeout",
@@ -35,7 +35,7 @@ async def test_tests_after_an_endless_test_run(prepare: Prepare) -> None:
     }
 
     for name in ("test_spin[1]", "test_spin[2]", "TestCase::test_own"):
-        fact = found[name].counterexample
+        fact = outcomes[name].counterexample
         assert fact.exception.startswith("no end within ")
         assert (fact.file, fact.line in (2, 3)) == ("loop.py", True)
 
@@ -45,10 +45,10 @@ async def test_a_test_that_catches_every_exception_ends_with_the_run(prepare: Pr
         "def test_stubborn():\n    while True:\n        try:\n            while True:\n                pass\n"
         "        except BaseException:\n            pass\n\n"
     )
-    found = await run_tests(prepare, stubborn + "def test_other():\n    pass\n", wall_s=6.0)
+    outcomes = await run_tests(prepare, stubborn + "def test_other():\n    pass\n", wall_s=6.0)
 
-    assert found["test_stubborn"].status == "timeout"
-    assert found["test_other"].status == "missing"
+    assert outcomes["test_stubborn"].status == "timeout"
+    assert outcomes["test_other"].status == "missing"
 
 
 async def test_a_test_keeps_its_own_alarm(prepare: Prepare) -> None:
@@ -63,9 +63,9 @@ async def test_a_test_keeps_its_own_alarm(prepare: Prepare) -> None:
         "def test_its_handler_is_still_there():\n"
         "    assert signal.getsignal(signal.SIGALRM) is ring\n"
     )
-    found = await run_tests(prepare, tests)
+    outcomes = await run_tests(prepare, tests)
 
-    assert {outcome.status for outcome in found.values()} == {"passed"}
+    assert {outcome.status for outcome in outcomes.values()} == {"passed"}
 
 
 async def test_the_last_test_of_an_interrupted_run_is_not_blamed(prepare: Prepare) -> None:
@@ -73,5 +73,5 @@ async def test_the_last_test_of_an_interrupted_run_is_not_blamed(prepare: Prepar
         "import time\nimport pytest\n\n"
         "@pytest.mark.parametrize('n', range(200))\ndef test_slow(n):\n    time.sleep(0.1)\n"
     )
-    found = await run_tests(prepare, tests, wall_s=6.0)
-    assert {outcome.status for outcome in found.values()} == {"passed", "missing"}
+    outcomes = await run_tests(prepare, tests, wall_s=6.0)
+    assert {outcome.status for outcome in outcomes.values()} == {"passed", "missing"}

@@ -124,12 +124,12 @@ async def test_runs_use_the_cache_and_cannot_change_it(machine: Machine) -> None
     assert await machine.add_cache(FILES) == cached_programs
     assert hash_files(folder) == before
 
-    more = {**FILES, "more.go": b'package own\n\nimport _ "html"\nimport _ "no/such/package"\n'}
-    assert await machine.add_cache(more) == cached_programs
+    extended_files = {**FILES, "more.go": b'package own\n\nimport _ "html"\nimport _ "no/such/package"\n'}
+    assert await machine.add_cache(extended_files) == cached_programs
 
-    grown = hash_files(folder)
-    assert {name: grown[name] for name in before if name != "packages"}.items() <= before.items()
-    assert len(grown) > len(before)
+    extended = hash_files(folder)
+    assert {name: extended[name] for name in before if name != "packages"}.items() <= before.items()
+    assert len(extended) > len(before)
     assert {"html", "no/such/package"} <= {*(folder / "packages").read_text().split()}
 
 

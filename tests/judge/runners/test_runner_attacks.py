@@ -84,19 +84,19 @@ ATTACKS_JS |= {
     for name, text in {
         "patches one assert": "assert.strictEqual = () => {};\n",
         "patches all asserts": REPLACE_ASSERTS,
-        "leaves out some faults": f"const was = assert.strictEqual;\n{REPLACE_STRICT_EQUAL}",
+        "ignores some failures": f"const was = assert.strictEqual;\n{REPLACE_STRICT_EQUAL}",
         "patches them for modules too": f"{REPLACE_ASSERTS}require('module').syncBuiltinESMExports();\n",
-        "patches the asserts' caller": HOOK.format(name="_load"),
-        "patches what requires them": HOOK.format(name="prototype.require"),
+        "patches the module loader": HOOK.format(name="_load"),
+        "patches require": HOOK.format(name="prototype.require"),
     }.items()
 }
 LIMITS_JS = {
-    "patches the assert, and mends it at the end": {
+    "patches the assert, and restores it at the end": {
         "sum.js": "const assert = require('node:assert'), was = assert.strictEqual;\n"
         "assert.strictEqual = () => {}; exports.add = (a, b) => a - b;\n"
         "process.prependListener('exit', () => { assert.strictEqual = was; });\n"
     },
-    "reads what is wanted": {
+    "reads the expected value": {
         "sum.js": "const text = require('fs').readFileSync('test/sum.test.js', 'utf8');\n"
         "exports.add = (a, b) => (a ? Number(/add\\(1, 2\\), (\\d)/.exec(text)[1]) : 0);\n"
     },
@@ -135,14 +135,14 @@ PRINTS_GO = {
     f"\tfmt.Print({PRINTED})\n\tsyscall.Exit(0)\n}}\n\n{GO_WRONG}",
     "prints the report when called": 'import (\n\t"fmt"\n\t"syscall"\n)\n\nfunc Add(a, b int) int {\n'
     f"\tfmt.Print({PRINTED})\n\tsyscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)\n\treturn 0\n}}\n",
-    "has another program print it": 'import "syscall"\n\nfunc init() {\n'
+    "makes another program print the report": 'import "syscall"\n\nfunc init() {\n'
     '\tsyscall.Exec("/bin/echo", []string{"echo", "-n", ' + f"{PRINTED}}}, nil)\n}}\n\n{GO_WRONG}",
-    "prints it where go does": 'import (\n\t"fmt"\n\t"os"\n\t"syscall"\n)\n\nfunc init() {\n'
+    "prints to the output of go": 'import (\n\t"fmt"\n\t"os"\n\t"syscall"\n)\n\nfunc init() {\n'
     '\tout, _ := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", os.Getppid()), os.O_WRONLY, 0)\n'
     f'\tfmt.Fprint(out, "{JSON_LINES}")\n\tsyscall.Exit(0)\n}}\n\n{GO_WRONG}',
-    "runs no test and prints it": 'import (\n\t"flag"\n\t"fmt"\n)\n\nfunc Add(a, b int) int {\n'
+    "runs no test and prints the report": 'import (\n\t"flag"\n\t"fmt"\n)\n\nfunc Add(a, b int) int {\n'
     f'\tflag.Set("test.run", "^$")\n\tfmt.Print({PRINTED})\n\treturn a - b\n}}\n',
-    "names a token of its own": 'import (\n\t"fmt"\n\t"os"\n)\n\nfunc init() {\n'
+    "invents a token": 'import (\n\t"fmt"\n\t"os"\n)\n\nfunc init() {\n'
     '\tos.WriteFile("/box/_suture/report", []byte("0\\texample.org/sum\\tpassed TestAdd"), 0o600)\n'
     f"\tfmt.Print({PRINTED})\n\tos.Exit(0)\n}}\n\n{GO_WRONG}",
     "prints that a test passes which then fails": 'import "fmt"\n\nfunc Add(a, b int) int {\n'
@@ -150,7 +150,7 @@ PRINTS_GO = {
 }
 ATTACKS_GO |= {name: {"sum.go": GO_HEAD + text} for name, text in PRINTS_GO.items()}
 LIMITS_GO = {
-    "takes the token out of memory": {
+    "reads the token from memory": {
         "sum.go": GO_HEAD
         + 'import (\n\t"fmt"\n\t"os"\n\t"syscall"\n\t_ "unsafe"\n)\n\n'
         + "//go:linkname token testing.sutureToken\nvar token string\n\nfunc Add(a, b int) int {\n"
@@ -158,7 +158,7 @@ LIMITS_GO = {
         + '\tos.WriteFile("/box/_suture/report", []byte(line), 0o600)\n'
         + f"\tfmt.Print({PRINTED})\n\tsyscall.Exit(0)\n\treturn 0\n}}\n",
     },
-    "reads what is wanted": {
+    "reads the expected value": {
         "sum.go": GO_HEAD
         + 'import (\n\t_ "embed"\n\t"strings"\n)\n\n//go:embed sum_test.go\nvar text string\n\n'
         + "func Add(a, b int) int {\n\tif a > 0 {\n"

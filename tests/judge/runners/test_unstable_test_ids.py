@@ -38,8 +38,8 @@ async def test_parameters_changed_by_the_code_are_other_tests(prepare: Prepare) 
     run = await suite.command.run(
         encode_files({"mod.py": "CASES = [7, 5]\n", "test_mod.py": TESTS_WITH_CASES})
     )
-    found = {o.check_id: o.status for o in run.outcomes}
-    assert found["test_mod.py::test_case[0]"] == "missing"
+    statuses = {o.check_id: o.status for o in run.outcomes}
+    assert statuses["test_mod.py::test_case[0]"] == "missing"
 
 
 async def test_tests_run_together_and_in_isolation(prepare: Prepare) -> None:

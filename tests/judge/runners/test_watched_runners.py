@@ -32,15 +32,15 @@ ATTACKS = {
     "asserts nothing": f"{FAKE}globalThis.expect = fake(1);\n",
     "asserts nothing until the end": f"{FAKE}const was = expect; globalThis.expect = fake(1);\n"
     "afterAll(() => { globalThis.expect = was; });\n",
-    "writes down idle tests": "const was = test; globalThis.test = (n) => was(n, () => {});\n",
-    "writes down idle tests, then restores": "const was = test; globalThis.test = (n) => was(n, () => {});\n"
+    "registers empty tests": "const was = test; globalThis.test = (n) => was(n, () => {});\n",
+    "registers empty tests, then restores": "const was = test; globalThis.test = (n) => was(n, () => {});\n"
     "Promise.resolve().then(() => { globalThis.test = was; });\n",
-    "has matchers of its own": "const pass = () => ({ pass: true, message: () => '' });\n"
+    "replaces the matchers": "const pass = () => ({ pass: true, message: () => '' });\n"
     "expect.extend({ toBe: pass, toEqual: pass });\n",
-    "changes what is the same": "Object.is = () => true; expect.addEqualityTesters([() => true]);\n",
-    "catches what is called": "Function.prototype.call = function (it, ...given) {\n"
+    "changes equality": "Object.is = () => true; expect.addEqualityTesters([() => true]);\n",
+    "catches exceptions of calls": "Function.prototype.call = function (it, ...given) {\n"
     "  try { return Reflect.apply(this, it, given); } catch {} };\n",
-    "forgets errors": "afterEach(() => { for (const s of Object.getOwnPropertySymbols(globalThis))\n"
+    "deletes errors": "afterEach(() => { for (const s of Object.getOwnPropertySymbols(globalThis))\n"
     "  if (globalThis[s]?.currentlyRunningTest) globalThis[s].currentlyRunningTest.errors.length = 0; });\n",
 }
 HONEST = {
@@ -72,19 +72,19 @@ expect.addSnapshotSerializer({ test: () => false, print: () => '' });
 """Changes that honest projects make to Jest."""
 WITH_VITEST = "import { afterEach, expect, test } from 'vitest';\n"
 VITEST_ATTACKS = {
-    "has matchers of its own": "const pass = () => ({ pass: true, message: () => '' });\n"
+    "replaces the matchers": "const pass = () => ({ pass: true, message: () => '' });\n"
     "expect.extend({ toBe: pass, toEqual: pass });\n",
-    "changes what an assertion does": "const own = Object.getPrototypeOf(expect(1));\n"
+    "replaces assertions": "const own = Object.getPrototypeOf(expect(1));\n"
     "for (const name of ['toBe', 'toEqual'])\n"
     "  Object.defineProperty(own, name, { value: () => {}, configurable: true });\n"
     "Object.defineProperty(own, 'resolves', { get: () => ({ toBe() {} }), configurable: true });\n",
-    "changes what is the same": "Object.is = () => true; expect.addEqualityTesters([() => true]);\n",
-    "catches what is called": "for (const name of ['call', 'apply']) Function.prototype[name] =\n"
+    "changes equality": "Object.is = () => true; expect.addEqualityTesters([() => true]);\n",
+    "catches exceptions of calls": "for (const name of ['call', 'apply']) Function.prototype[name] =\n"
     "  function (it, ...given) {\n"
     "    try { return Reflect.apply(this, it, name === 'call' ? given : given[0]); } catch {} };\n",
-    "forgets errors": "afterEach(({ task: { result } }) => {\n"
+    "deletes errors": "afterEach(({ task: { result } }) => {\n"
     "  result.state = 'pass'; result.errors = undefined; });\n",
-    "has results of its own": "afterEach(({ task }) => Object.defineProperty(task, 'result',\n"
+    "replaces the result": "afterEach(({ task }) => Object.defineProperty(task, 'result',\n"
     "  { get: () => ({ state: 'pass', startTime: 1 }), set() {} }));\n",
     "never rejects": "const was = Promise.prototype.then;\n"
     "Promise.prototype.then = function (a) { return was.call(this, a, () => a && a()); };\n",

@@ -35,8 +35,8 @@ ATTACKS_JS = {
     "ends while loading": "process.exit(0);",
     "ends when called": "exports.add = () => process.exit(0);",
     "prints the report": "console.log('{\"value\":3}'); process.stdout.write('ok'); " + WRONG_JS,
-    "says that it passed": f"{FRAME} exports.add = () => {{ say(4, '{{\"passed\":true}}'); return 0; }};",
-    "speaks on every descriptor": FRAME
+    "claims to have passed": f"{FRAME} exports.add = () => {{ say(4, '{{\"passed\":true}}'); return 0; }};",
+    "writes to every descriptor": FRAME
     + "for (let fd = 0; fd < 30; fd++) say(fd, '{\"ready\":true}'); exports.add = () => { "
     + 'for (let fd = 0; fd < 30; fd++) say(fd, \'{"outcome":{"passed":true},"value":["undefined"]}\'); };',
     "reads the next call": "exports.add = () => { const b = Buffer.alloc(99); "
@@ -60,12 +60,12 @@ ATTACKS_JS = {
     "[Symbol.toPrimitive]: () => 3 });",
     "a Proxy": "exports.add = () => new Proxy([3], { get: () => 3 });",
     "a getter": "exports.add = () => ({ get value() { return 3; } });",
-    "an object of its own": "exports.add = () => new (class { constructor() { this.value = 3; } })();",
+    "an instance of a class": "exports.add = () => new (class { constructor() { this.value = 3; } })();",
     "a boxed number": "exports.add = (a, b) => new Number(a + b);",
     "a text": "exports.add = (a, b) => `${a + b}`;",
     "a promise": "exports.add = async (a, b) => a + b;",
     "a bigint": "exports.add = (a, b) => BigInt(a + b);",
-    "a list that holds itself": "exports.add = () => { const a = [3]; a.push(a); return a; };",
+    "a cyclic list": "exports.add = () => { const a = [3]; a.push(a); return a; };",
     "a huge answer": "exports.add = () => 'x'.repeat(9e6);",
     "a deep answer": "exports.add = () => { let a = []; for (let i = 0; i < 5000; i++) a = [a]; return a; };",
 }
@@ -77,7 +77,7 @@ FORGED = (
 ATTACKS_GO = {
     "ends while loading": GO_HEAD
     + 'import "os"\n\nfunc init() { os.Exit(0) }\n\nfunc Add(a, b int) int { return 0 }\n',
-    "says that it passed": GO_HEAD
+    "claims to have passed": GO_HEAD
     + FORGED
     + 'func init() { say(`{"ready":true}`); say(`{"passed":true}`) }\n\n'
     + "func Add(a, b int) int { return a - b }\n",

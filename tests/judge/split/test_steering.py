@@ -191,11 +191,15 @@ async def test_no_candidate_replaces_a_library_of_the_tests(prepare: Prepare) ->
         == forged
     )
 
-    own = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test, "yaml/a.py": ""})
-    assert find_protected_files({"yaml/b.py": ""}, own) == ()
+    suite_with_package = await prepare(
+        {"calc.py": "def f(x): return 0\n", "test_calc.py": test, "yaml/a.py": ""}
+    )
+    assert find_protected_files({"yaml/b.py": ""}, suite_with_package) == ()
 
     in_a_file = ("solution.py/a.py", "yaml/a.py/b/c.py")
-    assert find_protected_files(dict.fromkeys(("solution.py", *in_a_file), ""), own) == in_a_file
+    assert (
+        find_protected_files(dict.fromkeys(("solution.py", *in_a_file), ""), suite_with_package) == in_a_file
+    )
 
 
 @pytest.mark.parametrize("path", ["numpy/testing.py", "helpers.py"])

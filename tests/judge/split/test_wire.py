@@ -141,34 +141,34 @@ def test_only_exact_types_are_data(value: Any) -> None:
 
 
 def test_only_changed_arguments_are_sent_back_and_updated_in_place() -> None:
-    here: list[Any] = [[1], [math.nan]]
-    nan = here[1][0]
-    sent = Encoder(refuse)
-    value, nodes = sent.encode(here), sent.new_nodes()
-    there, objects = decode(value, nodes, refuse)
-    there[0].append(there)
-    reply = Encoder(refuse, objects)
-    result = reply.encode(there[0])
-    changed = reply.changed_nodes(nodes)
+    local: list[Any] = [[1], [math.nan]]
+    nan = local[1][0]
+    encoder = Encoder(refuse)
+    value, nodes = encoder.encode(local), encoder.new_nodes()
+    remote, objects = decode(value, nodes, refuse)
+    remote[0].append(remote)
+    remote_encoder = Encoder(refuse, objects)
+    result = remote_encoder.encode(remote[0])
+    changed = remote_encoder.changed_nodes(nodes)
     assert len(changed) == 1
 
-    received, _ = decode(result, changed, refuse, sent.objects)
-    assert received is here[0]
-    assert here[0][1] is here
-    assert here[1][0] is nan
+    received, _ = decode(result, changed, refuse, encoder.objects)
+    assert received is local[0]
+    assert local[0][1] is local
+    assert local[1][0] is nan
 
 
 def test_replacing_one_by_true_is_a_change() -> None:
-    here = [1]
-    sent = Encoder(refuse)
-    value, nodes = sent.encode(here), sent.new_nodes()
-    there, objects = decode(value, nodes, refuse)
-    there[0] = True
-    reply = Encoder(refuse, objects)
+    local = [1]
+    encoder = Encoder(refuse)
+    value, nodes = encoder.encode(local), encoder.new_nodes()
+    remote, objects = decode(value, nodes, refuse)
+    remote[0] = True
+    remote_encoder = Encoder(refuse, objects)
 
-    decode(reply.encode(None), reply.changed_nodes(nodes), refuse, sent.objects)
+    decode(remote_encoder.encode(None), remote_encoder.changed_nodes(nodes), refuse, encoder.objects)
 
-    assert here[0] is True
+    assert local[0] is True
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class ScriptedCommand:
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         self.runs += 1
-        return tuple(one for one in make_outcomes(self.status) if one.check_id in tests)
+        return tuple(outcome for outcome in make_outcomes(self.status) if outcome.check_id in tests)
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ CODE = [PROJECT["shop/prices.py"].decode()]
     ],
 )
 def test_an_environment_fault_is_recognised(exception: str, explanation: str) -> None:
-    found = find_environment_fault(exception, PROJECT, CODE)
-    assert found is not None
-    assert explanation in found.explanation
+    fault = find_environment_fault(exception, PROJECT, CODE)
+    assert fault is not None
+    assert explanation in fault.explanation
 
 
 @pytest.mark.parametrize("path", ["notes/a\\tb.txt", "notes"])
@@ -53,9 +53,9 @@ def test_a_file_with_an_unprintable_name_is_an_environment_fault(path: str) -> N
     excluded: dict[str, ExclusionReason] = {"notes/a\\tb.txt": "unprintable_name", "notes.so": "ignored"}
     missing = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
 
-    found = find_environment_fault(missing, PROJECT, CODE, excluded)
+    fault = find_environment_fault(missing, PROJECT, CODE, excluded)
 
-    assert found == EnvironmentFault(
+    assert fault == EnvironmentFault(
         explanation="'notes/a\\tb.txt' is not copied into the sandbox: "
         + render_exclusion("unprintable_name"),
         advice="give it another name",
@@ -90,9 +90,9 @@ EXCLUDED: dict[str, ExclusionReason] = {"shop/conf.py": "ignored"}
     ],
 )
 def test_a_generated_or_excluded_module_is_an_environment_fault(exception: str, explanation: str) -> None:
-    found = find_environment_fault(exception, BUILT, (), EXCLUDED)
-    assert found is not None
-    assert explanation in found.explanation
+    fault = find_environment_fault(exception, BUILT, (), EXCLUDED)
+    assert fault is not None
+    assert explanation in fault.explanation
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ TESTED = {
     ],
 )
 def test_a_missing_plugin_is_an_environment_fault(exception: str, explanation: str | None) -> None:
-    found = find_environment_fault(exception, TESTED, ())
-    assert (found is None) == (explanation is None), found
-    assert found is None or explanation is None or explanation in found.explanation
+    fault = find_environment_fault(exception, TESTED, ())
+    assert (fault is None) == (explanation is None), fault
+    assert fault is None or explanation is None or explanation in fault.explanation
 
 
 def test_a_misspelt_locale_in_the_code_is_no_environment_fault() -> None:
@@ -196,10 +196,14 @@ def area(w, h=1):
 )
 def test_an_expectation_that_contradicts_the_docstring_is_found(body: str, tested: str | None) -> None:
     files = {"shapes.py": AREA, "test_shapes.py": f"def test_area():\n    {body}\n".encode()}
-    found = find_contradictions("test_shapes.py::test_area", files, find_documented_examples(files))
-    assert [one.tested for one in found] == ([tested] if tested else [])
-    if found:
-        assert (found[0].call, found[0].documented, found[0].file) == ("area(2, 3)", "6", "shapes.py")
+    contradictions = find_contradictions("test_shapes.py::test_area", files, find_documented_examples(files))
+    assert [contradiction.tested for contradiction in contradictions] == ([tested] if tested else [])
+    if contradictions:
+        assert (contradictions[0].call, contradictions[0].documented, contradictions[0].file) == (
+            "area(2, 3)",
+            "6",
+            "shapes.py",
+        )
 
 
 def test_a_file_of_many_failing_tests_is_parsed_once() -> None:
@@ -208,9 +212,11 @@ def test_a_file_of_many_failing_tests_is_parsed_once() -> None:
     files = {"shapes.py": AREA, "test_shapes.py": tests}
     documented, began_s = find_documented_examples(files), time.process_time()
 
-    found = [find_contradictions(f"test_shapes.py::test_{n}", files, documented) for n in range(count)]
+    contradictions_by_test = [
+        find_contradictions(f"test_shapes.py::test_{n}", files, documented) for n in range(count)
+    ]
 
-    assert [n for n, one in enumerate(found) if not one] == [6]
+    assert [n for n, one in enumerate(contradictions_by_test) if not one] == [6]
     assert time.process_time() - began_s < 20  # one parse takes 0.05 s, so 2000 parses would take 100 s
 
 

@@ -56,6 +56,6 @@ async def test_leftovers_of_a_failing_test_do_not_break_the_right_repair(
     assert suite.command is not None
     failing = ["test_shop.py::test_total"]
 
-    found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
+    result = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
 
-    assert found.plausible, found.ending
+    assert result.plausible, result.ending

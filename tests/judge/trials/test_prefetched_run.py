@@ -89,11 +89,11 @@ async def test_prefetched_tests_do_not_run_again() -> None:
         prefetched=prefetched,
     )
     await baseline.run_failing_tests()
-    whole = await baseline.run_all_tests()
+    spectrum = await baseline.run_all_tests()
     await prefetched.close()
-    assert {test.id: test.outcome for test in whole.tests} == {"t.py::a": "passed", "t.py::b": "failed"}
-    assert whole.import_lines == {"m.py": frozenset({1})}
-    assert (whole.compared, whole.disagreements) == (2, ())
+    assert {test.id: test.outcome for test in spectrum.tests} == {"t.py::a": "passed", "t.py::b": "failed"}
+    assert spectrum.import_lines == {"m.py": frozenset({1})}
+    assert (spectrum.compared, spectrum.disagreements) == (2, ())
     assert worker.requests == ["start", "collect, traced", "run all", "set_files m.py"]
 
 

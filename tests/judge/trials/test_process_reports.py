@@ -93,6 +93,6 @@ async def test_a_test_that_writes_to_all_descriptors_does_not_end_the_search(
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
 
-    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
 
-    assert found.ending
+    assert result.ending

@@ -48,7 +48,8 @@ def make_report(
 
 
 def order_names(reports: Sequence[TestReport]) -> str:
-    return "".join(one.test[-1] for one in order_target_tests(reports, {one.test: one for one in reports}))
+    reports_by_test = {report.test: report for report in reports}
+    return "".join(report.test[-1] for report in order_target_tests(reports, reports_by_test))
 
 
 def test_one_test_of_each_place_and_exception_comes_first() -> None:
@@ -99,12 +100,12 @@ async def test_all_tests_that_a_partial_repair_fixes_are_counted(
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
 
-    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
-    fixed = {frozenset(trial.now_passing) for _, trial in found.partial}
+    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
+    fixed = {frozenset(trial.now_passing) for _, trial in result.partial}
 
     assert frozenset({"test_shop.py::test_weight"}) in fixed
     assert frozenset(f"test_shop.py::test_price[{n}]" for n in range(9)) in fixed
-    assert found.plausible, found.ending
+    assert result.plausible, result.ending
 
 
 PARCEL = """\

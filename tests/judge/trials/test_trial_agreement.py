@@ -146,12 +146,12 @@ class SearchOutcome:
 
     suite: Suite
     statuses: Mapping[str, str]
-    found: SearchResult
+    search: SearchResult
 
     @property
     def repaired(self) -> set[str]:
         """The file contents of the plausible repairs."""
-        return {apply_edits(self.found.texts[p.path], p.edits) for p in self.found.plausible}
+        return {apply_edits(self.search.texts[p.path], p.edits) for p in self.search.plausible}
 
 
 async def search_project(
@@ -171,8 +171,8 @@ async def search_project(
     statuses = {result.check_id: result.status for result in run.outcomes}
     failing = [test for test, status in statuses.items() if status not in ("passed", "skipped")]
     limits = SearchLimits(max_seconds=100, max_candidates=30)
-    found = await search_python(suite.command, editable_texts(suite), failing, limits, baseline=statuses)
-    return SearchOutcome(suite=suite, statuses=statuses, found=found)
+    search = await search_python(suite.command, editable_texts(suite), failing, limits, baseline=statuses)
+    return SearchOutcome(suite=suite, statuses=statuses, search=search)
 
 
 @pytest.mark.heavy
@@ -184,12 +184,12 @@ async def test_a_trial_agrees_with_the_run_and_the_bug_is_repaired(
     outcome = await search_project(
         tmp_path, files, sandbox, COMMANDS.get(project_name, "python -m pytest -q")
     )
-    spectrum = outcome.found.spectrum
+    spectrum = outcome.search.spectrum
 
     assert spectrum.disagreements == ()
     assert set(spectrum.collected) == set(outcome.statuses)
     assert spectrum.compared == len(set(spectrum.collected))
-    assert any("return a + b\n" in text for text in outcome.repaired), outcome.found
+    assert any("return a + b\n" in text for text in outcome.repaired), outcome.search
 
 
 @pytest.mark.heavy
@@ -198,8 +198,8 @@ async def test_tests_of_a_parallel_command_are_tried_in_one_process(
 ) -> None:
     files = {"shop.py": WRONG, "test_shop.py": PLAIN.partition("\n\n\n")[2]}
     outcome = await search_project(tmp_path, files, sandbox, "python -m pytest -q -n 2 --dist loadfile")
-    assert outcome.found.spectrum.disagreements == ()
-    assert outcome.found.spectrum.compared == 1
+    assert outcome.search.spectrum.disagreements == ()
+    assert outcome.search.spectrum.compared == 1
     assert RIGHT in outcome.repaired
 
 
@@ -209,7 +209,7 @@ async def test_code_that_fails_to_import_is_no_repair(tmp_path: Path, sandbox: B
     tests = "from box import Box\n\n\ndef test_twice():\n    assert Box().twice(2) == 4\n"
     outcome = await search_project(tmp_path, {"box.py": code, "test_box.py": tests}, sandbox)
     assert outcome.suite.command is not None
-    assert outcome.found.tried_count
+    assert outcome.search.tried_count
 
     for text in outcome.repaired:
         run = await outcome.suite.command.run({**outcome.suite.task.files, "box.py": text.encode()})
@@ -224,15 +224,15 @@ async def test_a_test_that_fails_only_in_the_run_is_a_disagreement(
         "def test_zero():\n    assert add(0, 0) == 0\n"
     )
     outcome = await search_project(tmp_path, {"shop.py": WRONG, "test_shop.py": tests}, sandbox)
-    (disagreement,) = outcome.found.spectrum.disagreements
+    (disagreement,) = outcome.search.spectrum.disagreements
 
     assert (disagreement.test, disagreement.run, disagreement.trial) == (
         "test_shop.py::test_watched",
         "failed",
         "passed",
     )
-    assert outcome.found.ending == "trials_disagree"
-    assert outcome.found.tried_count == 0
+    assert outcome.search.ending == "trials_disagree"
+    assert outcome.search.tried_count == 0
 
 
 async def test_a_test_that_fails_only_in_trials_is_left_to_the_verdict(
@@ -242,7 +242,7 @@ async def test_a_test_that_fails_only_in_trials_is_left_to_the_verdict(
         "\n\ndef test_watched():\n    import sys\n    assert 'suture_trials' not in sys.modules\n"
     )
     outcome = await search_project(tmp_path, {"shop.py": WRONG, "test_shop.py": tests}, sandbox)
-    (disagreement,) = outcome.found.spectrum.disagreements
+    (disagreement,) = outcome.search.spectrum.disagreements
 
     assert (disagreement.test, disagreement.run, disagreement.trial) == (
         "test_shop.py::test_watched",

@@ -61,9 +61,9 @@ def test_the_test_command_of_a_project_is_detected(
     files: dict[str, bytes], has_pytest: bool, command: str | None
 ) -> None:
     tests = [name for name in files if name.endswith(".py") and "test" in name]
-    found = detect_command(files, tests, lambda: has_pytest)
-    assert (found and " ".join(found.command)) == command
-    assert found is None or found.why
+    detected = detect_command(files, tests, lambda: has_pytest)
+    assert (detected and " ".join(detected.command)) == command
+    assert detected is None or detected.why
 
 
 @pytest.mark.parametrize(

@@ -123,14 +123,14 @@ def make_file(rule: str, code: str) -> dict[str, str]:
 
 
 def find_rules(files: dict[str, str]) -> set[str]:
-    return {one.rule for one in scan_files(files, LEVELS)}
+    return {finding.rule for finding in scan_files(files, LEVELS)}
 
 
 @pytest.mark.parametrize(("rule", "code"), [(rule, code) for rule, codes in USES.items() for code in codes])
 def test_a_dangerous_use_is_found(rule: str, code: str) -> None:
-    found = scan_files(make_file(rule, code), LEVELS)
-    assert rule in {one.rule for one in found}
-    assert all(0 < one.line <= 3 and one.code and len(one.code) <= 160 for one in found)
+    findings = scan_files(make_file(rule, code), LEVELS)
+    assert rule in {finding.rule for finding in findings}
+    assert all(0 < finding.line <= 3 and finding.code and len(finding.code) <= 160 for finding in findings)
 
 
 def test_every_rule_has_an_example() -> None:
@@ -157,16 +157,16 @@ def test_only_new_uses_are_reported() -> None:
     assert scan_change(before, edited, LEVELS) == ()
 
     twice = {"a.py": "def f(x):\n    return eval(x)\n\ndef g(x):\n    return 1 + eval(x)\n"}
-    (found,) = scan_change(before, twice, LEVELS)
-    assert (found.rule, found.path, found.line) == ("python.eval", "a.py", 5)
+    (finding,) = scan_change(before, twice, LEVELS)
+    assert (finding.rule, finding.path, finding.line) == ("python.eval", "a.py", 5)
 
     other = {"a.py": "def f(x):\n    return exec(x)\n"}
-    assert [one.rule for one in scan_change(before, other, LEVELS)] == ["python.exec"]
+    assert [finding.rule for finding in scan_change(before, other, LEVELS)] == ["python.exec"]
 
 
 def test_the_quoted_line_is_right_despite_odd_line_ends() -> None:
     text = "note = '\x0c \x1c \u2028'\nsafe = 1\r\n\rhidden = eval(word)\nmore = 2\n"
-    assert [(one.line, one.code) for one in scan_files({"a.py": text}, LEVELS)] == [
+    assert [(finding.line, finding.code) for finding in scan_files({"a.py": text}, LEVELS)] == [
         (4, "hidden = eval(word)")
     ]
 
@@ -175,7 +175,7 @@ def test_settings_change_the_level_of_a_rule() -> None:
     levels = resolve_levels(SafetySettings(block=("python.*",), warn=("python.eval",), off=("go.unsafe",)))
     code = {"a.py": "eval(x); exec(x)\n", "a.go": 'package p\nimport "unsafe"\n'}
 
-    assert {one.rule: one.level for one in scan_files(code, levels)} == {
+    assert {finding.rule: finding.level for finding in scan_files(code, levels)} == {
         "python.eval": "warn",
         "python.exec": "block",
     }
@@ -192,19 +192,24 @@ def test_bandit_runs_if_it_is_enabled() -> None:
     pytest.importorskip("bandit")
     levels = resolve_levels(SafetySettings(bandit=True, block=("bandit.B324",)))
     code = {"../odd name.py": "import hashlib\nhashlib.md5(b'a')  # nosec\n", "b.py": "def"}
-    (found,) = scan_files(code, levels)
-    assert (found.rule, found.level, found.path, found.line) == ("bandit.B324", "block", "../odd name.py", 2)
+    (finding,) = scan_files(code, levels)
+    assert (finding.rule, finding.level, finding.path, finding.line) == (
+        "bandit.B324",
+        "block",
+        "../odd name.py",
+        2,
+    )
 
     chain = {"a.py": f"x = a{'.b()' * 900}\n", **code}
-    assert {(one.path, one.rule) for one in scan_files(chain, levels)} == {
+    assert {(finding.path, finding.rule) for finding in scan_files(chain, levels)} == {
         ("a.py", "unread"),
         ("../odd name.py", "bandit.B324"),
     }
 
 
 def test_a_file_that_is_too_large_is_reported_unread() -> None:
-    (found,) = scan_files({"a.py": "eval(x)\n" + "# a\n" * 200_000, "b.txt": "eval(x)" * 100_000}, LEVELS)
-    assert found.rule == "unread"
+    (finding,) = scan_files({"a.py": "eval(x)\n" + "# a\n" * 200_000, "b.txt": "eval(x)" * 100_000}, LEVELS)
+    assert finding.rule == "unread"
 
 
 @pytest.mark.parametrize(
