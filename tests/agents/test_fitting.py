@@ -96,18 +96,18 @@ async def test_a_prompt_that_fits_is_neither_counted_nor_cut() -> None:
 
 async def test_parts_shrink_in_order_and_no_more_than_needed() -> None:
     draft = draft_coder_prompt(make_brief(), CODER)
-    full = prompt_token_upper_bound((await fit_prompt(draft, None, count_bytes)).messages)
+    full_tokens = prompt_token_upper_bound((await fit_prompt(draft, None, count_bytes)).messages)
 
-    slightly_shrunk = await fit_prompt(draft, full - 10, count_bytes)
+    slightly_shrunk = await fit_prompt(draft, full_tokens - 10, count_bytes)
 
     assert slightly_shrunk.removed_counts == {"history": 1}
     assert "- 1 more before these\n- attempt 1" in slightly_shrunk.messages[1].content
 
-    further_shrunk = await fit_prompt(draft, full - 200, count_bytes)
+    further_shrunk = await fit_prompt(draft, full_tokens - 200, count_bytes)
     assert set(further_shrunk.removed_counts) == {"history", "facts"}
     assert "Earlier attempts" not in further_shrunk.messages[1].content
 
-    minimal = await fit_prompt(draft, full - 600, count_bytes)
+    minimal = await fit_prompt(draft, full_tokens - 600, count_bytes)
     empty_parts = dict.fromkeys(
         ("siblings", "history", "hints", "suspects", "refused", "advice", "output"), 0
     )
@@ -127,12 +127,12 @@ async def test_a_fitted_prompt_shows_whole_pieces(max_tokens: int) -> None:
     text = fitted.messages[1].content
     assert prompt_token_upper_bound(fitted.messages) <= max_tokens
     assert text.startswith("Mend it.")
-    shown = limit_to_shown_files(brief, fitted)
-    assert isinstance(shown, RepairBrief)
-    assert shown.files
+    shown_brief = limit_to_shown_files(brief, fitted)
+    assert isinstance(shown_brief, RepairBrief)
+    assert shown_brief.files
     for path, source in brief.files.items():
-        assert (f"### {path}\n```python\n{source.strip()}\n```" in text) == (path in shown.files)
-        assert (source.splitlines()[0] in text) == (path in shown.files)
+        assert (f"### {path}\n```python\n{source.strip()}\n```" in text) == (path in shown_brief.files)
+        assert (source.splitlines()[0] in text) == (path in shown_brief.files)
 
 
 async def test_a_task_that_does_not_fit_is_an_error_with_a_remedy() -> None:

@@ -182,11 +182,11 @@ async def test_a_sandbox_fault_is_raised() -> None:
         await DebuggerRun(TRACE, answer="broken").investigate()
 
 
-@pytest.mark.parametrize(("answer", "shown"), [("", "(nothing)"), ("y" * 50_000, "characters are cut")])
-async def test_a_tool_result_is_bounded(answer: str, shown: str) -> None:
+@pytest.mark.parametrize(("answer", "expected"), [("", "(nothing)"), ("y" * 50_000, "characters are cut")])
+async def test_a_tool_result_is_bounded(answer: str, expected: str) -> None:
     run = DebuggerRun(TRACE, "TOOL: done", DIAGNOSIS, answer=answer)
     await run.investigate()
-    assert shown in run.steps[0].observation
+    assert expected in run.steps[0].observation
     assert len(run.steps[0].observation) < MAX_OBSERVATION_CHARS + 100
 
 

@@ -123,7 +123,7 @@ def test_lone_surrogates_are_encoded_without_loss(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plain", "message"),
+    ("data", "message"),
     [
         ({"kind": "dance"}, "Move.kind cannot be 'dance'"),
         ({}, "Move.kind is missing"),
@@ -132,9 +132,9 @@ def test_lone_surrogates_are_encoded_without_loss(text: str) -> None:
         ({"kind": "sample", "temperature": "hot"}, "Move.temperature"),
     ],
 )
-def test_malformed_records_are_refused(plain: dict[str, Any], message: str) -> None:
+def test_malformed_records_are_refused(data: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        decode_record(Move, plain)
+        decode_record(Move, data)
 
 
 def test_bytes_that_are_not_base64_are_refused() -> None:

@@ -40,17 +40,17 @@ def test_the_variables_example_is_current_and_complete() -> None:
     text = (ROOT / ".env.example").read_text()
 
     assert text == environment_example(), "run `python tests/write_pages.py`"
-    named = set(re.findall(r"^# ([A-Z][A-Z0-9_]*)=", text, re.MULTILINE))
-    assert named >= {setting.variable for setting in describe_settings()}
-    assert named >= {alias.name for alias in VARIABLES}
+    documented = set(re.findall(r"^# ([A-Z][A-Z0-9_]*)=", text, re.MULTILINE))
+    assert documented >= {setting.variable for setting in describe_settings()}
+    assert documented >= {alias.name for alias in VARIABLES}
     # Every line is a comment, so the file sets nothing.
     assert not re.search(r"^[^#\n]", text, re.MULTILINE)
 
 
 def test_every_variable_of_compose_is_in_the_example() -> None:
-    read = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yaml").read_text()))
-    named = set(re.findall(r"^# ([A-Z0-9_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
-    assert read <= named
+    used = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yaml").read_text()))
+    documented = set(re.findall(r"^# ([A-Z0-9_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    assert used <= documented
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))

@@ -39,10 +39,10 @@ histories = st.lists(
 
 
 def decide_moves(
-    recipe: str, history: list[Attempt], rounds: int, left: int | None = None
+    recipe: str, history: list[Attempt], rounds: int, attempts_left: int | None = None
 ) -> tuple[Move, ...]:
     known = tuple(sorted((t for t in history if t.round < rounds), key=lambda t: t.round))
-    progress = Progress(kind="write", round=rounds, attempts=known, attempts_left=left)
+    progress = Progress(kind="write", round=rounds, attempts=known, attempts_left=attempts_left)
     return decide(progress, load_recipe(recipe_settings(recipe), 0.8))
 
 
@@ -70,7 +70,7 @@ def test_reflexion_continues_from_the_last_reply(history: list[Attempt], rounds:
 @given(history=histories, rounds=st.integers(1, 40))
 def test_only_the_budget_ends_a_baseline(name: str, history: list[Attempt], rounds: int) -> None:
     assert decide_moves(name, history, rounds)[0].kind != "stop"
-    (stop,) = decide_moves(name, history, rounds, left=0)
+    (stop,) = decide_moves(name, history, rounds, attempts_left=0)
     assert stop.outcome == "budget_exhausted"
 
 

@@ -103,16 +103,16 @@ async def test_a_replay_grants_and_refuses_the_same_calls_as_its_run(run: CallEn
     context = make_recording_context(run, model)
     with in_round_branch(0, 0):
         await ask(make_question(), context)
-    with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as refused:
+    with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as refusal:
         await ask(make_question(index=1), context)
     recorded_events = run.ledger.events
 
     with Ledger(run.folder.path / "replay.jsonl", FakeClock()) as ledger:
         budget = Budget(ledger, LIMITS, FakeClock())
         replaying = replace(context, ledger=ledger, budget=budget, replayed_events=recorded_events)
-        with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as refused_again:
+        with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as repeated_refusal:
             await ask(make_question(index=1), replaying)
-        assert str(refused_again.value) == str(refused.value)
+        assert str(repeated_refusal.value) == str(refusal.value)
         slower_branch = BudgetReserved(
             purpose="a branch that was slower then", attempts=0, tokens=PROMPT_TOKEN_BOUND
         )
@@ -136,9 +136,9 @@ async def test_a_call_made_twice_in_a_branch_is_two_attempts_also_after_a_kill(r
 async def test_granted_limits_are_known_after_several_kills(run: CallEnvironment) -> None:
     context = make_recording_context(run, ScriptedModel([]))
     call = BudgetedCall(key="again", description="again", is_attempt=True)
-    for granted in ((40, 90), (40,)):
+    for limits in ((40, 90), (40,)):
         with in_round_branch(0, 0):
-            for limit in granted:
+            for limit in limits:
                 reserve(call, context, find_prior_decision(call, context), reply_tokens=limit)
         run.ledger.append(RawPayload(kind="run.resumed"))
     with in_round_branch(0, 0):

@@ -117,13 +117,15 @@ def test_confidence_grows_with_the_number_of_repaired_tests() -> None:
 
 def test_repaired_tests_do_not_raise_confidence_over_a_rival() -> None:
     """In a real run, a wrong repair of twenty tests had a confidence of 0.95 although its rival was right."""
-    few, many = (
+    for_two_tests, for_twenty_tests = (
         estimate_confidence(make_verdict(20), THRESHOLD, before=make_failing_verdict(n), rivals=1)
         for n in (2, 20)
     )
-    assert few == many < 0.9
-    five = estimate_confidence(make_verdict(20), THRESHOLD, before=make_failing_verdict(20), rivals=5)
-    assert five < many
+    assert for_two_tests == for_twenty_tests < 0.9
+    with_five_rivals = estimate_confidence(
+        make_verdict(20), THRESHOLD, before=make_failing_verdict(20), rivals=5
+    )
+    assert with_five_rivals < for_twenty_tests
 
 
 def test_confidence_falls_with_the_share_of_the_scores() -> None:

@@ -28,8 +28,8 @@ TRUSTED_CHECK = Check(id="new", provenance="spec", source="assert f(2) == 2\n", 
 
 
 async def trust_check(*_: object, **__: object) -> TrustAssessment:
-    kept = (AssessedCheck(check=TRUSTED_CHECK, reasons=(), signals=TrustSignals()),)
-    return TrustAssessment(kept=kept, removed=(), candidates=2, behaviours=1)
+    assessed = (AssessedCheck(check=TRUSTED_CHECK, reasons=(), signals=TrustSignals()),)
+    return TrustAssessment(kept=assessed, removed=(), candidates=2, behaviours=1)
 
 
 async def run_out_of_time(entry: Attempt, suite: Suite, context: RunContext) -> Attempt:

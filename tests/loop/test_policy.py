@@ -156,20 +156,22 @@ attempts = st.builds(
     kind=st.sampled_from(["write", "heal"]),
     round=st.integers(0, 9),
     history=st.lists(attempts, max_size=8),
-    left=st.one_of(st.none(), st.integers(0, 5)),
+    attempts_left=st.one_of(st.none(), st.integers(0, 5)),
 )
 def test_the_policy_always_decides_valid_moves_within_the_attempts(
-    kind: TaskKind, round: int, history: list[Attempt], left: int | None
+    kind: TaskKind, round: int, history: list[Attempt], attempts_left: int | None
 ) -> None:
     known = ([BASE] if kind == "heal" else []) + [t for t in history if t.round < round]
-    moves = decide(Progress(kind=kind, round=round, attempts=tuple(known), attempts_left=left), ADAPTIVE)
+    moves = decide(
+        Progress(kind=kind, round=round, attempts=tuple(known), attempts_left=attempts_left), ADAPTIVE
+    )
     stops = [move for move in moves if move.kind == "stop"]
 
     assert moves
     assert stops == ([] if len(stops) == 0 else list(moves[:1]))
     assert all(stop.outcome for stop in stops)
-    if not stops and left is not None:
-        assert len(moves) <= left
+    if not stops and attempts_left is not None:
+        assert len(moves) <= attempts_left
     parents = {move.parent for move in moves if move.parent}
     assert parents <= {t.candidate for t in known}
 

@@ -59,18 +59,20 @@ def attempts_before(history: list[Attempt], rounds: int) -> tuple[Attempt, ...]:
     recipe=st.sampled_from(sorted(RECIPES)),
     history=histories,
     rounds=st.integers(0, 9),
-    left=st.integers(0, 5),
+    attempts_left=st.integers(0, 5),
 )
 def test_every_recipe_decides_valid_moves_within_the_attempts(
-    recipe: str, history: list[Attempt], rounds: int, left: int
+    recipe: str, history: list[Attempt], rounds: int, attempts_left: int
 ) -> None:
     known = attempts_before(history, rounds)
-    moves = decide(Progress(kind="write", round=rounds, attempts=known, attempts_left=left), RECIPES[recipe])
+    moves = decide(
+        Progress(kind="write", round=rounds, attempts=known, attempts_left=attempts_left), RECIPES[recipe]
+    )
 
     assert moves
     assert len([move for move in moves if move.kind == "stop"]) in (0, 1)
     if moves[0].kind != "stop":
-        assert len(moves) <= left
+        assert len(moves) <= attempts_left
     assert {move.parent for move in moves if move.parent} <= {t.candidate for t in known}
     indices = [(move.kind, move.index) for move in moves]
     assert len(set(indices)) == len(indices)

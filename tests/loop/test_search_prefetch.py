@@ -27,7 +27,7 @@ class StubCommand:
 
     interpreter = SimpleNamespace(source_roots=())
 
-    async def run_helper_program(self, *args: Any, **more: Any) -> bytes:
+    async def run_helper_program(self, *args: Any, **options: Any) -> bytes:
         return json.dumps(BASELINE_EVENT).encode()
 
 

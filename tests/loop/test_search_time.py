@@ -29,8 +29,8 @@ class CountingVerdict(Verdict):
 def test_failures_are_computed_once_for_many_outcomes() -> None:
     outcomes = tuple(CheckOutcome(check_id=f"t{n}", status="failed") for n in range(50))
     verdict = CountingVerdict(candidate="c", outcomes=outcomes, evidence="nonce")
-    plain = Verdict(candidate="c", outcomes=outcomes, evidence="nonce")
-    assert failure_signature(verdict, 0.5) == failure_signature(plain, 0.5)
+    uncounted = Verdict(candidate="c", outcomes=outcomes, evidence="nonce")
+    assert failure_signature(verdict, 0.5) == failure_signature(uncounted, 0.5)
     assert CountingVerdict.accesses == 1
 
 

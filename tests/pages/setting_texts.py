@@ -27,7 +27,7 @@ def describe_settings() -> list[SettingDescription]:
     texts = {
         f"{name}.{field}": text
         for name, group in setting_groups().items()
-        for field, text in docstrings_of_fields(group).items()
+        for field, text in read_field_docstrings(group).items()
     }
     return [
         SettingDescription(
@@ -40,7 +40,7 @@ def describe_settings() -> list[SettingDescription]:
     ]
 
 
-def docstrings_of_fields(group: type) -> dict[str, str]:
+def read_field_docstrings(group: type) -> dict[str, str]:
     """Return the docstring under each field of a class, read from its source.
 
     pydantic could collect them too, but would read them at every start of the program.

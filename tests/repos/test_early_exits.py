@@ -57,6 +57,8 @@ async def test_a_candidate_cannot_write_tests_settings_or_other_languages(
 
     verdict = await check_candidate(Candidate(files=dict.fromkeys(paths, "exit 0"), origin="repair"), suite)
 
-    refused = {path for note in verdict.notes if note.code == "protected_file" for path in note.subjects}
-    assert refused >= {"helper.py", "node_modules/a.js", *(path for path in paths if "test" in path)}
-    assert refused & {"package.json", "go.mod"}
+    refused_paths = {
+        path for note in verdict.notes if note.code == "protected_file" for path in note.subjects
+    }
+    assert refused_paths >= {"helper.py", "node_modules/a.js", *(path for path in paths if "test" in path)}
+    assert refused_paths & {"package.json", "go.mod"}

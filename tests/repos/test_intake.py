@@ -24,8 +24,8 @@ FILES = {
 }
 
 
-def write_project(root: Path, *more: str) -> Path:
-    for name, text in {**FILES, **dict.fromkeys(more, "")}.items():
+def write_project(root: Path, *extra_paths: str) -> Path:
+    for name, text in {**FILES, **dict.fromkeys(extra_paths, "")}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root

@@ -24,10 +24,10 @@ class DeadlyLedger:
         deadly = self
 
         def append_all(ledger: Ledger, payloads: Sequence[Payload]) -> tuple[Event, ...]:
-            written = deadly._write(ledger, payloads)
-            deadly._left -= sum(event.kind == deadly._kind for event in written)
+            events = deadly._write(ledger, payloads)
+            deadly._left -= sum(event.kind == deadly._kind for event in events)
             if deadly._left <= 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return written
+            return events
 
         setattr(Ledger, "append_all", append_all)  # noqa: B010  # a plain assignment to a method is refused

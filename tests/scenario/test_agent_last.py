@@ -168,10 +168,10 @@ async def test_the_same_model_fails_with_repairs_alone_and_heals_as_an_agent(tmp
 
     assert (repaired.outcome, repaired.spend.attempts) == ("budget_exhausted", 12)
     events = read_ledger(find_run(tmp_path / "repairs" / "home", "last").ledger_path).events
-    written = {proposed.files for _, proposed in select_events(events, CandidateProposed)}
+    written_files = {proposed.files for _, proposed in select_events(events, CandidateProposed)}
     # The model repaired the two files that it saw. No prompt contains the third one.
-    assert ("shop/prices.py", "shop/receipt.py") in written
-    assert not any("shop/rates.py" in files for files in written)
+    assert ("shop/prices.py", "shop/receipt.py") in written_files
+    assert not any("shop/rates.py" in files for files in written_files)
     prompts = (tmp_path / "repairs" / "calls.jsonl").read_text()
     assert "net * RATES[kind]" in prompts
     assert REPAIRS["shop/rates.py"][0] not in prompts.replace('\\"', '"')

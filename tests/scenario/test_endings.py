@@ -21,7 +21,7 @@ from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
-HALF = "```python\ndef add(a, b):\n    return 3\n```"
+HALF_RIGHT = "```python\ndef add(a, b):\n    return 3\n```"
 HANGS = "```python\ndef add(a, b):\n    while True:\n        pass\n```"
 SLEEPS = "```python\nimport time\n\n\ndef add(a, b):\n    time.sleep(100)\n```"
 
@@ -36,7 +36,7 @@ def read_last_result(settings: Settings) -> Result:
 @pytest.mark.heavy
 async def test_a_right_candidate_of_a_timed_out_round_is_delivered(settings: Settings) -> None:
     began_s = time.monotonic()
-    await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4])))
+    await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([HALF_RIGHT, *[RIGHT] * 4])))
     # The candidates that do not sleep take less than a quarter of this.
     seconds = 2 + 4 * (time.monotonic() - began_s)
     limited = settings.model_copy(
@@ -45,7 +45,7 @@ async def test_a_right_candidate_of_a_timed_out_round_is_delivered(settings: Set
             "sandbox": SandboxSettings(check_timeout_s=100),
         }
     )
-    model = ScriptedModel([HALF, RIGHT, SLEEPS, SLEEPS, SLEEPS])
+    model = ScriptedModel([HALF_RIGHT, RIGHT, SLEEPS, SLEEPS, SLEEPS])
 
     result = await solve(TASK, WriteOptions(settings=limited, model=model))
 
@@ -55,17 +55,17 @@ async def test_a_right_candidate_of_a_timed_out_round_is_delivered(settings: Set
 
 
 async def test_a_cancelled_run_reports_its_best_candidate(settings: Settings) -> None:
-    judged, hanging = asyncio.Event(), asyncio.Event()
+    has_judged, is_hanging = asyncio.Event(), asyncio.Event()
 
     def listen(event: Event) -> None:
         if event.kind == "candidate.checked":
-            judged.set()
-        if event.kind == "candidate.proposed" and judged.is_set():
-            hanging.set()
+            has_judged.set()
+        if event.kind == "candidate.proposed" and has_judged.is_set():
+            is_hanging.set()
 
-    slow = ScriptedModel([HALF, *[HANGS] * 9])
+    slow = ScriptedModel([HALF_RIGHT, *[HANGS] * 9])
     run = asyncio.create_task(solve(TASK, WriteOptions(settings=settings, model=slow, on_event=listen)))
-    await hanging.wait()
+    await is_hanging.wait()
     run.cancel()
 
     with pytest.raises(Cancelled):
@@ -77,7 +77,7 @@ async def test_a_cancelled_run_reports_its_best_candidate(settings: Settings) ->
 
 
 async def test_a_key_refused_later_loses_no_candidate(settings: Settings) -> None:
-    model = ScriptedModel([HALF, *[ModelAuthError("refused")] * 4])
+    model = ScriptedModel([HALF_RIGHT, *[ModelAuthError("refused")] * 4])
     with pytest.raises(ModelAuthError):
         await solve(TASK, WriteOptions(settings=settings, model=model))
     assert read_last_result(settings).candidate is not None
@@ -116,7 +116,7 @@ async def test_a_broken_sandbox_is_an_infrastructure_error_with_the_best_candida
     breaking = BreakingSandbox()
     result = await solve(
         TASK,
-        WriteOptions(settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]), sandbox=breaking),
+        WriteOptions(settings=settings, model=ScriptedModel([HALF_RIGHT, *[RIGHT] * 4]), sandbox=breaking),
     )
 
     await breaking.close()

@@ -166,11 +166,11 @@ async def test_a_missing_or_broken_plugin_is_refused_before_any_model_call(
 
 @pytest.mark.parametrize("name", ["parrot:grey", "chat:any"])
 async def test_a_plugin_provider_writes_the_code(choose_helpers: ChooseHelpers, name: str) -> None:
-    plain = choose_helpers("")
-    model = plain.model.model_copy(update={"name": name})
-    result = await solve(TASK, WriteOptions(settings=plain.model_copy(update={"model": model})))
+    settings = choose_helpers("")
+    model = settings.model.model_copy(update={"name": name})
+    result = await solve(TASK, WriteOptions(settings=settings.model_copy(update={"model": model})))
     assert result.outcome == "healed", result.reason
-    replies = find_run(plain.paths.home, result.run_id).replies_path.rglob("*.json")
+    replies = find_run(settings.paths.home, result.run_id).replies_path.rglob("*.json")
     assert ["return a + b" in path.read_text("utf-8") for path in replies] == [True]
 
 

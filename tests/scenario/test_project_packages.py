@@ -94,7 +94,7 @@ def cache_settings(settings: Settings, tmp_path: Path) -> Settings:
 
 def list_installed_packages(settings: Settings, run: str) -> list[tuple[str, ...]]:
     events = read_ledger(find_run(settings.paths.home, run).ledger_path).events
-    return [one.payload.packages for one in events if isinstance(one.payload, PackagesInstalled)]
+    return [event.payload.packages for event in events if isinstance(event.payload, PackagesInstalled)]
 
 
 @pytest.mark.timeout(400)  # fetching packages is slow on a loaded machine

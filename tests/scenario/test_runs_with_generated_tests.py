@@ -30,8 +30,8 @@ def fence_code(lines: list[str]) -> str:
     return "```python\n" + "\n".join(lines) + "\n```"
 
 
-GOOD_TESTS = fence_code([f"assert largest({given}) == {wanted}" for given, wanted in CASES])
-WRONG_TESTS = fence_code([f"assert largest({given}) == {wanted} - 7" for given, wanted in CASES])
+GOOD_TESTS = fence_code([f"assert largest({argument}) == {expected}" for argument, expected in CASES])
+WRONG_TESTS = fence_code([f"assert largest({argument}) == {expected} - 7" for argument, expected in CASES])
 
 
 def make_settings(home: Path) -> Settings:

@@ -67,8 +67,8 @@ async def test_the_greedy_recipe_stops_after_one_reply(settings: Settings) -> No
 
 
 async def test_the_best_candidate_is_kept_rather_than_the_last(settings: Settings) -> None:
-    half = "```python\ndef add(a, b):\n    return 3\n```"
-    model = ScriptedModel([half, *map(wrong_reply, range(20))])
+    half_right = "```python\ndef add(a, b):\n    return 3\n```"
+    model = ScriptedModel([half_right, *map(wrong_reply, range(20))])
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome != "healed"
     assert result.candidate is not None

@@ -41,14 +41,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_in_the_search_index(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text())
-    found = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    locations = {entry["location"].partition("#")[0] for entry in index["docs"]}
     for page in PAGES:
         if page == ROOT / "README.md":
             continue  # the site has the index page instead
-        place = page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT).with_suffix("").as_posix()
-        assert {f"{place}/", f"{place.removesuffix('README')}", f"{place.removesuffix('index')}"} & found, (
-            page
-        )
+        location = page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT).with_suffix("").as_posix()
+        assert {
+            f"{location}/",
+            f"{location.removesuffix('README')}",
+            f"{location.removesuffix('index')}",
+        } & locations, page
 
 
 def test_no_page_loads_anything_from_another_server(site: Path) -> None:

@@ -19,8 +19,8 @@ WORKFLOWS: dict[str, dict[str, Any]] = {
 ZIZMOR = Path(sys.executable).with_name("zizmor")
 
 
-def run_zizmor(place: Path) -> subprocess.CompletedProcess[str]:
-    command = [str(ZIZMOR), "--offline", "--quiet", "--no-progress", str(place)]
+def run_zizmor(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(ZIZMOR), "--offline", "--quiet", "--no-progress", str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -67,8 +67,11 @@ def test_the_order_of_branches_is_ignored(runs: Any) -> None:
 
 
 def test_the_order_of_rounds_is_compared(runs: Any) -> None:
-    one, two = ("moves.decided", {"round": 0}), ("moves.decided", {"round": 1})
-    assert compare_runs(*runs(write_events(one, two), write_events(two, one))) is not None
+    first_round, second_round = ("moves.decided", {"round": 0}), ("moves.decided", {"round": 1})
+    assert (
+        compare_runs(*runs(write_events(first_round, second_round), write_events(second_round, first_round)))
+        is not None
+    )
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_an_event_knows_its_run(tmp_path: Path) -> None:
 
 def test_every_field_is_encoded() -> None:
     data = encode_payload(ModelCalled(prompt_tokens=3, completion_tokens=4))
-    assert data.keys() == {one.name for one in fields(ModelCalled)}
+    assert data.keys() == {field.name for field in fields(ModelCalled)}
 
 
 def make_event(kind: str, data: dict[str, Any], **more: Any) -> Event:

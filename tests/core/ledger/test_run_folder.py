@@ -65,18 +65,18 @@ def test_text_with_surrogates_is_written(run: RunFolder, text: str, content: byt
 
 
 def test_runs_are_sorted_by_time(tmp_path: Path) -> None:
-    late, early, same_second = make_runs(tmp_path, 2e9, 1e9, 1e9 + 0.5)
-    assert [run.id for run in list_runs(tmp_path)] == [early.id, same_second.id, late.id]
-    assert find_run(tmp_path, "last").id == late.id
+    last, first, same_second = make_runs(tmp_path, 2e9, 1e9, 1e9 + 0.5)
+    assert [run.id for run in list_runs(tmp_path)] == [first.id, same_second.id, last.id]
+    assert find_run(tmp_path, "last").id == last.id
 
 
 def test_a_replay_is_not_the_last_run(tmp_path: Path) -> None:
-    early, late = make_runs(tmp_path, 1e9, 2e9)
-    late.ledger_path.write_text(
-        json.dumps({"data": {"replayed_run": early.id, "project": str(Path.cwd())}}) + "\n"
+    first, last = make_runs(tmp_path, 1e9, 2e9)
+    last.ledger_path.write_text(
+        json.dumps({"data": {"replayed_run": first.id, "project": str(Path.cwd())}}) + "\n"
     )
-    assert [find_run(tmp_path, name).id for name in ("last", "newest")] == [early.id, early.id]
-    assert find_run(tmp_path, late.id).id == late.id
+    assert [find_run(tmp_path, name).id for name in ("last", "newest")] == [first.id, first.id]
+    assert find_run(tmp_path, last.id).id == last.id
 
 
 def test_a_folder_without_a_ledger_is_not_a_run(tmp_path: Path) -> None:

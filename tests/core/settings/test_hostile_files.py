@@ -85,20 +85,20 @@ def test_named_pipes_devices_and_links_do_not_block_the_digest(tmp_path: Path, k
 
 
 def test_booleans_are_accepted_only_for_boolean_settings(tmp_path: Path) -> None:
-    def read(text: str) -> Settings:
+    def load_text(text: str) -> Settings:
         (tmp_path / "suture.toml").write_text(text)
         return load_settings(tmp_path, environ={"HOME": str(tmp_path)}).settings
 
-    assert not read("repair.enabled = false").repair.enabled
-    assert read("repair.enabled = true").repair.enabled
+    assert not load_text("repair.enabled = false").repair.enabled
+    assert load_text("repair.enabled = true").repair.enabled
 
     with pytest.raises(UsageError, match=r"loop\.samples .* not True"):
-        read("loop.samples = true")
+        load_text("loop.samples = true")
 
 
-@pytest.mark.parametrize("place", ["project", "user"])
-def test_file_names_are_relative_to_the_settings_file(tmp_path: Path, place: str) -> None:
-    folder = tmp_path / ".config" / "suture" if place == "user" else tmp_path
+@pytest.mark.parametrize("owner", ["project", "user"])
+def test_file_names_are_relative_to_the_settings_file(tmp_path: Path, owner: str) -> None:
+    folder = tmp_path / ".config" / "suture" if owner == "user" else tmp_path
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "said.yaml").write_text("- x")
     (folder / "suture.toml").write_text(
@@ -106,7 +106,7 @@ def test_file_names_are_relative_to_the_settings_file(tmp_path: Path, place: str
         "fallbacks = ['scripted:example', 'a:b']\n"
     )
     loaded = load_settings(tmp_path, environ={"HOME": str(tmp_path)}, read_only=True)
-    if place == "project":
+    if owner == "project":
         loaded = load_trusted(tmp_path, None, {"HOME": str(tmp_path)})
 
     assert loaded.settings.loop.recipe == str(folder / "way.toml")
