@@ -321,9 +321,8 @@ async def test_an_error_with_unexpected_json_is_a_model_error(
 
     with pytest.raises(ModelError) as caught:
         await ask(wire, stub.address)
-    assert not isinstance(
-        caught.value, ModelProtocolError
-    )  # that would mean that the SDK failed on the body and lost the status
+    # That would mean that the SDK failed on the body and lost the status.
+    assert not isinstance(caught.value, ModelProtocolError)
     assert "attribute" not in str(caught.value)
 
 

@@ -358,9 +358,8 @@ async def test_the_prompt_of_a_round_is_evaluated_once(local_settings: Settings,
         prompt_tokens = replies[0].prompt_tokens
         evaluated = await count_evaluated_tokens(list_shared_servers()[-1])
 
-        assert (
-            prompt_tokens <= evaluated < prompt_tokens + len(samplings)
-        )  # each slot evaluates the last token again
+        # Each slot evaluates the last token again.
+        assert prompt_tokens <= evaluated < prompt_tokens + len(samplings)
         assert sum(reply.prompt_tokens - reply.cached_tokens for reply in replies) == evaluated
         assert [reply.completion_tokens for reply in replies] == [4, 4, 4]
         assert {(reply.logprobs, reply.tokens) for reply in replies} == {((), ())}

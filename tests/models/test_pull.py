@@ -204,9 +204,8 @@ def test_copied_weights_are_hashed_once(tmp_path: Path) -> None:
     path.write_bytes(bytes(len(CONTENT)))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    assert (
-        verified_weights(make_entry(), tmp_path) == path
-    )  # the stamp alone decides: same file, time and size
+    # The stamp alone decides: same file, time and size.
+    assert verified_weights(make_entry(), tmp_path) == path
 
     stamp_path(path).write_bytes(b"{")
     assert verified_weights(make_entry(), tmp_path) is None

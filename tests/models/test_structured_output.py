@@ -59,9 +59,8 @@ async def test_unreadable_replies_end_as_malformed(bad: object) -> None:
 
 
 async def test_a_cut_reply_is_repeated_with_a_higher_limit() -> None:
-    model = ScriptedModel(
-        [cut_reply(JSON), cut_reply(JSON, 128), JSON]
-    )  # valid JSON, but the missing part is unknown
+    # Valid JSON, but the missing part is unknown.
+    model = ScriptedModel([cut_reply(JSON), cut_reply(JSON, 128), JSON])
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
 
     assert answer.calls == 3

@@ -107,9 +107,8 @@ async def test_cancelling_while_the_sandbox_starts_leaves_nothing_behind(
     sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     marker = f"marker-{uuid.uuid4()}"
-    mount = Mount(
-        source=str(tmp_path), target=f"/opt/{marker}"
-    )  # so that bubblewrap's own arguments contain the marker
+    # So that bubblewrap's own arguments contain the marker.
+    mount = Mount(source=str(tmp_path), target=f"/opt/{marker}")
     for step in range(12):
         task = asyncio.create_task(sandbox.run(python_request("pass", mounts=(mount,))))
         await asyncio.sleep(0.002 + 0.006 * step)

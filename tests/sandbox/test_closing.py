@@ -21,9 +21,8 @@ async def test_closing_ends_a_program_that_is_starting(sandbox: BubblewrapSandbo
     await sandbox.release()  # without an idle zygote, the run must start one
     task = asyncio.create_task(sandbox.run(RunRequest(python="import time; time.sleep(600)")))
     await asyncio.sleep(delay_s)
-    has_begun = delay_s > 0 and all(
-        starting.done() for starting in sandbox._starting
-    )  # true on a fast machine
+    # True on a fast machine.
+    has_begun = delay_s > 0 and all(starting.done() for starting in sandbox._starting)
 
     async with asyncio.timeout(30):
         await sandbox.close()

@@ -111,9 +111,8 @@ def test_the_environment_that_a_tool_keeps_for_the_project_is_found(
         f"{tool}'s environment of the project",
     )
     assert interpreter.project == str(project)
-    assert discover_interpreter(other, variables).prefix != str(
-        environment
-    )  # its name is derived from the path of another project
+    # Its name is derived from the path of another project.
+    assert discover_interpreter(other, variables).prefix != str(environment)
 
 
 def test_a_conda_environment_is_found_by_its_name_in_the_project(tmp_path: Path) -> None:

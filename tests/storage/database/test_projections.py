@@ -88,9 +88,8 @@ def test_only_grown_ledgers_are_read_again(store: Store, tmp_path: Path) -> None
             outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()
 
     assert outcome == "running"
-    assert (
-        catch_up(store, tmp_path / "home").runs == 1
-    )  # the process of the run has ended, although its ledger did not grow
+    # The process of the run has ended, although its ledger did not grow.
+    assert catch_up(store, tmp_path / "home").runs == 1
 
     with store.read_transaction() as connection:
         outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()

@@ -63,9 +63,8 @@ def test_a_query_finds_matching_runs(store: Store, runs: list[RunFolder]) -> Non
 
 
 def test_a_query_by_error_finds_its_runs(store: Store, runs: list[RunFolder]) -> None:
-    run_ids = set(
-        find_run_ids(store, RunQuery(error="UNKNOWN"))
-    )  # the sample runs have no blobs, so their errors are unknown
+    # The sample runs have no blobs, so their errors are unknown.
+    run_ids = set(find_run_ids(store, RunQuery(error="UNKNOWN")))
     assert run_ids
     assert "2027-mug" not in run_ids
     assert find_run_ids(store, RunQuery(error="KeyError")) == []

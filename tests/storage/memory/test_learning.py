@@ -153,10 +153,11 @@ async def test_a_repaired_failure_reaches_the_prompt_of_the_next_run(
         rebuild = CliRunner().invoke(app, ["db", "rebuild", *as_flags(make_settings(home, store_url))])
         assert rebuild.exit_code == 0, rebuild.output
         rebuilt_memory = next(item for item in iter_items(store) if item.key == memory.key)
+    # The run and its fork count as uses; a replay does not.
     assert (rebuilt_memory.recalled, rebuilt_memory.healed_recalled) == (
         2,
         2,
-    )  # the run and its fork count as uses; a replay does not
+    )
 
 
 def as_flags(settings_values: dict[str, object]) -> list[str]:
