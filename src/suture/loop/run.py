@@ -144,7 +144,7 @@ async def _run_until_question(
     except Exception as fault:
         return await _end_by_fault(fault, context, graph)
     interrupts = reached.get("__interrupt__", ())
-    if interrupts:
+    if interrupts:  # There is only one: each node that asks runs alone, and asks once.
         return decode_record(ReviewAsked, interrupts[0].value)
     result = load_result(context.folder)
     assert result is not None  # The graph's last node has written it.

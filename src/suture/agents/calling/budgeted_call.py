@@ -75,6 +75,7 @@ def find_prior_decision(call: BudgetedCall, calls: CallContext) -> PriorDecision
         return prior
     if isinstance(decision, BudgetRefused):
         return replace(prior, refusal=BudgetExceeded(decision.limit_kind, decision.used, decision.limit))
+    # A reservation of 0 tokens granted no reply, as that of a run of the user's program.
     return replace(prior, max_reply_tokens=decision.max_reply_tokens or None)
 
 

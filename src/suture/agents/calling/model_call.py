@@ -45,7 +45,7 @@ from suture.models import (
 )
 
 CODE_WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
-"""Roles that write the code itself; all other roles are helpers."""
+"""Roles that write the code itself. All other roles help them, and get only a share of the reply tokens."""
 UNPAID_FAULTS = (ModelError, PrerequisiteError, UsageError)
 """Faults before a reply began. The two model errors that may have cost something are handled before these."""
 
@@ -255,7 +255,8 @@ def _record_call(
             prefilled=question.messages[-1].role == "assistant",
         )
     )
-    if reply.replayed and not reply.from_run:
+    is_from_this_run = reply.replayed and not reply.from_run
+    if is_from_this_run:
         calls.budget.settle(reservation)  # This run paid for the reply in an earlier process.
         return
     calls.budget.settle(

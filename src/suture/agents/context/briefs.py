@@ -109,7 +109,7 @@ class BriefBuilder:
             statement=task.statement,
             rules=render_project_rules(task),
             files=files,
-            entry=task.module if task.project is None or is_new else "",
+            entry=task.module if task.project is None or is_new else "",  # an existing project has its own
             tests=_render_given_tests(task),
             project=frozenset((*task.files, *candidate_files)),
             refused=self.refused,
@@ -129,6 +129,7 @@ class BriefBuilder:
         """Return the files of a project that may change, those whose paths the statement mentions first."""
         files = overlay_candidate(self.task.files, candidate_files)
         protected = self._protected_files(files)
+        # Words of one or two letters say nothing about a path.
         statement_words = {word.lower() for word in re.findall(r"[A-Za-z]{3,}", self.task.statement)}
 
         def rank(path: str) -> tuple[bool, str]:
@@ -138,7 +139,8 @@ class BriefBuilder:
         room_chars = MAX_PROJECT_CHARS
         for path in sorted((p for p in files if p not in protected and not is_test_file(p)), key=rank):
             text = decode_text(files[path])
-            if b"\0" not in files[path] and len(text) <= room_chars:
+            is_binary = b"\0" in files[path]
+            if not is_binary and len(text) <= room_chars:
                 selected[path] = text
                 room_chars -= len(text)
         return selected
@@ -162,12 +164,12 @@ class BriefBuilder:
         """Add the project's code to a brief, guided by what the search found out about it."""
         clues = self.clues
         files = overlay_candidate(self.task.files, candidate.files)
-        located_paths = [fault.path for fault in clues.faults]
+        located_paths = [suspect_line.path for suspect_line in clues.faults]
         shown = select_suspicious_files(files, brief.facts, self._protected_files(files), located_paths)
         # The line numbers of the clues are those of the user's code. They do not fit a changed file.
         unchanged = {path: text for path, text in shown.items() if path not in candidate.files}
         suspects = find_suspicious_functions(unchanged, clues)
-        located = [fault for fault in clues.faults if fault.path in unchanged]
+        located = [suspect_line for suspect_line in clues.faults if suspect_line.path in unchanged]
         lines = {path: _suspicious_lines(path, located, brief.facts) for path in shown}
         shown = _drop_unsuspicious(shown, lines)
         excerpts = {
@@ -185,11 +187,12 @@ class BriefBuilder:
         return replace(
             brief,
             files=shown,
+            # Divergences were observed on the user's own code, which a candidate without files leaves as it is.
             divergences={} if candidate.files else clues.divergences,
             project=frozenset(files),
             excerpts=excerpts,
             suspects=suspects,
-            hints=[hint for hint in clues.partial if hint.path in unchanged],
+            hints=[partial_repair for partial_repair in clues.partial if partial_repair.path in unchanged],
             related_functions=find_related_functions(suspects, code, tuple({**shown, **excerpts}.values())),
         )
 
@@ -223,7 +226,7 @@ def _suspicious_lines(
     path: str, located: Sequence[SuspectLine], facts: Sequence[Counterexample]
 ) -> list[int]:
     """Return suspicious lines of a file: those that the search located, then those that raised in a test."""
-    located_lines = [fault.line for fault in located if fault.path == path]
+    located_lines = [suspect_line.line for suspect_line in located if suspect_line.path == path]
     raising_lines = [fact.line for fact in facts if fact.file == path and fact.line is not None]
     return list(dict.fromkeys([*located_lines, *raising_lines]))
 

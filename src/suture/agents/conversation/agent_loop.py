@@ -128,6 +128,7 @@ async def _take_step(reply: Reply, turn: AgentTurn, tools: AgentTools, progress:
 def _ending_before_use(command: AgentCommand | None, earlier: list[AgentCommand | None]) -> TurnEnding:
     """Return why the turn ends before the command is carried out; empty if it does not."""
     if command is None:
+        # This reply is malformed too, so that one fewer of the earlier replies has to be.
         latest = earlier[1 - tuning.MAX_MALFORMED_REPLIES :]
         return "malformed" if latest == [None] * (tuning.MAX_MALFORMED_REPLIES - 1) else ""
     if command.tool == "submit":
@@ -156,7 +157,8 @@ async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress:
         tools=TOOLS,
     )
     for retries in range(tuning.MAX_PROMPT_RETRIES + 1):
-        # Each time that the provider calls the prompt too long, the room shrinks by a third.
+        # Each time that the provider calls the prompt too long, the room shrinks by a third. The factor is chosen
+        # by judgement; not measured.
         messages = _build_conversation(opening, steps, int(room_tokens * (2 / 3) ** retries))
         try:
             return await ask(replace(question, messages=messages), calls)

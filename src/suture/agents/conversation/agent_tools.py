@@ -60,7 +60,7 @@ class AgentTools:
                 result = ToolResult(observation=_list_files(command.input, files), changed=changed)
             case "read_file":
                 result = ToolResult(observation=_read_file(command.input, files), changed=changed)
-            case _:
+            case _:  # The only other tool is `search`; `submit` never gets here.
                 result = ToolResult(observation=_search(command.input, files), changed=changed)
         return replace(result, observation=cut_middle(result.observation, tuning.MAX_COMMAND_OUTPUT_CHARS))
 
@@ -72,6 +72,8 @@ class AgentTools:
         suite, budget = self.turn.suite, self.turn.calls.budget
         remaining_s = budget.remaining_s()
         limit_s = min(tuning.MAX_SHELL_S, suite.settings.test_timeout_s)
+        # A command gets half of the remaining time, so that time is left after it. The share is chosen by
+        # judgement; not measured.
         timeout_s = limit_s if remaining_s is None else max(1.0, min(limit_s, remaining_s / 2))
         async with budget.time_limit():
             run = await run_in_project_copy(
@@ -157,6 +159,7 @@ class AgentTools:
     def _blocked_files(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the files that the safety scan blocks, each with its reason."""
         findings = self.turn.scan(Candidate(files=texts, origin="repair"))
+        # Reversed, so that the first finding of a file is its reason.
         return {finding.path: finding.render() for finding in reversed(findings) if finding.level == "block"}
 
     def _without_unchanged(self, texts: Mapping[str, str]) -> dict[str, str]:

@@ -152,10 +152,10 @@ def repeats_itself(text: str) -> bool:
 
 
 def _find_unfenced_code(reply: Reply) -> list[CodeBlock]:
-    """Return the longest run of lines that is code, in a reply without fences."""
+    """Return the longest valid code in a reply without fences, from the first line that starts like code."""
     lines = split_lines(reply.text)
     starts = [number for number, line in enumerate(lines) if line.startswith(CODE_STARTS)]
-    for start in starts[:1]:
+    for start in starts[:1]:  # at most one
         for end in range(len(lines), start, -1):
             code = "".join(lines[start:end])
             if is_valid_python(code):

@@ -132,6 +132,7 @@ def _find_end(
 
 
 def _closes(closing: re.Match[str], opening: re.Match[str]) -> bool:
+    # As in CommonMark, up to three blanks of indentation do not matter.
     return closing[2].startswith(opening[2]) and len(closing[1]) <= len(opening[1]) + 3
 
 

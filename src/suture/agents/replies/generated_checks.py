@@ -60,6 +60,7 @@ def _unroll_hypothesis_test(test: ast.FunctionDef) -> ast.For | None:
         return None
     positional = names[len(names) - len(given.args) :]  # Hypothesis fills them from the right.
     strategies = dict(zip(positional, given.args, strict=False))
+    # A `**mapping` has no name. Its empty name is no argument, so such a test is not unrolled.
     strategies |= {keyword.arg or "": keyword.value for keyword in given.keywords}
     if set(strategies) != set(names):
         return None
@@ -129,6 +130,8 @@ def _number_bounds(args: StrategyArgs, options: StrategyOptions) -> tuple[str, s
 
 def _integers(args: StrategyArgs, options: StrategyOptions) -> str:
     low, high = _number_bounds(args, options)
+    # Each bound is one of eight choices, so that bounds are among the tested inputs. The number of the other
+    # choices is chosen by judgement; not measured.
     return f"{DRAW_NAME}.choice([{low}, {high}] + [{DRAW_NAME}.randint({low}, {high}) for _ in range(6)])"
 
 
@@ -157,7 +160,8 @@ def _lists(args: StrategyArgs, options: StrategyOptions) -> str:
 
 
 def _one_of(args: StrategyArgs, options: StrategyOptions) -> str:
-    return f"{DRAW_NAME}.choice([{', '.join(map(_draw_expression, [args[0], *args[1:]]))}])"
+    alternatives = [args[0], *args[1:]]  # Without any, `args[0]` raises, and the strategy is unsupported.
+    return f"{DRAW_NAME}.choice([{', '.join(map(_draw_expression, alternatives))}])"
 
 
 STRATEGIES: dict[str, Callable[[StrategyArgs, StrategyOptions], str]] = {
@@ -172,7 +176,9 @@ STRATEGIES: dict[str, Callable[[StrategyArgs, StrategyOptions], str]] = {
     "sampled_from": lambda args, options: f"{DRAW_NAME}.choice(list({ast.unparse(args[0])}))",
     "tuples": lambda args, options: "(" + "".join(f"{_draw_expression(arg)}, " for arg in args) + ")",
 }
-"""The supported strategies; `st.integers().map(...)` and the like are unsupported."""
+"""Name of each supported strategy -> the function that returns the source of a draw.
+
+`st.integers().map(...)` and the like are unsupported."""
 
 
 UNTRIED_TRUST = 0.0

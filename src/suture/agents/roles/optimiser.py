@@ -1,4 +1,4 @@
-"""The optimiser: rewrites code that passes; trusted checks decide whether the rewrite is kept."""
+"""The optimiser: rewrites code that passes; the deciding checks say whether the rewrite is kept."""
 
 from __future__ import annotations
 

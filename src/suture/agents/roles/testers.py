@@ -38,8 +38,8 @@ class SpecTestBrief:
     """What the spec tester and the property tester may know.
 
     Attributes:
-        examples: Source of existing tests: they show how it is called, and must not be repeated.
-        count: How many tests or properties to ask for.
+        examples: Source of existing tests. They show how the entry point is called, and must not be repeated.
+        count: How many tests or properties to ask for. The default is chosen by judgement; not measured.
     """
 
     statement: str

@@ -91,6 +91,9 @@ def _strip_quotes(text: str) -> str:
     return text if text.strip("`") else ""
 
 
+MAX_RECORDED_REPLY_CHARS = 200
+"""Characters of a malformed reply that its step records. Chosen by judgement; not measured."""
+
 AskDraft = Callable[[PromptDraft], Awaitable[Reply]]
 """Fits a prompt and asks the role's model. Its exceptions end the loop, except `MalformedReply`."""
 
@@ -176,7 +179,8 @@ async def run_tool_loop(
             text = (await ask(draft_for(steps))).text
             action = _choose_action(text, tool_by_name, fallback)
         except MalformedReply as fault:
-            record(ToolStep(number=len(steps) + 1, tool="", input=text[:200], observation=fault.message))
+            start = text[:MAX_RECORDED_REPLY_CHARS]
+            record(ToolStep(number=len(steps) + 1, tool="", input=start, observation=fault.message))
             consecutive_malformed += 1
             if consecutive_malformed == MAX_CONSECUTIVE_MALFORMED:
                 return ToolTrail(steps=tuple(steps), ending="malformed")

@@ -41,7 +41,7 @@ class SpendTracker:
     """
 
     def __init__(self) -> None:
-        self.events = 0
+        self.event_count = 0
         """Number of events added."""
         self._reserved: dict[int, BudgetReserved] = {}
         self._settled = Spend()
@@ -52,7 +52,7 @@ class SpendTracker:
     def add(self, events: Iterable[Event]) -> None:
         """Add the next events."""
         for event in events:
-            self.events += 1
+            self.event_count += 1
             match event.payload:
                 case BudgetReserved() as reserved:
                     self._reserved[event.seq] = reserved
@@ -60,7 +60,7 @@ class SpendTracker:
                 case BudgetSettled() as settled if self._reserved.pop(settled.reservation, None):
                     self._settled = _add_settled(self._settled, settled)
             if event.kind in SESSION_STARTS:
-                self._end_session(self._last_event_s)
+                self._end_session(self._last_event_s)  # open if a crash ended the session before
                 preparation_s = event.payload.preparation_s if isinstance(event.payload, RunStarted) else 0.0
                 self._session_start_s = event.time_s - preparation_s
             elif event.kind in SESSION_ENDS:
@@ -195,7 +195,7 @@ class Budget:
 
     def spend(self) -> Spend:
         """Return what is spent and reserved so far."""
-        self._tracker.add(self._ledger.events[self._tracker.events :])
+        self._tracker.add(self._ledger.events[self._tracker.event_count :])
         return self._tracker.spend(now_s=self._clock.now())
 
     def remaining_s(self) -> float | None:

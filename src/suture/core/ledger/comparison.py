@@ -59,6 +59,7 @@ USAGE_KEYS = {
     "retries",
     "priced",
 }
+# Ids, and what says how a call was found again. `max_reply_tokens` depends on the remaining budget.
 IDENTITY_KEYS = {
     "act",
     "max_reply_tokens",
@@ -165,6 +166,7 @@ def _without_ignored(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _normalise(key: str, value: Any, run: RunFolder) -> Any:
+    # Only keys of the event itself name blobs, so values inside it are normalised with an empty key.
     if key in BLOB_KEYS and value and isinstance(value, str):
         value = run.load_json(value)
     if isinstance(value, Mapping):

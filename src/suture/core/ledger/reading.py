@@ -67,7 +67,7 @@ def read_ledger(path: Path) -> LedgerContents:
     run = run_id_of(path)
     for number, line in enumerate(_read_lines(path), start=1):
         if line == b"\n":
-            continue
+            continue  # nothing is lost with an empty line
         is_complete = line.endswith(b"\n")
         event = parse_line(line, where=f"line {number} of {str(path)!r}", run=run) if is_complete else None
         if event is not None:

@@ -85,6 +85,7 @@ async def start_trial_pool(context: RunContext) -> None:
     if not (can_search and context.recipe.mutate) or interpreter is None or context.prefetch.pool is not None:
         return
     settings, left_s = context.settings.sandbox, context.budget.remaining_s()
+    # Without a limit, the processes live for two runs of the tests and a search. Why two is not recorded.
     wall_s = (2 * settings.test_timeout_s + tuning.SEARCH_DEFAULT_S) if left_s is None else left_s
     command = TestCommand(task, context.sandbox, settings, interpreter)
     sources = [path for path in task.files if path.endswith(".py")]
@@ -155,7 +156,7 @@ def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
     settings, left_s = context.settings.repair, context.budget.remaining_s()
     has_model = context.has_model
     search_s = settings.seconds or (tuning.SEARCH_DEFAULT_S if has_model or left_s is None else left_s)
-    extra_s = 0.0
+    extra_s = 0.0  # Seconds of the reserve that a search may use until it has found a repair.
     if left_s is not None:
         # If tests hit the time limit and none passed, the run says nothing about the duration of the tests.
         is_known = baseline is not None and (
@@ -182,7 +183,10 @@ def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
 
 
 def _max_reserve_s(run_s: float, left_s: float) -> float:
-    """Return the most seconds that are kept from the search, but enough for one run if that is possible."""
+    """Return the most seconds that are kept from the search.
+
+    They suffice for one run of the tests, unless such a run would take too large a share of the remaining time.
+    """
     single_run_s = tuning.SINGLE_RUN_FACTOR * run_s + tuning.SINGLE_RUN_S
     limit_s = tuning.MAX_RESERVE_SHARE * left_s
     fits = single_run_s <= tuning.MAX_SINGLE_RUN_SHARE * left_s

@@ -79,6 +79,7 @@ def build_heal_task(
             f"the test command names all of the code ({', '.join(deciding)}), which must not decide on itself",
             remedy="put the tests into a file of their own, and name that one",
         )
+    # `is_protected` only matches globs, here those of the files that may change.
     if writable and not [name for name in changeable if is_protected(name, writable)]:
         label = LANGUAGES[detected.language].label
         raise UsageError(
@@ -158,8 +159,8 @@ def _recognise_command(
     """Return the user's command with the language that it tests."""
     language = detect_language(command, unprotected)
     if language is None:
-        # For example `make test`. A language that we parse comes first: more than the exit status can be
-        # learnt from its tests.
+        # The command names no language, as `make test`. A language that we parse comes first: more than the exit
+        # status can be learnt from its tests.
         languages = detect_file_languages(
             name for name in unprotected if not only or is_protected(name, only)
         )
@@ -182,6 +183,7 @@ def _detect_command(
         interpreter = discover_interpreter(snapshot.root, os.environ, python)
         return any((Path(folder) / "pytest").is_dir() for folder in interpreter.site_packages)
 
+    # What is protected are tests, and configuration, which does no harm here.
     tests = [name for name in snapshot.files if is_protected(name, protected)]
     detected = detect_command(snapshot.files, tests, has_pytest)
     if detected is None:

@@ -63,7 +63,7 @@ class ProjectRequest:
     """A user's wishes for a project, besides the statement.
 
     Attributes:
-        kind: The kind of project; `None` for a feature of a project that only its own tests judge.
+        kind: The kind of project; `None` for a feature of an existing project that only its own tests judge.
         language: The language; by default that of the existing project, else Python.
         existing: The folder of the existing project that gets a feature.
         test: A file of tests that decide.
@@ -122,6 +122,7 @@ def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequ
     language = request.language or _detect_project_language(existing, request.existing)
     kind = request.kind or "library"
     name = _choose_project_name(statement, kind, request.folder or request.existing)
+    # The entry is the file that starts the program. Its pattern contains only the project's name.
     entry = fill_placeholders((LANGUAGES[language].layout.entry[kind],), name, "")[0]
     if request.kind and request.existing and entry not in existing:
         raise UsageError(
@@ -129,6 +130,7 @@ def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequ
             remedy="leave out --project: then its tests alone decide",
         )
     if request.existing and entry not in existing:
+        # A task needs a main file. Any source file serves, because only the tests decide.
         entry = next((path for path in sorted(existing) if is_source(path, language)), entry)
     scaffold = {} if request.existing else _make_scaffold(statement, kind, name, language, entry)
     sample_path, sample_files = _read_sample(kind, request)
@@ -186,7 +188,7 @@ def _choose_project_name(statement: str, kind: ProjectKind, folder: Path | None)
 
 def _detect_project_language(files: dict[str, bytes], folder: Path | None) -> Language:
     if folder is None:
-        return next(iter(LANGUAGES))
+        return next(iter(LANGUAGES))  # Python
     languages = detect_file_languages(path for path in files if not is_test_file(path))
     if len(languages) != 1:
         raise UsageError(

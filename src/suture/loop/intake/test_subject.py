@@ -120,6 +120,7 @@ def _imported_modules(tree: ast.Module, path: PurePosixPath, folder: Path) -> It
             module = node.module or node.names[0].name
             file = (base / module.replace(".", "/")).as_posix() + ".py"
             name = node.names[0].name if node.module else None
+            # Without a look at the disk, it counts as existing, so that it is never a module to be written.
             yield _ImportedModule(path=file, name=name, exists=True, package=module.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] not in LIBRARIES:
             name = node.names[0].name
@@ -145,7 +146,7 @@ def _is_installed(package: str) -> bool:
     # Only a hint, because the tests may run on another Python: a module that is installed here is a library.
     try:
         return importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):
+    except (ImportError, ValueError):  # a package that is there, but cannot be searched
         return True
 
 

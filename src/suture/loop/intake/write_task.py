@@ -75,6 +75,7 @@ def build_write_task(
             test_command=("python", "-m", "pytest", "-q", path),
             protected=DEFAULT_PROTECTED,
         )
+    # A test file without test functions consists of plain asserts.
     all_asserts = asserts if test is None else f"{asserts}\n{source}"
     user_checks = extract_asserts(all_asserts, provenance="user")
     if test is not None and not user_checks:

@@ -87,11 +87,12 @@ async def _carry_out(move: Move, state: LoopState, context: RunContext) -> Attem
     except (ModelError, BudgetExceeded) as fault:
         never_answered = first_payload(context.ledger.events, ModelCalled) is None
         if isinstance(fault, PrerequisiteError) and never_answered:
-            raise  # No model has ever answered: the user has to change something.
+            raise  # No model has answered in this run yet: the user has to change something.
         return _record_failure(state, fault, context)
     except PrerequisiteError as fault:
         if isinstance(fault, SandboxError) or coder_role(state, context) == "coder":
-            raise  # The user has to change something; but the work before an escalation is kept.
+            raise  # The user has to change something.
+        # The stronger model cannot be asked. The run goes on with what it had before it escalated.
         return _record_failure(state, fault, context)
 
 

@@ -100,7 +100,7 @@ class _Reflection:
         )
 
     async def rank_equals(self) -> None:
-        """Rank the candidates that the trusted checks cannot distinguish."""
+        """Rank the candidates that the deciding checks cannot distinguish."""
         self.state = await rank_equal_candidates(await self._load_suite(), self.state, self.context)
 
     async def use_extensions(self) -> None:
@@ -116,7 +116,7 @@ class _Reflection:
             self._add_remarks(attempt, await collect_advice(brief, self.state, self.context))
 
     async def criticise(self) -> None:
-        """Ask the critic about code that passes every trusted check, else about the next one to repair."""
+        """Ask the critic about code that passes every deciding check, else about the next one to repair."""
         mode, attempt = self.context.recipe.helpers.critic, find_best(judged_attempts(self.state))
         if attempt is None or not attempt.solved:
             attempt = self._next_parent()

@@ -129,6 +129,7 @@ async def _run_tree_search(
         if early is not None:
             await early.close()  # No test ran in it, because the file does not parse.
             early = None
+        # A line is given if only the runtime rejects the file, for a reason that may not be its syntax.
         is_certain = not unparsable.line
         recovery_s = limits.max_seconds * (1.0 if is_certain else tuning.UNPARSABLE_FILE_SHARE)
         recovery_limits = replace(limits, max_seconds=recovery_s)
@@ -289,9 +290,10 @@ def _propose(repair: Repair, plausible: PlausibleRepairs, context: RunContext) -
     )
     remaining = {other.proposal.label for other in plausible.repairs}  # A person may have ruled out some.
     rivals = tuple(label for label in repair.rivals if label in remaining)
+    # Rivals that a person ruled out are no longer in `plausible`, so their scores do not count.
     rival_scores = sum(other.score for other in plausible.repairs if other.proposal.label in repair.rivals)
     total_score = repair.score + rival_scores
-    other_count = sum(1 + len(other.equivalents) for other in plausible.repairs) - 1
+    other_count = sum(1 + len(other.equivalents) for other in plausible.repairs) - 1  # without this repair
     proposal = replace(
         context.candidates.make_proposal(candidate),
         warnings=tuple(map(render_tampering_warning, repair.warnings)),

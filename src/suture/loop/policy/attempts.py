@@ -18,13 +18,13 @@ class Attempt:
 
     Attributes:
         candidate: The content hash of the candidate; empty if the move brought none.
-        round: The round that proposed it; -1 for the user's own code and for what the search found.
+        round: The round that proposed it; -1 (`SEARCH_ROUND`) for the user's own code and for what the search found.
         start: The round of the fresh start that its lineage began with.
         depth: The number of repairs between that start and the candidate.
         label: A short name for people.
         blob: The blob of the candidate in the run folder.
         verdict: The blob of the verdict; empty while the candidate waits for its checks.
-        passed: Number of deciding checks that passed.
+        passed: Number of deciding checks that passed: those whose trust reaches the threshold.
         failed: Number of deciding checks that failed.
         regressed: Number of deciding checks that passed before the run and fail now.
         signature: A hash of the failures, equal for two candidates that fail in the same way.
@@ -85,9 +85,9 @@ class Progress:
         has_untrusted_tests: Whether there are generated tests that may earn trust from more candidates.
         has_model: Whether there is a model to ask. A run without one has only its search.
         can_escalate: Whether the user named a stronger model that has not taken over yet.
-        escalated: The round in which it took over; 0 if it has not.
+        escalated: The round in which that stronger model took over; 0 if it has not.
         proposer_turns: Turns that a program of the user's may take in place of a model; 0 if there is none.
-        agents_asked: Turns of agents so far: of that program, or of a model with tools.
+        agents_asked: Turns of agents so far: of the user's program, or of a model with tools.
         can_use_tools: Whether the coder's model is known to work with tools.
     """
 
@@ -139,7 +139,7 @@ def find_best(attempts: Sequence[Attempt]) -> Attempt | None:
             -attempt.failed,
             not attempt.sent_back,
             attempt.rank or 0,
-            -attempts.index(attempt),
+            -attempts.index(attempt),  # the earliest has the smallest index
         )
 
     return max(attempts, key=preference)

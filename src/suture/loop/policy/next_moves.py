@@ -53,7 +53,8 @@ def find_escalation(progress: Progress, recipe: Recipe) -> Reason | None:
     """Return why a stronger model takes over from the coder in the next round; `None` if it does not.
 
     It takes over once, if the user named one: when the run is stuck, or in place of the fresh start after the
-    first lineage that has had its repairs. The rounds before count no longer when stagnation is detected.
+    first lineage that has had its repairs. From then on, only the rounds of the stronger model count when
+    stagnation is detected.
     """
     if not progress.can_escalate or progress.round == 0 or _find_end(progress, recipe) is not None:
         return None
@@ -96,6 +97,8 @@ def _find_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
         return _stop_healed(best)
     if progress.cause is not None:
         return _stop("not_a_code_fault", Reason(code="not_a_code_fault", detail=progress.cause_detail))
+    # The first attempt of a `heal` run is the user's own code. If nothing fails, it is not solved only because no
+    # check passed either: every test was skipped.
     if progress.kind == "heal" and progress.attempts[0].failed == 0:
         return _stop("not_healed", Reason(code="all_tests_skipped"))
     return _find_dead_end(progress, recipe) if progress.round else None
@@ -111,6 +114,7 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
         reason = Reason(code="model_unavailable", detail=progress.last_fault_message)
         return _stop_without_success(progress, "infra_error", reason)
     if progress.checks == 0 and best is not None:
+        # Without deciding checks the run goes on while generated tests may still earn trust from candidates.
         tests_may_earn_trust = (
             progress.has_untrusted_tests
             and len(progress.attempts) < MIN_CANDIDATES_TO_COMPARE
@@ -147,7 +151,8 @@ def _is_worth_another_round(progress: Progress, recipe: Recipe) -> bool:
     best = progress.best
     if best is None or not best.sent_back:
         return False
-    return progress.round - 1 - _first_solved_round(progress) < recipe.rejections
+    rounds_since_solved = progress.round - 1 - _first_solved_round(progress)
+    return rounds_since_solved < recipe.rejections
 
 
 def _wants_second_opinions(progress: Progress, recipe: Recipe) -> bool:
@@ -197,10 +202,16 @@ def _find_parent(progress: Progress, recipe: Recipe) -> Attempt | None:
     if _is_nudged(progress):
         return None
     # A candidate of the newest lineage, unless that lineage has had its repairs.
-    newest = max(attempt.start for attempt in progress.attempts)
-    lineage = [attempt for attempt in progress.attempts if attempt.start == newest]
-    is_opening = newest < 0 or (newest == 0 and not recipe.repair_opening)
-    if is_opening or max(attempt.depth for attempt in lineage) >= recipe.repair_rounds:
+    newest_start = max(attempt.start for attempt in progress.attempts)
+    lineage = [attempt for attempt in progress.attempts if attempt.start == newest_start]
+    # Before round 0 there is only the user's own code and what the search found: no lineage of a model.
+    has_no_lineage = newest_start < 0
+    is_unrepaired_opening = newest_start == 0 and not recipe.repair_opening
+    if (
+        has_no_lineage
+        or is_unrepaired_opening
+        or max(attempt.depth for attempt in lineage) >= recipe.repair_rounds
+    ):
         return None
     return lineage[-1] if recipe.repair_of == "last" else find_best(lineage)
 
@@ -210,6 +221,7 @@ def _fresh_start(
 ) -> list[Move]:
     """Return the moves of a fresh start: samples, or repairs of the user's own code."""
     if progress.kind == "heal" and progress.attempts:
+        # The first attempt is the user's own code.
         return _repairs(progress, recipe, progress.attempts[0], count, greedy=greedy)
     reason = reason or Reason(code="greedy_first" if greedy else "fresh_samples")
     return [
@@ -275,6 +287,7 @@ def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     if not has_proposer and not progress.has_model:
         return _stop_without_success(progress, "not_healed", NO_MODEL)
     if progress.agents_asked and progress.faults:
+        # `Attempt.fault_message` comes from `ascii()`, which puts it in quotes.
         reason = Reason(code="agent_failed", detail=progress.last_fault_message.strip("'\""))
         return _stop_without_success(progress, "not_healed", reason)
     if progress.agents_asked >= turns:

@@ -29,6 +29,7 @@ def detect_stagnation(attempts: Sequence[Attempt], rounds: int, since: int = 0) 
     same_failure = min(count_rounds_with_same_failure(attempts, rounds), counted_rounds)
     if without_new_code >= ROUNDS_WITHOUT_NEW_CODE or same_failure > SAME_FAILURE_ROUNDS:
         return "stuck"
+    # Equality, so that the same failure changes the approach once and not in each later round.
     return "nudge" if without_new_code or same_failure == NUDGE_ROUNDS else "no"
 
 
@@ -37,7 +38,8 @@ def count_rounds_without_new_code(attempts: Sequence[Attempt], rounds: int) -> i
     first_rounds: dict[str, int] = {}
     for attempt in attempts:
         first_rounds.setdefault(attempt.fingerprint or attempt.candidate, attempt.round)
-    return rounds - 1 - max(first_rounds.values(), default=-1)
+    newest_code_round = max(first_rounds.values(), default=-1)
+    return rounds - 1 - newest_code_round
 
 
 def count_rounds_with_same_failure(attempts: Sequence[Attempt], rounds: int) -> int:

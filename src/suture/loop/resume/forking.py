@@ -46,6 +46,7 @@ async def load_state_at(folder: RunFolder, decision: int, database: Path | str) 
         graph = build_graph(checkpointer)
         async for snapshot in graph.aget_state_history(_thread(folder.id)):
             if snapshot.next == ("decide",) and snapshot.values.get("schema_version") == SCHEMA_VERSION:
+                # The history begins with the newest state, so the newest with this number of decisions counts.
                 states.setdefault(snapshot.values["decisions"], cast(LoopState, snapshot.values))
     if decision not in states:
         remedy = (
@@ -62,7 +63,7 @@ async def begin_fork(
     """Record in the ledger what a fork takes over, and set the graph to the state that it starts from."""
     _link_blobs(origin.folder, context.folder)
     state, proposed = await _apply_changes(origin, context)
-    blob = context.folder.save_json({**state, "run_id": ""})
+    blob = context.folder.save_json({**state, "run_id": ""})  # A replay of this fork has another id.
     events = [*copy_events_for_fork(origin.events, origin.run, offset=1), *proposed]
     fork = ForkPoint(run=origin.run, step=origin.decision, state=blob, events=len(events))
     context.ledger.append_all([replace(started, fork=fork), *events])
@@ -125,6 +126,7 @@ def _link_blobs(source: RunFolder, target: RunFolder) -> None:
     try:
         blobs.mkdir(exist_ok=True)
         for blob in (source.path / "blobs").iterdir():
+            # A name with a dot is a file that was still being written.
             if blob.name.startswith(".") or (blobs / blob.name).exists():
                 continue
             try:

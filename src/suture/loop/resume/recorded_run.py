@@ -218,7 +218,7 @@ def load_fork_origin(folder: RunFolder, events: Sequence[Event]) -> ForkOrigin |
     fork = started.fork if started else None
     if fork is None:
         return None
-    copied = events[1 : 1 + fork.events]
+    copied = events[1 : 1 + fork.events]  # They follow the first event, which is the start of the run.
     if len(copied) != fork.events:
         raise StorageError(f"run {folder.id} ended while it began", remedy=f"fork {fork.run} again")
     state = folder.load_json(fork.state)

@@ -34,6 +34,7 @@ from suture.project.workspace import (
 STEP_CHOICES = get_args(ReviewChoice)
 DIFFERENCE_CHOICES = (*get_args(Choice), "unsure")
 STAGES_WITHOUT_EDIT = ("test", "safety")
+"""Stages whose question shows no candidate that could be edited: a new test, and findings of the safety scan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +115,7 @@ class Review:
     def _may_change(self, path: str) -> bool:
         task = self.task
         is_open = not is_protected(path, task.protected or DEFAULT_PROTECTED)
+        # `is_protected` only matches globs, here those of the files that may change.
         is_selected = not task.writable or is_protected(path, task.writable)
         return is_source(path, task.language) and is_open and is_selected
 

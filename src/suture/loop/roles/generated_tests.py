@@ -127,7 +127,7 @@ async def adopt_generated_tests(
     suite = add_checks(await context.suites.load(), trusted)
     attempts = [await judge_again(attempt, suite, context) for attempt in judged_attempts(state)]
     trusted_checks = sum(check.trust >= threshold for check in suite.task.checks)
-    checks = trusted_checks + bool(suite.task.test_command)
+    checks = trusted_checks + bool(suite.task.test_command)  # the test command counts as one check
     return (
         with_judged_attempts({**state, "checks": checks}, attempts),
         replace(contributions, deciding=_save(trusted, context)),

@@ -110,7 +110,7 @@ async def _write_parts(writing: PlannedWriting) -> dict[str, str]:
     done: list[str] = []
     written: dict[str, str] = {}
     for wave in plan.waves:
-        goals = [plan.subtasks[number - 1].goal for number in wave]
+        goals = [plan.subtasks[number - 1].goal for number in wave]  # subtasks are numbered from 1
         base = {**task_files, **written}
         briefs = [
             SubtaskBrief(
@@ -159,7 +159,7 @@ async def _write_part(brief: SubtaskBrief, base: dict[str, str], writing: Planne
     call = RoleCall(
         helper="subtask_coder",
         calls=writing.context.calls,
-        round=writing.move.index,
+        round=writing.move.index,  # keeps equal questions for different candidates distinct
         temperature=writing.move.temperature,
         model_role=writing.coder,
     )

@@ -28,7 +28,7 @@ async def simplify(
     """Have the optimiser simplify code that passes, and return the state with its version as a candidate.
 
     A version is simpler if it has fewer nodes in its syntax trees. A version that is not simpler, or does not
-    pass every trusted check, is recorded in the ledger and discarded.
+    pass every deciding check, is recorded in the ledger and discarded.
     """
     optimiser = make_role_call("optimiser", state, context)
     written = await optimiser.parse_or_degrade(
@@ -40,10 +40,15 @@ async def simplify(
     candidate = Candidate(
         files={**original.files, **written}, origin="repair", parent=original.hash, label="made simpler"
     )
-    nodes = (_count_nodes(original, brief), _count_nodes(candidate, brief))
-    event = CandidateOptimised(candidate=candidate.hash, original=original.hash, nodes=nodes, accepted=False)
+    original_nodes, new_nodes = _count_nodes(original, brief), _count_nodes(candidate, brief)
+    event = CandidateOptimised(
+        candidate=candidate.hash,
+        original=original.hash,
+        nodes=(original_nodes, new_nodes),
+        accepted=False,
+    )
     was_judged = any(candidate.hash == judged.candidate for judged in judged_attempts(state))
-    if was_judged or nodes[1] >= nodes[0]:
+    if was_judged or new_nodes >= original_nodes:
         context.ledger.append(event)
         return state
     lineage = Lineage(round=attempt.round, start=attempt.start, depth=attempt.depth)
@@ -64,7 +69,10 @@ async def review_quality(brief: RepairBrief, attempt: Attempt, state: LoopState,
 
 
 def _count_nodes(candidate: Candidate, brief: RepairBrief) -> int:
-    """Return the number of syntax tree nodes in the files that the optimiser saw."""
+    """Return the number of syntax tree nodes in the files that the optimiser saw.
+
+    A file that does not parse counts as larger than any other, so that a version with it is never simpler.
+    """
     texts = [candidate.files.get(path, text) for path, text in brief.files.items()]
     trees = [parse_module(text) for text in texts]
     return sum(sys.maxsize if tree is None else sum(1 for _ in ast.walk(tree)) for tree in trees)

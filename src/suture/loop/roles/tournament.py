@@ -1,4 +1,4 @@
-"""Rank candidates that the trusted checks cannot distinguish, by inputs on which they behave differently."""
+"""Rank candidates that the deciding checks cannot distinguish, by inputs on which they behave differently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from suture.loop.state import LoopState, judged_attempts, role_contributions, wi
 async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunContext) -> LoopState:
     """Rank the best candidates by how many of them behave in the same way, and return the new state.
 
-    Only code that passes every trusted check is compared: other candidates differ in their failures already.
+    Only code that passes every deciding check is compared: other candidates differ in their failures already.
     """
     attempts = judged_attempts(state)
     best = find_best(attempts)

@@ -37,7 +37,9 @@ CLIENT_LIMITS = ProgramLimits(
     open_files=1024,
     output_bytes=1 << 18,
 )
+"""Chosen by judgement; not measured."""
 NO_PIP = "No module named pip"
+"""What Python prints if the client is pip and is not installed."""
 SECRET_VARIABLE = re.compile(r"_API_KEY$|^SUTURE_|DATABASE_URL$")
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
 """Replaced in messages: a client's output may name the index, and with it a password."""
@@ -106,6 +108,7 @@ async def run_client(
                 access.proxy_for(origin)  # raises for a proxy that cannot be used, before anything begins
             proxy = IndexProxy(access.origins, access.proxy_for, access.host_aliases)
         code, text = await _run_in_sandbox(client, argv, work_folder.folder, access or NetworkAccess(), proxy)
+        # A client that ended well has done without the servers that were refused or did not answer.
         if code and proxy is not None and proxy.refused:
             servers = ", ".join(proxy.refused)
             raise PackagesRefused(

@@ -32,9 +32,9 @@ FIXED_VARIABLES = {
     "GOMODCACHE": f"{WRITABLE_DIR}/{FETCHED}",
     "GOPATH": f"{WRITABLE_DIR}/{TEMP_DIR}/go",
     "GOCACHE": f"{WRITABLE_DIR}/{TEMP_DIR}/built",
-    "GONOPROXY": "none",
-    "GOVCS": "*:off",
-    "GOTOOLCHAIN": "local",
+    "GONOPROXY": "none",  # no module bypasses the proxy
+    "GOVCS": "*:off",  # no repository is read
+    "GOTOOLCHAIN": "local",  # no other version of go is fetched
     "GOTELEMETRY": "off",
 }
 UNREACHABLE = re.compile(
@@ -46,8 +46,9 @@ CHECKSUM = re.compile(r"(?P<name>\S+) (?P<version>v\S+) h1:[\w+/=]+")
 INDIRECT = "indirect"
 LOOPBACK_ALIAS = "here.invalid"
 """Go uses no proxy for a loopback address. This name, which nobody can own (RFC 2606), replaces it."""
-BUILT_IN_LANGUAGES = ("module fetched", "go 1.17")
-"""From this version on a module says all that it requires, and go does not read on for the rest."""
+DEFAULT_STATEMENTS = ("module fetched", "go 1.17")
+"""The first lines of a manifest that belongs to no project. From Go 1.17 on, a module lists all that it requires, so
+that go need not read the manifests of the listed modules."""
 MAX_MESSAGE_CHARS = 300
 
 
@@ -117,7 +118,7 @@ class Go(Installer):
         }
 
     def _complete_manifest(
-        self, requirements: Sequence[str], lock: str, statements: Sequence[str] = BUILT_IN_LANGUAGES
+        self, requirements: Sequence[str], lock: str, statements: Sequence[str] = DEFAULT_STATEMENTS
     ) -> str:
         """Return a manifest that requires everything in a lock."""
         versions = self.versions(lock)

@@ -87,7 +87,7 @@ class IndexProxy:
         self._proxy_for = proxy_for
         self._host_aliases = host_aliases or {}
         self._connections: set[asyncio.Task[None]] = set()
-        self._remaining_bytes = tuning.MAX_DOWNLOADED_BYTES
+        self._remaining_bytes = tuning.MAX_DOWNLOADED_BYTES  # of all connections together
         self.refused: list[str] = []
         """Other servers that the client wanted to reach."""
         self.unreachable: list[str] = []
@@ -131,7 +131,7 @@ class IndexProxy:
         assert task is not None
         self._connections.add(task)
         try:
-            if len(self._connections) <= tuning.MAX_CONNECTIONS:
+            if len(self._connections) <= tuning.MAX_CONNECTIONS:  # otherwise it is closed without an answer
                 await self._forward(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass  # the client reports a broken connection itself
@@ -170,9 +170,10 @@ class IndexProxy:
             server_writer.close()
 
     async def _connect(self, origin: Origin) -> tuple[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """Return `(login for the user's proxy, connection to the server)`; the login is empty without a proxy.
+        """Return `(login, (reader, writer))` of a connection to a server, which may lead through the user's proxy.
 
-        A connection is `(reader, writer)`.
+        The login is the header that authenticates to the user's proxy. It is a bare line end if the proxy needs
+        none, and empty if there is no proxy, so that `_plain_request` knows whom it addresses.
         """
         origin = replace(origin, host=self._host_aliases.get(origin.host, origin.host))
         address = self._proxy_for(origin)
@@ -188,7 +189,7 @@ class IndexProxy:
             if response.split(b" ")[1:2] != [b"200"]:
                 writer.close()
                 raise OSError("the proxy refuses")
-        return login or "\r\n", (reader, writer)  # not empty: `_plain_request` then addresses the proxy
+        return login or "\r\n", (reader, writer)
 
     async def _copy_all(self, *directions: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         """Copy bytes until all directions have ended.
@@ -241,7 +242,7 @@ async def _receive_listener(handover: socket.socket, path: Path) -> socket.socke
             listener.close()
             raise OSError("the received socket is not bound to the loopback")
         listener.setblocking(False)
-        connection.send(b"g")
+        connection.send(b"g")  # any byte: `client.ENTRY_CODE` waits for one before it starts the client
     return listener
 
 

@@ -113,8 +113,8 @@ def _local_folder(address: str) -> Path | None:
 def mounts_for_local_indexes(addresses: Iterable[str]) -> tuple[Mount, ...]:
     """Return mounts for indexes on this machine.
 
-    The pages of an index link to files beside it, so its parent folder is shown. If the parent is the root,
-    `/tmp` or contains the user's home, only the index is shown.
+    The pages of an index in a folder `simple` link to files beside that folder, so the parent is shown. If the
+    parent is the root or `/tmp`, or contains the user's home, only the index is shown.
     """
     home = Path.home().resolve()
     mounts: set[str] = set()
@@ -122,7 +122,7 @@ def mounts_for_local_indexes(addresses: Iterable[str]) -> tuple[Mount, ...]:
         resolved, parent = folder.resolve(), folder.resolve().parent
         is_private = parent == Path("/") or home.is_relative_to(parent) or parent == Path("/tmp")
         mounts.add(str(resolved if is_private or not (parent / "simple").is_dir() else parent))
-        if resolved != folder:
+        if resolved != folder:  # the client's settings name the link
             mounts.add(str(folder))
     return tuple(Mount(source=folder, target=folder) for folder in sorted(mounts))
 

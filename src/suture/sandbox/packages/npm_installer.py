@@ -61,8 +61,8 @@ async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> Netw
         origins=origins,
         variables={
             "npm_config_cache": f"{WRITABLE_DIR}/{TEMP_DIR}/npm",
-            "npm_config_globalconfig": f"{BOX}/none",
-            "npm_config_noproxy": "",
+            "npm_config_globalconfig": f"{BOX}/none",  # a file that does not exist
+            "npm_config_noproxy": "",  # from the sandbox, every server is reached through the proxy
             **({"NODE_EXTRA_CA_CERTS": certificate} if certificate else {}),
         },
         files={**files, ".npmrc": "".join(f"{line}\n" for line in lines).encode()},

@@ -162,6 +162,7 @@ class NewProjectPackages(PackageSets):
                 installed = await self._install(
                     installer, requirements, lock, python_version(interpreter), bounds
                 )
+                # Another key may lead to the same set: with and without a lock, a manifest requests the same.
                 if all(installed.lock != known.lock for known in self._installed_sets.values()):
                     self.on_installed(installed)
                 self._installed_sets[key] = installed
@@ -171,11 +172,11 @@ class NewProjectPackages(PackageSets):
         return installed
 
     def wrote_file(self, path: str, text: str) -> bool:
-        """Return whether a file was written here, and not by the candidate."""
+        """Return whether Suture wrote this file, and not the candidate."""
         return (path, text) in self._written_files
 
     def allows_file(self, path: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
-        """Return whether a candidate's file is a lock that was written here for exactly what it requests."""
+        """Return whether a candidate's file is a lock that Suture wrote for exactly the candidate's requests."""
         return is_lock_path(path) and self.is_known_lock(
             files.get(path, b"").decode("utf-8", "replace"), files, interpreter
         )
@@ -257,6 +258,7 @@ def require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> No
         PackagesRefused: A version is outside its bounds.
     """
     for name, version in versions.items():
+        # A package without bounds may have any version, which an empty specifier says.
         if not is_version_allowed(version, bounds.get(name.lower(), "")):
             raise PackagesRefused(
                 f"{name} {version} would be installed, but only {bounds[name.lower()]} is allowed"

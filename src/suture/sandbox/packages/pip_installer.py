@@ -58,6 +58,7 @@ SETTING = re.compile(r"(?P<section>[\w:-]+)\.(?P<name>[\w-]+)=(?P<value>.+)")
 SECTIONS = ("global", "download", ":env:")
 """Later sections take precedence over earlier ones."""
 FORWARDED_SETTINGS = ("no-index", "trusted-host", "pre", "prefer-binary", "uploaded-prior-to")
+"""Settings of the user that are passed on as they are. They change which packages pip finds or accepts."""
 LINK = re.compile(r"""(?:href=["']?|"url":\s*")([^"'#?\s>]+)""")
 
 
@@ -114,6 +115,7 @@ async def find_pip_access(names: Sequence[str], work_folder: WorkFolder) -> Netw
             failures.append(f"{origin} ({fault})")
             continue
         file_servers |= await _find_file_servers(origin, index, page, access)
+    # The links of `find-links` may hold the packages even if no index answers.
     if failures and len(failures) == len(indexes) and not links:
         raise unreachable_index("pip", f"no page could be read from {', '.join(failures)}")
     return replace(access, origins=access.origins | file_servers)
@@ -148,7 +150,8 @@ def _variables(
 async def _find_file_servers(index: Origin, url: str, page: str, access: NetworkAccess) -> frozenset[Origin]:
     """Return the servers that an index names on a page, except those closer to this machine than the index.
 
-    A package has no influence on this: a requirement with an address is on no page of the index.
+    So an index on the internet cannot lead the client into the user's private network. A package has no
+    influence on this: a requirement with an address is on no page of the index.
     """
     servers: list[Origin] = []
     for link in LINK.findall(page):
@@ -278,6 +281,7 @@ class Pip(Installer):
 
         requirements: list[str] = []
         for line in manifest.replace("\\\n", " ").splitlines():
+            # The hashes are left out, because `resolve` computes them from the wheels.
             text = re.sub(r"(?:^|\s)#.*|(?<=\S)\s+--hash=\S+", "", line.strip()).strip()
             if "$" in text:  # pip would insert the user's environment variables
                 raise PackagesRefused(
@@ -320,6 +324,7 @@ class Pip(Installer):
         options = [*OPTIONS, *_version_options(work_folder.python), "--no-deps", "--require-hashes"]
         offline = ["--no-index", "--find-links", FETCHED, "--no-compile", "--target", self.folder]
         await run_client(_client(), ["install", *options, "-r", self.lock, *offline], work_folder)
+        # The name before the dot is the module, of a file `six.py` as of a folder.
         installed = {path.name.partition(".")[0] for path in (work_folder.folder / self.folder).iterdir()}
         conflicts = sorted(installed & {*sys.stdlib_module_names, *PROTECTED_MODULES})
         if conflicts:

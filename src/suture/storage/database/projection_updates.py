@@ -69,7 +69,7 @@ def catch_up(store: Store, home: Path) -> ProjectionUpdate:
     runs = list_runs(home)
     stale_runs = []
     for run in runs:
-        ledger_bytes, outcome = projected.get(run.id, (-1, ""))
+        ledger_bytes, outcome = projected.get(run.id, (-1, ""))  # No ledger has a size of -1.
         if outcome in UNFINISHED_OUTCOMES or run.ledger_path.stat().st_size != ledger_bytes:
             stale_runs.append(run)
     write_rows(store, map(project_run, stale_runs))
@@ -120,6 +120,7 @@ def _check_sqlite_file(connection: Connection) -> list[str]:
     for table in SEARCHED_TABLES:
         words = f"{table.name}_words"
         try:
+            # With 1 in `rank`, FTS5 also compares the index with the table.
             connection.execute(text(f"INSERT INTO {words}({words}, rank) VALUES ('integrity-check', 1)"))
         except Exception as fault:
             findings.append(f"the index {words}: {getattr(fault, 'orig', fault)}")

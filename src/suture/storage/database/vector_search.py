@@ -148,8 +148,8 @@ def _load_vectors(store: Store, name: str, embedder: str, size: int) -> _CachedV
             last_id = cached.last_id if cached is not None else 0
             query = select(*columns).where(*conditions).order_by(table.c.id)
             rows = connection.execute(query.where(table.c.id > last_id)).all()
-            # Some rows were removed or changed, so all are read again.
             if cached is not None and len(cached.ids) + len(rows) != row_count:
+                # Some of the cached rows were removed or changed, so all are read again.
                 cached = None
                 rows = connection.execute(query).all()
         cached = _append_rows(cached, [row for row in rows if row.vector is not None], size)

@@ -66,6 +66,7 @@ class HashedNgrams:
         for row, text in zip(vectors, texts, strict=True):
             for ngram in _ngrams(text[:MAX_EMBEDDED_CHARS]):
                 hash_value = zlib.crc32(ngram.encode("utf-8", "surrogatepass"))
+                # The highest bit gives the sign, so that n-grams at the same position cancel out on average.
                 row[hash_value % HASHED_DIMENSIONS] += 1.0 if hash_value >> 31 else -1.0
         # The square root dampens n-grams that occur often.
         return normalise_rows(np.sign(vectors) * np.sqrt(np.abs(vectors)))

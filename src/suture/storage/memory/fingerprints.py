@@ -66,7 +66,8 @@ def error_signature(error: str) -> str:
         return NO_ERROR
     error_lines = [line for line in lines if ERROR_LINE.match(line)]
     line = error_lines[-1] if error_lines else lines[0]
-    # The substitutions shorten the line, so more of it is kept here than in the signature.
+    # The substitutions shorten the line, so more of it is kept here than in the signature. The factor is chosen
+    # by judgement; not measured.
     line = re.sub(r"^E\s+", "", line)[: 10 * MAX_SIGNATURE_CHARS]
     line = QUOTED.sub(_replace_quoted, line)
     for pattern, placeholder in REPLACEMENTS:
@@ -285,7 +286,7 @@ def _find_called_function(call: str, texts: Mapping[str, str]) -> tuple[str, str
     words = sorted(re.findall(r"[A-Za-z_]\w*", call), key=len, reverse=True)
     for name in dict.fromkeys([*CALLED_NAME.findall(call), *words]):
         for path in sorted(texts):
-            if "test" in path:
+            if "test" in path:  # taken for a test, which calls the function and is not at fault
                 continue
             tree = parse_module(texts[path])
             for node in ast.walk(tree) if tree else ():

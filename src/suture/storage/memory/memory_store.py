@@ -93,7 +93,8 @@ def _item_row(item: MemoryItem, vector: Any, embedder_identity: str) -> Row:
         **{name: getattr(item, name) for name in COLUMNS},
         "key": item.key,
         "search_text": index_text(item.search_text),
-        "details": {**item.details, "found_by": item.search_text},  # needed to embed it again
+        # The indexed text is not the original one, which is needed to compute the vector again.
+        "details": {**item.details, "found_by": item.search_text},
         "embedder": embedder_identity if has_vector else "",
         "vector": vector if has_vector else None,
     }
@@ -235,8 +236,8 @@ def _change_rows(store: Store, changes: Iterable[tuple[str, str, Change]]) -> fr
 def merge_counts(store: Store, items: Sequence[MemoryItem]) -> frozenset[str]:
     """Add the uses of items from another database to the items that are stored here; return their keys.
 
-    A use in a run that both have counted is counted once: if only some runs are shared, the larger counts
-    apply.
+    A use in a run that both databases have counted is counted once. The counts of the two are added if they share
+    no run. Otherwise the larger count applies, because the counts of single runs are not known.
     """
     return _change_rows(store, [(item.table, item.key, partial(_merge_item, item)) for item in items])
 
@@ -261,6 +262,7 @@ def evict_useless(store: Store, keys: Iterable[tuple[MemoryTableName, str]]) -> 
     useless = []
     for name, key in keys:
         for row in _find_rows(store, name, key, limit=1):
+            # A placebo is what other items are compared with, so it has no benefit of its own to show.
             is_judged = row["state"] == "active" and row["source"] != "placebo"
             if is_judged and shows_no_benefit(item_from_row(name, row)):
                 useless.append((name, key))
@@ -274,7 +276,7 @@ def reembed_items(store: Store, embedder: Embedder, *, limit: int | None = None)
         table = METADATA.tables[name]
         conditions = [
             table.c.state == "active",
-            table.c.source != "placebo",
+            table.c.source != "placebo",  # a placebo is never recalled, so it needs no vector
             or_(table.c.embedder != embedder.identity, table.c.vector.is_(None)),
         ]
         last_id = 0

@@ -104,10 +104,10 @@ def _learn_items(
         healed = ended.outcome == "healed"
         for use in recalled.found:
             record_use(store, use.table, use.key, folder.id, shown=use.arm == "shown", healed=healed)
-            if use.placebo:
+            if use.placebo:  # the number of the text among `PLACEBOS`, as text; empty if no placebo was shown
                 placebo = MemoryItem(
                     table="lessons",
-                    run_id="",
+                    run_id="",  # all runs that show this text share one item
                     source="placebo",
                     kind="placebo",
                     text=PLACEBOS[int(use.placebo)],
@@ -202,7 +202,7 @@ def _draw_use(match: MemoryMatch, rank: int, settings: Settings) -> RecalledMemo
         prompt_text = item.text[: settings.memory.max_chars]
         if arm == "placebo":
             number, prompt_text = placebo_text(prompt_text, item.key)
-            placebo = str(number)
+            placebo = str(number)  # the event holds a key as text
     return RecalledMemory(
         key=item.key,
         table=item.table,

@@ -92,6 +92,7 @@ class SharedRun:
         except StorageError:
             self._connection.invalidate()
             self._connection.close()
+            # The server may hold the lock of the lost connection for a moment, so several attempts are needed.
             self._connection = self._lock_run(attempts=MAX_LOCK_ATTEMPTS)
             self._send()
 

@@ -4,7 +4,8 @@ In each round, the policy decides the next moves, and each move proposes candida
 and decisions are counted separately: a decision that proposes no candidates, such as one to search or to stop,
 or one that a person rejects, begins no round.
 
-The deciding checks are those whose trust reaches the threshold. The other checks only inform.
+The deciding checks, which users know as the trusted checks, are those whose trust reaches the threshold. The
+other checks only inform.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ class GoAdder(PackageAdder):
         manifest = self.write_manifest(base, requirements)
         write_file_atomically(resolve_folder.folder / GO_MOD, manifest.encode())
         write_file_atomically(resolve_folder.folder / GO_SUM, read_file_text(base, GO_SUM).encode())
+        # `module/...@version` asks for all packages of a module in this version.
         queries = [requirement.replace(" ", "/...@", 1) for requirement in requirements]
         await run_client(client, ["get", "-d", *queries], resolve_folder, access)
         go_mod, go_sum = resolve_folder.read_text(GO_MOD), resolve_folder.read_text(GO_SUM)
