@@ -11,11 +11,12 @@ from suture.core.settings import SafetySettings
 from suture.errors import UsageError
 from suture.project.safety import Levels, resolve_levels, scan_change
 from suture.project.safety.dependencies import find_similar_name, load_allowed
-from suture.project.safety.manifests import find_requested_packages, lowest_version
+from suture.project.safety.manifests import find_requested_packages
+from suture.project.safety.package_requirements import lowest_version
 
 
 def requested_rules(path: str, text: str, levels: Levels | None = None) -> dict[str, str]:
-    return {one.code: one.rule for one in scan_change({}, {path: text}, levels or Levels())}
+    return {finding.code: finding.rule for finding in scan_change({}, {path: text}, levels or Levels())}
 
 
 def test_requirements_are_read_line_by_line() -> None:
@@ -69,7 +70,7 @@ def test_the_lowest_version_is_extracted(versions: str, lowest: str) -> None:
 def test_an_address_behind_blanks_or_in_another_file_is_found() -> None:
     text = f"flask{' ' * 2000}@ https://example.org/thing.whl\n-r https://example.org/more.txt\n"
     assert requested_rules("requirements.txt", text) == {
-        "python: flask": "dependency.outside-index",
+        "python: flask @ https://example.org/thing.whl": "dependency.outside-index",
         "python: -r https://example.org/more.txt": "dependency.outside-index",
     }
 
@@ -89,12 +90,12 @@ python = "^3.11"
 fourth = "^1"
 fifth = {git = "https://example.org"}
 """
-    found = requested_rules("sub/pyproject.toml", text)
+    rules = requested_rules("sub/pyproject.toml", text)
 
-    names = {code.removeprefix("python: ") for code in found}
+    names = {code.removeprefix("python: ").partition(" @ ")[0] for code in rules}
 
     assert names == {"builder-of-mine", "first", "second", "third", "fourth", "fifth"}
-    assert found["python: fifth"] == "dependency.outside-index"
+    assert rules["python: fifth @ git = https://example.org"] == "dependency.outside-index"
 
 
 def test_packages_and_scripts_of_a_package_json_are_read() -> None:
@@ -106,9 +107,9 @@ def test_packages_and_scripts_of_a_package_json_are_read() -> None:
     assert requested_rules("package.json", json.dumps(package, indent=1)) == {
         "javascript: lodash": "dependency.unlisted",
         "javascript: expres": "dependency.near-name",
-        "javascript: x": "dependency.outside-index",
+        "javascript: x @ user/repo": "dependency.outside-index",
         "javascript: left-pad": "dependency.unlisted",
-        "javascript: z": "dependency.outside-index",
+        "javascript: z @ file:../z": "dependency.outside-index",
         "javascript: postinstall": "dependency.install-script",
     }
 
@@ -125,7 +126,7 @@ replace example.org/c => ../c
     assert requested_rules("go.mod", text) == {
         "go: github.com/gogle/uuid": "dependency.near-name",
         "go: example.org/b": "dependency.unlisted",
-        "go: example.org/c": "dependency.outside-index",
+        "go: example.org/c @ ../c": "dependency.outside-index",
     }
 
 
@@ -147,7 +148,7 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
     pipfile = "[[source]]\nurl = 'https://e.org/s'\n[packages]\nfirst = {git = 'x'}\n[dev]\nsecond = '*'\n"
     assert requested_rules("Pipfile", pipfile) == {
         "python: https://e.org/s": "dependency.outside-index",
-        "python: first": "dependency.outside-index",
+        "python: first @ git = x": "dependency.outside-index",
         "python: second": "dependency.unlisted",
     }
 
@@ -164,9 +165,9 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
     assert requested_rules("package.json", json.dumps(package)) == {
         "javascript: first": "dependency.unlisted",
         "javascript: left-pad": "dependency.unlisted",
-        "javascript: third": "dependency.outside-index",
+        "javascript: third @ file:../t": "dependency.outside-index",
         "javascript: fourth": "dependency.unlisted",
-        "javascript: fifth": "dependency.outside-index",
+        "javascript: fifth @ x/y": "dependency.outside-index",
     }
 
     npmrc = "; ours\nregistry=https://e.org/\nignore-scripts=false\n"
@@ -197,34 +198,34 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
     ],
 )
 def test_an_unreadable_manifest_needs_approval_with_the_reason(name: str, text: str, why: str) -> None:
-    (found,) = scan_change({}, {name: text}, Levels())
-    assert (found.rule, found.level) == ("dependency.unread", "ask")
-    assert why in found.reason
+    (finding,) = scan_change({}, {name: text}, Levels())
+    assert (finding.rule, finding.level) == ("dependency.unread", "ask")
+    assert why in finding.reason
 
 
 def test_only_new_requirements_are_reported() -> None:
     before = {"requirements.txt": "mine>=1\n"}
     assert scan_change(before, {"requirements.txt": "mine>=2\nflask\n"}, Levels()) == ()
-    (found,) = scan_change(before, {"requirements.txt": "flask\nother\n"}, Levels())
-    assert (found.code, found.level, found.line) == ("python: other", "ask", 2)
+    (finding,) = scan_change(before, {"requirements.txt": "flask\nother\n"}, Levels())
+    assert (finding.code, finding.level, finding.line) == ("python: other", "ask", 2)
 
 
 def test_settings_choose_the_approval_and_the_allowlist(tmp_path: Path) -> None:
-    own = tmp_path / "own.toml"
-    own.write_text('[python]\nMy_Tool = ">=2"\n')
-    allow_only = resolve_levels(SafetySettings(approve_deps="allowlist", allowed_deps=own))
-    found = scan_change({}, {"requirements.txt": "my-tool==2.1\nmytool\nflask\n"}, allow_only)
-    assert {(one.code, one.level, one.rule) for one in found} == {
+    allowlist = tmp_path / "own.toml"
+    allowlist.write_text('[python]\nMy_Tool = ">=2"\n')
+    allow_only = resolve_levels(SafetySettings(approve_deps="allowlist", allowed_deps=allowlist))
+    findings = scan_change({}, {"requirements.txt": "my-tool==2.1\nmytool\nflask\n"}, allow_only)
+    assert {(finding.code, finding.level, finding.rule) for finding in findings} == {
         ("python: mytool", "block", "dependency.near-name"),
         ("python: flask", "block", "dependency.unlisted"),
     }
 
-    never = resolve_levels(SafetySettings(approve_deps="never"))
-    (finding,) = scan_change({}, {"requirements.txt": "flask\n"}, never)
+    never_levels = resolve_levels(SafetySettings(approve_deps="never"))
+    (finding,) = scan_change({}, {"requirements.txt": "flask\n"}, never_levels)
     assert finding.level == "block"
 
-    off = resolve_levels(SafetySettings(off=("dependency.*",)))
-    assert scan_change({}, {"requirements.txt": "nobody-knows\n"}, off) == ()
+    without_rules = resolve_levels(SafetySettings(off=("dependency.*",)))
+    assert scan_change({}, {"requirements.txt": "nobody-knows\n"}, without_rules) == ()
 
 
 @pytest.mark.parametrize(

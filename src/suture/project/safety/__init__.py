@@ -5,7 +5,8 @@ the user wants it. The scan is a second line of defence: only the sandbox limits
 """
 
 from suture.project.safety.dependencies import Allowed, find_version_bounds, is_version_allowed
-from suture.project.safety.manifests import find_requested_packages, normalise_package_name
+from suture.project.safety.manifests import find_requested_packages
+from suture.project.safety.package_requirements import normalise_package_name
 from suture.project.safety.scanning import Finding, Levels, resolve_levels, scan_change, scan_files
 
 __all__ = [

@@ -5,6 +5,7 @@ A model may invent the name of a package, and an attacker may have registered th
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -18,12 +19,13 @@ from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
 from suture.project.languages.safety_rules import SafetyLevel, SafetyRule, UnsafeUse
 from suture.project.languages.safety_rules.rule import quote_code
-from suture.project.safety.manifests import (
-    PackageRequirement,
-    find_requested_packages,
-    normalise_package_name,
+from suture.project.safety.manifests import find_requested_packages
+from suture.project.safety.package_requirements import PackageRequirement, normalise_package_name
+from suture.project.tuning import (
+    MAX_ALLOWED_LIST_BYTES,
+    MAX_QUOTED_CODE_CHARS,
+    MIN_LONG_PACKAGE_NAME_CHARS,
 )
-from suture.project.tuning import MAX_ALLOWED_LIST_BYTES, MIN_LONG_PACKAGE_NAME_CHARS
 
 RULE_REASONS = {
     "dependency.unlisted": "a package that is not on the list of allowed packages",
@@ -108,9 +110,18 @@ def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) 
     for package in find_requested_packages(path, text):
         rule, why = _assess(package, allowed, approval)
         if rule:
-            code = quote_code(f"{package.ecosystem}: {package.name}")
-            use = UnsafeUse(rule=rule, line=package.line, code=code)
+            use = UnsafeUse(rule=rule, line=package.line, code=_describe(package))
             yield DependencyUse(use=use, why=why)
+
+
+def _describe(package: PackageRequirement) -> str:
+    """Return a requirement as text in one line of bounded length; different requirements differ in it."""
+    text = f"{package.ecosystem}: {package.name}" + (f" @ {package.source}" if package.source else "")
+    if len(text) <= MAX_QUOTED_CODE_CHARS:
+        return quote_code(text)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    end = f"... (SHA-256 {digest})"
+    return quote_code(text[: MAX_QUOTED_CODE_CHARS - len(end)]) + end
 
 
 def _assess(package: PackageRequirement, allowed: Allowed, approval: Approval) -> tuple[str, str]:
