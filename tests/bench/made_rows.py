@@ -1,4 +1,4 @@
-"""Rows that no run made: one line for each, with only what a test is about."""
+"""Make benchmark rows without runs, with defaults for everything that a test does not set."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from suture.bench.grading.hidden_checks import Grade
 from suture.bench.rows import BenchmarkRow, CandidateStep
 from suture.core.records import Origin, Outcome, encode_record
 
-RIGHT = Grade(status="right")
-WRONG = Grade(status="wrong", reason="f(1): expected 2, got 3")
-INFRA = Grade(status="infra", reason="the wall fell")
+RIGHT_GRADE = Grade(status="right")
+WRONG_GRADE = Grade(status="wrong", reason="f(1): expected 2, got 3")
+INFRA_GRADE = Grade(status="infra", reason="the sandbox failed")
 
 
-def step(
+def make_step(
     grade: Grade | bool | None,
     *,
     completion_tokens: int = 100,
@@ -27,8 +27,8 @@ def step(
     claimed: bool | None = None,
     error: str = "",
 ) -> CandidateStep:
-    """A candidate: right, wrong, or with any grade."""
-    given = (RIGHT if grade else WRONG) if isinstance(grade, bool) else grade
+    """Make a candidate that is right, wrong, or has the given grade."""
+    given_grade = (RIGHT_GRADE if grade else WRONG_GRADE) if isinstance(grade, bool) else grade
     return CandidateStep(
         candidate=f"{origin}{round}{completion_tokens}",
         origin=origin,
@@ -38,13 +38,13 @@ def step(
         calls=round + 1,
         seconds=1.0 + round,
         is_best_so_far=is_best_so_far,
-        claimed=given == RIGHT if claimed is None else claimed,
+        claimed=given_grade == RIGHT_GRADE if claimed is None else claimed,
         error=error,
-        grade=given,
+        grade=given_grade,
     )
 
 
-def row(
+def make_row(
     arm: str = "greedy",
     problem: int | str = 0,
     *steps: CandidateStep,
@@ -53,10 +53,10 @@ def row(
     outcome: Outcome | None = None,
     **changes: object,
 ) -> BenchmarkRow:
-    """A run; one right or wrong first candidate where no steps are given."""
-    made = steps or (step(right, error="" if right else "AssertionError"),)
-    ends_right = made[-1].grade == RIGHT
-    plain = BenchmarkRow(
+    """Make the row of a run; without steps it has one right or wrong candidate."""
+    row_steps = steps or (make_step(right, error="" if right else "AssertionError"),)
+    ends_right = row_steps[-1].grade == RIGHT_GRADE
+    default_row = BenchmarkRow(
         problem=f"Set/{problem}",
         problem_hash=f"hash of {problem}",
         dataset="set",
@@ -68,26 +68,28 @@ def row(
         run=f"{arm}-{problem}-{seed}",
         outcome=outcome or ("healed" if ends_right else "not_healed"),
         confidence=0.9 if ends_right else 0.2,
-        steps=made,
-        completion_tokens=max(s.completion_tokens for s in made),
-        prompt_tokens=max(s.prompt_tokens for s in made),
-        calls=len(made),
+        steps=row_steps,
+        completion_tokens=max(item.completion_tokens for item in row_steps),
+        prompt_tokens=max(item.prompt_tokens for item in row_steps),
+        calls=len(row_steps),
         cost_usd=0.001,
         seconds=10.0,
         model_s=6.0,
     )
-    return replace(plain, **changes)  # type: ignore[arg-type]  # a test may change any field
+    return replace(default_row, **changes)  # type: ignore[arg-type]  # a test may change any field
 
 
-def arm_rows(arm: str, rights: Sequence[bool], *, seed: int = 0, **changes: object) -> list[BenchmarkRow]:
-    """One run for each task, right or wrong."""
-    return [row(arm, n, right=right, seed=seed, **changes) for n, right in enumerate(rights)]  # type: ignore[arg-type]  # as above
+def make_arm_rows(
+    arm: str, results: Sequence[bool], *, seed: int = 0, **changes: object
+) -> list[BenchmarkRow]:
+    """Make one right or wrong row for each task."""
+    return [make_row(arm, n, right=right, seed=seed, **changes) for n, right in enumerate(results)]  # type: ignore[arg-type]  # as above
 
 
 def write_rows(folder: Path, rows: Sequence[BenchmarkRow]) -> Path:
-    """A run's folder with these rows."""
+    """Write rows into the folder of a benchmark, and return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(encode_record(one)) + "\n" for one in rows)
+    text = "".join(json.dumps(encode_record(benchmark_row)) + "\n" for benchmark_row in rows)
     (folder / "rows.jsonl").write_text(text, "utf-8")
     return folder
 
@@ -99,48 +101,52 @@ RATES: Mapping[str, tuple[float, float]] = {
     "reflexion": (0.5, 0.15),
     "adaptive": (0.5, 0.4),
 }
-"""Arm -> how often the first candidate is right, and how often a later one mends a wrong one."""
-ERRORS = ("AssertionError", "AssertionError", "TypeError", "IndexError", "timeout", "")
+"""Arm -> the rate of right first candidates, and the rate of right later ones after a wrong one."""
+ERROR_CLASSES = ("AssertionError", "AssertionError", "TypeError", "IndexError", "timeout", "")
 
 
-def benchmark_rows(
+def make_benchmark_rows(
     tasks: int = 40, seeds: int = 1, arms: Mapping[str, tuple[float, float]] = RATES
 ) -> list[BenchmarkRow]:
-    """A benchmark as it may really come out: shared first candidates, repairs, harm, wrong claims."""
+    """Make the rows of a realistic benchmark, with shared first candidates, repairs and wrong claims."""
     rows = []
     for seed in range(seeds):
         for task in range(tasks):
-            chance = random.Random(1000 * seed + task)
-            first_right, error = chance.random() < 0.5, chance.choice(ERRORS)
-            length = chance.randrange(60, 400)
-            for arm, (_, mending) in arms.items():
-                rows.append(_run(arm, task, seed, first_right, error, length, mending, chance))
+            generator = random.Random(1000 * seed + task)
+            first_right, error = generator.random() < 0.5, generator.choice(ERROR_CLASSES)
+            length = generator.randrange(60, 400)
+            for arm, (_, repair_rate) in arms.items():
+                rows.append(_make_run(arm, task, seed, first_right, error, length, repair_rate, generator))
     return rows
 
 
-def _run(
+def _make_run(
     arm: str,
     task: int,
     seed: int,
     first_right: bool,
     error: str,
     length: int,
-    mending: float,
-    chance: random.Random,
+    repair_rate: float,
+    generator: random.Random,
 ) -> BenchmarkRow:
-    steps = [step(first_right, completion_tokens=length, error="" if first_right else error)]
+    steps = [make_step(first_right, completion_tokens=length, error="" if first_right else error)]
     claimed = first_right or not error
     steps[0] = replace(steps[0], claimed=claimed)
-    while not claimed and mending and steps[-1].completion_tokens + length < 2000:
-        again = chance.random() < mending
+    while not claimed and repair_rate and steps[-1].completion_tokens + length < 2000:
+        is_right = generator.random() < repair_rate
         origin: Origin = "sample" if arm == "best_of_k" else "repair"
         spent = steps[-1].completion_tokens + length
         steps.append(
-            step(
-                again, completion_tokens=spent, origin=origin, round=len(steps), error="" if again else error
+            make_step(
+                is_right,
+                completion_tokens=spent,
+                origin=origin,
+                round=len(steps),
+                error="" if is_right else error,
             )
         )
-        claimed = again
-    confidence = (0.85 if claimed else 0.15) + chance.uniform(-0.1, 0.1)
+        claimed = is_right
+    confidence = (0.85 if claimed else 0.15) + generator.uniform(-0.1, 0.1)
     outcome: Outcome = "healed" if claimed else "budget_exhausted"
-    return row(arm, task, *steps, seed=seed, outcome=outcome, confidence=confidence)
+    return make_row(arm, task, *steps, seed=seed, outcome=outcome, confidence=confidence)

@@ -1,4 +1,4 @@
-"""A row names one model, and no other answers in its run, whatever the user's settings name for roles."""
+"""A run uses only the model of its row, whatever models the user's settings name for roles."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ JOB = EvaluationJob(
 )
 
 
-def test_the_job_s_model_speaks_for_every_role() -> None:
-    named = RoleSettings.model_validate(
+def test_the_model_of_the_job_is_used_for_every_role() -> None:
+    role_settings = RoleSettings.model_validate(
         {**dict.fromkeys(get_args(Role), "openai:another"), "coder_temperature": 0.25}
     )
-    settings = make_arm_settings(Settings(models=named), JOB)
+    settings = make_arm_settings(Settings(models=role_settings), JOB)
     model = ScriptedModel([], name=JOB.model)
-    seats = [role for role in get_args(Role) if role != "escalate"]
-    models = open_role_models(settings, model, in_use=seats)
-    assert {models.for_role(role).chain for role in seats} == {(model,)}
+    roles = [role for role in get_args(Role) if role != "escalate"]
+    models = open_role_models(settings, model, in_use=roles)
+    assert {models.for_role(role).chain for role in roles} == {(model,)}
     assert models.escalation is None
     assert models.for_role("coder").temperature == 0.25

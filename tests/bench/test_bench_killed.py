@@ -1,4 +1,4 @@
-"""Law 7 over a benchmark: killed at any moment it goes on, and no received reply is asked for again."""
+"""Law 7 for benchmarks: one that was killed continues, and never repeats a call whose reply it has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.bench_tasks import LuckyModel, calls_in, told_of, write_set
+from bench.bench_tasks import LuckyModel, normalize_rows, read_calls, write_mbpp_tasks
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
@@ -35,7 +35,7 @@ asyncio.run(measure(Path(sys.argv[2]), sys.argv[3].split(","), pause_s=0.15))
 
 
 async def measure(folder: Path, ids: list[str], *, pause_s: float = 0.0) -> list[BenchmarkRow]:
-    """The benchmark, in whichever process."""
+    """Run the benchmark in the current process."""
     plan = BenchmarkPlan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
     model = LuckyModel(folder / "calls", pause_s=pause_s)
     bench = BenchFolder(folder)
@@ -43,43 +43,47 @@ async def measure(folder: Path, ids: list[str], *, pause_s: float = 0.0) -> list
     return bench.rows()
 
 
-async def killed_in_the_middle(command: list[str], folder: Path, chance: random.Random) -> bool:
-    """Start the benchmark and kill it; whether it was killed before it was done."""
-    before = len(calls_in(folder / "calls"))
+async def run_and_kill(command: list[str], folder: Path, generator: random.Random) -> bool:
+    """Start the benchmark and kill it; return whether it was killed before it had finished."""
+    before = len(read_calls(folder / "calls"))
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
-    # Any moment will do, but where it is always before the first call nothing is ever done.
-    while child.poll() is None and len(calls_in(folder / "calls")) < before + chance.choice((0, 1, 2)):
+    # Any moment is valid, but killing always before the first call would make no progress.
+    while child.poll() is None and len(read_calls(folder / "calls")) < before + generator.choice((0, 1, 2)):
         await asyncio.sleep(0.005)
-    await asyncio.sleep(chance.random() * 0.4)
-    done = child.poll() is not None
+    await asyncio.sleep(generator.random() * 0.4)
+    is_done = child.poll() is not None
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
-    return not done
+    return not is_done
 
 
 @pytest.mark.timeout(600)
-async def test_killed_ten_times_and_the_same_table(
+async def test_a_benchmark_killed_ten_times_gives_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox
 ) -> None:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
-    ids = write_set(tmp_path / "data", 6)
-    whole, torn = tmp_path / "whole", tmp_path / "torn"
-    for folder in (whole, torn):
+    ids = write_mbpp_tasks(tmp_path / "data", 6)
+    complete_folder, killed_folder = tmp_path / "whole", tmp_path / "torn"
+    for folder in (complete_folder, killed_folder):
         folder.mkdir()
-    expected = await measure(whole, ids)
-    chance = random.Random(7)
-    command = [sys.executable, "-c", CHILD, str(Path(__file__).parents[1]), str(torn), ",".join(ids)]
-    lost: set[str] = set()
+    expected = await measure(complete_folder, ids)
+    generator = random.Random(7)
+    command = [sys.executable, "-c", CHILD, str(Path(__file__).parents[1]), str(killed_folder), ",".join(ids)]
+    lost_calls: set[str] = set()
     for _ in range(KILLS):
-        assert await killed_in_the_middle(command, torn, chance), (
-            "it was done before it was killed often enough"
+        assert await run_and_kill(command, killed_folder, generator), (
+            "the benchmark had finished before it was killed often enough"
         )
-        lost |= {
-            call for call in calls_in(torn / "calls") if not any((torn / "pool").rglob(f"{call}-*.json"))
+        lost_calls |= {
+            call
+            for call in read_calls(killed_folder / "calls")
+            if not any((killed_folder / "pool").rglob(f"{call}-*.json"))
         }
-    rows = await measure(torn, ids)
-    assert told_of(rows) == told_of(expected)
-    calls = calls_in(torn / "calls")
-    assert set(calls) == set(calls_in(whole / "calls"))
-    assert {call for call in calls if calls.count(call) > 1} <= lost, "a reply on disk was asked for again"
+    rows = await measure(killed_folder, ids)
+    assert normalize_rows(rows) == normalize_rows(expected)
+    calls = read_calls(killed_folder / "calls")
+    assert set(calls) == set(read_calls(complete_folder / "calls"))
+    assert {call for call in calls if calls.count(call) > 1} <= lost_calls, (
+        "a call was repeated although its reply is on disk"
+    )

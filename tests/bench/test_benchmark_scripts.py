@@ -1,4 +1,4 @@
-"""The scripts of `benchmarks/`: what is missing or mistyped ends in a line and a remedy, in no traceback."""
+"""The scripts of `benchmarks/` report errors in one line with a remedy, without a traceback."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ DRAW = RecordedReply(
 )
 
 
-def ran(script: str, *arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
-    """A script that ended, where `SUTURE_DATA` is a folder and no hub is asked."""
+def run_script(script: str, *arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script with `SUTURE_DATA` set to a folder and without access to the hub."""
     env = {**os.environ, "SUTURE_DATA": str(data), "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(data / "hub")}
     command = [sys.executable, str(BENCHMARKS / script), *arguments]
     return subprocess.run(command, env=env, cwd=data, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
-    ("script", "arguments", "code", "says"),
+    ("script", "arguments", "exit_code", "message"),
     [
         ("grading.py", ["--set", "quixbugs"], 3, "'quixbugs' is not on this machine"),
         ("humanevalfix.py", [], 3, "'humanevalfix' is not on this machine"),
@@ -51,37 +51,41 @@ def ran(script: str, *arguments: str, data: Path) -> subprocess.CompletedProcess
         ("trust.py", ["report", "--outcomes", "nope"], 2, "'nope' cannot be read"),
     ],
 )
-def test_an_ordinary_mistake_is_told_in_a_line(
-    tmp_path: Path, script: str, arguments: list[str], code: int, says: str
+def test_a_usage_error_is_one_line_and_a_remedy(
+    tmp_path: Path, script: str, arguments: list[str], exit_code: int, message: str
 ) -> None:
-    done = ran(script, *arguments, data=tmp_path)
-    assert done.returncode == code, done.stderr
-    error, remedy, *more = [line for line in done.stderr.splitlines() if not line.startswith("what was ")]
+    result = run_script(script, *arguments, data=tmp_path)
+    assert result.returncode == exit_code, result.stderr
+    error, remedy, *other_lines = [
+        line for line in result.stderr.splitlines() if not line.startswith("what was ")
+    ]
     assert error.startswith("error: ")
-    assert says in error
+    assert message in error
     assert remedy.startswith("  try: ")
-    assert more == []
+    assert other_lines == []
     assert not (tmp_path / "o.jsonl").exists()
 
 
-def test_a_file_that_is_something_else_is_told_too(tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_reported(tmp_path: Path) -> None:
     (tmp_path / "quixbugs").mkdir()
     (tmp_path / "quixbugs" / "tasks.jsonl.gz").write_bytes(b"no gzip")
-    done = ran("quixbugs.py", data=tmp_path)
-    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    result = run_script("quixbugs.py", data=tmp_path)
+    assert (result.returncode, "Traceback" in result.stderr) == (2, False)
     (tmp_path / "outcomes.json").write_text("{}", "utf-8")
-    done = ran("trust.py", "report", "--outcomes", "outcomes.json", data=tmp_path)
-    assert (done.returncode, "Traceback" in done.stderr) == (3, False)
+    result = run_script("trust.py", "report", "--outcomes", "outcomes.json", data=tmp_path)
+    assert (result.returncode, "Traceback" in result.stderr) == (3, False)
 
 
-def test_only_replies_to_tasks_of_the_sets_that_are_named_are_taken(tmp_path: Path) -> None:
-    """A reply of a pool says of which task it is, and no statement is looked for."""
+def test_only_replies_of_the_named_data_set_are_recorded(tmp_path: Path) -> None:
+    """A reply of a pool names its task, so that no statement is needed."""
     pool, out = tmp_path / "pool", tmp_path / "out.jsonl"
     pool.mkdir()
     (pool / "one.json").write_text(json.dumps(encode_record(DRAW)), "utf-8")
-    done = ran("recordings.py", str(pool), "--dataset", "suture-heal", "--out", str(out), data=tmp_path)
-    assert (done.returncode, out.exists()) == (2, False)
-    assert "holds no reply to a task of suture-heal" in done.stderr
-    done = ran("recordings.py", str(pool), "--dataset", "suture", "--out", str(out), data=tmp_path)
-    assert done.returncode == 0, done.stderr
+    result = run_script(
+        "recordings.py", str(pool), "--dataset", "suture-heal", "--out", str(out), data=tmp_path
+    )
+    assert (result.returncode, out.exists()) == (2, False)
+    assert "holds no reply to a task of suture-heal" in result.stderr
+    result = run_script("recordings.py", str(pool), "--dataset", "suture", "--out", str(out), data=tmp_path)
+    assert result.returncode == 0, result.stderr
     assert list(read_recording(out)) == [DRAW]

@@ -1,4 +1,4 @@
-"""The gate that measures as it goes, through the real runner; only the model is made up."""
+"""The live gate measures until it is decided, with the real runner and a scripted model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.bench_tasks import LuckyModel, calls_in, write_set
+from bench.bench_tasks import LuckyModel, read_calls, write_mbpp_tasks
 from suture.bench.datasets import load_problems
 from suture.bench.gate.gate_decision import GateBaseline, GateTask
 from suture.bench.gate.live_gate import TASKS_PER_BATCH, measure_until_decided
@@ -22,7 +22,7 @@ from suture.sandbox import BubblewrapSandbox
 @pytest.fixture
 def baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox) -> GateBaseline:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
-    write_set(tmp_path / "data", 24)
+    write_mbpp_tasks(tmp_path / "data", 24)
     tasks = tuple(
         GateTask(problem=problem.id, problem_hash=problem.content_hash, solved=True)
         for problem in load_problems("mbpp")
@@ -32,33 +32,39 @@ def baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Bubblewra
     )
 
 
-async def test_it_stops_measuring_when_it_is_decided(tmp_path: Path, baseline: GateBaseline) -> None:
-    """A model that is right one time in three, where nine in ten would be good enough."""
+async def test_measuring_stops_when_the_gate_is_decided(tmp_path: Path, baseline: GateBaseline) -> None:
+    """The model is right for one task in three, where the gate requires nine in ten."""
     log, folder = tmp_path / "log", BenchFolder(tmp_path / "bench")
     design = design_sequential_test(0.9, 0.4, 0.95, len(baseline.tasks))
 
     def opener(settings: Settings, name: str) -> Model:
         return LuckyModel(log)
 
-    found = await measure_until_decided(
-        baseline, design, folder, Settings(), model="lucky:model", opener=opener, environment={"date": "today"}
+    result = await measure_until_decided(
+        baseline,
+        design,
+        folder,
+        Settings(),
+        model="lucky:model",
+        opener=opener,
+        environment={"date": "today"},
     )
-    assert found.decision.standing == "failed"
-    assert found.decision.tasks <= len(folder.rows()) <= found.decision.tasks + TASKS_PER_BATCH < 24
-    assert len(found.lost) == found.decision.tasks - found.decision.solved > 0
+    assert result.decision.standing == "failed"
+    assert result.decision.tasks <= len(folder.rows()) <= result.decision.tasks + TASKS_PER_BATCH < 24
+    assert len(result.lost) == result.decision.tasks - result.decision.solved > 0
     assert folder.plan().sessions == ({"date": "today"},)
-    asked = calls_in(log)
-    again = await measure_until_decided(
+    calls = read_calls(log)
+    second_result = await measure_until_decided(
         baseline, design, folder, Settings(), model="lucky:model", opener=opener
     )
-    assert again == found
-    assert calls_in(log) == asked
+    assert second_result == result
+    assert read_calls(log) == calls
 
 
-async def test_replies_that_are_not_recorded_are_no_failures(tmp_path: Path, baseline: GateBaseline) -> None:
+async def test_replies_that_are_not_recorded_are_an_error(tmp_path: Path, baseline: GateBaseline) -> None:
     folder = BenchFolder(tmp_path / "bench")
-    few = replace(baseline, tasks=baseline.tasks[:1])
+    one_task = replace(baseline, tasks=baseline.tasks[:1])
     design = design_sequential_test(0.9, 0.4, 0.95, 1)
     with pytest.raises(UsageError):
-        await measure_until_decided(few, design, folder, Settings(), model="lucky:model", replayed=True)
+        await measure_until_decided(one_task, design, folder, Settings(), model="lucky:model", replayed=True)
     assert folder.rows() == []

@@ -1,4 +1,4 @@
-"""The committed baselines and replies, of which the workflow makes a gate on every push and every Monday."""
+"""The committed baselines and replies, which the gate workflow uses on every push and every Monday."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from suture.sandbox import BubblewrapSandbox
 ROOT = Path(__file__).parents[2]
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "gate.yml").read_text())["jobs"]["gate"]
 RECORDING = ROOT / WORKFLOW["env"]["RECORDING"]
-PUSHED = ROOT / WORKFLOW["env"]["PUSHED_BASELINE"]
+PUSHED_BASELINE = ROOT / WORKFLOW["env"]["PUSHED_BASELINE"]
 PUSHED_MARGIN = float(WORKFLOW["env"]["PUSHED_MARGIN"])
-LIVE = ROOT / WORKFLOW["env"]["LIVE_BASELINE"]
+LIVE_BASELINE = ROOT / WORKFLOW["env"]["LIVE_BASELINE"]
 LIVE_MARGIN = 0.15
-TRIED = 6
-"""Tasks; the whole list takes a minute."""
+REPLAYED_TASKS = 6
+"""The number of replayed tasks; the whole list takes a minute."""
 
 
 @pytest.fixture
 def baseline() -> GateBaseline:
-    return read_baseline(PUSHED)
+    return read_baseline(PUSHED_BASELINE)
 
 
-def test_the_recording_is_of_the_baselines_model_and_tasks(baseline: GateBaseline) -> None:
+def test_the_recording_covers_the_model_and_tasks_of_the_baseline(baseline: GateBaseline) -> None:
     draws = list(read_recording(RECORDING))
     assert {draw.model for draw in draws} == {baseline.model}
     assert {task.problem for task in baseline.tasks} <= {draw.problem for draw in draws}
@@ -46,100 +46,118 @@ def test_the_recording_is_of_the_baselines_model_and_tasks(baseline: GateBaselin
 
 
 @pytest.mark.heavy
-async def test_replayed_the_first_tasks_come_out_as_they_were_recorded(
+async def test_replaying_the_first_tasks_gives_the_recorded_results(
     tmp_path: Path, baseline: GateBaseline, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     try:
         load_problems(baseline.dataset)
-    except PrerequisiteError as missing:
-        require("data", False, str(missing))
-    first = replace(baseline, tasks=baseline.tasks[:TRIED])
-    found = await measure_until_decided(
-        first,
-        design_sequential_test(baseline.rate, PUSHED_MARGIN, 0.95, TRIED),
+    except PrerequisiteError as error:
+        require("data", False, str(error))
+    first_tasks = replace(baseline, tasks=baseline.tasks[:REPLAYED_TASKS])
+    result = await measure_until_decided(
+        first_tasks,
+        design_sequential_test(baseline.rate, PUSHED_MARGIN, 0.95, REPLAYED_TASKS),
         BenchFolder(tmp_path / "bench"),
         Settings(),
         model=baseline.model,
         recordings=[RECORDING],
         replayed=True,
     )
-    assert found.decision.tasks == TRIED
-    assert found.decision.solved == sum(task.solved for task in first.tasks)
-    assert (found.skipped, found.lost, found.won) == ((), (), ())
+    assert result.decision.tasks == REPLAYED_TASKS
+    assert result.decision.solved == sum(task.solved for task in first_tasks.tasks)
+    assert (result.skipped, result.lost, result.won) == ((), (), ())
 
 
-def test_the_recorded_results_pass(baseline: GateBaseline) -> None:
+def test_the_recorded_results_pass_the_gate(baseline: GateBaseline) -> None:
     design = design_sequential_test(baseline.rate, PUSHED_MARGIN, 0.95, len(baseline.tasks))
     assert decide(design, (task.solved for task in baseline.tasks)).standing == "passed"
 
 
-def test_the_live_list_can_tell_a_model_that_solves_15_points_less(require: Require) -> None:
-    live = read_baseline(LIVE)
-    fixed = (ROOT / "benchmarks" / "ids" / "humaneval-80.txt").read_text().splitlines()
-    assert {task.problem for task in live.tasks} == {line for line in fixed if not line.startswith("#")}
+def test_the_live_baseline_detects_a_model_that_solves_15_points_less(require: Require) -> None:
+    live_baseline = read_baseline(LIVE_BASELINE)
+    listed_ids = (ROOT / "benchmarks" / "ids" / "humaneval-80.txt").read_text().splitlines()
+    assert {task.problem for task in live_baseline.tasks} == {
+        line for line in listed_ids if not line.startswith("#")
+    }
     assert f"'{LIVE_MARGIN:.2f}'" in WORKFLOW["env"]["LIVE_MARGIN"]
-    for least in (0.8, live.rate):
-        poor = compute_chances(
-            design_sequential_test(least, LIVE_MARGIN, 0.95, len(live.tasks)), least - LIVE_MARGIN
+    for minimum_rate in (0.8, live_baseline.rate):
+        poor_chances = compute_chances(
+            design_sequential_test(minimum_rate, LIVE_MARGIN, 0.95, len(live_baseline.tasks)),
+            minimum_rate - LIVE_MARGIN,
         )
-        assert (poor.passed <= 0.05, poor.failed >= 0.75) == (True, True)
+        assert (poor_chances.passed <= 0.05, poor_chances.failed >= 0.75) == (True, True)
     try:
-        problems = load_problems(live.dataset)
-    except PrerequisiteError as missing:
-        require("data", False, str(missing))
+        problems = load_problems(live_baseline.dataset)
+    except PrerequisiteError as error:
+        require("data", False, str(error))
     hashes = {problem.id: problem.content_hash for problem in problems}
-    assert [task.problem for task in live.tasks if hashes[task.problem] != task.problem_hash] == []
+    assert [task.problem for task in live_baseline.tasks if hashes[task.problem] != task.problem_hash] == []
 
 
-def test_the_error_rates_in_the_docs_are_those_of_the_program() -> None:
-    """Each line of the table is computed anew; `recorded` is the rate of the baseline with so many tasks."""
+def test_the_documented_error_rates_are_correct() -> None:
+    """Each row of the table is recomputed; `recorded` is the rate of the baseline with that many tasks."""
     page = (ROOT / "docs" / "reports.md").read_text()
-    told = [line for line in page.splitlines() if re.match(r"\| (recorded, )?\d\d(\.\d)?% \|", line)]
-    assert len(told) > 15
-    assert told == [error_rates(line) for line in told]
+    documented_rows = [
+        line for line in page.splitlines() if re.match(r"\| (recorded, )?\d\d(\.\d)?% \|", line)
+    ]
+    assert len(documented_rows) > 15
+    assert documented_rows == [render_error_rates(line) for line in documented_rows]
 
 
-def error_rates(line: str) -> str:
-    """The line with its chances computed from its first four cells: rate, margin, tasks, true rate."""
-    first, margin, tasks, true, *_ = (cell.strip() for cell in line.strip("|").split("|"))
-    least, rate = (float(cell.removeprefix("recorded, ").rstrip("%")) / 100 for cell in (first, true))
-    if first.startswith("recorded"):
-        (least,) = {b.rate for b in map(read_baseline, (PUSHED, LIVE)) if len(b.tasks) == int(tasks)}
-        assert first == f"recorded, {least:.1%}"
-    found = compute_chances(
-        design_sequential_test(least, float(margin.rstrip("%")) / 100, 0.95, int(tasks)), rate
+def render_error_rates(line: str) -> str:
+    """Return a row with the chances that follow from its first four cells: rate, margin, tasks, true rate."""
+    first_tasks, margin, tasks, true_rate, *_ = (cell.strip() for cell in line.strip("|").split("|"))
+    minimum_rate, rate = (
+        float(cell.removeprefix("recorded, ").rstrip("%")) / 100 for cell in (first_tasks, true_rate)
     )
-    chances = f"{found.passed:.1%} | {found.failed:.1%} | {found.undecided:.1%} | {found.tasks:.0f}"
-    return f"| {first} | {margin} | {tasks} | {true} | {chances} |"
+    if first_tasks.startswith("recorded"):
+        (minimum_rate,) = {
+            recorded_baseline.rate
+            for recorded_baseline in map(read_baseline, (PUSHED_BASELINE, LIVE_BASELINE))
+            if len(recorded_baseline.tasks) == int(tasks)
+        }
+        assert first_tasks == f"recorded, {minimum_rate:.1%}"
+    result = compute_chances(
+        design_sequential_test(minimum_rate, float(margin.rstrip("%")) / 100, 0.95, int(tasks)), rate
+    )
+    chances = f"{result.passed:.1%} | {result.failed:.1%} | {result.undecided:.1%} | {result.tasks:.0f}"
+    return f"| {first_tasks} | {margin} | {tasks} | {true_rate} | {chances} |"
 
 
 @pytest.mark.parametrize(
-    ("event", "gate", "ends"),
+    ("event", "gate_exit_code", "exit_code"),
     [
-        *(("push", 0, 0), ("push", 6, 6), ("schedule", 1, 1), ("schedule", 3, 3), ("schedule", 6, 6)),
-        *(("push", 4, 0), ("workflow_dispatch", 4, 0)),
+        ("push", 0, 0),
+        ("push", 6, 6),
+        ("schedule", 1, 1),
+        ("schedule", 3, 3),
+        ("schedule", 6, 6),
+        ("push", 4, 0),
+        ("workflow_dispatch", 4, 0),
     ],
 )
-def test_the_workflow_ends_as_the_gate_does_and_only_warns_of_an_open_one(
-    tmp_path: Path, event: str, gate: int, ends: int
+def test_the_workflow_exits_as_the_gate_and_only_warns_if_undecided(
+    tmp_path: Path, event: str, gate_exit_code: int, exit_code: int
 ) -> None:
     suture = tmp_path / ".venv" / "bin" / "suture"
     suture.parent.mkdir(parents=True)
-    suture.write_text(f'#!/bin/sh\necho "$@"\nexit {gate}\n')
+    suture.write_text(f'#!/bin/sh\necho "$@"\nexit {gate_exit_code}\n')
     suture.chmod(0o755)
     environ = {name: value for name, value in WORKFLOW["env"].items() if "${{" not in value}
     environ |= {"MODEL": "local:m", "MIN": "0.80", "CONFIDENCE": "0.95", "LIVE_MARGIN": "0.15"}
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", WORKFLOW["steps"][-1]["run"]],
         cwd=tmp_path,
         env={**environ, "GITHUB_EVENT_NAME": event, "PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == ends, done.stderr
-    assert ("::warning::" in done.stdout) == (gate == 4)
-    pushed = event == "push"
-    assert done.stdout.startswith(f"bench gate {(PUSHED if pushed else LIVE).relative_to(ROOT)} ./gate-run")
-    assert f"--margin {WORKFLOW['env']['PUSHED_MARGIN'] if pushed else LIVE_MARGIN} " in done.stdout
-    assert ("--replayed --recording" in done.stdout) == pushed
-    assert "--min 0.80" in done.stdout
+    assert process.returncode == exit_code, process.stderr
+    assert ("::warning::" in process.stdout) == (gate_exit_code == 4)
+    is_push = event == "push"
+    assert process.stdout.startswith(
+        f"bench gate {(PUSHED_BASELINE if is_push else LIVE_BASELINE).relative_to(ROOT)} ./gate-run"
+    )
+    assert f"--margin {WORKFLOW['env']['PUSHED_MARGIN'] if is_push else LIVE_MARGIN} " in process.stdout
+    assert ("--replayed --recording" in process.stdout) == is_push
+    assert "--min 0.80" in process.stdout

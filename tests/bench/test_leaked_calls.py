@@ -1,4 +1,4 @@
-"""Law 1 for hidden checks that appear as calls in other words."""
+"""Law 1 for hidden checks that appear in prompts as calls in another form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.test_prompt_leaks import asked
+from bench.test_prompt_leaks import record_run
 from suture.agents import describe_fact
 from suture.bench.datasets.evalplus import CASE
 from suture.bench.problem import Problem, Regime
@@ -31,7 +31,7 @@ STATEMENT = '''def third(xs, word=""):
     [100.0, 200.0]
     """
 '''
-AS_HUMANEVAL = f"""
+HUMANEVAL_CHECKS = f"""
 def check(candidate):
     assert candidate([123456789, 987654321]) == [41152263.0, 329218107.0]
     assert candidate([-7], 'a "quoted" word') == [-7 / 3]
@@ -43,13 +43,13 @@ def check(candidate):
 
 check(third)
 """
-GIVEN = ("[123456789, 987654321]", "[-7], 'a \"quoted\" word'", LONG, [3])
-AS_EVALPLUS = "".join(f"{CASE}({given})\n" for given in GIVEN)
-BIG = "third([123456789, 987654321])"
-QUOTED = "third([-7], 'a \"quoted\" word')"
+ARGUMENTS = ("[123456789, 987654321]", "[-7], 'a \"quoted\" word'", LONG, [3])
+EVALPLUS_CHECKS = "".join(f"{CASE}({arguments})\n" for arguments in ARGUMENTS)
+CALL_WITH_NUMBERS = "third([123456789, 987654321])"
+CALL_WITH_QUOTES = "third([-7], 'a \"quoted\" word')"
 
 
-def problem(hidden: str = AS_HUMANEVAL, visible: str = "") -> Problem:
+def make_problem(hidden: str = HUMANEVAL_CHECKS, visible: str = "") -> Problem:
     return Problem(
         id="Made/1",
         dataset="made",
@@ -64,88 +64,93 @@ def problem(hidden: str = AS_HUMANEVAL, visible: str = "") -> Problem:
     )
 
 
-def told(call: str, expected: str = "[1.0]") -> str:
-    """As a repair prompt tells a failure."""
+def render_failure(call: str, expected: str = "[1.0]") -> str:
+    """Return the text of a failure in a repair prompt."""
     return describe_fact(Counterexample(check_id="a check", call=call, expected=expected, actual="None"))
 
 
-@pytest.mark.parametrize("hidden", [AS_HUMANEVAL, AS_EVALPLUS], ids=["humaneval", "evalplus"])
+@pytest.mark.parametrize("hidden", [HUMANEVAL_CHECKS, EVALPLUS_CHECKS], ids=["humaneval", "evalplus"])
 @pytest.mark.parametrize(
     ("prompt", "leak"),
     [
-        (told(BIG), BIG),
-        (told(BIG.replace(", ", ",")), BIG),
-        (f"Make {BIG} right.", BIG),
-        ("It fails:\n    third( [ 123456789,\n        987654321 ] )\n", BIG),
-        (told(QUOTED), QUOTED),
-        (told("third([-7], \"a 'quoted' word\")"), QUOTED),
-        (told(f"third({shorten_repr(LONG)})"), f"third({LONG})"),
+        (render_failure(CALL_WITH_NUMBERS), CALL_WITH_NUMBERS),
+        (render_failure(CALL_WITH_NUMBERS.replace(", ", ",")), CALL_WITH_NUMBERS),
+        (f"Make {CALL_WITH_NUMBERS} right.", CALL_WITH_NUMBERS),
+        ("It fails:\n    third( [ 123456789,\n        987654321 ] )\n", CALL_WITH_NUMBERS),
+        (render_failure(CALL_WITH_QUOTES), CALL_WITH_QUOTES),
+        (render_failure("third([-7], \"a 'quoted' word\")"), CALL_WITH_QUOTES),
+        (render_failure(f"third({shorten_repr(LONG)})"), f"third({LONG})"),
     ],
 )
 async def test_a_call_is_found_in_any_wording(tmp_path: Path, hidden: str, prompt: str, leak: str) -> None:
-    run = await asked(tmp_path, "x = 1", STATEMENT, f"Mend this:\n- {prompt}\n")
-    assert find_leaks(problem(hidden), run) == (leak,)
+    run = await record_run(tmp_path, "x = 1", STATEMENT, f"Mend this:\n- {prompt}\n")
+    assert find_leaks(make_problem(hidden), run) == (leak,)
 
 
-@pytest.mark.parametrize(("hidden", "name"), [(AS_HUMANEVAL, "candidate"), (AS_EVALPLUS, CASE)])
+@pytest.mark.parametrize(("hidden", "name"), [(HUMANEVAL_CHECKS, "candidate"), (EVALPLUS_CHECKS, CASE)])
 async def test_a_call_is_found_under_the_name_that_the_test_program_uses(
     tmp_path: Path, hidden: str, name: str
 ) -> None:
-    run = await asked(tmp_path, "x = 1", STATEMENT, told(BIG.replace("third", name)))
-    assert BIG in find_leaks(problem(hidden), run)
+    run = await record_run(
+        tmp_path, "x = 1", STATEMENT, render_failure(CALL_WITH_NUMBERS.replace("third", name))
+    )
+    assert CALL_WITH_NUMBERS in find_leaks(make_problem(hidden), run)
 
 
 @pytest.mark.parametrize(
     "prompt",
     [
-        told("third([3])"),
-        told("third([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])"),
-        told("third([300, 600, 300, 600])"),
-        told("third([12345, 12346])"),
-        told("third([300, 600], 'plain')"),
-        told("third([123456789, 987654322])"),
-        told("another_third([123456789, 987654321])"),
+        render_failure("third([3])"),
+        render_failure("third([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])"),
+        render_failure("third([300, 600, 300, 600])"),
+        render_failure("third([12345, 12346])"),
+        render_failure("third([300, 600], 'plain')"),
+        render_failure("third([123456789, 987654322])"),
+        render_failure("another_third([123456789, 987654321])"),
         "third of [123456789, 987654321]",
     ],
 )
 async def test_common_and_different_calls_are_no_leaks(tmp_path: Path, prompt: str) -> None:
-    run = await asked(tmp_path, "x = 1", STATEMENT, prompt)
-    assert find_leaks(problem(), run) == ()
+    run = await record_run(tmp_path, "x = 1", STATEMENT, prompt)
+    assert find_leaks(make_problem(), run) == ()
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
-        f"assert {BIG} == [1]",
+        f"assert {CALL_WITH_NUMBERS} == [1]",
         "third([123456789,987654321])",
         "for xs in ([123456789, 987654321], [1]):\n    third(xs)",
     ],
 )
-async def test_a_call_that_the_model_wrote_is_no_leak(tmp_path: Path, said: str) -> None:
-    run = await asked(tmp_path, said, STATEMENT, told(BIG))
-    assert find_leaks(problem(), run) == ()
+async def test_a_call_that_the_model_wrote_is_no_leak(tmp_path: Path, reply: str) -> None:
+    run = await record_run(tmp_path, reply, STATEMENT, render_failure(CALL_WITH_NUMBERS))
+    assert find_leaks(make_problem(), run) == ()
 
 
 async def test_a_model_that_repeats_a_call_does_not_hide_it(tmp_path: Path) -> None:
-    run = await asked(tmp_path, f"So {BIG} is wrong.", told(BIG))
-    assert find_leaks(problem(), run) == (BIG,)
+    run = await record_run(tmp_path, f"So {CALL_WITH_NUMBERS} is wrong.", render_failure(CALL_WITH_NUMBERS))
+    assert find_leaks(make_problem(), run) == (CALL_WITH_NUMBERS,)
 
 
 async def test_visible_checks_are_secret_in_the_self_regime(tmp_path: Path) -> None:
-    """In the regime `self`; what the statement shows may be told in either."""
+    """Calls in the statement are allowed in every regime."""
     visible = "assert third([4321, 8765]) == [1481.3, 2921.6]"
-    one = problem(visible=visible, hidden=f"{AS_HUMANEVAL}\n{visible}\n")
-    run = await asked(
-        tmp_path / "fact", "x = 1", told("third([4321, 8765])"), told("third([300, 600], 'plain')")
+    problem_with_visible_check = make_problem(visible=visible, hidden=f"{HUMANEVAL_CHECKS}\n{visible}\n")
+    run = await record_run(
+        tmp_path / "fact",
+        "x = 1",
+        render_failure("third([4321, 8765])"),
+        render_failure("third([300, 600], 'plain')"),
     )
-    assert find_leaks(one, run, "visible") == ()
-    assert find_leaks(one, run, "self") == ("third([4321, 8765])",)
-    run = await asked(tmp_path / "line", "x = 1", f"It fails: {visible}")
-    assert find_leaks(one, run, "visible") == ()
-    assert visible in find_leaks(one, run, "self")
-    apart = problem(visible=visible)
-    assert visible in find_leaks(apart, run, "self")
-    assert find_leaks(apart, run, "visible") == ()
+    assert find_leaks(problem_with_visible_check, run, "visible") == ()
+    assert find_leaks(problem_with_visible_check, run, "self") == ("third([4321, 8765])",)
+    run = await record_run(tmp_path / "line", "x = 1", f"It fails: {visible}")
+    assert find_leaks(problem_with_visible_check, run, "visible") == ()
+    assert visible in find_leaks(problem_with_visible_check, run, "self")
+    problem_without_overlap = make_problem(visible=visible)
+    assert visible in find_leaks(problem_without_overlap, run, "self")
+    assert find_leaks(problem_without_overlap, run, "visible") == ()
 
 
 @pytest.mark.parametrize(
@@ -160,31 +165,31 @@ async def test_visible_checks_are_secret_in_the_self_regime(tmp_path: Path) -> N
         ("[5, 10, 15, 20], 25", 3),
     ],
 )
-def test_rarity_of_arguments(text: str, weight: int) -> None:
+def test_the_rarity_of_arguments_is_measured(text: str, weight: int) -> None:
     assert measure_rarity(text) == weight
 
 
-def test_a_test_program_that_is_no_python_has_no_calls() -> None:
+def test_a_test_program_with_invalid_syntax_has_no_calls() -> None:
     assert collect_hidden_calls("assert third(", "third").beginnings == {}
     assert collect_hidden_calls("check(x for", "third").names == {"third", CASE}
 
 
 @pytest.mark.parametrize("regime", ["visible", "self", "oracle"])
-async def test_the_prompts_of_a_loop_that_fails(
+async def test_only_a_failing_loop_of_the_oracle_regime_leaks_calls(
     tmp_path: Path, regime: Regime, sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real loop, always wrong, told so by what it may see: only the oracle's words give calls away."""
+    """A real loop gets feedback on wrong code; only the oracle regime puts hidden calls into it."""
     record = {
         "task_id": "Made/1",
         "prompt": STATEMENT,
         "entry_point": "third",
         "canonical_solution": "    return [x / 3 for x in xs]\n",
-        "test": AS_HUMANEVAL.removesuffix("check(third)\n"),
+        "test": HUMANEVAL_CHECKS.removesuffix("check(third)\n"),
     }
     (tmp_path / "HumanEval.jsonl.gz").write_bytes(gzip.compress(json.dumps(record).encode()))
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    wrong = ScriptedModel(
+    wrong_model = ScriptedModel(
         ["```python\ndef third(xs, word=''):\n    return None\n```"], name="scripted:x", repeat_last=True
     )
     plan = BenchmarkPlan(
@@ -195,11 +200,11 @@ async def test_the_prompts_of_a_loop_that_fails(
         regime=regime,
     )
     folder = BenchFolder(tmp_path / "bench")
-    await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: wrong)
+    await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: wrong_model)
     (row,) = folder.rows()
     assert (row.fault, row.solved()) == ("", False)
     assert row.calls > 0
-    (made,) = plan.problems()
-    found = find_leaks(made, RunFolder(folder.path / "runs" / row.run), regime)
-    assert (BIG in found) == (regime == "oracle")
-    assert regime == "oracle" or found == ()
+    (problem_of_plan,) = plan.problems()
+    leaks = find_leaks(problem_of_plan, RunFolder(folder.path / "runs" / row.run), regime)
+    assert (CALL_WITH_NUMBERS in leaks) == (regime == "oracle")
+    assert regime == "oracle" or leaks == ()

@@ -1,4 +1,4 @@
-"""The committed lean replies: replayed, the tasks come out as they were measured, and nobody is asked."""
+"""Replaying the committed replies gives the measured results without calling a model."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ from suture.errors import PrerequisiteError
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = ROOT / "benchmarks" / "recordings"
-MEASURED = {"HumanEval/0": True, "HumanEval/2": True, "HumanEval/4": True, "HumanEval/32": False}
-"""Whether `lean_best_of_k` solves it within 500 tokens."""
+MEASURED_RESULTS = {"HumanEval/0": True, "HumanEval/2": True, "HumanEval/4": True, "HumanEval/32": False}
+"""Task -> whether `lean_best_of_k` solves it within 500 tokens."""
 
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("size", ["0.5b"])
-def test_replayed_the_tasks_come_out_as_they_were_measured(
-    tmp_path: Path, require: Require, size: str
-) -> None:
+def test_replaying_gives_the_measured_results(tmp_path: Path, require: Require, size: str) -> None:
     try:
         load_problems("humaneval")
-    except PrerequisiteError as missing:
-        require("data", False, str(missing))
+    except PrerequisiteError as error:
+        require("data", False, str(error))
     model = f"qwen2.5-coder-{size}"
     recording = RECORDINGS / f"humaneval-lean-{model}.jsonl.gz"
     command = [
@@ -42,11 +40,13 @@ def test_replayed_the_tasks_come_out_as_they_were_measured(
         "--replayed",
     ]
     command += ["--dataset", "humaneval", "--arm", "lean_best_of_k", "--cap", "500"]
-    command += [word for task in MEASURED for word in ("--task", task)]
+    command += [argument for task in MEASURED_RESULTS for argument in ("--task", task)]
     command += ["--model", f"local:{model}", "--recording", str(recording)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     rows = [json.loads(line) for line in (tmp_path / "bench" / "rows.jsonl").read_text().splitlines()]
-    leading = {row["problem"]: [step for step in row["steps"] if step["is_best_so_far"]][-1] for row in rows}
-    found = {problem: step["grade"]["status"] == "right" for problem, step in leading.items()}
-    assert found == MEASURED
+    best_steps = {
+        row["problem"]: [step for step in row["steps"] if step["is_best_so_far"]][-1] for row in rows
+    }
+    results = {problem: step["grade"]["status"] == "right" for problem, step in best_steps.items()}
+    assert results == MEASURED_RESULTS

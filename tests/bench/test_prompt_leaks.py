@@ -1,4 +1,4 @@
-"""Law 1 for the prompts of benchmark runs: hidden checks are found in them, and nothing else is."""
+"""Law 1 for the prompts of benchmark runs: the scan finds hidden checks and nothing else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.bench_tasks import write_set
+from bench.bench_tasks import write_mbpp_tasks
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem, Regime
 from suture.bench.prompt_leaks import find_leaks
@@ -21,17 +21,18 @@ from suture.core.settings import Settings
 from suture.models import Message, RecordedModel, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox
 
-HIDDEN = "assert times_2(1234) == 2468"
+HIDDEN_CHECK = "assert times_2(1234) == 2468"
 
 
 @pytest.fixture
 def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Problem:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
-    write_set(tmp_path / "data", 1)
+    write_mbpp_tasks(tmp_path / "data", 1)
     return load_problems("mbpp")[0]
 
 
-async def asked(folder: Path, reply: str, *prompts: str) -> RunFolder:
+async def record_run(folder: Path, reply: str, *prompts: str) -> RunFolder:
+    """Record a run in which a model answers every prompt with the same reply."""
     model = RecordedModel(ScriptedModel([reply], repeat_last=True), folder / "replies")
     for prompt in prompts:
         await model.complete([Message(role="user", content=prompt)], Sampling())
@@ -39,37 +40,39 @@ async def asked(folder: Path, reply: str, *prompts: str) -> RunFolder:
 
 
 async def test_a_hidden_check_in_a_prompt_is_found(tmp_path: Path, problem: Problem) -> None:
-    assert HIDDEN in problem.hidden
-    run = await asked(tmp_path / "run", "x = 1", problem.statement, f"It fails:\n    {HIDDEN}\n")
-    assert find_leaks(problem, run) == (HIDDEN,)
+    assert HIDDEN_CHECK in problem.hidden
+    run = await record_run(tmp_path / "run", "x = 1", problem.statement, f"It fails:\n    {HIDDEN_CHECK}\n")
+    assert find_leaks(problem, run) == (HIDDEN_CHECK,)
 
 
 async def test_a_model_that_repeats_a_leak_does_not_hide_it(tmp_path: Path, problem: Problem) -> None:
-    run = await asked(tmp_path / "run", f"It should be {HIDDEN}.", f"It fails:\n    {HIDDEN}\n")
-    assert find_leaks(problem, run) == (HIDDEN,)
+    run = await record_run(
+        tmp_path / "run", f"It should be {HIDDEN_CHECK}.", f"It fails:\n    {HIDDEN_CHECK}\n"
+    )
+    assert find_leaks(problem, run) == (HIDDEN_CHECK,)
 
 
-async def test_shown_checks_are_no_leaks(tmp_path: Path, problem: Problem) -> None:
-    """The first assert is visible, and graded too."""
+async def test_visible_checks_are_no_leaks(tmp_path: Path, problem: Problem) -> None:
+    """The first assert is both visible and part of the grading."""
     assert problem.visible in problem.hidden
-    run = await asked(tmp_path / "run", "x = 1", problem.statement, f"It fails: {problem.visible}")
+    run = await record_run(tmp_path / "run", "x = 1", problem.statement, f"It fails: {problem.visible}")
     assert find_leaks(problem, run) == ()
 
 
 async def test_a_check_that_the_model_wrote_is_no_leak(tmp_path: Path, problem: Problem) -> None:
-    """A model may know the set by heart; its own code is shown to it again when it is to be repaired."""
-    said = f"def times_2(x): ...\n{HIDDEN}"
-    run = await asked(tmp_path / "run", said, problem.statement, f"Mend: {HIDDEN}")
+    """A model may know the data set, and a repair prompt contains the model's own code."""
+    model_reply = f"def times_2(x): ...\n{HIDDEN_CHECK}"
+    run = await record_run(tmp_path / "run", model_reply, problem.statement, f"Mend: {HIDDEN_CHECK}")
     assert find_leaks(problem, run) == ()
 
 
-def answering(body: str) -> ScriptedModel:
+def make_model(body: str) -> ScriptedModel:
     code = f"def times_2(x):\n    {body}\n"
     return ScriptedModel([f"```python\n{code}```"], name="scripted:x", repeat_last=True)
 
 
-async def measured(folder: BenchFolder, problem: Problem, regime: Regime) -> Sequence[BenchmarkRow]:
-    wrong = answering("return 0")
+async def measure(folder: BenchFolder, problem: Problem, regime: Regime) -> Sequence[BenchmarkRow]:
+    wrong_model = make_model("return 0")
     plan = BenchmarkPlan(
         ids={"mbpp": (problem.id,)},
         arms=("always_repair",),
@@ -77,39 +80,41 @@ async def measured(folder: BenchFolder, problem: Problem, regime: Regime) -> Seq
         caps=(300,),
         regime=regime,
     )
-    await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: wrong)
+    await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: wrong_model)
     return folder.rows()
 
 
 @pytest.mark.parametrize("regime", ["visible", "self", "oracle"])
-async def test_the_prompts_of_a_benchmark(
+async def test_only_prompts_of_the_oracle_regime_leak(
     tmp_path: Path, problem: Problem, regime: Regime, sandbox: BubblewrapSandbox
 ) -> None:
-    """The very scan that each row goes through sees the oracle regime for what it is."""
+    """The scan of each row reports a leak exactly in the regime that shows hidden checks."""
     folder = BenchFolder(tmp_path / "bench")
-    (row,) = await measured(folder, problem, regime)
+    (row,) = await measure(folder, problem, regime)
     assert (row.regime, row.fault, row.solved()) == (regime, "", False)
     assert row.calls > 0
-    found = find_leaks(problem, RunFolder(folder.path / "runs" / row.run))
-    assert bool(found) == (regime == "oracle")
+    leaks = find_leaks(problem, RunFolder(folder.path / "runs" / row.run))
+    assert bool(leaks) == (regime == "oracle")
 
 
-async def test_a_row_of_a_run_that_leaked_has_no_number(
+async def test_a_row_of_a_run_with_a_leak_has_no_result(
     tmp_path: Path, problem: Problem, sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leaky = Settings().model_copy(
+    leaky_settings = Settings().model_copy(
         update={"paths": Settings().paths.model_copy(update={"prompts": tmp_path / "prompts"})}
     )
-    ours = files("suture.agents") / "prompts" / "coder.yaml"
+    packaged_prompt = files("suture.agents") / "prompts" / "coder.yaml"
     (tmp_path / "prompts").mkdir()
-    text = ours.read_text("utf-8").replace("Write the Python module", f"{HIDDEN} Write the Python module")
+    text = packaged_prompt.read_text("utf-8").replace(
+        "Write the Python module", f"{HIDDEN_CHECK} Write the Python module"
+    )
     (tmp_path / "prompts" / "coder.yaml").write_text(text, "utf-8")
-    right = answering("return 2 * x")
+    right_model = make_model("return 2 * x")
     folder = BenchFolder(tmp_path / "bench")
     folder.path.mkdir()
     folder.write_controls([("mbpp", problem.id)])
     plan = BenchmarkPlan(ids={"mbpp": (problem.id,)}, arms=("greedy",), models=("scripted:x",), caps=(300,))
-    await run_benchmark(plan, folder, leaky, opener=lambda settings, name: right)
+    await run_benchmark(plan, folder, leaky_settings, opener=lambda settings, name: right_model)
     (row,) = folder.rows()
     assert row.fault.startswith("a prompt has a hidden check")
     assert row.solved() is None

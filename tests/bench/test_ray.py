@@ -1,4 +1,4 @@
-"""A real Ray cluster on this machine, one worker of which is killed: the table is the one of a local run."""
+"""A real Ray cluster on this machine gives the rows of a local run, even when a worker is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.bench_tasks import LuckyModel, calls_in, told_of, write_set
+from bench.bench_tasks import LuckyModel, normalize_rows, read_calls, write_mbpp_tasks
 from requirements import Require
 from suture.bench.datasets import load_problems
 from suture.bench.grading.hidden_checks import Grade
@@ -34,7 +34,7 @@ from suture.sandbox import BubblewrapSandbox, Sandbox
 pytestmark = pytest.mark.heavy
 
 ARMS = ("greedy", "best_of_k")
-# In a process of its own: Ray starts servers, and is not meant to be started twice in one.
+# The cluster runs in its own process, because Ray cannot be started twice in one process.
 CHILD = """
 import asyncio, sys
 from pathlib import Path
@@ -44,7 +44,7 @@ asyncio.run(measure(Path(sys.argv[1]), sys.argv[2].split(","), cluster="local"))
 
 
 def open_lucky(settings: Settings, name: str) -> Model:
-    """The workers' model; what it says depends on the prompt alone."""
+    """Open the model of a worker, whose reply depends only on the prompt."""
     folder = Path(os.environ["LUCKY"])
     with (folder / "pids").open("a") as pids:
         pids.write(f"{os.getpid()}\n")
@@ -52,55 +52,62 @@ def open_lucky(settings: Settings, name: str) -> Model:
 
 
 async def measure(folder: Path, ids: list[str], *, cluster: str | None = None) -> None:
-    """The benchmark, here or on a cluster."""
+    """Run the benchmark, in this process or on a cluster."""
     plan = BenchmarkPlan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
     await run_benchmark(plan, BenchFolder(folder), Settings(), parallel=2, cluster=cluster, opener=open_lucky)
 
 
 @pytest.mark.timeout(600)
-async def test_a_lost_worker_changes_nothing(
+async def test_a_lost_worker_does_not_change_the_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     require("ray", importlib.util.find_spec("ray") is not None, "the extra `ray` is not installed")
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
-    ids = write_set(tmp_path / "data", 5)
-    here, there = tmp_path / "here", tmp_path / "there"
-    for folder in (here, there):
+    ids = write_mbpp_tasks(tmp_path / "data", 5)
+    local_folder, cluster_folder = tmp_path / "here", tmp_path / "there"
+    for folder in (local_folder, cluster_folder):
         folder.mkdir()
-    monkeypatch.setenv("LUCKY", str(here))
-    await measure(here, ids)
+    monkeypatch.setenv("LUCKY", str(local_folder))
+    await measure(local_folder, ids)
     paths = os.pathsep.join((str(Path(__file__).parents[1]), *filter(None, sys.path)))
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(there), ",".join(ids)],
-        env={**os.environ, "LUCKY": str(there), "PYTHONPATH": paths, "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"},
+        [sys.executable, "-c", CHILD, str(cluster_folder), ",".join(ids)],
+        env={
+            **os.environ,
+            "LUCKY": str(cluster_folder),
+            "PYTHONPATH": paths,
+            "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+        },
         stdout=subprocess.DEVNULL,
     )
     try:
-        while child.poll() is None and len(calls_in(there / "calls")) < 3:
+        while child.poll() is None and len(read_calls(cluster_folder / "calls")) < 3:
             await asyncio.sleep(0.02)
-        lost = int((there / "pids").read_text().split()[0])
-        assert lost != child.pid
-        os.kill(lost, signal.SIGKILL)
+        lost_pid = int((cluster_folder / "pids").read_text().split()[0])
+        assert lost_pid != child.pid
+        os.kill(lost_pid, signal.SIGKILL)
         while child.poll() is None:
             await asyncio.sleep(0.2)
     finally:
         child.kill()
         child.wait()
     assert child.returncode == 0
-    rows = BenchFolder(there).rows()
-    assert told_of(rows) == told_of(BenchFolder(here).rows())
-    assert all((there / "runs" / row.run / "ledger.jsonl").is_file() for row in rows)
-    assert len(set((there / "pids").read_text().split())) > 1, "another worker took its place"
-    # The lost worker's own draws are drawn again; no other.
-    calls = calls_in(there / "calls")
-    assert set(calls) == set(calls_in(here / "calls"))
+    rows = BenchFolder(cluster_folder).rows()
+    assert normalize_rows(rows) == normalize_rows(BenchFolder(local_folder).rows())
+    assert all((cluster_folder / "runs" / row.run / "ledger.jsonl").is_file() for row in rows)
+    assert len(set((cluster_folder / "pids").read_text().split())) > 1, "no other worker took its place"
+    # Only the draws of the lost worker are drawn again.
+    calls = read_calls(cluster_folder / "calls")
+    assert set(calls) == set(read_calls(local_folder / "calls"))
     assert len(calls) - len(set(calls)) <= 12
 
 
-def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: ModelOpener) -> ray_tasks.RemoteJob:
+def make_remote_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: ModelOpener
+) -> ray_tasks.RemoteJob:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(ray_tasks, "_worker_states", {})
-    problem = load_problems("mbpp", ids=write_set(tmp_path / "data", 1))[0]
+    problem = load_problems("mbpp", ids=write_mbpp_tasks(tmp_path / "data", 1))[0]
     job = EvaluationJob(
         problem=problem,
         arm="always_repair",
@@ -114,50 +121,54 @@ def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: ModelOpener)
     return ray_tasks.RemoteJob(job=job, settings=settings, draws=(), opener=opener)
 
 
-def carried_out(errand: ray_tasks.RemoteJob) -> ray_tasks.RemoteResult:
-    """What a worker brings, in this process."""
+def run_job_here(remote_job: ray_tasks.RemoteJob) -> ray_tasks.RemoteResult:
+    """Run a remote job in this process, as a worker does."""
     try:
-        return ray_tasks.run_remote_job(errand)
+        return ray_tasks.run_remote_job(remote_job)
     finally:
-        for there in ray_tasks._worker_states.values():
-            there.runner.run(there.sandbox.close())
-            there.runner.run(there.judge.close())
-            there.runner.close()
+        for state in ray_tasks._worker_states.values():
+            state.runner.run(state.sandbox.close())
+            state.runner.run(state.judge.close())
+            state.runner.close()
 
 
-def test_what_a_worker_lacks_is_told_and_is_no_lost_worker(
+def test_a_missing_prerequisite_of_a_worker_aborts_with_its_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox
 ) -> None:
-    def no_key(settings: Settings, name: str) -> Model:
+    def open_without_key(settings: Settings, name: str) -> Model:
         raise PrerequisiteError("there is no key", remedy="set it")
 
-    def no_wall(*args: object, **named: object) -> Sandbox:
-        raise PrerequisiteError("there is no wall", remedy="install one")
+    def open_without_sandbox(*args: object, **keywords: object) -> Sandbox:
+        raise PrerequisiteError("there is no sandbox", remedy="install one")
 
-    asked = errand(tmp_path, monkeypatch, no_key)
-    assert carried_out(asked).aborting_error == ("PrerequisiteError", "there is no key", "set it")
+    remote_job = make_remote_job(tmp_path, monkeypatch, open_without_key)
+    assert run_job_here(remote_job).aborting_error == ("PrerequisiteError", "there is no key", "set it")
     monkeypatch.setattr(ray_tasks, "_worker_states", {})
-    monkeypatch.setattr(ray_tasks, "open_sandbox", no_wall)
-    assert carried_out(asked).aborting_error == ("PrerequisiteError", "there is no wall", "install one")
+    monkeypatch.setattr(ray_tasks, "open_sandbox", open_without_sandbox)
+    assert run_job_here(remote_job).aborting_error == ("PrerequisiteError", "there is no sandbox", "install one")
 
 
-def test_a_crash_on_a_worker_brings_back_the_replies_that_were_paid_for(
+def test_a_crash_on_a_worker_returns_the_paid_replies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox
 ) -> None:
-    class Breaking(ScriptedModel):
+    class FailingModel(ScriptedModel):
         async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
             if self.calls:
                 raise ZeroDivisionError("a bug of the machinery")
             return await super().complete(messages, sampling)
 
-    wrong = "```python\ndef times_2(x):\n    return 7\n```"
-    brought = carried_out(errand(tmp_path, monkeypatch, lambda settings, name: Breaking([wrong])))
-    assert brought.row is not None
-    assert brought.row.fault == "ZeroDivisionError: a bug of the machinery"
-    assert [draw.reply for draw in brought.draws] == [wrong]
+    wrong_reply = "```python\ndef times_2(x):\n    return 7\n```"
+    result = run_job_here(
+        make_remote_job(tmp_path, monkeypatch, lambda settings, name: FailingModel([wrong_reply]))
+    )
+    assert result.row is not None
+    assert result.row.fault == "ZeroDivisionError: a bug of the machinery"
+    assert [draw.reply for draw in result.draws] == [wrong_reply]
 
 
-def test_without_ray_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_ray_is_an_error_that_names_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(PrerequisiteError, match="needs Ray") as raised:
         RayTaskRunner("local", home=tmp_path, settings=Settings(), pool=ReplyPool(tmp_path), opener=None)

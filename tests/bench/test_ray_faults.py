@@ -1,4 +1,4 @@
-"""What a cluster says when it fails, and what its workers leave behind."""
+"""Errors of a cluster are reported, and its workers leave no files behind."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from bench.bench_tasks import LuckyModel, write_set
-from bench.test_ray import carried_out, errand
+from bench.bench_tasks import LuckyModel, write_mbpp_tasks
+from bench.test_ray import make_remote_job, run_job_here
 from requirements import Require
 from suture.bench.ray_cluster.ray_tasks import LOST_WORKER_ERRORS, MAX_RETRIES, RayTaskRunner
 from suture.bench.replies.reply_pool import ReplyPool
@@ -44,7 +44,7 @@ asyncio.run(
 
 
 class RayError(Exception):
-    """As Ray's own tree has it."""
+    """The base class of Ray's errors."""
 
 
 class RayTaskError(RayError):
@@ -54,27 +54,27 @@ class RayTaskError(RayError):
 
 
 class WorkerCrashedError(RayError):
-    """A name of `LOST_WORKER_ERRORS`."""
+    """A stand-in for every error in `LOST_WORKER_ERRORS`."""
 
 
-def fake_ray(fault: Exception) -> ModuleType:
-    """A cluster that answers every task with a fault."""
+def fake_ray(error: Exception) -> ModuleType:
+    """Make a stand-in for Ray whose tasks all raise an error."""
 
     class Remote:
-        async def remote(self, errand: object) -> object:
-            raise fault
+        async def remote(self, job: object) -> object:
+            raise error
 
     ray = ModuleType("ray")
-    lost = {name: WorkerCrashedError for name in LOST_WORKER_ERRORS}
-    ray.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError, **lost)  # type: ignore[attr-defined]
-    ray.init = lambda **named: None  # type: ignore[attr-defined]
+    lost_worker_errors = {name: WorkerCrashedError for name in LOST_WORKER_ERRORS}
+    ray.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError, **lost_worker_errors)  # type: ignore[attr-defined]
+    ray.init = lambda **keywords: None  # type: ignore[attr-defined]
     ray.shutdown = lambda: None  # type: ignore[attr-defined]
-    ray.remote = lambda **named: lambda function: Remote()  # type: ignore[attr-defined]
+    ray.remote = lambda **keywords: lambda function: Remote()  # type: ignore[attr-defined]
     return ray
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("error", "message"),
     [
         (
             RayTaskError(ModuleNotFoundError("No module named 'suture'")),
@@ -91,14 +91,15 @@ def fake_ray(fault: Exception) -> ModuleType:
         (RayError(), "the cluster failed: RayError"),
     ],
 )
-async def test_a_fault_of_the_cluster_is_told_for_what_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception, told: str
+async def test_an_error_of_the_cluster_is_reported_by_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "ray", fake_ray(fault))
-    job = errand(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls")).job
+    monkeypatch.setitem(sys.modules, "ray", fake_ray(error))
+    job = make_remote_job(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls")).job
     pool = ReplyPool(tmp_path / "pool")
     async with RayTaskRunner("local", home=tmp_path, settings=Settings(), pool=pool, opener=None) as cluster:
-        assert (await cluster.row(job)).fault == told
+        row = await cluster.row(job)
+        assert row.fault == message
 
 
 def test_a_worker_leaves_no_folder_behind(
@@ -106,27 +107,29 @@ def test_a_worker_leaves_no_folder_behind(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
-    brought = carried_out(
-        errand(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls"))
+    result = run_job_here(
+        make_remote_job(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls"))
     )
-    assert brought.row is not None
-    assert brought.row.fault == ""
-    assert brought.run
-    assert brought.draws
+    assert result.row is not None
+    assert result.row.fault == ""
+    assert result.run
+    assert result.draws
     assert list((tmp_path / "tmp").glob("suture-bench-*")) == []
 
 
 @pytest.mark.timeout(300)
-def test_what_a_real_worker_lacks_is_told(
+def test_a_module_that_a_real_worker_lacks_is_reported(
     tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
-    """A function of a module that only the machine in front has: the worker cannot import it."""
+    """The model's opener is in a module that only the calling process has."""
     require("ray", importlib.util.find_spec("ray") is not None, "the extra `ray` is not installed")
-    (id_,) = write_set(tmp_path / "data", 1)
+    (task_id,) = write_mbpp_tasks(tmp_path / "data", 1)
     folder = tmp_path / "bench"
     env = {**os.environ, "SUTURE_DATA": str(tmp_path / "data"), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    subprocess.run([sys.executable, "-c", CHILD, str(folder), id_], env=env, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", CHILD, str(folder), task_id], env=env, check=True, capture_output=True
+    )
     (row,) = BenchFolder(folder).rows()
     assert row.fault.startswith("it failed on its worker: ")
     assert "here_only" in row.fault

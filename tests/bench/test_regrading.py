@@ -1,4 +1,4 @@
-"""Everything graded anew: what a grade that failed left out comes back, and nothing else changes."""
+"""Regrading restores results whose grading failed, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.bench_tasks import LuckyModel, told_of, write_set
+from bench.bench_tasks import LuckyModel, normalize_rows, write_mbpp_tasks
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
@@ -17,20 +17,20 @@ from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, StorageError
 from suture.sandbox import BubblewrapSandbox
 
-HUNGRY = "    room = bytearray(600 << 20)\n"
-"""In a solution: it fails where the memory of a process is limited to less."""
+MEMORY_HUNGRY_LINE = "    room = bytearray(600 << 20)\n"
+"""A line of a solution that fails if a process may use less memory."""
 
 
 @pytest.fixture
-async def measured(
+async def measured_bench(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox
 ) -> BenchFolder:
-    """Three tasks, of which the reference of the first needs much memory."""
+    """Measure three tasks, of which the first has a reference that needs much memory."""
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
-    ids = tuple(write_set(tmp_path / "data", 3))
+    ids = tuple(write_mbpp_tasks(tmp_path / "data", 3))
     file = tmp_path / "data" / "sanitized-mbpp.jsonl"
     head = "def times_2(x):\\n"
-    file.write_text(file.read_text().replace(head, head + HUNGRY.replace("\n", "\\n")))
+    file.write_text(file.read_text().replace(head, head + MEMORY_HUNGRY_LINE.replace("\n", "\\n")))
     folder = BenchFolder(tmp_path / "bench")
     plan = BenchmarkPlan(ids={"mbpp": ids}, arms=("greedy",), models=("lucky:model",), caps=(700,))
     await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: LuckyModel(tmp_path / "log"))
@@ -38,75 +38,77 @@ async def measured(
     return folder
 
 
-def ungraded(row: BenchmarkRow, fault: str) -> BenchmarkRow:
+def remove_grades(row: BenchmarkRow, fault: str) -> BenchmarkRow:
     return replace(row, steps=tuple(replace(step, grade=None) for step in row.steps), fault=fault)
 
 
-def little_memory() -> Settings:
+def make_low_memory_settings() -> Settings:
     settings = Settings()
     return settings.model_copy(update={"sandbox": settings.sandbox.model_copy(update={"memory_mb": 512})})
 
 
 @pytest.mark.heavy
-async def test_rows_whose_grading_failed_get_their_number(measured: BenchFolder) -> None:
-    rows = measured.rows()
-    why = ("grading failed: the wall fell", "its own reference does not pass here: no reason", "")
-    measured.write_rows([ungraded(row, fault) for row, fault in zip(rows, why, strict=True)])
-    (measured.path / "controls.json").unlink()
-    changed = await regrade(measured, Settings())
-    assert told_of(measured.rows()) == told_of(rows)
-    assert [was.fault for was, _ in changed] == list(why)
-    assert measured.controls()[0] == ("mbpp", "MBPP/2")
+async def test_rows_whose_grading_failed_get_a_result(measured_bench: BenchFolder) -> None:
+    rows = measured_bench.rows()
+    faults = ("grading failed: the sandbox failed", "its own reference does not pass here: no reason", "")
+    measured_bench.write_rows([remove_grades(row, fault) for row, fault in zip(rows, faults, strict=True)])
+    (measured_bench.path / "controls.json").unlink()
+    regraded = await regrade(measured_bench, Settings())
+    assert normalize_rows(measured_bench.rows()) == normalize_rows(rows)
+    assert [before.fault for before, _ in regraded] == list(faults)
+    assert measured_bench.controls()[0] == ("mbpp", "MBPP/2")
 
 
 @pytest.mark.heavy
-async def test_a_task_whose_reference_fails_now_loses_its_number_and_gets_it_back(
-    measured: BenchFolder,
+async def test_a_result_is_lost_while_the_reference_fails_and_then_restored(
+    measured_bench: BenchFolder,
 ) -> None:
-    rows = measured.rows()
-    await regrade(measured, little_memory())
-    faults = {row.problem: row.fault for row in measured.rows()}
-    assert faults.pop("MBPP/2").startswith("its own reference does not pass here: MemoryError")
-    assert set(faults.values()) == {""}
-    assert ("mbpp", "MBPP/2") not in measured.controls()
-    await regrade(measured, Settings())
-    assert told_of(measured.rows()) == told_of(rows)
+    rows = measured_bench.rows()
+    await regrade(measured_bench, make_low_memory_settings())
+    fault_by_task = {row.problem: row.fault for row in measured_bench.rows()}
+    assert fault_by_task.pop("MBPP/2").startswith("its own reference does not pass here: MemoryError")
+    assert set(fault_by_task.values()) == {""}
+    assert ("mbpp", "MBPP/2") not in measured_bench.controls()
+    await regrade(measured_bench, Settings())
+    assert normalize_rows(measured_bench.rows()) == normalize_rows(rows)
 
 
 @pytest.mark.heavy
-async def test_nothing_is_graded_anew_where_no_reference_passes(measured: BenchFolder) -> None:
-    rows = measured.rows()
+async def test_nothing_is_regraded_if_no_reference_passes(measured_bench: BenchFolder) -> None:
+    rows = measured_bench.rows()
     settings = Settings()
-    no_time = settings.sandbox.model_copy(update={"check_timeout_s": 1e-6})
+    settings_without_time = settings.sandbox.model_copy(update={"check_timeout_s": 1e-6})
     with pytest.raises(PrerequisiteError, match="none of 3 references of 'mbpp' passes here"):
-        await regrade(measured, settings.model_copy(update={"sandbox": no_time}))
-    assert measured.rows() == rows
+        await regrade(measured_bench, settings.model_copy(update={"sandbox": settings_without_time}))
+    assert measured_bench.rows() == rows
 
 
 @pytest.mark.heavy
-async def test_what_never_ran_or_never_ended_or_is_of_another_task_stays_as_it_was(
-    measured: BenchFolder,
+async def test_rows_without_a_finished_run_or_of_another_task_stay_unchanged(
+    measured_bench: BenchFolder,
 ) -> None:
-    first, second, third = measured.rows()
-    never_ran = replace(ungraded(first, "its own reference does not pass here: no reason"), run="")
-    crashed = ungraded(second, "ZeroDivisionError: a bug of the machinery")
-    other = replace(ungraded(third, "grading failed: the wall fell"), problem_hash="of another task")
-    measured.write_rows([never_ran, crashed, other])
-    cut_short(measured, second)
-    assert await regrade(measured, Settings()) == []
-    assert measured.rows() == [never_ran, crashed, other]
+    first, second, third = measured_bench.rows()
+    never_ran = replace(remove_grades(first, "its own reference does not pass here: no reason"), run="")
+    crashed = remove_grades(second, "ZeroDivisionError: a bug of the machinery")
+    changed_task = replace(
+        remove_grades(third, "grading failed: the sandbox failed"), problem_hash="of another task"
+    )
+    measured_bench.write_rows([never_ran, crashed, changed_task])
+    remove_run_end(measured_bench, second)
+    assert await regrade(measured_bench, Settings()) == []
+    assert measured_bench.rows() == [never_ran, crashed, changed_task]
 
 
 @pytest.mark.heavy
-async def test_a_number_whose_run_did_not_end_is_not_believed(measured: BenchFolder) -> None:
-    row = measured.rows()[1]
-    cut_short(measured, row)
+async def test_a_result_whose_run_did_not_end_is_an_error(measured_bench: BenchFolder) -> None:
+    row = measured_bench.rows()[1]
+    remove_run_end(measured_bench, row)
     with pytest.raises(StorageError, match=f"the run '{row.run}' of '{row.problem}' did not end"):
-        await regrade(measured, Settings())
+        await regrade(measured_bench, Settings())
 
 
-def cut_short(folder: BenchFolder, row: BenchmarkRow) -> None:
-    """Take the last event from a run's ledger."""
+def remove_run_end(folder: BenchFolder, row: BenchmarkRow) -> None:
+    """Remove the last event from the ledger of a run."""
     ledger = folder.path / "runs" / row.run / "ledger.jsonl"
-    kept = [line for line in ledger.read_text().splitlines(True) if '"run.finished"' not in line]
-    ledger.write_text("".join(kept))
+    lines = [line for line in ledger.read_text().splitlines(True) if '"run.finished"' not in line]
+    ledger.write_text("".join(lines))

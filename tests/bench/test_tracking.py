@@ -1,4 +1,4 @@
-"""A benchmark in a real MLflow: a server, and a database file."""
+"""A benchmark is tracked in a real MLflow, with a server and with a database file."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ STEP = CandidateStep(
     candidate="c", origin="sample", round=0, completion_tokens=9, prompt_tokens=20, calls=1, seconds=1.0,
     is_best_so_far=True, claimed=True, grade=Grade(status="right"),
 )  # fmt: skip
-OTHERS_WARNINGS = pytest.mark.filterwarnings("ignore")  # what MLflow's own packages warn of is not ours
+IGNORE_MLFLOW_WARNINGS = pytest.mark.filterwarnings(
+    "ignore"
+)  # MLflow's packages cause warnings that Suture cannot avoid
 HAS_MLFLOW = importlib.util.find_spec("mlflow") is not None
 
 
-def row(number: int, run: str, **more: Any) -> BenchmarkRow:
-    told = {
+def make_row(number: int, run: str, **changes: Any) -> BenchmarkRow:
+    defaults = {
         "steps": (STEP,),
         "completion_tokens": 9,
         "prompt_tokens": 20,
@@ -56,7 +58,7 @@ def row(number: int, run: str, **more: Any) -> BenchmarkRow:
     }
     return BenchmarkRow(
         problem=f"made/{number}", problem_hash="0" * 64, dataset="made", regime="visible", arm="greedy",
-        model="scripted:x", cap=100, run=run, outcome="healed", confidence=0.5, **{**told, **more},
+        model="scripted:x", cap=100, run=run, outcome="healed", confidence=0.5, **{**defaults, **changes},
     )  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def row(number: int, run: str, **more: Any) -> BenchmarkRow:
 def bench(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox_requirement: Requirement, require: Require
 ) -> BenchFolder:
-    """A benchmark with one real run, and a row that has none."""
+    """Make a benchmark with one real run, and with a row that has no run."""
     require("mlflow", HAS_MLFLOW, "the extra `mlflow` is not installed")
     require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     folder = BenchFolder(tmp_path / "first")
@@ -74,7 +76,7 @@ def bench(
     monkeypatch.setenv("SUTURE_HOME", str(folder.path))
     result = suture.run_sync(suture.solve(TASK, WriteOptions(model=f"scripted:{script}")))
     folder.write_plan(PLAN)
-    folder.write_rows([row(1, result.run_id), row(2, "", steps=(), fault="the wall failed")])
+    folder.write_rows([make_row(1, result.run_id), make_row(2, "", steps=(), fault="the sandbox failed")])
     return folder
 
 
@@ -85,26 +87,29 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require: Require) ->
         "mlflow-server", importlib.util.find_spec("flask") is not None, "it needs more than mlflow-skinny"
     )
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = ["server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    words += ["--backend-store-uri", f"sqlite:///{tmp_path}/server.db"]
-    words += ["--artifacts-destination", str(tmp_path / "kept")]
-    quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    arguments = ["server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    arguments += ["--backend-store-uri", f"sqlite:///{tmp_path}/server.db"]
+    arguments += ["--artifacts-destination", str(tmp_path / "kept")]
+    mlflow_settings = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     with (tmp_path / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "mlflow", *words], env={**os.environ, **quiet}, stdout=log, stderr=log
+            [sys.executable, "-m", "mlflow", *arguments],
+            env={**os.environ, **mlflow_settings},
+            stdout=log,
+            stderr=log,
         )
     try:
-        _wait(f"http://127.0.0.1:{port}/health", process, tmp_path / "server.log")
+        wait_for_server(f"http://127.0.0.1:{port}/health", process, tmp_path / "server.log")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(20)
 
 
-def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_for_server(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline and process.poll() is None:
         try:
@@ -116,7 +121,7 @@ def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"the server did not start: {log.read_text()[-2000:]}")
 
 
-def found(uri: str) -> tuple[Any, list[Any], str]:
+def find_runs(uri: str) -> tuple[Any, list[Any], str]:
     import mlflow
 
     client = mlflow.MlflowClient(uri)
@@ -125,72 +130,87 @@ def found(uri: str) -> tuple[Any, list[Any], str]:
 
 
 def assert_tracked(bench: BenchFolder, uri: str) -> None:
-    first = track_benchmark(bench, uri=uri)
-    assert (first.rows, first.known) == (2, 0)
-    again = track_benchmark(bench, uri=uri)
-    assert (again.rows, again.known, again.run) == (0, 2, first.run)
-    client, runs, place = found(uri)
+    first_tracking = track_benchmark(bench, uri=uri)
+    assert (first_tracking.rows, first_tracking.known) == (2, 0)
+    second_tracking = track_benchmark(bench, uri=uri)
+    assert (second_tracking.rows, second_tracking.known, second_tracking.run) == (0, 2, first_tracking.run)
+    client, runs, experiment_id = find_runs(uri)
     scores_by_task = {run.data.params.get("task"): run for run in runs}
-    whole, good, bad = scores_by_task[None], scores_by_task["made/1"], scores_by_task["made/2"]
+    benchmark_run, good_run, failed_run = (
+        scores_by_task[None],
+        scores_by_task["made/1"],
+        scores_by_task["made/2"],
+    )
     assert len(runs) == 3
-    assert {run.data.tags["mlflow.parentRunId"] for run in (good, bad)} == {whole.info.run_id}
-    assert whole.data.metrics["solved.greedy"] == 1
-    assert whole.data.params["made.os"] == "this"
-    assert good.data.params["prompt.coder"] == "f" * 64
-    assert (good.data.metrics["success"], good.data.metrics["tokens"], good.data.metrics["retries"]) == (
+    assert {run.data.tags["mlflow.parentRunId"] for run in (good_run, failed_run)} == {
+        benchmark_run.info.run_id
+    }
+    assert benchmark_run.data.metrics["solved.greedy"] == 1
+    assert benchmark_run.data.params["made.os"] == "this"
+    assert good_run.data.params["prompt.coder"] == "f" * 64
+    assert (
+        good_run.data.metrics["success"],
+        good_run.data.metrics["tokens"],
+        good_run.data.metrics["retries"],
+    ) == (
         1,
         29,
         0,
     )
-    assert (good.info.status, bad.info.status) == ("FINISHED", "FAILED")
-    assert "success" not in bad.data.metrics
-    assert {entry.path for entry in client.list_artifacts(good.info.run_id)} >= {"ledger.jsonl", "replies"}
-    assert client.list_artifacts(good.info.run_id, "replies")
-    (trace,) = client.search_traces([place])
+    assert (good_run.info.status, failed_run.info.status) == ("FINISHED", "FAILED")
+    assert "success" not in failed_run.data.metrics
+    assert {entry.path for entry in client.list_artifacts(good_run.info.run_id)} >= {
+        "ledger.jsonl",
+        "replies",
+    }
+    assert client.list_artifacts(good_run.info.run_id, "replies")
+    (trace,) = client.search_traces([experiment_id])
     spans = trace.data.spans
     assert [span.name for span in spans if span.parent_id is None] == ["run"]
     kinds = {span.span_type for span in spans}
     assert kinds == {"AGENT", "CHAIN", "LLM", "EVALUATOR"}
     assert all(span.start_time_ns <= span.end_time_ns for span in spans)
-    assert trace.info.trace_metadata["mlflow.sourceRun"] == good.info.run_id
+    assert trace.info.trace_metadata["mlflow.sourceRun"] == good_run.info.run_id
 
 
 @pytest.mark.timeout(400)  # the server may take minutes to start
-@OTHERS_WARNINGS
-def test_a_server_gets_nested_runs_with_artifacts_and_traces(bench: BenchFolder, server: str) -> None:
+@IGNORE_MLFLOW_WARNINGS
+def test_a_server_receives_nested_runs_with_artifacts_and_traces(bench: BenchFolder, server: str) -> None:
     assert_tracked(bench, server)
 
 
-@OTHERS_WARNINGS
-def test_a_database_file_gets_the_same(bench: BenchFolder, tmp_path: Path) -> None:
+@IGNORE_MLFLOW_WARNINGS
+def test_a_database_file_receives_the_same_data(bench: BenchFolder, tmp_path: Path) -> None:
     assert_tracked(bench, f"sqlite:///{tmp_path}/own.db")
     assert (tmp_path / "mlflow-artifacts").is_dir()
-    bench.add_row(row(3, ""))
+    bench.add_row(make_row(3, ""))
     assert track_benchmark(bench, uri=f"sqlite:///{tmp_path}/own.db").rows == 1
 
 
-@OTHERS_WARNINGS
-def test_two_folders_of_one_name_are_two_benchmarks(bench: BenchFolder, tmp_path: Path) -> None:
-    other = BenchFolder(tmp_path / "elsewhere" / bench.path.name)
-    other.path.mkdir(parents=True)
-    other.write_plan(PLAN)
-    other.write_rows([row(1, "")])
+@IGNORE_MLFLOW_WARNINGS
+def test_folders_with_the_same_name_are_different_benchmarks(bench: BenchFolder, tmp_path: Path) -> None:
+    same_name = BenchFolder(tmp_path / "elsewhere" / bench.path.name)
+    same_name.path.mkdir(parents=True)
+    same_name.write_plan(PLAN)
+    same_name.write_rows([make_row(1, "")])
     uri = f"sqlite:///{tmp_path}/own.db"
-    first, second = track_benchmark(bench, uri=uri), track_benchmark(other, uri=uri)
-    assert first.run != second.run
+    first_tracking, second = track_benchmark(bench, uri=uri), track_benchmark(same_name, uri=uri)
+    assert first_tracking.run != second.run
     assert (second.rows, second.known) == (1, 0)
 
 
-@OTHERS_WARNINGS
-def test_a_server_that_is_not_there_is_named(bench: BenchFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+@IGNORE_MLFLOW_WARNINGS
+def test_an_unreachable_server_is_named(bench: BenchFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with pytest.raises(StorageError, match=r"http://127\.0\.0\.1:9"):
         track_benchmark(bench, uri="http://127.0.0.1:9")
 
 
-def test_without_mlflow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mlflow", None)  # as where it is not installed
+def test_a_missing_mlflow_is_an_error_that_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)  # importing it fails now
     folder = BenchFolder(tmp_path)
     with pytest.raises(UsageError, match="no benchmark"):
         track_benchmark(folder, uri="sqlite:///x.db")
@@ -200,42 +220,42 @@ def test_without_mlflow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
     assert "suture[mlflow]" in fault.value.remedy
 
 
-def test_a_benchmark_keeps_its_id_whatever_its_folder_is_called(tmp_path: Path) -> None:
-    one, other = BenchFolder(tmp_path / "a" / "same"), BenchFolder(tmp_path / "b" / "same")
-    for folder in (one, other):
+def test_a_benchmark_keeps_its_id_when_its_folder_is_renamed(tmp_path: Path) -> None:
+    first_bench, other_bench = BenchFolder(tmp_path / "a" / "same"), BenchFolder(tmp_path / "b" / "same")
+    for folder in (first_bench, other_bench):
         folder.path.mkdir(parents=True)
         folder.write_plan(PLAN)
-    assert one.id != other.id
-    begun = one.id
-    one.write_plan(replace(PLAN, seeds=2))  # such as one that was extended
-    assert one.id == begun
-    assert BenchFolder(one.path.rename(tmp_path / "moved")).id == begun
-    # A folder from before there were ids has one of its place.
-    (other.path / "plan.json").write_text(json.dumps({**encode_record(PLAN), "id": ""}))
-    assert len(other.id) == 16
-    assert other.id == BenchFolder(other.path).id
-    told = describe_benchmark("same", other.id, PLAN, [])
-    assert (told.name, told.tags["suture.benchmark_id"]) == ("same", other.id)
+    assert first_bench.id != other_bench.id
+    original_id = first_bench.id
+    first_bench.write_plan(replace(PLAN, seeds=2))  # as extending a benchmark does
+    assert first_bench.id == original_id
+    assert BenchFolder(first_bench.path.rename(tmp_path / "moved")).id == original_id
+    # The id of an old plan without an id is derived from its folder.
+    (other_bench.path / "plan.json").write_text(json.dumps({**encode_record(PLAN), "id": ""}))
+    assert len(other_bench.id) == 16
+    assert other_bench.id == BenchFolder(other_bench.path).id
+    description = describe_benchmark("same", other_bench.id, PLAN, [])
+    assert (description.name, description.tags["suture.benchmark_id"]) == ("same", other_bench.id)
 
 
-def test_what_mlflow_is_told() -> None:
-    told = describe_row("first", "17", row(1, "r1", cost_usd=0.25))
-    assert told.metrics["success"] == told.metrics["claimed"] == 1
-    assert told.metrics["money_usd"] == 0.25
-    assert told.tags["suture.run"] == "r1"
-    other = describe_row("first", "17", row(1, "r1", cost_usd=0.26))
-    assert other.tags["suture.row"] != told.tags["suture.row"]
-    faulty = describe_row("first", "17", row(2, "", steps=(), fault="x" * 900))
-    assert "success" not in faulty.metrics
-    assert len(faulty.tags["suture.fault"]) == 500
-    # One that leads again stands there twice; and a claim is what the user was told.
+def test_rows_and_benchmarks_are_described_for_mlflow() -> None:
+    description = describe_row("first", "17", make_row(1, "r1", cost_usd=0.25))
+    assert description.metrics["success"] == description.metrics["claimed"] == 1
+    assert description.metrics["money_usd"] == 0.25
+    assert description.tags["suture.run"] == "r1"
+    changed = describe_row("first", "17", make_row(1, "r1", cost_usd=0.26))
+    assert changed.tags["suture.row"] != description.tags["suture.row"]
+    faulty_run = describe_row("first", "17", make_row(2, "", steps=(), fault="x" * 900))
+    assert "success" not in faulty_run.metrics
+    assert len(faulty_run.tags["suture.fault"]) == 500
+    # A candidate that leads again appears twice, and a claim is what the user was told.
     other_step = replace(STEP, candidate="d", completion_tokens=18)
-    again = replace(
-        row(1, "r1", steps=(STEP, other_step, replace(STEP, completion_tokens=20))), outcome="not_healed"
+    retried = replace(
+        make_row(1, "r1", steps=(STEP, other_step, replace(STEP, completion_tokens=20))), outcome="not_healed"
     )
-    assert describe_row("first", "17", again).metrics["retries"] == 1
-    assert describe_row("first", "17", again).metrics["claimed"] == 0
-    whole = describe_benchmark("first", "17", PLAN, [row(1, ""), row(2, "", steps=())])
-    assert whole.metrics["solved.greedy"] == 0.5
-    assert whole.metrics["faults.greedy"] == 0
-    assert whole.params["sets"] == "made (2)"
+    assert describe_row("first", "17", retried).metrics["retries"] == 1
+    assert describe_row("first", "17", retried).metrics["claimed"] == 0
+    benchmark = describe_benchmark("first", "17", PLAN, [make_row(1, ""), make_row(2, "", steps=())])
+    assert benchmark.metrics["solved.greedy"] == 0.5
+    assert benchmark.metrics["faults.greedy"] == 0
+    assert benchmark.params["sets"] == "made (2)"

@@ -1,4 +1,4 @@
-"""Tests that a run wrote for itself are tried on the reference once it has ended."""
+"""After a run, the tests that it generated are checked against the reference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from suture.sandbox import Sandbox
 REFERENCE = "def largest(items):\n    return max(items)\n"
 
 
-async def row_of(tests: str, sandbox: Sandbox, home: Path) -> BenchmarkRow:
+async def evaluate_with_tests(tests: str, sandbox: Sandbox, home: Path) -> BenchmarkRow:
     settings = Settings()
     paths = settings.paths.model_copy(update={"home": home})
     job = EvaluationJob(
@@ -51,19 +51,19 @@ async def row_of(tests: str, sandbox: Sandbox, home: Path) -> BenchmarkRow:
     )
 
 
-async def test_tests_that_decided_and_are_right(tmp_path: Path, sandbox: Sandbox) -> None:
-    made = await row_of(GOOD_TESTS, sandbox, tmp_path)
-    assert made.fault == ""
-    assert {test.right for test in made.tests} == {True}
-    assert any(test.decided for test in made.tests)
-    report = render_markdown_report(build_report([made, replace(made, arm="greedy", tests=())]))
+async def test_right_generated_tests_are_recorded_as_right(tmp_path: Path, sandbox: Sandbox) -> None:
+    row = await evaluate_with_tests(GOOD_TESTS, sandbox, tmp_path)
+    assert row.fault == ""
+    assert {test.right for test in row.tests} == {True}
+    assert any(test.decided for test in row.tests)
+    report = render_markdown_report(build_report([row, replace(row, arm="greedy", tests=())]))
     assert "Generated tests against the reference" in report
     assert "| greedy | not measured |" in report
 
 
-async def test_a_wrong_test_is_told_from_right_ones(tmp_path: Path, sandbox: Sandbox) -> None:
-    mixed = fence_code(["assert largest([4, 9]) == 9", "assert largest([4, 8]) == 4"])
-    made = await row_of(mixed, sandbox, tmp_path)
-    assert sorted(str(test.right) for test in made.tests) == ["False", "True"]
-    (wrong,) = (test for test in made.tests if test.right is False)
+async def test_a_wrong_generated_test_is_recorded_as_wrong(tmp_path: Path, sandbox: Sandbox) -> None:
+    right_and_wrong_tests = fence_code(["assert largest([4, 9]) == 9", "assert largest([4, 8]) == 4"])
+    row = await evaluate_with_tests(right_and_wrong_tests, sandbox, tmp_path)
+    assert sorted(str(test.right) for test in row.tests) == ["False", "True"]
+    (wrong,) = (test for test in row.tests if test.right is False)
     assert not wrong.decided

@@ -1,4 +1,4 @@
-"""HumanEval+ and MBPP+ records in EvalPlus's format: decoded inputs and right answers."""
+"""HumanEval+ and MBPP+ records in EvalPlus's format: their inputs are decoded and answers compared."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ FILES = {"humaneval+": "HumanEvalPlus.jsonl", "mbpp+": "MbppPlus.jsonl"}
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
     return tmp_path
 
 
-def made(
-    data: Path, code: str, *inputs: Any, number: int = 900, name: str = "mbpp+", atol: float = 0
+def make_problem(
+    data_folder: Path, code: str, *inputs: Any, number: int = 900, name: str = "mbpp+", atol: float = 0
 ) -> Problem:
-    """A record of these inputs, whose reference is `code`: the function, in its first line."""
+    """Make a problem with these inputs, whose reference is the function `code`."""
     record = {
         "task_id": f"{'Mbpp' if name == 'mbpp+' else 'HumanEval'}/{number}",
         "prompt": '"""\nWrite a function.\n"""\n',
@@ -35,17 +35,17 @@ def made(
         "plus_input": inputs[1:],
         "atol": atol,
     }
-    (data / FILES[name]).write_text(json.dumps(record) + "\n", "utf-8")
+    (data_folder / FILES[name]).write_text(json.dumps(record) + "\n", "utf-8")
     (problem,) = load_problems(name)
     return problem
 
 
-def cases(problem: Problem) -> list[str]:
+def read_cases(problem: Problem) -> list[str]:
     return [line.removeprefix("_case") for line in problem.hidden.splitlines() if line.startswith("_case(")]
 
 
 @pytest.mark.parametrize(
-    ("number", "given", "stands_for"),
+    ("number", "arguments", "expected"),
     [
         (900, [[1, 2], "ab"], "([1, 2], 'ab')"),
         (2, [[1, 2], [3]], "((1, 2), (3,))"),
@@ -64,40 +64,44 @@ def cases(problem: Problem) -> list[str]:
         (252, ["1j"], "(1j)"),
     ],
 )
-def test_decoded_arguments_of_a_record(data: Path, number: int, given: list[Any], stands_for: str) -> None:
-    problem = made(data, "def f(*xs): return 0", given, given, number=number)
-    assert cases(problem) == [stands_for, stands_for]
-    problem = made(data, "def f(*xs): return 0", given, number=number, name="humaneval+")
-    assert cases(problem) == [f"({', '.join(map(repr, given))})"]
+def test_arguments_of_a_record_are_decoded(
+    data_folder: Path, number: int, arguments: list[Any], expected: str
+) -> None:
+    problem = make_problem(data_folder, "def f(*xs): return 0", arguments, arguments, number=number)
+    assert read_cases(problem) == [expected, expected]
+    problem = make_problem(data_folder, "def f(*xs): return 0", arguments, number=number, name="humaneval+")
+    assert read_cases(problem) == [f"({', '.join(map(repr, arguments))})"]
 
 
-async def right(problem: Problem, code: str, sandbox: Sandbox) -> bool:
+async def is_solution_right(problem: Problem, code: str, sandbox: Sandbox) -> bool:
     grade = await grade_code(problem, code, sandbox, SETTINGS)
     assert grade.status in ("right", "wrong")
     assert grade.evidence == "split"
     return grade.right
 
 
-async def test_values_without_literals_reach_the_candidate(data: Path, sandbox: Sandbox) -> None:
+async def test_values_without_literals_reach_the_candidate(data_folder: Path, sandbox: Sandbox) -> None:
     code = "def kinds(*xs): return [type(x).__name__ + str(x) for x in xs]"
-    given: list[Any] = [float("inf"), -float("inf"), float("nan"), [float("inf")]]
-    assert await right(made(data, code, given), code, sandbox)
-    infinite = made(data, code, ["1e999", "(infj)"], number=124)
-    assert await right(infinite, code, sandbox)
-    assert not await right(infinite, "def kinds(*xs): return []", sandbox)
+    arguments: list[Any] = [float("inf"), -float("inf"), float("nan"), [float("inf")]]
+    assert await is_solution_right(make_problem(data_folder, code, arguments), code, sandbox)
+    infinite_problem = make_problem(data_folder, code, ["1e999", "(infj)"], number=124)
+    assert await is_solution_right(infinite_problem, code, sandbox)
+    assert not await is_solution_right(infinite_problem, "def kinds(*xs): return []", sandbox)
     decoded: dict[int, list[Any]] = {2: [[1, 2], [3]], 115: [[[1, 2], []]], 124: ["1", "2j"]}
-    for number, given in decoded.items():
-        assert await right(made(data, code, given, number=number), code, sandbox)
+    for number, arguments in decoded.items():
+        assert await is_solution_right(
+            make_problem(data_folder, code, arguments, number=number), code, sandbox
+        )
 
 
-async def test_a_right_answer_to_tuples_is_right(data: Path, sandbox: Sandbox) -> None:
+async def test_a_right_answer_to_tuples_is_right(data_folder: Path, sandbox: Sandbox) -> None:
     code = "def counted(pairs): return {pair: pairs.count(pair) for pair in pairs}"
-    problem = made(data, code, [[[1, 2], [3, 4], [1, 2]]], number=237)
-    assert await right(problem, code, sandbox)
+    problem = make_problem(data_folder, code, [[[1, 2], [3, 4], [1, 2]]], number=237)
+    assert await is_solution_right(problem, code, sandbox)
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "given", "answer", "is_right"),
+    ("name", "code", "arguments", "answer", "is_right"),
     [
         ("humaneval+", "def find_zero(xs): return 1.0", [[-1, 0, 1]], "-1.0", True),
         ("humaneval+", "def find_zero(xs): return 1.0", [[-1, 0, 1]], "1.1", False),
@@ -126,24 +130,38 @@ async def test_a_right_answer_to_tuples_is_right(data: Path, sandbox: Sandbox) -
         ("mbpp+", "def f(a): return 'a'", [0], "'b'", False),
     ],
 )
-async def test_what_counts_as_right(
-    data: Path, sandbox: Sandbox, name: str, code: str, given: list[Any], answer: str, is_right: bool
+async def test_answers_are_compared_as_evalplus_does(
+    data_folder: Path,
+    sandbox: Sandbox,
+    name: str,
+    code: str,
+    arguments: list[Any],
+    answer: str,
+    is_right: bool,
 ) -> None:
-    problem = made(data, code, given, name=name, atol=1e-4 if "find_zero" in code else 0)
-    head = code.partition(":")[0]
-    assert await right(problem, f"{head}: return {answer}", sandbox) == is_right
+    problem = make_problem(data_folder, code, arguments, name=name, atol=1e-4 if "find_zero" in code else 0)
+    function_head = code.partition(":")[0]
+    assert await is_solution_right(problem, f"{function_head}: return {answer}", sandbox) == is_right
 
 
-async def test_a_match_of_the_candidate_is_an_answer(data: Path, sandbox: Sandbox) -> None:
+async def test_a_match_object_of_the_candidate_is_a_right_answer(data_folder: Path, sandbox: Sandbox) -> None:
     code = "import re\ndef check_str(a):\n    return re.match('a', a)"
-    problem = made(data, "def check_str(a): return __import__('re').match('a', a)", ["ab"], ["b"])
+    problem = make_problem(
+        data_folder, "def check_str(a): return __import__('re').match('a', a)", ["ab"], ["b"]
+    )
     assert (await grade_code(problem, code, sandbox, SETTINGS)).right
     assert not (await grade_code(problem, code.replace("'a', a", "'b', a"), sandbox, SETTINGS)).right
 
 
-async def test_after_a_float_result_later_results_get_a_tolerance(data: Path, sandbox: Sandbox) -> None:
-    """EvalPlus never takes the tolerance back, until the inputs of the base set are through."""
+async def test_after_a_float_result_later_results_get_a_tolerance(
+    data_folder: Path, sandbox: Sandbox
+) -> None:
+    """EvalPlus keeps the tolerance until the end of the base inputs."""
     code = "def f(a): return a"
-    near = "def f(a): return a if isinstance(a, float) else [a[0], a[1] + 1e-9]"
-    assert await right(made(data, code, [1.5], [2.5], [[1, 1.0]]), near, sandbox)
-    assert not await right(made(data, code, [1.5], [[1, 1.0]]), near, sandbox)
+    almost_equal = "def f(a): return a if isinstance(a, float) else [a[0], a[1] + 1e-9]"
+    assert await is_solution_right(
+        make_problem(data_folder, code, [1.5], [2.5], [[1, 1.0]]), almost_equal, sandbox
+    )
+    assert not await is_solution_right(
+        make_problem(data_folder, code, [1.5], [[1, 1.0]]), almost_equal, sandbox
+    )

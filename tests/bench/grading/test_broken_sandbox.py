@@ -1,4 +1,4 @@
-"""Code under which the sandbox fails repeatedly is wrong; a sandbox that fails by itself gives no result."""
+"""Code that breaks the sandbox repeatedly is wrong; a sandbox that fails by itself gives no result."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ from suture.errors import SandboxBroken
 from suture.models import ScriptedModel
 from suture.sandbox import Capabilities, Channel, RunRequest, RunResult, Sandbox
 
-FELLS = "# fells the wall"
-RIGHT = "def double(n):\n    return 2 * n\n"
-WHY = "something behind the wall still lives after SIGKILL"
+BREAK_MARKER = "# breaks the sandbox"
+RIGHT_CODE = "def double(n):\n    return 2 * n\n"
+REASON = "a process inside the sandbox is still alive after SIGKILL"
 
 
 class FragileSandbox:
-    """A real wall that falls when a program's files hold a mark, so many times; or whatever they hold."""
+    """A real sandbox that fails a number of times, for code with a marker or for any code."""
 
     name = "fragile"
 
-    def __init__(self, inner: Sandbox, *, falls: int = 10**6, whatever: bool = False) -> None:
+    def __init__(self, inner: Sandbox, *, failures: int = 10**6, always_fails: bool = False) -> None:
         self._inner = inner
-        self._falls = falls
-        self._whatever = whatever
+        self._remaining_failures = failures
+        self._always_fails = always_fails
 
     async def capabilities(self) -> Capabilities:
         return await self._inner.capabilities()
 
     async def run(self, request: RunRequest) -> RunResult:
-        self._may_fall(request)
+        self._maybe_fail(request)
         return await self._inner.run(request)
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
-        self._may_fall(request)
+        self._maybe_fail(request)
         async with self._inner.open(request) as channel:
             yield channel
 
     async def close(self) -> None:
-        """The inner one is closed by who opened it."""
+        """Do nothing, because the owner of the inner sandbox closes it."""
 
-    def _may_fall(self, request: RunRequest) -> None:
-        marked = any(FELLS.encode() in content for content in request.files.values())
-        if self._falls and (marked or self._whatever):
-            self._falls -= 1
-            raise SandboxBroken(WHY)
+    def _maybe_fail(self, request: RunRequest) -> None:
+        has_marker = any(BREAK_MARKER.encode() in content for content in request.files.values())
+        if self._remaining_failures and (has_marker or self._always_fails):
+            self._remaining_failures -= 1
+            raise SandboxBroken(REASON)
 
 
 class BreakingSandbox(FragileSandbox):
-    """One that falls under the mark, and the second time for good."""
+    """A sandbox that fails for code with the marker, and after the second failure for any code."""
 
-    def _may_fall(self, request: RunRequest) -> None:
+    def _maybe_fail(self, request: RunRequest) -> None:
         try:
-            super()._may_fall(request)
+            super()._maybe_fail(request)
         except SandboxBroken:
-            self._whatever = self._falls < 10**6 - 1
+            self._always_fails = self._remaining_failures < 10**6 - 1
             raise
 
 
@@ -77,43 +77,49 @@ def problem() -> Problem:
         statement='def double(n):\n    """Twice.\n\n    >>> double(2)\n    4\n    """\n',
         entry_point="double",
         hidden="assert double(3) == 6\nassert double(2) == 4\n",
-        reference=RIGHT,
+        reference=RIGHT_CODE,
         licence="none",
         source="here",
     )
 
 
-async def graded(problem: Problem, code: str, sandbox: Sandbox) -> Grade:
+async def grade_solution(problem: Problem, code: str, sandbox: Sandbox) -> Grade:
     return await grade_code(problem, code, sandbox, Settings().sandbox)
 
 
 async def test_code_that_breaks_the_sandbox_twice_is_wrong(problem: Problem, sandbox: Sandbox) -> None:
-    grade = await graded(problem, RIGHT + FELLS, FragileSandbox(sandbox))
+    grade = await grade_solution(problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox))
     assert (grade.status, grade.right) == ("broke_sandbox", False)
-    assert WHY in grade.reason
+    assert REASON in grade.reason
 
 
 async def test_code_under_which_the_sandbox_failed_once_is_graded(problem: Problem, sandbox: Sandbox) -> None:
-    assert (await graded(problem, RIGHT + FELLS, FragileSandbox(sandbox, falls=1))).status == "right"
-    wrong = RIGHT.replace("2", "3") + FELLS
-    assert (await graded(problem, wrong, FragileSandbox(sandbox, falls=1))).status == "wrong"
+    assert (
+        await grade_solution(problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox, failures=1))
+    ).status == "right"
+    wrong = RIGHT_CODE.replace("2", "3") + BREAK_MARKER
+    assert (await grade_solution(problem, wrong, FragileSandbox(sandbox, failures=1))).status == "wrong"
 
 
 async def test_a_sandbox_that_fails_for_the_reference_gives_no_grade(
     problem: Problem, sandbox: Sandbox
 ) -> None:
-    assert (await graded(problem, RIGHT, FragileSandbox(sandbox, whatever=True))).status == "infra"
+    assert (
+        await grade_solution(problem, RIGHT_CODE, FragileSandbox(sandbox, always_fails=True))
+    ).status == "infra"
 
 
 async def test_a_sandbox_that_fails_for_good_gives_no_grade(problem: Problem, sandbox: Sandbox) -> None:
-    assert (await graded(problem, RIGHT + FELLS, BreakingSandbox(sandbox))).status == "infra"
+    assert (
+        await grade_solution(problem, RIGHT_CODE + BREAK_MARKER, BreakingSandbox(sandbox))
+    ).status == "infra"
 
 
 async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(problem: Problem, sandbox: Sandbox) -> None:
-    assert (await graded(problem, RIGHT + "# \ud83d\n", sandbox)).status == "right"
+    assert (await grade_solution(problem, RIGHT_CODE + "# \ud83d\n", sandbox)).status == "right"
 
 
-async def row_of(
+async def evaluate_reply(
     problem: Problem, reply: str, sandbox_requirement: Sandbox, judge: Sandbox, home: Path
 ) -> BenchmarkRow:
     settings = Settings()
@@ -140,45 +146,52 @@ async def row_of(
 async def test_a_claimed_pass_is_checked_in_another_sandbox(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    said = RIGHT.replace("2", "3"), RIGHT
-    found = [
-        await is_forged_pass(problem, "visible", {MODULE: code}, sandbox, Settings().sandbox) for code in said
+    replies = RIGHT_CODE.replace("2", "3"), RIGHT_CODE
+    forged = [
+        await is_forged_pass(problem, "visible", {MODULE: code}, sandbox, Settings().sandbox)
+        for code in replies
     ]
-    assert found == [True, False]
-    assert await is_forged_pass(problem, "self", {MODULE: RIGHT}, sandbox, Settings().sandbox) is None
-    rows = [await row_of(problem, code, sandbox, sandbox, tmp_path) for code in said]
-    assert [row.forged for row in rows] == [None, False]  # the first claims nothing
+    assert forged == [True, False]
+    assert await is_forged_pass(problem, "self", {MODULE: RIGHT_CODE}, sandbox, Settings().sandbox) is None
+    rows = [await evaluate_reply(problem, code, sandbox, sandbox, tmp_path) for code in replies]
+    assert [row.forged for row in rows] == [None, False]  # the first run claims no success
 
 
 async def test_a_run_whose_code_breaks_the_sandbox_twice_counts_as_wrong(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    row = await row_of(problem, RIGHT + FELLS, FragileSandbox(sandbox), sandbox, tmp_path)
+    row = await evaluate_reply(problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox), sandbox, tmp_path)
     assert (row.fault, row.outcome) == ("", "infra_error")
-    assert WHY in row.sandbox_failure
+    assert REASON in row.sandbox_failure
     assert row.solved() is False
     assert row.calls == 1
-    assert replace(row, sandbox_failure="", fault="no wall").solved() is None
+    assert replace(row, sandbox_failure="", fault="no sandbox").solved() is None
 
 
 async def test_a_run_in_which_the_sandbox_failed_once_is_repeated(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    row = await row_of(problem, RIGHT + FELLS, FragileSandbox(sandbox, falls=1), sandbox, tmp_path)
+    row = await evaluate_reply(
+        problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox, failures=1), sandbox, tmp_path
+    )
     assert (row.fault, row.sandbox_failure, row.solved()) == ("", "", True)
 
 
 async def test_a_run_whose_sandbox_fails_for_good_has_no_result(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    row = await row_of(problem, RIGHT + FELLS, BreakingSandbox(sandbox), sandbox, tmp_path)
-    assert WHY in row.fault
+    row = await evaluate_reply(
+        problem, RIGHT_CODE + BREAK_MARKER, BreakingSandbox(sandbox), sandbox, tmp_path
+    )
+    assert REASON in row.fault
     assert (row.sandbox_failure, row.solved()) == ("", None)
 
 
 async def test_a_run_in_a_sandbox_that_always_fails_has_no_result(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    row = await row_of(problem, RIGHT, FragileSandbox(sandbox, whatever=True), sandbox, tmp_path)
-    assert WHY in row.fault
+    row = await evaluate_reply(
+        problem, RIGHT_CODE, FragileSandbox(sandbox, always_fails=True), sandbox, tmp_path
+    )
+    assert REASON in row.fault
     assert (row.sandbox_failure, row.solved()) == ("", None)

@@ -1,6 +1,6 @@
-"""Grading can be believed: what is right passes, what is wrong by construction is caught, in every set.
+"""Grading accepts right solutions and rejects solutions that are wrong by construction, in every set.
 
-The whole sets are graded by `benchmarks/grading.py`; here is a sample of each.
+These tests grade a sample of each set; `benchmarks/grading.py` grades the whole sets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SETTINGS = SandboxSettings(check_timeout_s=60)  # a busy machine is no failure
 
 
 @pytest.fixture
-def double() -> Problem:
+def double_problem() -> Problem:
     return Problem(
         id="made",
         dataset="made",
@@ -36,73 +36,89 @@ def double() -> Problem:
     )
 
 
-async def test_wrong_solutions_are_caught(double: Problem, sandbox: Sandbox) -> None:
-    wrong = make_wrong_solutions(double)
+async def test_wrong_solutions_are_caught(double_problem: Problem, sandbox: Sandbox) -> None:
+    wrong = make_wrong_solutions(double_problem)
     assert tuple(wrong) == FAULT_KINDS
-    grades = {how: await grade_code(double, code, sandbox, SETTINGS) for how, code in wrong.items()}
-    assert {how: grade.status for how, grade in grades.items()} == dict.fromkeys(FAULT_KINDS, "wrong")
+    grades = {
+        fault_kind: await grade_code(double_problem, code, sandbox, SETTINGS)
+        for fault_kind, code in wrong.items()
+    }
+    assert {fault_kind: grade.status for fault_kind, grade in grades.items()} == dict.fromkeys(
+        FAULT_KINDS, "wrong"
+    )
     assert {grade.evidence for grade in grades.values()} == {"split"}
 
 
-async def test_behaviour_that_no_test_checks_is_not_caught(double: Problem, sandbox: Sandbox) -> None:
-    """The wrong solutions are no tautology: hidden tests that ask only what is visible let one through."""
-    weak = {**vars(double), "hidden": "assert double(2) == 4\n"}
-    known = make_wrong_solutions(double)[KNOWS_EXAMPLES]
-    assert (await grade_code(Problem(**weak), known, sandbox, SETTINGS)).right
+async def test_behaviour_that_no_test_checks_is_not_caught(double_problem: Problem, sandbox: Sandbox) -> None:
+    """Hidden tests that only repeat the visible example accept one of the wrong solutions."""
+    weak_fields = {**vars(double_problem), "hidden": "assert double(2) == 4\n"}
+    wrong_code = make_wrong_solutions(double_problem)[KNOWS_EXAMPLES]
+    assert (await grade_code(Problem(**weak_fields), wrong_code, sandbox, SETTINGS)).right
 
 
 @pytest.mark.parametrize("name", ["humaneval", "mbpp", "leetcode", "suture"])
-async def test_a_sample_to_write(name: str, sandbox: Sandbox, require: Require) -> None:
-    problems = _sample(name, require)
-    standings: Counter[str] = Counter()
+async def test_references_of_writing_tasks_pass_and_wrong_solutions_fail(
+    name: str, sandbox: Sandbox, require: Require
+) -> None:
+    problems = load_sample(name, require)
+    statuses: Counter[str] = Counter()
     for problem in problems:
         codes = list(make_wrong_solutions(problem).values())
         right, *wrong = await asyncio.gather(
             *(grade_code(problem, code, sandbox, SETTINGS) for code in (problem.reference, *codes))
         )
         assert (right.status, right.evidence, right.reason) == ("right", "split", ""), problem.id
-        standings.update(grade.status for grade in wrong)
-    assert set(standings) == {"wrong"}
-    assert standings["wrong"] >= len(problems) * (len(FAULT_KINDS) - 1)
+        statuses.update(grade.status for grade in wrong)
+    assert set(statuses) == {"wrong"}
+    assert statuses["wrong"] >= len(problems) * (len(FAULT_KINDS) - 1)
 
 
 @pytest.mark.parametrize("name", ["quixbugs", "humanevalfix", "suture-heal"])
-async def test_a_sample_to_heal(name: str, sandbox: Sandbox, require: Require) -> None:
-    problems = _sample(name, require)
+async def test_references_of_healing_tasks_pass_and_given_code_fails(
+    name: str, sandbox: Sandbox, require: Require
+) -> None:
+    problems = load_sample(name, require)
     references = [await grade_code(problem, problem.solution, sandbox, SETTINGS) for problem in problems]
     assert [(grade.status, grade.reason) for grade in references] == [("right", "")] * len(problems)
-    given = [await grade_code(problem, problem.given, sandbox, SETTINGS) for problem in problems]
-    assert {grade.status for grade in given} == {"wrong"}
+    given_grades = [await grade_code(problem, problem.given, sandbox, SETTINGS) for problem in problems]
+    assert {grade.status for grade in given_grades} == {"wrong"}
 
 
-def _sample(name: str, require: Require) -> list[Problem]:
+def load_sample(name: str, require: Require) -> list[Problem]:
     if not name.startswith("suture"):
         require("data", "SUTURE_DATA" in os.environ, "SUTURE_DATA is not set")
     problems = [problem for problem in load_problems(name) if name != "suture" or not problem.beside]
-    # QuixBugs' first, `bitcount`, never ends, which takes the whole of its time.
+    # The first task of QuixBugs, `bitcount`, never ends and would use its whole time limit.
     return list(problems[1 :: max(1, len(problems) // 4)][:4])
 
 
-async def test_cpu_time_limits_follow_the_reference(double: Problem, sandbox: Sandbox) -> None:
-    reference = await grade_code(double, double.reference, sandbox, SETTINGS)
+async def test_cpu_time_limits_follow_the_reference(double_problem: Problem, sandbox: Sandbox) -> None:
+    reference = await grade_code(double_problem, double_problem.reference, sandbox, SETTINGS)
     assert reference.cpu_s is not None
     assert 0 < reference.cpu_s < reference.wall_s + 1
-    reference = replace(reference, wall_s=10.0)  # a busy machine may let neither compute for a long time
-    computes = double.reference + "while True: pass\n"
-    waits = "import time\ntime.sleep(5.5)\n" + double.reference
-    found = await asyncio.gather(
-        *(grade_code(double, code, sandbox, SETTINGS, reference=reference) for code in (computes, waits))
+    reference = replace(reference, wall_s=10.0)  # a busy machine may delay both programs for long
+    computing_code = double_problem.reference + "while True: pass\n"
+    waiting_code = "import time\ntime.sleep(5.5)\n" + double_problem.reference
+    both_grades = await asyncio.gather(
+        *(
+            grade_code(double_problem, code, sandbox, SETTINGS, reference=reference)
+            for code in (computing_code, waiting_code)
+        )
     )
-    # Both take longer than five seconds; only the first computes them.
-    assert [grade.status for grade in found] == ["timeout", "right"]
-    assert "computed for more than 5 s" in found[0].reason
+    # Both programs take longer than five seconds, but only the first uses CPU time.
+    assert [grade.status for grade in both_grades] == ["timeout", "right"]
+    assert "computed for more than 5 s" in both_grades[0].reason
 
 
 async def test_tests_that_share_a_process_with_the_code_are_timed_by_the_clock(
-    double: Problem, sandbox: Sandbox
+    double_problem: Problem, sandbox: Sandbox
 ) -> None:
-    live = replace(double, hidden="import solution\nassert solution.double.__code__\n")
-    grade = await grade_code(live, double.reference, sandbox, SETTINGS)
+    problem_in_process = replace(double_problem, hidden="import solution\nassert solution.double.__code__\n")
+    grade = await grade_code(problem_in_process, double_problem.reference, sandbox, SETTINGS)
     assert (grade.status, grade.evidence, grade.cpu_s) == ("right", "nonce", None)
-    slow = replace(grade, wall_s=6.0)  # else it would have to pass within five seconds
-    assert (await grade_code(live, double.reference, sandbox, SETTINGS, reference=slow)).right
+    slow_reference = replace(grade, wall_s=6.0)  # otherwise the code would have to pass within five seconds
+    assert (
+        await grade_code(
+            problem_in_process, double_problem.reference, sandbox, SETTINGS, reference=slow_reference
+        )
+    ).right

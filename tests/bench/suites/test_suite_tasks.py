@@ -1,4 +1,4 @@
-"""Suture's own suite: references pass, and given code and wrong solutions fail."""
+"""Suture's own suite: references pass, while given code and wrong solutions fail."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from suture.sandbox import Sandbox
 
 T = TypeVar("T")
 TASKS = load_suite_tasks()
-pytestmark = pytest.mark.timeout(600)  # some grade a hundred programs
+pytestmark = pytest.mark.timeout(600)  # some tests grade a hundred programs
 SETTINGS = SandboxSettings(check_timeout_s=60)  # a busy machine is no failure
-WRITE = {problem.entry_point: problem for problem in load_problems("suture")}
-HEAL = {problem.entry_point: problem for problem in load_problems("suture-heal")}
+WRITE_PROBLEMS = {problem.entry_point: problem for problem in load_problems("suture")}
+HEAL_PROBLEMS = {problem.entry_point: problem for problem in load_problems("suture-heal")}
 CATEGORIES = [
     "boundaries",
     "intervals",
@@ -36,72 +36,78 @@ CATEGORIES = [
 ]
 
 
-def test_the_suite_is_as_large_as_it_says() -> None:
-    assert len(WRITE) == len(HEAL) == len(TASKS) >= 24
+def test_the_suite_has_its_documented_size() -> None:
+    assert len(WRITE_PROBLEMS) == len(HEAL_PROBLEMS) == len(TASKS) >= 24
     assert sorted(Counter(task.category for task in TASKS).items()) == [(name, 3) for name in CATEGORIES]
     assert {task.category for task in TASKS[:8]} == set(CATEGORIES)
     assert {task.difficulty for task in TASKS} == {1, 2, 3}
     assert all(len(task.wrong) >= 2 for task in TASKS)
 
 
-@pytest.mark.parametrize("problem", [*WRITE.values(), *HEAL.values()], ids=lambda problem: problem.id)
+@pytest.mark.parametrize(
+    "problem", [*WRITE_PROBLEMS.values(), *HEAL_PROBLEMS.values()], ids=lambda problem: problem.id
+)
 def test_hidden_checks_are_not_shown(problem: Problem) -> None:
     task = build_task(problem)
     assert len(task.checks) >= (3 if problem.kind == "heal" else 2)
-    seen = task.statement + "".join(check.source for check in task.checks)
+    visible_text = task.statement + "".join(check.source for check in task.checks)
     files = {path: text.decode() for path, text in task.files.items()}
     assert not all(files.get(path) == text for path, text in problem.solution.items())
-    assert problem.reference not in seen
-    seen += "".join(files.values())
+    assert problem.reference not in visible_text
+    visible_text += "".join(files.values())
     graded = [line for line in problem.hidden.splitlines() if line.startswith("assert ")]
-    assert sum(line in seen for line in graded) <= 1 < len(graded)  # at most what reports the bug
+    assert (
+        sum(line in visible_text for line in graded) <= 1 < len(graded)
+    )  # at most the check that reports the bug
 
 
 async def test_references_pass_and_wrong_solutions_fail(sandbox: Sandbox) -> None:
-    async def standings(task: SuiteTask) -> dict[str, tuple[str, str]]:
+    async def grade_solutions(task: SuiteTask) -> dict[str, tuple[str, str]]:
         changes = (task.bug, *task.wrong)
         codes = {"": task.solution, **{change.why: change.apply_to(task.solution) for change in changes}}
-        problem = WRITE[task.entry_point]
+        problem = WRITE_PROBLEMS[task.entry_point]
         grades = {why: await grade_code(problem, code, sandbox, SETTINGS) for why, code in codes.items()}
         return {why: (grade.status, grade.evidence) for why, grade in grades.items()}
 
-    def wanted(task: SuiteTask) -> dict[str, tuple[str, str]]:
+    def expected_grades(task: SuiteTask) -> dict[str, tuple[str, str]]:
         wrong = (change.why for change in (task.bug, *task.wrong))
         return {"": ("right", "split"), **dict.fromkeys(wrong, ("wrong", "split"))}
 
-    graded = await _few_at_a_time(standings(task) for task in TASKS)
-    assert graded == [wanted(task) for task in TASKS]
+    graded = await run_four_at_a_time(grade_solutions(task) for task in TASKS)
+    assert graded == [expected_grades(task) for task in TASKS]
 
 
-async def test_code_to_heal_fails_some_visible_test(sandbox: Sandbox) -> None:
-    async def standing(task: SuiteTask) -> tuple[str, bool, bool, bool, bool]:
-        problem = HEAL[task.entry_point]
+async def test_code_to_heal_fails_visible_tests_and_its_solution_passes(sandbox: Sandbox) -> None:
+    async def check_heal_task(task: SuiteTask) -> tuple[str, bool, bool, bool, bool]:
+        problem = HEAL_PROBLEMS[task.entry_point]
         suite = await prepare_suite(build_task(problem), sandbox, SETTINGS)
         given = await check_candidate(Candidate(files=problem.given_files, origin="user"), suite)
         healed = await check_candidate(Candidate(files=problem.solution, origin="repair"), suite)
         untouched = await grade_code(problem, {}, sandbox, SETTINGS)
-        mended = await grade_code(problem, problem.solution, sandbox, SETTINGS)
+        fixed = await grade_code(problem, problem.solution, sandbox, SETTINGS)
         realistic = bool(given.passed and given.failed)
-        return task.name, realistic, healed.all_passed, not untouched.right, mended.right
+        return task.name, realistic, healed.all_passed, not untouched.right, fixed.right
 
-    graded = await _few_at_a_time(standing(task) for task in TASKS)
+    graded = await run_four_at_a_time(check_heal_task(task) for task in TASKS)
     assert graded == [(task.name, True, True, True, True) for task in TASKS]
 
 
-async def _few_at_a_time(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    room = asyncio.Semaphore(4)
+async def run_four_at_a_time(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    semaphore = asyncio.Semaphore(4)
 
-    async def one(work: Coroutine[Any, Any, T]) -> T:
-        async with room:
-            return await work
+    async def run(coroutine: Coroutine[Any, Any, T]) -> T:
+        async with semaphore:
+            return await coroutine
 
-    return list(await asyncio.gather(*map(one, works)))
+    return list(await asyncio.gather(*map(run, coroutines)))
 
 
-async def test_a_project_is_written_among_its_files(sandbox: Sandbox) -> None:
-    problem = WRITE["checkout"]
+async def test_a_writing_task_can_use_files_of_its_project(sandbox: Sandbox) -> None:
+    problem = WRITE_PROBLEMS["checkout"]
     assert "def percent_off(total, percent):" in problem.statement
     assert build_task(problem).files.keys() == {"prices.py"}
-    alone = await grade_code(problem, {MODULE: problem.reference, "prices.py": ""}, sandbox, SETTINGS)
-    assert alone.status == "wrong"
+    without_helpers = await grade_code(
+        problem, {MODULE: problem.reference, "prices.py": ""}, sandbox, SETTINGS
+    )
+    assert without_helpers.status == "wrong"
     assert (await grade_code(problem, problem.reference, sandbox, SETTINGS)).right

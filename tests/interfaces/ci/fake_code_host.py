@@ -58,7 +58,7 @@ class CodeHost:
             if (method, called_path) == ("POST", path)
         )
 
-    def response_body(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+    def respond(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         """Record a call, and return the status and the content that the documentation specifies."""
         match = re.fullmatch(r"/(?:repos/ada/shop|projects/42)/([^?]*)(?:\?.*)?", path)
         if not match:
@@ -66,7 +66,7 @@ class CodeHost:
         name = match[1]
         self.calls.append((method, name, body))
         if method == "GET":
-            return 200, self._listed(name)
+            return 200, self._list_items(name)
         if name not in REQUIRED_FIELDS or not REQUIRED_FIELDS[name] <= body.keys():
             return 422, {"message": f"Validation Failed: {name}"}
         if name == "git/refs":
@@ -106,7 +106,7 @@ def run_code_host() -> Iterator[CodeHost]:
             allowed = (self.headers.get("Authorization"), self.headers.get("PRIVATE-TOKEN"))
             is_authorized = f"Bearer {TOKEN}" in allowed or TOKEN in allowed
             status, content = (
-                host.answer(self.command, self.path, json.loads(request_body or b"{}"))
+                host.respond(self.command, self.path, json.loads(request_body or b"{}"))
                 if is_authorized
                 else (401, {"message": "Bad credentials"})
             )

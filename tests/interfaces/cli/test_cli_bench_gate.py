@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bench.made_rows import arm_rows, row, write_rows
+from bench.made_rows import make_arm_rows, make_row, write_rows
 from interfaces.cli.conftest import Cli
 
 
 @pytest.fixture
 def baseline(cli: Cli, tmp_path: Path) -> str:
     """Record a baseline of twenty tasks of which eighteen are solved."""
-    folder = write_rows(tmp_path / "recorded", arm_rows("adaptive", [True] * 18 + [False] * 2))
+    folder = write_rows(tmp_path / "recorded", make_arm_rows("adaptive", [True] * 18 + [False] * 2))
     result = cli("bench", "baseline", str(folder), str(tmp_path / "b.json"))
     assert result.exit_code == 0, result.stderr
     assert "adaptive solved 18 of 20 tasks (90.0%)" in result.stdout
@@ -33,7 +33,7 @@ def baseline(cli: Cli, tmp_path: Path) -> str:
 def test_the_exit_code_of_a_gate_follows_its_decision(
     cli: Cli, tmp_path: Path, baseline: str, outcomes: list[bool], exit_code: int, expected_start: str
 ) -> None:
-    folder = write_rows(tmp_path / "run", arm_rows("adaptive", outcomes))
+    folder = write_rows(tmp_path / "run", make_arm_rows("adaptive", outcomes))
     result = cli("bench", "gate", baseline, str(folder), "--min", "0.8", "--margin", "0.3")
     assert result.exit_code == exit_code, result.output
     assert result.stdout.startswith(expected_start)
@@ -56,7 +56,7 @@ def test_a_gate_with_too_many_ungraded_tasks_is_broken(
         replace(current_row, fault="its own reference does not pass here")
         if current_row.problem in order[:ungraded_count]
         else current_row
-        for current_row in arm_rows("adaptive", [True] * 20)
+        for current_row in make_arm_rows("adaptive", [True] * 20)
     ]
     folder = str(write_rows(tmp_path / "run", rows))
     result = cli("bench", "gate", baseline, folder, "--min", "0.8", "--margin", "0.3")
@@ -73,7 +73,7 @@ def test_a_gate_with_too_many_ungraded_tasks_is_broken(
 
 
 def test_a_gate_uses_the_recorded_rate_by_default(cli: Cli, tmp_path: Path, baseline: str) -> None:
-    folder = write_rows(tmp_path / "run", arm_rows("adaptive", [False] * 20))
+    folder = write_rows(tmp_path / "run", make_arm_rows("adaptive", [False] * 20))
     result = cli("bench", "gate", baseline, str(folder))
     assert result.exit_code == 1
     assert "the rate is below 90.0% with 95% confidence" in result.stdout
@@ -81,7 +81,7 @@ def test_a_gate_uses_the_recorded_rate_by_default(cli: Cli, tmp_path: Path, base
 
 
 def test_a_gate_for_another_model_needs_a_rate(cli: Cli, tmp_path: Path, baseline: str) -> None:
-    rows = arm_rows("adaptive", [True] * 20, model="ollama:larger")
+    rows = make_arm_rows("adaptive", [True] * 20, model="ollama:larger")
     folder = str(write_rows(tmp_path / "run", rows))
     refused = cli("bench", "gate", baseline, folder, "--model", "ollama:larger")
     assert refused.exit_code == 2
@@ -93,7 +93,7 @@ def test_a_gate_for_another_model_needs_a_rate(cli: Cli, tmp_path: Path, baselin
 
 
 def test_a_gate_names_tasks_that_were_not_run(cli: Cli, tmp_path: Path, baseline: str) -> None:
-    folder = write_rows(tmp_path / "run", [row("adaptive", 0)])
+    folder = write_rows(tmp_path / "run", [make_row("adaptive", 0)])
     result = cli("bench", "gate", baseline, str(folder))
     assert result.exit_code == 4
     assert "not run: " in result.stdout

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench.made_rows import arm_rows, benchmark_rows, write_rows
+from bench.made_rows import make_arm_rows, make_benchmark_rows, write_rows
 from interfaces.cli.conftest import Cli
 
 
 def test_bench_report_prints_and_writes_the_report(cli: Cli, tmp_path: Path) -> None:
-    folder = write_rows(tmp_path / "run", benchmark_rows(8))
+    folder = write_rows(tmp_path / "run", make_benchmark_rows(8))
     result = cli("bench", "report", str(folder))
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("# Benchmark report")
@@ -24,7 +24,7 @@ def test_bench_report_prints_and_writes_the_report(cli: Cli, tmp_path: Path) -> 
 
 
 def test_bench_report_writes_several_runs_into_the_named_folder(cli: Cli, home: Path, tmp_path: Path) -> None:
-    rows = benchmark_rows(8)
+    rows = make_benchmark_rows(8)
     write_rows(home / "benchmarks" / "one", [row for row in rows if row.arm != "adaptive"])
     other = write_rows(tmp_path / "other", [row for row in rows if row.arm == "adaptive"])
     result = cli("bench", "report", "one", str(other), "--out", str(tmp_path / "out"), "--json")
@@ -37,8 +37,8 @@ def test_bench_report_writes_several_runs_into_the_named_folder(cli: Cli, home: 
 
 
 def test_bench_compare_begins_with_a_sentence(cli: Cli, tmp_path: Path) -> None:
-    before = write_rows(tmp_path / "before", arm_rows("adaptive", [False] * 10 + [True] * 20))
-    after = write_rows(tmp_path / "after", arm_rows("adaptive", [True] * 30))
+    before = write_rows(tmp_path / "before", make_arm_rows("adaptive", [False] * 10 + [True] * 20))
+    after = write_rows(tmp_path / "after", make_arm_rows("adaptive", [True] * 30))
     result = cli("bench", "compare", str(before), str(after))
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
@@ -50,7 +50,7 @@ def test_bench_compare_begins_with_a_sentence(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_bench_compare_compares_arms_of_one_run(cli: Cli, tmp_path: Path) -> None:
-    folder = str(write_rows(tmp_path / "run", benchmark_rows(8)))
+    folder = str(write_rows(tmp_path / "run", make_benchmark_rows(8)))
     result = cli("bench", "compare", folder, folder, "--arm", "best_of_k", "--arm", "adaptive")
     assert result.exit_code == 0, result.stderr
     assert "adaptive in B and best_of_k in A cannot be distinguished" in result.stdout

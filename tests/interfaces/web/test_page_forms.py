@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, expect
 
-from bench.made_rows import benchmark_rows, write_rows
+from bench.made_rows import make_benchmark_rows, write_rows
 from interfaces.web.real_browser import PATIENCE_MS, BrowserPage
 from interfaces.web.real_server import CORRECT_REPLY, Server, write_scripted_model
 from interfaces.web.uploaded_projects import BROKEN_PROJECT, zip_project
@@ -114,7 +114,7 @@ def test_the_lessons_of_a_run_are_shown(browser_page: BrowserPage, written_run: 
 
 
 def test_the_report_of_a_benchmark_is_shown(browser_page: BrowserPage, server: Server) -> None:
-    write_rows(server.home / "benchmarks" / "small", benchmark_rows(tasks=6))
+    write_rows(server.home / "benchmarks" / "small", make_benchmark_rows(tasks=6))
     page = browser_page.visit("/benchmarks")
     page.get_by_role("link", name="small").click()
     expect(page.get_by_role("heading", name="Benchmark small")).to_be_visible()

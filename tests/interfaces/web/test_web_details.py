@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.made_rows import benchmark_rows, write_rows
+from bench.made_rows import make_benchmark_rows, write_rows
 from interfaces.web.real_server import TASK, Server, read_events, write_scripted_model
 from interfaces.web.uploaded_projects import BROKEN_PROJECT, write_project
 from suture.core.ledger import CATALOGUE, read_ledger
@@ -196,7 +196,7 @@ def test_an_event_kind_that_belongs_to_no_node_is_ignored() -> None:
 def test_a_benchmark_report_is_served(server: Server) -> None:
     assert server.get("/v1/benchmarks").json() == []
     assert server.get("/v1/benchmarks/nothing").status_code == 404
-    write_rows(server.home / "benchmarks" / "small", benchmark_rows(tasks=6))
+    write_rows(server.home / "benchmarks" / "small", make_benchmark_rows(tasks=6))
     assert server.get("/v1/benchmarks").json() == ["small"]
     report = server.get("/v1/benchmarks/small").json()
     captions = [table["caption"] for section in report["sections"] for table in section["tables"]]
