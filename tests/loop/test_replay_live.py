@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
+from run_events import read_events
 from suture.api import WriteOptions, replay, solve
-from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, RepairSettings, Settings
 from suture.errors import SutureError
 from suture.models import pull_model
@@ -44,7 +44,7 @@ async def test_a_run_of_the_embedded_model_is_replayable(tmp_path: Path, require
 
     recorded = await solve(TASK, WriteOptions(settings=settings))
 
-    events = read_ledger(find_run(home, recorded.run_id).ledger_path).events
+    events = read_events(home, recorded.run_id)
     assert [event for event in events if event.kind == "model.called"], recorded.reason
     without_weights = settings.model_copy(
         update={"paths": PathSettings(home=home, cache=tmp_path / "no-weights")}

@@ -11,9 +11,10 @@ import pytest
 from pydantic import SecretStr
 
 from bare_pytest import BARE_PYTEST
+from run_events import read_events
 from scenario.projects import EXAMPLES, FIXES
 from suture.api import HealOptions, WriteOptions, heal, replay, resume, solve
-from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger import find_run
 from suture.core.settings import BudgetSettings, CertificationSettings, PathSettings, RepairSettings, Settings
 from suture.core.settings.schema import KeySettings
 from suture.errors import ModelTimeout, UsageError
@@ -70,7 +71,7 @@ async def test_a_replay_repeats_a_model_failure(settings: Settings) -> None:
 
     first = await solve(TASK, WriteOptions(settings=settings, model=model))
 
-    events = read_ledger(find_run(settings.paths.home, first.run_id).ledger_path).events
+    events = read_events(settings.paths.home, first.run_id)
     assert "ModelTimeout" in [event.data.get("error_type") for event in events]
 
     replayed = await replay(first.run_id, settings=settings, model=UncalledModel())

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from requirements import Require
+from run_events import read_events
 from suture.api import HealOptions, heal, verify
-from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger import find_run
 from suture.core.records import Candidate, Task
 from suture.core.settings import (
     BudgetSettings,
@@ -58,7 +59,7 @@ async def test_a_project_is_healed_after_a_wrong_reply(
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert (project / path).read_text() == repaired
     assert result.spend.attempts >= 2
-    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(settings.paths.home, result.run_id)
     prepared = next(event.data for event in events if event.kind == "task.prepared")
     assert prepared["test_command"] == COMMANDS[foreign_project["needs"]]
     assert prepared["test_origin"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from project_files import read_tree
 from suture.api import HealOptions, heal
 from suture.core.settings import PathSettings, Settings
 from suture.errors import SandboxUnavailable
@@ -16,10 +17,6 @@ from suture.testing import ScriptedModel
 
 HEALTHY = Path(__file__).parent / "projects" / "healthy"
 RUNS = 10
-
-
-def read_tree(root: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
 @pytest.mark.heavy

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from project_files import write_files
 from suture.agents.context.file_selection import select_named_files
 from suture.errors import UsageError
 from suture.loop.intake.heal_task import build_heal_task
@@ -25,10 +26,7 @@ FILES = {
 
 
 def write_project(root: Path, *extra_paths: str) -> Path:
-    for name, text in {**FILES, **dict.fromkeys(extra_paths, "")}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    return root
+    return write_files(root, {**FILES, **dict.fromkeys(extra_paths, "")})
 
 
 def test_the_command_decides_the_language_and_its_script_is_protected(tmp_path: Path) -> None:
@@ -49,9 +47,7 @@ def test_the_files_decide_the_language_of_a_neutral_command(tmp_path: Path) -> N
 
 def test_tests_recognised_by_content_are_run_and_protected(tmp_path: Path) -> None:
     case = "from unittest import TestCase\n\nclass TestA(TestCase):\n    def test_a(self): ...\n"
-    for name, text in {"shop.py": "", "tests.py": case, "lib/odd.py": "def test_odd(n): ...\n"}.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_files(tmp_path, {"shop.py": "", "tests.py": case, "lib/odd.py": "def test_odd(n): ...\n"})
     task, snapshot = build_heal_task(tmp_path, python=Path(sys.prefix))
 
     assert task.test_command[-1] == "tests.py"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from failing_projects import make_failing_project
+from project_files import write_files
 from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.test_command import TestCommand
@@ -87,9 +88,7 @@ async def test_many_candidates_are_tried_in_one_process(
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     manifest = json.dumps({"name": "ranges", "type": "commonjs", "scripts": {"test": command}})
-    for name, text in {"package.json": manifest, **files}.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_files(tmp_path, {"package.json": manifest, **files})
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
     installation = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
     is_installed = installation.returncode == 0

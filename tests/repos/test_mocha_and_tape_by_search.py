@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from failing_projects import make_failing_project
+from project_files import write_files
 from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.test_command import TestCommand
@@ -66,9 +67,7 @@ async def test_trials_see_the_tests_of_an_unreported_command(
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     manifest = json.dumps({"name": "most", "scripts": {"test": f"{program} 'test/*.test.js'"}})
     files = {"package.json": manifest, "src/most.js": CODE, "test/most.test.js": tests}
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_files(tmp_path, files)
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
     installation = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
     require(program, installation.returncode == 0, "npm could not fetch it")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from project_files import write_files
 from requirements import Require
 from suture.api import HealOptions, WriteOptions, heal, solve
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
@@ -51,9 +52,7 @@ def ranges(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
     """A project with tsx, which npm installs without running package scripts."""
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     project = tmp_path_factory.mktemp("ranges")
-    for name, text in {"package.json": PACKAGE, "src/ranges.ts": CODE, "test/ranges.test.ts": TESTS}.items():
-        (project / name).parent.mkdir(parents=True, exist_ok=True)
-        (project / name).write_text(text)
+    write_files(project, {"package.json": PACKAGE, "src/ranges.ts": CODE, "test/ranges.test.ts": TESTS})
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "tsx@4"]
     installation = subprocess.run(install, cwd=project, capture_output=True, check=False, timeout=100)
     require("tsx", installation.returncode == 0, "npm could not fetch it")

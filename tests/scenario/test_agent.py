@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from project_files import write_files
 from suture.agents.conversation.agent_commands import AgentCommand, cut_after_first_command, parse_command
 from suture.api import HealOptions, heal, replay, resume
 from suture.core.ledger import Event, RunFolder, find_run, read_ledger
@@ -78,11 +79,7 @@ REPAIRS = [
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write_files(tmp_path / "project", FILES)
 
 
 async def run_agent(

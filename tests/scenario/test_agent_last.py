@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from project_files import write_files
+from run_events import read_events
 from scenario.killing_ledger import ENV_WITH_TEST_PATH, DeadlyLedger
 from suture.api import HealOptions, heal, resume
-from suture.core.ledger import find_run, read_ledger, select_events
+from suture.core.ledger import select_events
 from suture.core.ledger.kinds import AgentStepped, CandidateProposed
 from suture.core.records import Result
 from suture.core.settings import (
@@ -128,10 +130,7 @@ def make_settings(home: Path, *, tools: bool = True, recipe: str = "adaptive") -
 
 
 def write_project(folder: Path) -> Path:
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write_files(folder, FILES)
 
 
 async def run_heal(folder: Path, *, tools: bool = True, recipe: str = "adaptive") -> Result:
@@ -155,7 +154,7 @@ async def test_an_agent_takes_over_when_repairs_fail(tmp_path: Path) -> None:
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert set(result.candidate.files) == set(REPAIRS)
-    events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
+    events = read_events(tmp_path / "home")
     origins = [proposed.origin for _, proposed in select_events(events, CandidateProposed)]
     assert set(origins[:-1]) == {"repair"}, origins
     assert [step.tool for _, step in select_events(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
@@ -167,7 +166,7 @@ async def test_the_same_model_fails_with_repairs_alone_and_heals_as_an_agent(tmp
     repaired = await run_heal(tmp_path / "repairs", recipe="always_repair")
 
     assert (repaired.outcome, repaired.spend.attempts) == ("budget_exhausted", 12)
-    events = read_ledger(find_run(tmp_path / "repairs" / "home", "last").ledger_path).events
+    events = read_events(tmp_path / "repairs" / "home")
     written_files = {proposed.files for _, proposed in select_events(events, CandidateProposed)}
     # The model repaired the two files that it saw. No prompt contains the third one.
     assert ("shop/prices.py", "shop/receipt.py") in written_files
@@ -185,7 +184,7 @@ async def test_the_same_model_fails_with_repairs_alone_and_heals_as_an_agent(tmp
 async def test_a_model_without_tools_never_runs_as_an_agent(tmp_path: Path) -> None:
     result = await run_heal(tmp_path, tools=False)
     assert result.outcome == "stuck", result.reason
-    events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
+    events = read_events(tmp_path / "home")
     assert not list(select_events(events, AgentStepped))
 
 
@@ -228,7 +227,7 @@ async def test_a_run_killed_at_every_step_pays_for_each_reply_once(
     assert (resumed.outcome, resumed.spend.attempts, resumed.spend.model_calls) == ("healed", 1, STEPS)
     paid = paid_calls(tmp_path)
     assert len(set(paid)) == len(paid) == STEPS
-    events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
+    events = read_events(tmp_path / "home")
     assert [step.tool for _, step in select_events(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
         "run_tests"
     ]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from run_events import read_events
 from suture.api import HealOptions, WriteOptions, heal, solve
-from suture.core.ledger import find_run, read_ledger
 from suture.core.ledger.kinds import CandidateChecked, SearchStarted
 from suture.core.settings import load_settings
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
@@ -47,7 +47,7 @@ async def test_tests_not_reached_do_not_count_as_failed(tmp_path: Path) -> None:
     passed, unreached = map(int, message.groups())
     assert passed + unreached == 99
     assert passed
-    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(settings.paths.home, result.run_id)
     assert not any(isinstance(event.payload, SearchStarted) for event in events)
     (checked,) = (event for event in events if isinstance(event.payload, CandidateChecked))
     assert ProgressNarrator().lines_for(checked) == (

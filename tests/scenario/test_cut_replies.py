@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
+from run_events import read_event_data
 from suture.api import WriteOptions, replay, solve
-from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, LoopSettings, ModelSettings, Settings
 from suture.errors import ModelTimeout
 from suture.models import Message, Reply, Sampling
@@ -50,11 +49,6 @@ def reply_limits(calls: Sequence[ScriptedCall]) -> list[int]:
     return [call.sampling.max_tokens for call in calls]
 
 
-def read_event_data(settings: Settings, kind: str) -> list[Any]:
-    events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
-    return [event.data for event in events if event.kind == kind]
-
-
 async def test_a_truncated_reply_is_requested_again_with_twice_the_limit(settings: Settings) -> None:
     model = CountingModel([TRUNCATED, WHOLE])
 
@@ -67,9 +61,9 @@ async def test_a_truncated_reply_is_requested_again_with_twice_the_limit(setting
     assert first.sampling.index == second.sampling.index
     spend = result.spend
     assert (spend.attempts, spend.model_calls, spend.completion_tokens) == (1, 2, MAX_TOKENS + 20)
-    (truncated,) = read_event_data(settings, "reply.truncated")
+    (truncated,) = read_event_data(settings.paths.home, "reply.truncated")
     assert truncated["retry_max_tokens"] == 2 * MAX_TOKENS
-    assert truncated["call"] == read_event_data(settings, "model.called")[0]["call"]
+    assert truncated["call"] == read_event_data(settings.paths.home, "model.called")[0]["call"]
 
 
 async def test_a_truncated_reply_is_requested_again_only_once(settings: Settings) -> None:
@@ -78,7 +72,8 @@ async def test_a_truncated_reply_is_requested_again_only_once(settings: Settings
     assert reply_limits(model.calls) == [MAX_TOKENS, 2 * MAX_TOKENS]
     assert (result.candidate, result.spend.attempts) == (None, 1)
     assert (
-        "was cut short before the code was complete" in read_event_data(settings, "move.failed")[0]["message"]
+        "was cut short before the code was complete"
+        in read_event_data(settings.paths.home, "move.failed")[0]["message"]
     )
 
 
@@ -117,7 +112,7 @@ async def test_the_retry_respects_the_completion_token_budget(
 async def test_no_retry_is_made_without_tokens_left(settings: Settings) -> None:
     model = CountingModel([TRUNCATED], repeat_last=True)
     unlimited = await solve(TASK, WriteOptions(settings=settings, model=model))
-    reserved = read_event_data(settings, "budget.reserved")[0]["tokens"]
+    reserved = read_event_data(settings.paths.home, "budget.reserved")[0]["tokens"]
     budget = BudgetSettings(attempts=1, seconds=100, tokens=reserved + 50)
     limited_model = CountingModel([TRUNCATED], repeat_last=True)
 
@@ -164,14 +159,14 @@ async def test_a_replay_repeats_the_retries_of_its_run_only(
     unlimited = settings.model_copy(update={"loop": sampling, "budget": budget})
     await solve(TASK, WriteOptions(settings=unlimited, model=SlowFirstSample()))
     reserved_tokens = sum(
-        reserved["tokens"] for reserved in read_event_data(unlimited, "budget.reserved")[1:3]
+        reserved["tokens"] for reserved in read_event_data(unlimited.paths.home, "budget.reserved")[1:3]
     )
     limited_budget = budget.model_copy(update={"tokens": 70 + reserved_tokens + spare_tokens})
     limited = unlimited.model_copy(update={"budget": limited_budget})
 
     run = await solve(TASK, WriteOptions(settings=limited, model=SlowFirstSample()))
 
-    truncated = read_event_data(limited, "reply.truncated")
+    truncated = read_event_data(limited.paths.home, "reply.truncated")
     assert [event["retry_max_tokens"] for event in truncated] == retry_limits
 
     replayed = await replay(run.run_id, settings=limited)
@@ -219,4 +214,4 @@ async def test_a_repetitive_truncated_reply_is_not_continued(settings: Settings)
     result = await solve(TASK, WriteOptions(settings=prefilled_settings(settings), model=model))
     assert result.outcome == "healed"
     assert {call.messages[-1].content for call in model.calls} == {"```python\ndef add("}
-    assert read_event_data(settings, "reply.truncated") == []
+    assert read_event_data(settings.paths.home, "reply.truncated") == []

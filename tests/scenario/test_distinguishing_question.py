@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from run_events import read_events
 from suture.api import (
     Choice,
     DistinguishingInput,
@@ -20,7 +21,7 @@ from suture.api import (
     resume,
     verify,
 )
-from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.ledger import find_run
 from suture.core.settings import RepairSettings, Settings
 from suture.errors import UsageError
 from suture.testing import ScriptedModel
@@ -44,10 +45,6 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def search_settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"repair": RepairSettings(candidates=60)})
-
-
-def read_events(settings: Settings, run: str) -> tuple[Event, ...]:
-    return tuple(read_ledger(find_run(settings.paths.home, run).ledger_path).events)
 
 
 @pytest.mark.heavy
@@ -74,7 +71,9 @@ async def test_the_users_answer_decides_and_is_replayed(
     exec(result.candidate.files["calc.py"], namespace)
     assert repr(eval(difference.call, namespace)) == difference.answer_pair[position]
     (answered,) = [
-        event.data for event in read_events(search_settings, result.run_id) if event.kind == "user.answered"
+        event.data
+        for event in read_events(search_settings.paths.home, result.run_id)
+        if event.kind == "user.answered"
     ]
     assert answered["answers"] == list(difference.answer_pair)
 
@@ -82,7 +81,7 @@ async def test_the_users_answer_decides_and_is_replayed(
     assert replayed.result.candidate == result.candidate
     assert [
         e.data["choice"]
-        for e in read_events(search_settings, replayed.result.run_id)
+        for e in read_events(search_settings.paths.home, replayed.result.run_id)
         if e.kind == "user.answered"
     ]
 
@@ -103,7 +102,9 @@ async def test_an_unanswered_question_parks_the_run_and_is_answered_later(
     approve = ReviewAnswer(choice="approve")
     with pytest.raises(UsageError, match="does not answer the question"):
         await resume(parked.run_id, settings=search_settings, model=ScriptedModel([]), answer=approve)
-    searches = [e for e in read_events(search_settings, parked.run_id) if e.kind == "search.started"]
+    searches = [
+        e for e in read_events(search_settings.paths.home, parked.run_id) if e.kind == "search.started"
+    ]
 
     answer = ReviewAnswer(choice="second")
     result = await resume(parked.run_id, settings=search_settings, model=ScriptedModel([]), answer=answer)
@@ -113,7 +114,9 @@ async def test_an_unanswered_question_parks_the_run_and_is_answered_later(
     # This file's fixture, changed by Suture's own operators.
     exec(result.candidate.files["calc.py"], namespace)
     assert repr(eval(review.difference.call, namespace)) == review.difference.answer_pair[1]
-    assert [e for e in read_events(search_settings, parked.run_id) if e.kind == "search.started"] == searches
+    assert [
+        e for e in read_events(search_settings.paths.home, parked.run_id) if e.kind == "search.started"
+    ] == searches
     replayed = await replay(parked.run_id, settings=search_settings)
     assert (replayed.result.candidate, replayed.difference) == (result.candidate, None)
 
@@ -134,7 +137,9 @@ async def test_an_answer_may_be_asynchronous_and_undecided(project: Path, search
     assert result.outcome == "healed", result.reason
     assert len(asked) == 1
     assert not [
-        event for event in read_events(search_settings, result.run_id) if event.kind == "user.answered"
+        event
+        for event in read_events(search_settings.paths.home, result.run_id)
+        if event.kind == "user.answered"
     ]
 
 
@@ -152,13 +157,21 @@ async def test_the_model_is_called_when_neither_repair_is_right(
 
     assert result.outcome == "healed", result.reason
     rejected = next(
-        e.data["answers"] for e in read_events(search_settings, result.run_id) if e.kind == "user.answered"
+        e.data["answers"]
+        for e in read_events(search_settings.paths.home, result.run_id)
+        if e.kind == "user.answered"
     )
-    (finished,) = [e.data for e in read_events(search_settings, result.run_id) if e.kind == "search.finished"]
+    (finished,) = [
+        e.data for e in read_events(search_settings.paths.home, result.run_id) if e.kind == "search.finished"
+    ]
     remaining = [
         answer for answer in finished["distinguishing_input"]["answers_by_repair"] if answer not in rejected
     ]
-    proposed = [e.data for e in read_events(search_settings, result.run_id) if e.kind == "candidate.proposed"]
+    proposed = [
+        e.data
+        for e in read_events(search_settings.paths.home, result.run_id)
+        if e.kind == "candidate.proposed"
+    ]
     assert {data["origin"] for data in proposed} == ({"mutation"} if remaining else {"repair"})
 
 
@@ -170,7 +183,7 @@ async def test_the_certificate_records_the_agreement_of_the_repairs(
 
     assert result.outcome == "healed", result.reason
     folder = find_run(search_settings.paths.home, result.run_id)
-    events = read_events(search_settings, result.run_id)
+    events = read_events(search_settings.paths.home, result.run_id)
     assert not [event for event in events if event.kind == "user.answered"]
     proposed = next(event.data for event in events if event.kind == "candidate.proposed")
     assert 0 <= proposed["agreement"] < 1

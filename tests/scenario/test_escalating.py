@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from bare_pytest import BARE_PYTEST
+from run_events import read_event_data, read_events
 from suture.api import HealOptions, WriteOptions, heal, replay, solve
-from suture.core.ledger import Event, find_run, read_ledger, spend_by_group
+from suture.core.ledger import find_run, spend_by_group
 from suture.core.settings import Settings
 from suture.core.settings.schema import (
     BudgetSettings,
@@ -51,14 +50,6 @@ def set_stronger_model(settings: Settings, model: str) -> Settings:
     return settings.model_copy(update={"models": RoleSettings(escalate=model)})
 
 
-def read_events(settings: Settings) -> tuple[Event, ...]:
-    return tuple(read_ledger(find_run(settings.paths.home, "last").ledger_path).events)
-
-
-def read_event_data(settings: Settings, kind: str) -> list[Mapping[str, Any]]:
-    return [event.data for event in read_events(settings) if event.kind == kind]
-
-
 async def test_the_stronger_model_takes_over_when_the_usual_one_repeats_itself(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -68,15 +59,18 @@ async def test_the_stronger_model_takes_over_when_the_usual_one_repeats_itself(
     result = await solve(TASK, WriteOptions(settings=escalating, model=weak))
 
     assert result.outcome == "healed"
-    (escalated,) = read_event_data(escalating, "model.escalated")
+    (escalated,) = read_event_data(escalating.paths.home, "model.escalated")
     assert (escalated["from"], escalated["to"]) == ("scripted:weak", escalating.models.escalate)
-    assert read_event_data(escalating, "run.started")[0]["escalation_model"] == escalating.models.escalate
+    assert (
+        read_event_data(escalating.paths.home, "run.started")[0]["escalation_model"]
+        == escalating.models.escalate
+    )
     assert escalated["reason"]["code"] == "no_new_code"
-    calls = [(call["role"], call["model"]) for call in read_event_data(escalating, "model.called")]
+    calls = [(call["role"], call["model"]) for call in read_event_data(escalating.paths.home, "model.called")]
     assert calls == [("coder", "scripted:weak")] * len(weak.calls) + [
         ("escalate", escalating.models.escalate)
     ]
-    spend = spend_by_group(read_events(escalating), "role")
+    spend = spend_by_group(read_events(escalating.paths.home), "role")
     assert (spend["escalate"].attempts, spend["escalate"].model_calls) == (1, 1)
     assert spend["coder"].attempts + 1 == result.spend.attempts <= settings.budget.attempts
 
@@ -92,10 +86,10 @@ async def test_the_stronger_model_continues_within_the_same_budget(
 
     assert result.outcome == "budget_exhausted"
     assert result.spend.attempts == settings.budget.attempts
-    roles = [call["role"] for call in read_event_data(escalating, "model.called")]
+    roles = [call["role"] for call in read_event_data(escalating.paths.home, "model.called")]
     assert roles == sorted(roles)  # after it has taken over, no other model is called
     assert roles.count("escalate") > 1
-    assert len(read_event_data(escalating, "model.escalated")) == 1
+    assert len(read_event_data(escalating.paths.home, "model.escalated")) == 1
 
 
 async def test_the_stronger_model_has_its_own_temperature(settings: Settings, tmp_path: Path) -> None:
@@ -107,9 +101,9 @@ async def test_the_stronger_model_has_its_own_temperature(settings: Settings, tm
         TASK, WriteOptions(settings=escalating, model=ScriptedModel([wrong_reply(0)], repeat_last=True))
     )
 
-    (escalated,) = read_event_data(escalating, "model.escalated")
+    (escalated,) = read_event_data(escalating.paths.home, "model.escalated")
     temperatures: dict[bool, set[float]] = {False: set(), True: set()}
-    for decided in read_event_data(escalating, "moves.decided"):
+    for decided in read_event_data(escalating.paths.home, "moves.decided"):
         moves = [move for move in decided["moves"] if move["kind"] != "stop"]
         temperatures[decided["round"] >= escalated["round"]] |= {move["temperature"] for move in moves}
     assert temperatures == {False: {0.0, 0.8}, True: {0.0, 0.3}}
@@ -120,7 +114,7 @@ async def test_a_run_is_stuck_without_a_stronger_model(settings: Settings) -> No
         TASK, WriteOptions(settings=settings, model=ScriptedModel([wrong_reply(0)], repeat_last=True))
     )
     assert result.outcome == "stuck"
-    assert read_event_data(settings, "model.escalated") == []
+    assert read_event_data(settings.paths.home, "model.escalated") == []
 
 
 async def test_the_stronger_model_is_not_called_when_the_usual_one_succeeds(
@@ -131,7 +125,7 @@ async def test_the_stronger_model_is_not_called_when_the_usual_one_succeeds(
         TASK, WriteOptions(settings=escalating, model=ScriptedModel([wrong_reply(0), *[RIGHT] * 4]))
     )
     assert result.outcome == "healed"
-    assert {call["role"] for call in read_event_data(escalating, "model.called")} == {"coder"}
+    assert {call["role"] for call in read_event_data(escalating.paths.home, "model.called")} == {"coder"}
 
 
 async def test_an_escalated_run_is_replayable(settings: Settings, tmp_path: Path) -> None:
@@ -170,7 +164,7 @@ async def test_the_stronger_model_repairs_a_project(
     weak = ScriptedModel([wrong_reply(0)], repeat_last=True)
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=escalating, model=weak))
     assert result.outcome == "healed"
-    assert len(read_event_data(escalating, "model.escalated")) == 1
+    assert len(read_event_data(escalating.paths.home, "model.escalated")) == 1
 
 
 async def test_a_missing_key_of_the_stronger_model_ends_the_run(settings: Settings, project: Path) -> None:

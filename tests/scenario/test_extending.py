@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from run_events import read_events
 from scenario.scripted_roles import to_json
 from scenario.test_recipes import RIGHT, TASK, wrong_reply
 from suture.api import WriteOptions, replay, solve
 from suture.bench import load_problems
-from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger import find_run
 from suture.core.settings import CertificationSettings, LoopSettings, Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.loop import load_recipe
@@ -133,7 +134,7 @@ async def test_checks_of_a_plugin_start_untrusted(choose_helpers: ChooseHelpers)
     plugin_settings = choose_helpers('check_sources = ["zero"]')
     result = await solve(TASK, WriteOptions(settings=plugin_settings, model=ScriptedModel([RIGHT])))
     assert result.outcome == "healed"
-    events = read_ledger(find_run(plugin_settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(plugin_settings.paths.home, result.run_id)
     (tests,) = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
     assert [test["trust"] < 0.5 for test in tests] == [True]
 
@@ -148,7 +149,7 @@ async def test_a_run_continues_and_names_the_plugins_that_raised(choose_helpers:
 
     assert result.outcome == "healed", result.reason
     assert set(result.failed_roles) == {"broken_rules", "broken_sign", "broken_zero"}
-    events = read_ledger(find_run(plugin_settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(plugin_settings.paths.home, result.run_id)
     degraded = [(e.data["role"], e.data["error_type"]) for e in events if e.kind == "role.degraded"]
     assert {("broken_rules", "RuntimeError"), ("broken_sign", "TypeError")} < set(degraded)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from project_files import read_tree
+from run_events import read_events
 from suture.api import WriteOptions, fork_from_iteration, replay, solve
-from suture.core.ledger import Event, find_run, last_step, read_ledger
+from suture.core.ledger import find_run, last_step
 from suture.core.records import Result
 from suture.core.settings import LoopSettings, Settings
 from suture.errors import UsageError
@@ -36,26 +36,22 @@ def make_model() -> ScriptedModel:
     return ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO, RIGHT], repeat_last=True)
 
 
-def read_files(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def read_events(settings: Settings, run: str) -> tuple[Event, ...]:
-    return read_ledger(find_run(settings.paths.home, run).ledger_path).events
-
-
 def list_replayed_calls(settings: Settings, run: str) -> list[bool]:
     """Return for each model call whether it was answered from the record."""
-    return [event.data["replayed"] for event in read_events(settings, run) if event.kind == "model.called"]
+    return [
+        event.data["replayed"]
+        for event in read_events(settings.paths.home, run)
+        if event.kind == "model.called"
+    ]
 
 
 async def test_an_unchanged_fork_ends_alike_without_model_calls(
     settings: Settings, first_run: Result
 ) -> None:
     folder = find_run(settings.paths.home, first_run.run_id).path
-    before = read_files(folder)
+    before = read_tree(folder)
 
-    for step in range(last_step(read_events(settings, first_run.run_id)) + 1):
+    for step in range(last_step(read_events(settings.paths.home, first_run.run_id)) + 1):
         model = ScriptedModel([])
         forked = await fork_from_iteration(first_run.run_id, step, settings=settings, model=model)
         assert (forked.outcome, forked.diff) == (first_run.outcome, first_run.diff), step
@@ -64,7 +60,7 @@ async def test_an_unchanged_fork_ends_alike_without_model_calls(
         assert forked.spend.tokens == first_run.spend.tokens
         assert all(list_replayed_calls(settings, forked.run_id))
 
-    assert read_files(folder) == before
+    assert read_tree(folder) == before
 
 
 @pytest.mark.heavy
@@ -96,7 +92,7 @@ async def test_a_fork_can_change_settings_and_the_recipe(settings: Settings, fir
     )
 
     assert forked.outcome in ("not_healed", "budget_exhausted")
-    started = read_events(settings, forked.run_id)[0].data
+    started = read_events(settings.paths.home, forked.run_id)[0].data
     assert (started["recipe"], started["limits"]["attempts"]) == ("greedy", 1)
 
     with pytest.raises(UsageError, match="recipes"):
@@ -141,11 +137,11 @@ async def test_a_forks_edited_candidate_is_judged_first(settings: Settings, firs
             settings=settings,
             model=ScriptedModel([]),
         )
-    assert [event.kind for event in read_events(settings, "last")] == ["run.started", "run.failed"]
+    assert [event.kind for event in read_events(settings.paths.home)] == ["run.started", "run.failed"]
 
 
 async def test_a_missing_step_or_checkpoint_is_refused(settings: Settings, first_run: Result) -> None:
-    last = last_step(read_events(settings, first_run.run_id))
+    last = last_step(read_events(settings.paths.home, first_run.run_id))
     with pytest.raises(UsageError, match=f"there are 0 to {last}"):
         await fork_from_iteration(first_run.run_id, 99, settings=settings)
     (settings.paths.home / "checkpoints.db").unlink()

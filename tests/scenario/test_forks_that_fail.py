@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from run_events import read_events
 from suture.api import HealOptions, fork_from_iteration, heal
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import CertificationSettings, Settings
@@ -55,7 +56,7 @@ async def test_a_fork_that_cannot_collect_its_tests_records_its_end(
         )
 
     def read_last_event() -> tuple[str, Any]:
-        events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
+        events = read_events(settings.paths.home)
         assert events[0].kind == "run.started"
         assert len(events) == 2
         return events[-1].kind, events[-1].data.get("outcome") or events[-1].data["message"]

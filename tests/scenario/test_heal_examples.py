@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from scenario.projects import read_tree
+from project_files import read_tree
+from run_events import read_events
 from suture.api import HealOptions, heal
-from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import Settings
 from suture.testing import ScriptedModel
 
@@ -65,7 +65,7 @@ async def test_the_diff_applies_and_can_be_undone(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=copy, check=False
     )
     assert completed.returncode == 0
-    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(settings.paths.home, result.run_id)
     event = next(event for event in events if event.kind == "tree.applied")
     undo = Path(event.data["undo"]).read_bytes()
     subprocess.run(["git", "apply", "--unsafe-paths", "-"], input=undo, cwd=project, check=True)

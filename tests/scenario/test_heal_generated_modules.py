@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from project_files import write_files
 from suture.api import HealOptions, heal
 from suture.core.settings import load_settings
 
@@ -28,10 +29,7 @@ FILES = {
 
 
 def write_project(root: Path) -> Path:
-    for path, text in FILES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
+    return write_files(root, FILES)
 
 
 @pytest.mark.heavy

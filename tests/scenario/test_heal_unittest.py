@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from run_events import read_events
 from suture.api import HealOptions, heal
-from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import Settings, load_settings
 from suture.testing import ScriptedModel
 
@@ -58,6 +58,6 @@ async def test_a_unittest_project_heals_without_a_model(tmp_path: Path, settings
     assert (result.outcome, result.evidence) == ("healed", "exit_status"), result.reason
     assert "+        if price < best:" in result.diff
     assert result.spend.model_calls == 0
-    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(settings.paths.home, result.run_id)
     (started,) = (event.data for event in events if event.kind == "search.started")
     assert started["failing"] == 2

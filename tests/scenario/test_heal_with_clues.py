@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from run_events import read_events
 from suture.api import HealOptions, heal
-from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
@@ -93,7 +93,7 @@ async def test_the_next_prompt_reports_an_edit_that_did_not_apply(project: Path,
     first, second = (call.messages[-1].content for call in model.calls[:2])
     assert "Earlier replies" not in first
     assert "Earlier replies could not be used:\n- edit block 2 (shop.py): its SEARCH text" in second
-    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(settings.paths.home, result.run_id)
     assert [e.data["error_type"] for e in events if e.kind == "move.failed"] == ["EditDoesNotApply"]
 
 

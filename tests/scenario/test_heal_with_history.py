@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from run_events import read_events
 from suture.api import HealOptions, heal
-from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
@@ -94,7 +94,7 @@ async def run_heal(
     result = await heal(
         project, HealOptions(test=BARE_PYTEST, since=since, settings=searching, model=ScriptedModel([]))
     )
-    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(settings.paths.home, result.run_id)
     (searched,) = (event.data for event in events if event.kind == "history.searched")
     return result, dict(searched)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from run_events import read_events
 from scenario.killing_ledger import ENV_WITH_TEST_PATH, DeadlyLedger
 from suture.api import ReviewAnswer, WriteOptions, fork_from_iteration, resume, solve
-from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings
 from suture.models import Message, Reply, Sampling
 
@@ -77,7 +77,7 @@ def kill_after(home: Path, kind: str, count: int, run: str = "") -> list[str]:
         timeout=100,
     )
     assert process.returncode == -signal.SIGKILL
-    kinds = [event.kind for event in read_ledger(find_run(home, "last").ledger_path).events]
+    kinds = [event.kind for event in read_events(home)]
     assert kinds[-1] == kind
     return kinds
 
@@ -108,7 +108,7 @@ async def test_a_killed_run_resumes_and_pays_nothing_twice(tmp_path: Path, kind:
     paid = log.read_text().splitlines()
     assert len(set(paid)) == len(paid) == 5
     assert resumed.spend.attempts == 5  # the attempt in progress is counted once, as it is paid for once
-    events = read_ledger(find_run(home, "last").ledger_path).events
+    events = read_events(home)
     assert [event.kind for event in events][: len(kinds)] == kinds
     assert [event.kind for event in events].count("review.answered") == 1
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
+from run_events import read_events
 from scenario.test_whole_projects import list_passed_checks, write_project
 from scenario.written_projects import reply
 from suture.api import Review, ReviewAnswer, verify
-from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger import find_run
 from suture.core.ledger.kinds import PackagesInstalled
 from suture.core.settings import PathSettings, SafetySettings, Settings
 from suture.errors import PrerequisiteError
@@ -93,7 +94,7 @@ def cache_settings(settings: Settings, tmp_path: Path) -> Settings:
 
 
 def list_installed_packages(settings: Settings, run: str) -> list[tuple[str, ...]]:
-    events = read_ledger(find_run(settings.paths.home, run).ledger_path).events
+    events = read_events(settings.paths.home, run)
     return [event.payload.packages for event in events if isinstance(event.payload, PackagesInstalled)]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from run_events import read_event_data
 from suture.agents import packaged_prompt
 from suture.api import WriteOptions, solve
-from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import ModelSettings, Settings, compute_project_digest, trust_project
 from suture.errors import ContextTooLong, UsageError
 from suture.models import prompt_token_upper_bound
@@ -28,11 +27,6 @@ templates:
 MANY_TESTS = "\n".join(f"assert add({n}, 1) == {n + 1}" for n in range(100))
 
 
-def read_event_data(settings: Settings, kind: str) -> list[dict[str, Any]]:
-    events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
-    return [dict(event.data) for event in events if event.kind == kind]
-
-
 @pytest.mark.heavy
 async def test_a_trusted_projects_prompt_is_used_and_recorded(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -41,7 +35,7 @@ async def test_a_trusted_projects_prompt_is_used_and_recorded(
 
     await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
 
-    packaged_hashes = {call["prompt"] for call in read_event_data(settings, "model.called")}
+    packaged_hashes = {call["prompt"] for call in read_event_data(settings.paths.home, "model.called")}
     assert packaged_hashes == {packaged_prompt("coder").hash}
     folder = tmp_path / ".suture" / "prompts"
     folder.mkdir(parents=True)
@@ -53,7 +47,7 @@ async def test_a_trusted_projects_prompt_is_used_and_recorded(
     model = ScriptedModel([RIGHT])
     await solve(TASK, WriteOptions(settings=settings, model=model))
     assert model.calls[0].messages[0].content == "You are terse."
-    project_hashes = {call["prompt"] for call in read_event_data(settings, "model.called")}
+    project_hashes = {call["prompt"] for call in read_event_data(settings.paths.home, "model.called")}
     assert len(project_hashes | packaged_hashes) == 2
 
 
@@ -82,7 +76,9 @@ async def test_a_prompt_is_shortened_to_an_embedded_models_context(settings: Set
 
     assert result.outcome == "healed"
     prompt = model.calls[0].messages[-1].content
-    (omitted,) = [event["omitted"]["tests"] for event in read_event_data(settings, "prompt.shrunk")]
+    (omitted,) = [
+        event["omitted"]["tests"] for event in read_event_data(settings.paths.home, "prompt.shrunk")
+    ]
     assert f"# ... {omitted} more lines are not shown" in prompt
     assert prompt.count("assert add") == 100 - omitted
     assert TASK.strip() in prompt
@@ -107,4 +103,4 @@ async def test_a_prompt_that_cannot_be_shortened_ends_the_run(
     model = ScriptedModel([ContextTooLong("too long")], repeat_last=True)
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "infra_error"
-    assert "model.context_tokens" in read_event_data(settings, "move.failed")[0]["message"]
+    assert "model.context_tokens" in read_event_data(settings.paths.home, "move.failed")[0]["message"]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from project_files import write_files
+from run_events import read_events
 from suture.api import HealOptions, heal, replay, resume
-from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.ledger import Event, find_run
 from suture.core.ledger.kinds import BudgetSettled, ProposerRan
 from suture.core.records import Result
 from suture.core.settings import CertificationSettings, Settings
@@ -38,11 +40,7 @@ REPAIRS = "sed -i 's/w + h/w * h/' shapes.py; sed -i 's/ - d/ * d/' solids.py\n"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write_files(tmp_path / "project", FILES)
 
 
 async def run_proposer(
@@ -61,7 +59,7 @@ async def run_proposer(
     certification = CertificationSettings(seconds=0, mutants=0)
     proposer_settings = settings.model_copy(update={"proposer": proposer, "certification": certification})
     result = await heal(project, HealOptions(test="python -m unittest", settings=proposer_settings))
-    return result, read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    return result, read_events(settings.paths.home, result.run_id)
 
 
 def list_proposer_turns(events: tuple[Event, ...]) -> list[ProposerRan]:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from run_events import read_events
 from scenario.scripted_roles import ScriptedRoles, to_json
 from suture.api import WriteOptions, solve
-from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, Settings
 from suture.loop import list_recipes
 from suture.loop.recipes.recipe_schema import describe_recipe_fields
@@ -145,7 +145,7 @@ async def test_a_recipe_ends_as_the_table_says(
     assert result.spend.attempts <= ATTEMPTS
     assert result.spend.tokens <= recipe_settings.budget.tokens
     assert result.spend.model_calls == len(model.calls)
-    events = read_ledger(find_run(recipe_settings.paths.home, result.run_id).ledger_path).events
+    events = read_events(recipe_settings.paths.home, result.run_id)
     assert set(result.failed_roles) == {e.data["role"] for e in events if e.kind == "role.degraded"}
     if scenario in NEVER_HEALED:
         assert result.outcome != "healed"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from run_events import read_events
 from scenario.scripted_roles import ScriptedRoles, to_json
 from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong_reply
 from suture.api import WriteOptions, replay, resume, solve
@@ -114,7 +115,7 @@ async def test_a_users_recipe_is_replayed_without_its_file(tmp_path: Path) -> No
     recipe.unlink()
     replayed = await replay("last", settings=make_settings(tmp_path / "home"))
     assert replayed.difference is None
-    kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
+    kinds = [e.kind for e in read_events(tmp_path / "home", result.run_id)]
     assert {"candidate.optimised", "candidate.reviewed"} <= set(kinds)
 
 
@@ -145,7 +146,7 @@ async def test_the_run_warns_once_about_the_attempt_limit(tmp_path: Path) -> Non
     )
 
     assert (result.outcome, result.spend.attempts) == ("budget_exhausted", 4)
-    kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
+    kinds = [e.kind for e in read_events(tmp_path / "home", result.run_id)]
     assert kinds.count("attempts.near_limit") == 1
 
 
@@ -160,7 +161,7 @@ async def test_the_debugger_sees_the_imports_of_the_failing_test(tmp_path: Path)
     result = await solve(statement, WriteOptions(asserts=asserts, settings=settings, model=model))
 
     assert result.outcome == "healed", result.reason
-    events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
+    events = read_events(tmp_path / "home", result.run_id)
     first_step = next(e.data["step"] for e in events if e.kind == "debugger.stepped")
     assert first_step["input"] == "add(Decimal('1.5'), 2)"
     assert "The result is Decimal('-1.5')" in first_step["observation"]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from run_events import read_events
 from suture.api import Review, ReviewAnswer, WriteOptions, pending_review, replay, resume, solve
-from suture.core.ledger import Event, find_run, read_ledger, total_spend
-from suture.core.records import Result
+from suture.core.ledger import Event, total_spend
 from suture.core.settings import LoopSettings, Settings
 from suture.core.settings.schema import Autonomy
 from suture.errors import UsageError
@@ -25,10 +25,6 @@ Answers = Callable[[Review], ReviewAnswer | None]
 
 def set_autonomy(settings: Settings, autonomy: Autonomy) -> Settings:
     return settings.model_copy(update={"loop": LoopSettings(autonomy=autonomy, samples=2)})
-
-
-def read_events(settings: Settings, result: Result) -> tuple[Event, ...]:
-    return read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
 
 
 def make_approver(reviews: list[Review], override: Answers | None = None) -> Answers:
@@ -69,7 +65,7 @@ async def test_review_repairs_asks_about_repairs_only(settings: Settings) -> Non
     assert review.candidate is not None
     assert review.facts[0].call == "double(5)"
     assert "+    return n + 2" in review.diff
-    kinds = [event.kind for event in read_events(settings, result)]
+    kinds = [event.kind for event in read_events(settings.paths.home, result.run_id)]
     assert kinds.count("review.asked") == kinds.count("review.answered") == 1
 
     replayed = await replay(result.run_id, settings=settings)
@@ -173,7 +169,9 @@ async def test_a_rejected_repair_is_followed_by_new_samples(settings: Settings) 
     )
 
     assert result.outcome == "healed", result.reason
-    assert {e.data.get("origin") for e in read_events(settings, result)} - {None} == {"sample"}
+    assert {e.data.get("origin") for e in read_events(settings.paths.home, result.run_id)} - {None} == {
+        "sample"
+    }
 
 
 @pytest.mark.parametrize("autonomy", ["review_repairs", "review_all"])

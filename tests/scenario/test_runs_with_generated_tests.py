@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from run_events import read_events
 from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import HELPFUL
 from suture.api import WriteOptions, solve, verify
-from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result
 from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, PathSettings, Settings
 from suture.models import Message, Reply, Sampling
@@ -48,7 +48,7 @@ async def run_with_tests(coder: list[str], tests: str, home: Path) -> tuple[Resu
     settings = make_settings(home)
     model = ScriptedRoles({**HELPFUL, "coder": coder, "spec_tester": [tests], "adversarial_tester": [tests]})
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
-    events = read_ledger(find_run(home, result.run_id).ledger_path).events
+    events = read_events(home, result.run_id)
     assessed = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
     return result, settings, [float(test["trust"]) for test in assessed[-1]]
 
@@ -92,7 +92,7 @@ async def test_tests_of_an_unsure_embedded_model_are_trusted_less(tmp_path: Path
         model = UnsureModel({**HELPFUL, "coder": RIGHT, "spec_tester": [GOOD_TESTS]}, logprob)
         await solve(TASK, WriteOptions(settings=make_settings(home), model=model))
         assert model.asked_roles == {"spec_tester", "adversarial_tester"}
-        events = read_ledger(find_run(home, "last").ledger_path).events
+        events = read_events(home)
         assessed = next(e.data["tests"] for e in events if e.kind == "tests.assessed")
         reason = "the model was not sure of it"
         assert {reason in test["reasons"] for test in assessed} == {logprob == -2.0}

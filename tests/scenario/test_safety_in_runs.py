@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from project_files import write_files
+from run_events import read_events
 from scenario.test_proposer import FILES, REPAIRS, run_proposer
 from suture.api import HealOptions, Review, ReviewAnswer, WriteOptions, heal, pending_review, resume, solve
 from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.ledger.kinds import AgentStepped, CandidateRefused
-from suture.core.records import Result
 from suture.core.settings import CertificationSettings, LoopSettings, SafetySettings, Settings
 from suture.errors import UsageError
 from suture.storage.database.projections import project_run
@@ -35,10 +36,6 @@ def set_safety(settings: Settings, **rules: Any) -> Settings:
     )
 
 
-def read_events(settings: Settings, result: Result) -> tuple[Event, ...]:
-    return read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-
-
 def list_refusal_reasons(events: tuple[Event, ...]) -> list[str]:
     payloads = [event.payload for event in events]
     return [
@@ -56,7 +53,7 @@ async def test_blocked_code_never_runs_and_is_reported_to_the_model(settings: Se
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert "eval" not in result.candidate.files["solution.py"]
-    (reason,) = list_refusal_reasons(read_events(settings, result))
+    (reason,) = list_refusal_reasons(read_events(settings.paths.home, result.run_id))
     assert "solution.py:5: python.hidden-code" in reason
     prompts = "\n".join(message.content for call in model.calls for message in call.messages)
     assert "rule python.hidden-code" in prompts
@@ -110,7 +107,7 @@ async def test_rejected_code_does_not_run_and_is_not_asked_about_again(settings:
 
     assert result.outcome == "healed", result.reason
     assert len(reviews) == 1
-    assert list_refusal_reasons(read_events(settings, result))
+    assert list_refusal_reasons(read_events(settings.paths.home, result.run_id))
     assert "add it" in "\n".join(message.content for message in model.calls[-1].messages)
 
 
@@ -132,11 +129,7 @@ async def test_an_unanswered_safety_review_parks_the_run(settings: Settings) -> 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write_files(tmp_path / "project", FILES)
 
 
 async def test_a_proposers_change_is_scanned(project: Path, settings: Settings) -> None:

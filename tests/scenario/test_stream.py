@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import suture
+from run_events import read_events
 from suture.api import HealOptions, WriteOptions
-from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.ledger import Event
 from suture.core.records import Result
 from suture.core.settings import Settings
 from suture.errors import UsageError
@@ -30,7 +31,7 @@ async def test_a_stream_yields_every_event_and_then_the_result(settings: Setting
     *events, result = items
     assert isinstance(result, Result)
     assert result.outcome == "healed"
-    ledger = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    ledger = read_events(settings.paths.home, result.run_id)
     last = next(index for index, event in enumerate(ledger) if event.kind == "run.finished")
     assert events == list(ledger[: last + 1])
 
@@ -76,7 +77,7 @@ async def test_closing_the_stream_cancels_the_run(settings: Settings) -> None:
 
     await stream.aclose()
 
-    ledger = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
+    ledger = read_events(settings.paths.home)
     assert (ledger[-1].kind, ledger[-1].data["outcome"]) == ("run.finished", "cancelled")
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from run_events import read_events
 from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import RIGHT, TASK
 from scenario.test_recipes_resumed import make_settings
 from suture.api import WriteOptions, solve
-from suture.core.ledger import find_run, read_ledger
 
 ENDLESS = """```python
 def add(a, b):
@@ -31,7 +31,7 @@ async def test_a_candidate_that_terminates_is_preferred(tmp_path: Path) -> None:
     )
 
     assert result.outcome == "healed", result.reason
-    events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
+    events = read_events(tmp_path / "home", result.run_id)
     compared = next(e.data for e in events if e.kind == "candidates.compared")
     assert len(compared["candidates"]) == 2, compared
     assert result.candidate is not None

@@ -12,10 +12,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from run_events import read_events
 from scenario.killing_ledger import DeadlyLedger
 from scenario.test_kill import APPROVED, TASK, PaidModel, make_settings
 from suture.api import WriteOptions, fork_from_iteration, resume, solve
-from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger import find_run
 from suture.core.settings import Settings, StoreSettings
 from suture.errors import StorageError, UsageError
 from suture.storage.database.store import open_store
@@ -149,7 +150,7 @@ async def test_a_connection_lost_during_a_run_is_restored(shared_url: str, tmp_p
 
     assert terminated_count
     assert result.outcome == "healed"
-    events = read_ledger(find_run(tmp_path / "first", result.run_id).ledger_path).events
+    events = read_events(tmp_path / "first", result.run_id)
     with open_store(shared_url, tmp_path) as store, store.read_transaction() as connection:
         from suture.storage.postgresql.shared_runs import read_shared_ledger
 

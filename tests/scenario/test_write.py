@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from run_events import read_events
 from suture.api import WriteOptions, example_task, solve
-from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger import find_run
 from suture.core.records import Check
 from suture.core.settings import BudgetSettings, LoopSettings, Settings
 from suture.errors import ModelAuthError, ModelError, ModelTimeout
@@ -183,7 +184,7 @@ async def test_every_step_is_recorded_before_the_next(settings: Settings) -> Non
         ),
     )
 
-    events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
+    events = read_events(settings.paths.home)
     kinds = [event.kind for event in events]
     assert reported_kinds == kinds
     assert kinds[0] == "run.started"
