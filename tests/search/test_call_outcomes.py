@@ -9,17 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from bare_pytest import BARE_PYTEST
-from suture.core.settings import SandboxSettings
-from suture.judge import prepare_suite
+from prepared_suites import prepare_python_suite
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.inside.function_calls import canonical_repr
 from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import ObservedCall, Proposal, Spectrum
-from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
 from suture.mutation.python.edit_locations import constants_near_edit
-from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.sandbox import BubblewrapSandbox
 from suture.search import SearchResult, rank_python_repairs
 from suture.search.ranking.call_outcomes import (
     OPAQUE,
@@ -73,9 +70,7 @@ async def test_repairs_that_fill_a_set_in_another_order_are_equal(
 ) -> None:
     (tmp_path / "box.py").write_text(CODE)
     (tmp_path / "test_box.py").write_text("from box import both\n\n\ndef test_both():\n    assert both(1)\n")
-    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
-    assert suite.command is not None
+    _, command = await prepare_python_suite(tmp_path, sandbox)
     proposals = [
         make_proposal("{n, 8}", "{8, n}"),
         make_proposal("range(n)", "range(n + 0)"),
@@ -83,7 +78,7 @@ async def test_repairs_that_fill_a_set_in_another_order_are_equal(
     ]
     calls = [("box.py", "both", "(0,)"), ("box.py", "box", "(2,)")]
 
-    answers = await compare_calls(suite.command, proposals, calls, {"box.py": CODE}, 100)
+    answers = await compare_calls(command, proposals, calls, {"box.py": CODE}, 100)
 
     assert answers[0] == answers[1] == ["({0, 8}, (0,))", "([<box.Box object>, <box.Box object>], (2,))"]
     assert answers[2][0] == "({0, 9}, (0,))"
@@ -187,10 +182,8 @@ async def test_equal_outcomes_count_only_if_they_are_observable(
 async def prepare_command(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
     (folder / "unseen.py").write_text(UNOBSERVED)
     (folder / "test_unseen.py").write_text("from unseen import limit\n\n\ndef test_it():\n    assert limit\n")
-    task, _ = build_heal_task(folder, test=BARE_PYTEST)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
-    assert suite.command is not None
-    return suite.command
+    _, command = await prepare_python_suite(folder, sandbox)
+    return command
 
 
 async def test_two_bounds_are_compared_at_the_value_where_they_differ(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from prepared_suites import prepare_python_suite
 from suture.api import HealOptions, heal
 from suture.core.ledger import read_ledger
 from suture.core.settings import (
@@ -17,14 +18,11 @@ from suture.core.settings import (
     Settings,
 )
 from suture.errors import PrerequisiteError
-from suture.judge import Suite, prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
-from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.sandbox import BubblewrapSandbox
 from suture.search import SearchLimits, rank_python_repairs, search_python
 
-COMMAND = BARE_PYTEST
 CART = """\
 LIMIT = 3
 
@@ -95,19 +93,13 @@ def settings(tmp_path: Path) -> Settings:
     )
 
 
-async def prepare_project_suite(project: Path, sandbox: BubblewrapSandbox) -> Suite:
-    task, _ = build_heal_task(project, test=COMMAND)
-    return await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(project, {}))
-
-
 async def test_repairs_are_kept_when_the_time_is_over(project: Path, sandbox: BubblewrapSandbox) -> None:
     (project / "tests" / "test_slow.py").write_text("import time\n\ndef test_slow():\n    time.sleep(600)\n")
-    suite = await prepare_project_suite(project, sandbox)
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(project, sandbox)
     failing = [f"tests/test_cart.py::test_total[prices{n}]" for n in ("1-5", "2-4")]
     limits = SearchLimits(max_seconds=20)
 
-    result = await search_python(suite.command, editable_texts(suite), failing, limits)
+    result = await search_python(command, editable_texts(suite), failing, limits)
     repaired = [apply_edits(CART, proposal.edits) for proposal in result.plausible]
 
     assert CART.replace("-=", "+=") in repaired
@@ -119,21 +111,17 @@ async def test_a_search_without_repairs_may_use_the_reserved_time(
     (project / "tests" / "test_never.py").write_text(
         "from shop.cart import total\n\ndef test_never():\n    assert total([1]) == 'never'\n"
     )
-    suite = await prepare_project_suite(project, sandbox)
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(project, sandbox)
     limits = SearchLimits(max_seconds=1.0, reserve_s=0.5)
 
-    result = await search_python(
-        suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits
-    )
+    result = await search_python(command, editable_texts(suite), ["tests/test_never.py::test_never"], limits)
 
     assert (result.ending, result.plausible) == ("time_over", [])
 
 
 async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
-    suite = await prepare_project_suite(project, sandbox)
-    assert suite.command is not None
-    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+    suite, command = await prepare_python_suite(project, sandbox)
+    result = await search_python(command, editable_texts(suite), (), SearchLimits(max_seconds=100))
     assert {test.id.partition("::")[2] for test in result.spectrum.failing} == {
         "test_total[prices1-5]",
         "test_total[prices2-4]",
@@ -148,7 +136,7 @@ async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbo
     assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects
     assert not {fault.path for fault in result.suspect_lines} - {"shop/cart.py"}
 
-    repairs, _ = await rank_python_repairs(result, suite.command, [TESTS])
+    repairs, _ = await rank_python_repairs(result, command, [TESTS])
     assert repairs[0].text == CART.replace("result -= price", "result += price")
     assert repairs[0].warnings == ()
 
@@ -157,11 +145,10 @@ async def test_code_outside_functions_is_repaired_too(project: Path, sandbox: Bu
     (project / "tests" / "test_cart.py").write_text(
         "from shop.cart import LIMIT\n\ndef test_limit():\n    assert LIMIT == 4\n"
     )
-    suite = await prepare_project_suite(project, sandbox)
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(project, sandbox)
 
     result = await search_python(
-        suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100, max_candidates=400)
+        command, editable_texts(suite), (), SearchLimits(max_seconds=100, max_candidates=400)
     )
 
     assert "line 1: 3 becomes 4" in {proposal.label for proposal in result.plausible}
@@ -176,10 +163,9 @@ async def test_a_fault_after_an_exception_is_repaired_too(project: Path, sandbox
     (project / "shop" / "cart.py").write_text(source)
     tests = "from shop.cart import mean\n\ndef test_mean():\n    assert mean([2, 4]) == 3\n"
     (project / "tests" / "test_cart.py").write_text(tests)
-    suite = await prepare_project_suite(project, sandbox)
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(project, sandbox)
 
-    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
+    result = await search_python(command, editable_texts(suite), (), SearchLimits(max_seconds=60))
     texts = {apply_edits(source, proposal.edits) for proposal in result.plausible}
 
     assert source.replace("-=", "+=").replace("itemz", "items") in texts
@@ -193,10 +179,9 @@ async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: Bubbl
     (project / "shop" / "cart.py").write_text(source)
     tests = "from shop.cart import count\n\ndef test_count():\n    assert count(9) == 4\n"
     (project / "tests" / "test_cart.py").write_text(tests)
-    suite = await prepare_project_suite(project, sandbox)
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(project, sandbox)
 
-    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+    result = await search_python(command, editable_texts(suite), (), SearchLimits(max_seconds=100))
 
     assert result.spectrum.tests[0].outcome == "timeout"
     assert any("1 becomes 2" in proposal.label for proposal in result.plausible)
@@ -212,14 +197,13 @@ async def test_a_test_after_an_endless_one_keeps_its_outcome(
         f"def test_{name}():\n    assert down({n}) == 0\n\n" for n, name in zip((1, 0, 2), names, strict=True)
     )
     (project / "tests" / "test_cart.py").write_text(f"from shop.cart import down\n\n{tests}")
-    suite = await prepare_project_suite(project, sandbox)
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(project, sandbox)
     baseline = {f"tests/test_cart.py::test_{name}": "timeout" for name in names}
     baseline["tests/test_cart.py::test_off"] = "passed"
     failing = [test for test, outcome in baseline.items() if outcome == "timeout"]
 
     result = await search_python(
-        suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=100), baseline=baseline
+        command, editable_texts(suite), failing, SearchLimits(max_seconds=100), baseline=baseline
     )
 
     assert result.spectrum.disagreements == ()
@@ -229,7 +213,7 @@ async def test_a_test_after_an_endless_one_keeps_its_outcome(
 async def test_a_run_is_healed_without_any_model(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    result = await heal(project, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox))
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, sandbox=sandbox))
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert result.candidate.origin == "mutation"
@@ -246,7 +230,7 @@ async def test_a_missing_model_is_an_error_only_once_it_is_called(
 ) -> None:
     settings = settings.model_copy(update={"repair": RepairSettings(candidates=0)})
     with pytest.raises(PrerequisiteError, match="qwen"):
-        await heal(project, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox))
+        await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, sandbox=sandbox))
     (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
     assert read_ledger(ledger).events[-1].kind == "run.failed"
 
@@ -256,7 +240,7 @@ async def test_without_the_search_a_missing_model_is_an_error_at_once(
 ) -> None:
     settings = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
     with pytest.raises(PrerequisiteError, match="qwen"):
-        await heal(project, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox))
+        await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, sandbox=sandbox))
     assert not (settings.paths.home / "runs").exists()
 
 
@@ -267,11 +251,10 @@ async def test_a_change_that_lets_an_import_get_further_is_extended(
     (project / "shop" / "cart.py").write_text(text)
     tests = "from shop.cart import *\n\ndef test_sizes():\n    assert (NARROWEST, WIDEST) == (4, 6)\n"
     (project / "tests" / "test_cart.py").write_text(tests)
-    suite = await prepare_project_suite(project, sandbox)
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(project, sandbox)
     failing = {"tests/test_cart.py::test_sizes"}
 
-    result = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
+    result = await search_python(command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
 
     assert result.plausible, result.ending
     assert all(len(proposal.edits) == 2 for proposal in result.plausible)

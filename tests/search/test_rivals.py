@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from prepared_suites import prepare_python_suite
 from suture.api import HealOptions, heal
 from suture.core.ledger import find_run
-from suture.core.settings import CertificationSettings, LoopSettings, PathSettings, SandboxSettings, Settings
+from suture.core.settings import CertificationSettings, LoopSettings, PathSettings, Settings
 from suture.interfaces.narrative.result_text import rival_lines
-from suture.judge import prepare_suite
 from suture.judge.certificates.certificate import CERTIFICATE_FILE
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit, apply_edits
 from suture.mutation.python.edit_locations import (
     STOP_STATEMENT,
@@ -26,7 +25,7 @@ from suture.mutation.python.edit_locations import (
     find_location,
 )
 from suture.mutation.python.python_mutants import generate_mutants
-from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.sandbox import BubblewrapSandbox
 from suture.search import Repair, SearchLimits, rank_python_repairs, search_python
 from suture.search.ranking.call_outcomes import CallOutcomes
 from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
@@ -289,11 +288,9 @@ async def test_of_passing_handlers_the_one_that_a_test_reaches_is_preferred(
     """`except IndexError` passes as well: the `KeyError` then reaches the test, which accepts both."""
     (tmp_path / "numbers_of.py").write_text(NUMBERS)
     (tmp_path / "test_numbers_of.py").write_text(TESTS)
-    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(tmp_path, sandbox)
     failing = ["test_numbers_of.py::test_unknown_number"]
-    result = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=120))
+    result = await search_python(command, editable_texts(suite), failing, SearchLimits(max_seconds=120))
     idle_block_counts = {
         change.label.rpartition(" ")[2]: result.idle_block_counts.get((change.path, change.edits))
         for change in result.plausible
@@ -301,7 +298,7 @@ async def test_of_passing_handlers_the_one_that_a_test_reaches_is_preferred(
     assert idle_block_counts["IndexError"] == 1
     assert idle_block_counts["KeyError"] == 0
 
-    repairs, _ = await rank_python_repairs(result, suite.command, [TESTS])
+    repairs, _ = await rank_python_repairs(result, command, [TESTS])
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
     assert repairs[0].rivals or len(repairs) == 1
 

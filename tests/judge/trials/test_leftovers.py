@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bare_pytest import BARE_PYTEST
-from suture.core.settings import SandboxSettings
-from suture.judge import prepare_suite
+from prepared_suites import prepare_python_suite
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.heal_task import build_heal_task
-from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.sandbox import BubblewrapSandbox
 from suture.search import SearchLimits, search_python
 
 SHOP = """\
@@ -51,11 +48,9 @@ async def test_leftovers_of_a_failing_test_do_not_break_the_right_repair(
     """A user's run of each candidate starts without them. Files of a passing test stay for the next test."""
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "test_shop.py").write_text(TESTS)
-    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(tmp_path, sandbox)
     failing = ["test_shop.py::test_total"]
 
-    result = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
+    result = await search_python(command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
 
     assert result.plausible, result.ending

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bare_pytest import BARE_PYTEST
-from suture.core.settings import SandboxSettings
-from suture.judge import prepare_suite
+from prepared_suites import prepare_python_suite
 from suture.judge.trials.inside.line_tracer import Tracer
 from suture.judge.trials.process_reports import (
     AnswerReport,
@@ -20,8 +18,7 @@ from suture.judge.trials.process_reports import (
     unpack_lines,
 )
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.heal_task import build_heal_task
-from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.sandbox import BubblewrapSandbox
 from suture.search import SearchLimits, search_python
 
 VALID = {"number": 1, "answers": ["1"]}
@@ -89,10 +86,8 @@ async def test_a_test_that_writes_to_all_descriptors_does_not_end_the_search(
         "            pass\n"
         "    assert f(1) == 2\n"
     )
-    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(tmp_path, sandbox)
 
-    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+    result = await search_python(command, editable_texts(suite), (), SearchLimits(max_seconds=100))
 
     assert result.ending

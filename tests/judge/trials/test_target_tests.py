@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bare_pytest import BARE_PYTEST
-from suture.core.settings import SandboxSettings
-from suture.judge import prepare_suite
+from prepared_suites import prepare_python_suite
 from suture.judge.trials.baseline import run_baseline
 from suture.judge.trials.process_reports import TestReport
 from suture.judge.trials.target_tests import choose_failure_limits, order_target_tests
@@ -22,9 +20,8 @@ from suture.judge.trials.tuning import (
     QUICK_TEST_CPU_S,
 )
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
-from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.sandbox import BubblewrapSandbox
 from suture.search import SearchLimits, search_python
 
 
@@ -96,11 +93,9 @@ async def test_all_tests_that_a_partial_repair_fixes_are_counted(
 ) -> None:
     (tmp_path / "shop.py").write_text(MODULE)
     (tmp_path / "test_shop.py").write_text(TESTS)
-    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(tmp_path, sandbox)
 
-    result = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
+    result = await search_python(command, editable_texts(suite), (), SearchLimits(max_seconds=60))
     fixed = {frozenset(trial.now_passing) for _, trial in result.partial}
 
     assert frozenset({"test_shop.py::test_weight"}) in fixed
@@ -135,11 +130,9 @@ async def test_traced_lines_are_those_of_the_changed_code_without_reporting(
 ) -> None:
     (tmp_path / "parcel.py").write_text(PARCEL)
     (tmp_path / "test_parcel.py").write_text(PARCEL_TESTS)
-    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
-    assert suite.command is not None
+    suite, command = await prepare_python_suite(tmp_path, sandbox)
     texts = editable_texts(suite)
-    spectrum = await run_baseline(suite.command, list(texts), (), 20)
+    spectrum = await run_baseline(command, list(texts), (), 20)
     before = {test.id: test.lines["parcel.py"] for test in spectrum.tests}
     # Lines 5 to 7 are missing: pytest runs them only to render the failed comparison.
     assert before["test_parcel.py::test_one"] == {2, 3}
@@ -147,7 +140,7 @@ async def test_traced_lines_are_those_of_the_changed_code_without_reporting(
     at = texts["parcel.py"].index("others")
     edit = Edit(start=at, end=at + len("others"), text="other.kilos")
     proposal = Proposal(path="parcel.py", edits=(edit,), label="", score=1.0, operators=())
-    worker = TrialWorker(suite.command, texts, list(texts), 60)
+    worker = TrialWorker(command, texts, list(texts), 60)
     try:
         await worker.start()
         await worker.collect(trace=False, timeout_s=30)

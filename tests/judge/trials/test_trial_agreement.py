@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from prepared_suites import prepare_python_suite
 from requirements import Require
-from suture.core.settings import SandboxSettings
-from suture.judge import Suite, prepare_suite
+from suture.judge import Suite
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
-from suture.sandbox import BubblewrapSandbox, Requirement, discover_interpreter
+from suture.sandbox import BubblewrapSandbox, Requirement
 from suture.search import SearchLimits, SearchResult, search_python
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -164,14 +163,12 @@ async def search_project(
             "import unittest\n\nimport pytest\nfrom shop import add\n\n\n" if path == "test_shop.py" else ""
         )
         place.write_text(header + text, encoding="utf-8")
-    task, _ = build_heal_task(folder, test=command)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
-    assert suite.command is not None
-    run = await suite.command.run(task.files)
+    suite, test_command = await prepare_python_suite(folder, sandbox, command)
+    run = await test_command.run(suite.task.files)
     statuses = {result.check_id: result.status for result in run.outcomes}
     failing = [test for test, status in statuses.items() if status not in ("passed", "skipped")]
     limits = SearchLimits(max_seconds=100, max_candidates=30)
-    search = await search_python(suite.command, editable_texts(suite), failing, limits, baseline=statuses)
+    search = await search_python(test_command, editable_texts(suite), failing, limits, baseline=statuses)
     return SearchOutcome(suite=suite, statuses=statuses, search=search)
 
 
