@@ -40,6 +40,10 @@ MIN_DOUBT: dict[Evidence, float] = {"split": 0.02, "nonce": 0.05, "report": 0.15
 """What each kind of evidence cannot rule out, however many checks pass (see docs/verdicts.md)."""
 WARNING_DOUBT_FACTOR = 1.5
 """How many times more doubt there is about a change that may game the tests."""
+MAX_CAPABILITY_CONFIDENCE = 0.5
+"""Limit for a change that newly reaches for the test machinery or the interpreter. It is below the default of
+`ci.confidence` (0.7) and above that of `loop.abstain_below` (0.2): no pipeline delivers the change by itself, and a
+person can still apply it."""
 COMMAND_WEIGHT = 3.0
 """Weight of a command that is judged by its exit status: more than one test, but nobody knows how many."""
 NEW_CODE_FACTOR = 0.5
@@ -117,6 +121,7 @@ def compute_certified_confidence(
     rivals: int,
     share: float,
     has_warnings: bool,
+    has_capabilities: bool = False,
 ) -> float:
     """Return the confidence of a certificate.
 
@@ -126,6 +131,7 @@ def compute_certified_confidence(
         rivals: How many other repairs are claimed to pass; 0 counts as if none had been compared.
         share: The claimed share, as in `estimate_confidence`; a number outside (0, 1] counts as none.
         has_warnings: Whether the certificate claims signs that the change games the tests.
+        has_capabilities: Whether the change newly reaches for the test machinery or the interpreter.
     """
     confidence = estimate_confidence(
         verdict,
@@ -135,7 +141,9 @@ def compute_certified_confidence(
         rivals=rivals if rivals > 0 else None,
         share=share if 0 < share <= 1 else None,
     )
-    return reduce_confidence_for_warnings(confidence) if has_warnings else confidence
+    if has_warnings:
+        confidence = reduce_confidence_for_warnings(confidence)
+    return limit_confidence_for_capabilities(confidence) if has_capabilities else confidence
 
 
 def _get_weight(outcome: CheckOutcome) -> float:
@@ -147,3 +155,8 @@ def _get_weight(outcome: CheckOutcome) -> float:
 def reduce_confidence_for_warnings(confidence: float) -> float:
     """Return what remains of a confidence if the change has signs of gaming the tests."""
     return round(1 - min(1.0, WARNING_DOUBT_FACTOR * (1 - confidence)), 4)
+
+
+def limit_confidence_for_capabilities(confidence: float) -> float:
+    """Return what remains of a confidence if the change has new capabilities (see docs/verdicts.md)."""
+    return min(confidence, MAX_CAPABILITY_CONFIDENCE)

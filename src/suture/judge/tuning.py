@@ -172,6 +172,13 @@ MAX_TRACE_LINES = 60
 TRACE_SPARE_S = 2.0
 """How long before its time limit the traced program ends itself, so that its trace is not lost."""
 
+# New capabilities
+
+MAX_CAPABILITY_USES = 20
+"""New uses that a result names. One is enough to refuse a plain certificate."""
+MAX_CAPABILITY_NAME_CHARS = 80
+"""Characters of the name of such a use; the candidate wrote it."""
+
 # Linting
 
 MAX_LINT_FINDINGS = 50

@@ -16,6 +16,7 @@ from suture.core.records.advice import (
     Severity,
     Subtask,
 )
+from suture.core.records.capability import CapabilityCode, CapabilityUse
 from suture.core.records.reason import Reason, ReasonCode, ReasonNote, render_reason
 from suture.core.records.result import FaultCause, Move, MoveKind, Outcome, Result, Spend, Strategy
 from suture.core.records.task import (
@@ -44,6 +45,8 @@ from suture.core.records.task import (
 
 __all__ = [
     "Candidate",
+    "CapabilityCode",
+    "CapabilityUse",
     "Check",
     "CheckOutcome",
     "CheckStatus",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
+from suture.core.records.capability import CapabilityUse
 from suture.core.records.reason import Reason, render_reason
 from suture.core.records.task import Candidate, Evidence, Verdict
 from suture.core.tuning import MAX_HTML_DIFF_CHARS
@@ -94,6 +95,8 @@ class Result:
         confidence: Confidence in the result in [0, 1], by a fitted model (see docs/proof.md).
         warnings: Signs that the change makes the tests pass without solving the task, which lower the
             confidence, and findings of the safety scan. Warnings do not change the outcome.
+        capabilities: What the change newly uses of the test machinery and the interpreter. They lower the
+            confidence, and by default `suture ci` delivers no such change.
         rivals: Other changes that pass the same tests and may behave differently, in words.
         failed_roles: Roles that failed, so that the run continued without them.
         spend: What the run used.
@@ -109,6 +112,7 @@ class Result:
     evidence: Evidence | None = None
     confidence: float = 0.0
     warnings: tuple[str, ...] = ()
+    capabilities: tuple[CapabilityUse, ...] = ()
     rivals: tuple[str, ...] = ()
     failed_roles: tuple[str, ...] = ()
     spend: Spend = field(default_factory=Spend)
@@ -127,6 +131,10 @@ class Result:
             ("evidence", self.evidence),
             ("confidence", f"{self.confidence:.2f}" if self.confidence else ""),
             ("warnings", "\n".join(self.warnings)),
+            (
+                "new capabilities",
+                "\n".join(f"{use.path}:{use.line}: {use.name}" for use in self.capabilities),
+            ),
             ("rivals", "\n".join(self.rivals)),
             ("used", f"{self.spend.seconds:.0f} s, {self.spend.tokens:,} tokens"),
             ("run", self.run_id),

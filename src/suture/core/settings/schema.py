@@ -295,6 +295,9 @@ class CiSettings(SettingsGroup):
     """Min confidence of a change (docs/proof.md)."""
     evidence: Literal["split", "nonce", "report", "exit_status"] = "report"
     """Weakest acceptable kind of evidence; the values are ordered from the strongest to the weakest."""
+    new_capabilities: bool = False
+    """Whether to accept a change that newly uses the test machinery or the interpreter (docs/verdicts.md). Such a
+    change has a confidence of at most 0.5."""
     max_lines: int = Field(default=40, ge=1)
     """Max lines that a change may add and remove, taken together."""
     max_files: int = Field(default=3, ge=1)

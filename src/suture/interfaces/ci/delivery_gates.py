@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.records import Evidence
+from suture.core.records import CapabilityUse, Evidence
 from suture.core.settings import Settings
 from suture.interfaces.ci.ci_checkout import Checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.tuning import MAX_LISTED_PATHS, MAX_PERSON_CHARS
+from suture.interfaces.narrative.wording import render_capability
 from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.secret_detection import has_secret_name
 
@@ -24,6 +25,7 @@ RefusalReason = Literal[
     "base_unknown",
     "not_new",
     "weak_evidence",
+    "new_capability",
     "low_confidence",
     "too_many_files",
     "too_many_lines",
@@ -40,6 +42,8 @@ REFUSAL_TEXTS: Mapping[RefusalReason, str] = {
     "base_unknown": "`ci.new_only` has no base commit to compare with",
     "not_new": "every failing test also fails at the base commit",
     "weak_evidence": "the verdict's evidence is weaker than `ci.evidence`",
+    "new_capability": "the change newly uses the test machinery or the interpreter, and "
+    "`ci.new_capabilities` is false",
     "low_confidence": "the confidence is below `ci.confidence`",
     "too_many_files": "the change touches more files than `ci.max_files`",
     "too_many_lines": "the change is longer than `ci.max_lines`",
@@ -86,17 +90,26 @@ def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Setti
 
 
 def check_change_gates(
-    settings: Settings, *, files: Sequence[str], lines: int, confidence: float, evidence: Evidence | None
+    settings: Settings,
+    *,
+    files: Sequence[str],
+    lines: int,
+    confidence: float,
+    evidence: Evidence | None,
+    capabilities: Sequence[CapabilityUse] = (),
 ) -> Refusal | None:
     """Return the first refusal of a verified change, in the order of `REFUSAL_TEXTS`, or `None`.
 
     Args:
         lines: The number of added and removed lines.
+        capabilities: What the change newly uses (see docs/verdicts.md).
     """
     ci = settings.ci
     strength = EVIDENCE_BY_STRENGTH.index
     if evidence is None or strength(evidence) < strength(ci.evidence):
         return Refusal(reason="weak_evidence", detail=f"{evidence} is weaker than {ci.evidence}")
+    if capabilities and not ci.new_capabilities:
+        return Refusal(reason="new_capability", detail=render_capability(capabilities[0]))
     if confidence < ci.confidence:
         return Refusal(reason="low_confidence", detail=f"{confidence:.2f} of {ci.confidence:g}")
     if len(files) > ci.max_files:

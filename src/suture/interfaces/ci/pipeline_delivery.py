@@ -163,6 +163,7 @@ def _gate_certificate(
         lines=count_changed_lines(line_edits_between(task.files, after)),
         confidence=certificate.confidence,
         evidence=certificate.evidence,
+        capabilities=certificate.capabilities,
     )
 
 

@@ -20,6 +20,7 @@ from suture.interfaces.ci.delivery_gates import Refusal, check_change_gates, che
 from suture.interfaces.ci.heal_report import CERTIFICATE, HealReport, refused_report
 from suture.interfaces.ci.line_edits import LineEdit, count_changed_lines, line_edits_between
 from suture.interfaces.ci.tuning import MAX_DESELECTED
+from suture.interfaces.narrative.wording import render_capability
 from suture.judge import (
     Suite,
     TriageResult,
@@ -200,7 +201,7 @@ async def _heal_and_gate(
         edits=edits,
         confidence=result.confidence,
         evidence=result.evidence,
-        warnings=result.warnings,
+        warnings=(*map(render_capability, result.capabilities), *result.warnings),
     )
     if result.outcome != "healed":
         return report
@@ -210,6 +211,7 @@ async def _heal_and_gate(
         lines=count_changed_lines(edits),
         confidence=result.confidence,
         evidence=result.evidence,
+        capabilities=result.capabilities,
     )
     if refusal is not None:
         refused = refused_report(refusal)

@@ -80,7 +80,7 @@ def _first_lines(loaded: LoadedSettings, kind: TaskKind) -> Iterator[str]:
 
 def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
     """Yield how a run ended, in the requested detail; important warnings appear in every mode."""
-    from suture.interfaces.narrative.result_text import render_full_result, rival_lines
+    from suture.interfaces.narrative.result_text import render_full_result, rival_lines, warning_lines
     from suture.interfaces.narrative.run_progress_text import render_short_result
 
     if detail == "verbose":
@@ -91,7 +91,7 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
         yield f"Waiting for you: suture review {folder.id}"
     else:
         yield from rival_lines(result)
-        yield from (f"Warning: {warning}" for warning in result.warnings)
+        yield from warning_lines(result)
 
 
 def run_and_report(

@@ -22,7 +22,7 @@ from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.spend_text import describe_spend
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_note
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_capability, render_verdict_note
 from suture.project.python_source.imports import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
@@ -99,9 +99,15 @@ def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool =
     if ignored := ignored_reply_files(result, folder):
         hint = "" if is_heal_run(folder) else " To get every file: suture run ... --into FOLDER"
         yield f"Ignored in the model's reply, because not requested or protected: {', '.join(ignored)}.{hint}"
-    yield from (f"Warning: {warning}" for warning in result.warnings)
+    yield from warning_lines(result)
     if result.failed_roles:
         yield f"Continued without these roles, because they failed: {', '.join(result.failed_roles)}"
+
+
+def warning_lines(result: Result) -> Iterator[str]:
+    """Yield the warnings of a result, those about new capabilities first."""
+    yield from (f"Warning: {render_capability(use)}" for use in result.capabilities)
+    yield from (f"Warning: {warning}" for warning in result.warnings)
 
 
 def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:

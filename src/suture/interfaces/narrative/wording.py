@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the help page imports this module, and the event types are dozens
     from suture.core.ledger.kinds import ReviewStage
-    from suture.core.records import Evidence, MoveKind, Outcome, VerdictNote, VerdictNoteCode
+    from suture.core.records import (
+        CapabilityCode,
+        CapabilityUse,
+        Evidence,
+        MoveKind,
+        Outcome,
+        VerdictNote,
+        VerdictNoteCode,
+    )
 
 OUTCOME_TEXTS: dict[Outcome, str] = {
     "healed": "Healed",
@@ -77,6 +85,22 @@ VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "scan_refused": "the safety scan: it is not run",
     "scan_asks": "the safety scan: a person has to allow it",
 }
+CAPABILITY_TEXTS: dict[CapabilityCode, str] = {
+    "imports_test_machinery": "uses the test machinery",
+    "skips_tests": "skips tests",
+    "inspects_callers": "inspects its callers, or reads source code",
+    "reaches_memory": "reaches for objects or memory of the whole process",
+    "reads_loaded_modules": "reads or replaces loaded modules",
+    "hooks_interpreter": "hooks into the interpreter",
+    "patches_code": "changes code of other modules",
+    "ends_process": "ends the process",
+    "loosens_comparison": "may equal what is different",
+    "writes_project_files": "writes files of the project",
+    "reads_tests": "refers to test files",
+    "detects_environment": "detects where or how it runs",
+    "starts_test_process": "starts tests or other programs",
+}
+"""What a change newly does that could make wrong code pass (see docs/verdicts.md)."""
 MAX_NOTE_SUBJECTS = 10
 """Subjects of a note that its text lists."""
 
@@ -88,3 +112,8 @@ def render_verdict_note(note: VerdictNote) -> str:
     if len(note.subjects) > MAX_NOTE_SUBJECTS:
         subjects += f"{separator}and others"
     return VERDICT_NOTE_TEXTS[note.code].format(subjects=subjects)
+
+
+def render_capability(use: CapabilityUse) -> str:
+    """Return a new use as one line of text: `prices.py:3: newly inspects its callers (sys._getframe)`."""
+    return f"{use.path}:{use.line}: newly {CAPABILITY_TEXTS[use.code]} ({use.name})"

@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.core.records import Evidence, Task, Verdict, content_hash, decode_record, encode_record
+from suture.core.records import (
+    CapabilityUse,
+    Evidence,
+    Task,
+    Verdict,
+    content_hash,
+    decode_record,
+    encode_record,
+)
 from suture.core.records.result import render_html
 from suture.judge.coverage.coverage_run import CoverageResult
 from suture.judge.minimisation.delta_debugging import MinimisationSummary
@@ -96,6 +104,7 @@ class Certificate:
             false.
         coverage: Which changed statements the tests run.
         mutation: How well the tests guard them.
+        capabilities: What the change newly uses of the test machinery and the interpreter (see docs/verdicts.md).
         confidence: In [0, 1], computed by `suture.judge.confidence` from all of the above and lowered by the
             claimed rivals and warnings. A claim that there are no rivals does not raise it, because a replay
             cannot confirm that.
@@ -117,6 +126,7 @@ class Certificate:
     newly_failing: tuple[str, ...] = ()
     coverage: CoverageResult = field(default_factory=CoverageResult)
     mutation: MutationResult = field(default_factory=MutationResult)
+    capabilities: tuple[CapabilityUse, ...] = ()
     confidence: float = 0.0
     claims: UnverifiedClaims = field(default_factory=UnverifiedClaims)
     seal: str = ""
@@ -132,6 +142,10 @@ class Certificate:
             ("evidence", self.evidence),
             ("coverage", render_unmeasured(coverage.unmeasured) if coverage.unmeasured else covered),
             ("mutation", render_unmeasured(mutation.unmeasured) if mutation.unmeasured else killed),
+            (
+                "new capabilities",
+                "\n".join(f"{use.path}:{use.line}: {use.name}" for use in self.capabilities),
+            ),
             ("confidence, at least", f"{self.confidence:.2f}"),
             ("seal", self.seal),
         )

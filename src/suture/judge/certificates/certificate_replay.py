@@ -9,6 +9,7 @@ from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
+from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
 from suture.judge.certificates.certificate import Certificate, check_statuses, find_new_failures, strip_task
 from suture.judge.certificates.static_checks import (
     MAX_LISTED,
@@ -78,9 +79,7 @@ async def replay_certificate(
     """
     try:
         files = check_project_files(certificate, project)
-        yield _confirm(
-            "project", f"{len(files)} files have the certified hashes{_render_left_out(left_out)}"
-        )
+        yield _confirm("project", f"{len(files)} files have the certified hashes{_render_left_out(left_out)}")
         after = check_certified_diff(certificate, files)
         yield _confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
         task = replace(strip_task(certificate.task), files=files)
@@ -90,7 +89,12 @@ async def replay_certificate(
         # This refuses a change whose packages are not kept here; a lock file is allowed only with its packages.
         suite_with_packages, _ = await suite.install_packages(after)
         check_changed_paths(certificate, candidate, suite, after)
-        yield _confirm("files", "it changes no test and no protected file")
+        found = find_change_capabilities(files, changed_files) if is_rule_relevant(task) else ()
+        require(
+            found == certificate.capabilities, "files", "the certificate does not name what it newly uses"
+        )
+        newly_used = "".join(f"; newly uses {use.name} ({use.path}:{use.line})" for use in found)
+        yield _confirm("files", f"it changes no test and no protected file{newly_used}")
         before = await _replay_before(certificate, suite)
         if before is not None:
             detail = f"{len(before.failed)} checks fail and {len(before.passed)} pass, as certified"
@@ -245,6 +249,7 @@ def _replay_confidence(
         rivals=claims.rivals,
         share=claims.share,
         has_warnings=bool(claims.warnings),
+        has_capabilities=bool(certificate.capabilities),
     )
     require(certificate.confidence == confidence, "confidence", f"the evidence supports {confidence:.2f}")
     require(

@@ -48,7 +48,7 @@ from suture.judge.mutation_testing.mutant_runs import (
 )
 from suture.judge.quality.linting import LintResult, lint_changes
 from suture.loop.context import RunContext
-from suture.loop.evaluation.change_warnings import find_warnings
+from suture.loop.evaluation.change_warnings import find_capabilities, find_warnings
 from suture.loop.evaluation.judging import judge
 from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.recorded_task import get_accepted_files
@@ -129,6 +129,7 @@ async def certify(
         verdict, threshold, before=baseline, mutation_score=score, rivals=rivals, share=share
     )
     warnings = find_warnings(candidate, verdict, context)
+    capabilities = find_capabilities(candidate, context)
     # Unlike the confidence of the result, `suture verify` can compute it from the certificate alone.
     certified_confidence = compute_certified_confidence(
         verdict,
@@ -138,6 +139,7 @@ async def certify(
         rivals=rivals or 0,
         share=certified_share,
         has_warnings=bool(warnings),
+        has_capabilities=bool(capabilities),
     )
     certified = CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
     rival_labels = context.candidates.describe_rivals(candidate)
@@ -158,6 +160,7 @@ async def certify(
         newly_failing=find_new_failures(baseline, verdict),
         coverage=coverage,
         mutation=mutation,
+        capabilities=capabilities,
         confidence=certified_confidence,
         claims=replace(
             _collect_claims(context, candidate, minimal, lint),

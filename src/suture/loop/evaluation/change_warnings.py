@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from suture.core.records import Candidate, Verdict
+from suture.core.records import Candidate, CapabilityUse, Verdict
+from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
 from suture.judge.tampering import (
     TamperingWarning,
     collect_literals,
@@ -34,6 +35,13 @@ def find_warnings(candidate: Candidate, verdict: Verdict | None, context: RunCon
     if passed_only_once(verdict):
         warnings.append(PASSED_ONCE_TEXT)
     return tuple(warnings)
+
+
+def find_capabilities(candidate: Candidate, context: RunContext) -> tuple[CapabilityUse, ...]:
+    """Return what a candidate newly uses of the test machinery and the interpreter."""
+    if not is_rule_relevant(context.task):
+        return ()
+    return find_change_capabilities(context.task.files, candidate.files)
 
 
 def find_gaming_signs(

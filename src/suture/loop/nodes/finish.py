@@ -10,10 +10,14 @@ from langgraph.runtime import Runtime
 from suture.agents.calling.role_call import list_degraded_roles
 from suture.core.ledger.kinds import RunFinished, RunPaused
 from suture.core.records import Candidate, FaultCause, Outcome, Reason, Result, Verdict, decode_record
-from suture.judge.confidence import estimate_confidence, reduce_confidence_for_warnings
+from suture.judge.confidence import (
+    estimate_confidence,
+    limit_confidence_for_capabilities,
+    reduce_confidence_for_warnings,
+)
 from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.certification import CertifiedCandidate, certify, must_abstain
-from suture.loop.evaluation.change_warnings import find_warnings
+from suture.loop.evaluation.change_warnings import find_capabilities, find_warnings
 from suture.loop.policy.attempts import find_best
 from suture.loop.services.safety_gate import summarise_findings
 from suture.loop.state import LoopState, judged_attempts, role_contributions
@@ -63,6 +67,9 @@ def write_result(
     warnings = find_warnings(candidate, verdict, context) if candidate else ()
     if warnings:
         confidence = reduce_confidence_for_warnings(confidence)
+    capabilities = find_capabilities(candidate, context) if candidate else ()
+    if capabilities:
+        confidence = limit_confidence_for_capabilities(confidence)
     if candidate:
         # What the safety scan finds is no sign that the code is wrong, and does not lower the confidence.
         warnings = (*warnings, *summarise_findings(context.safety.scan(candidate)))
@@ -91,6 +98,7 @@ def write_result(
         evidence=verdict.evidence if verdict and verdict.outcomes else None,
         confidence=confidence,
         warnings=warnings,
+        capabilities=capabilities,
         rivals=rivals,
         failed_roles=tuple(dict.fromkeys(list_degraded_roles(context.ledger.events))),
         spend=context.budget.spend(),

@@ -1,0 +1,94 @@
+"""Compare the uses of two versions of a file, and return those that are new."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from suture.core.records import CapabilityUse, Task
+from suture.judge.capabilities.go_uses import find_go_uses
+from suture.judge.capabilities.javascript_uses import find_javascript_uses
+from suture.judge.capabilities.python_uses import find_python_uses
+from suture.judge.capabilities.use import Use
+from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
+from suture.project.languages import LANGUAGES, detect_file_languages
+from suture.project.workspace import decode_text, is_test_file
+
+
+def is_rule_relevant(task: Task) -> bool:
+    """Return whether tests may share a process with the code, so that its capabilities matter.
+
+    Function-level checks of new code and smoke checks run in another process than the candidate.
+    """
+    return task.kind == "heal" or bool(task.test_command)
+
+
+def find_change_capabilities(
+    before: Mapping[str, bytes], after: Mapping[str, str]
+) -> tuple[CapabilityUse, ...]:
+    """Return what a change newly uses, in the order of path and line, at most `MAX_CAPABILITY_USES`.
+
+    Tests and files that serve only tests are left out: a candidate's versions of them do not count.
+
+    Args:
+        before: The task's files, path -> content.
+        after: The changed files, path -> text.
+    """
+    uses = [
+        use
+        for path, text in sorted(after.items())
+        if not is_test_file(path)
+        for use in find_file_capabilities(path, decode_text(before.get(path, b"")), text)
+    ]
+    return tuple(uses[:MAX_CAPABILITY_USES])
+
+
+def find_file_capabilities(path: str, before: str, after: str) -> tuple[CapabilityUse, ...]:
+    """Return what one file newly uses, sorted by line; each capability is named once.
+
+    Args:
+        before: The text before the change, empty for a new file.
+        after: The text after the change. If it does not parse, nothing is found, because it cannot pass.
+    """
+    if before == after:
+        return ()
+    new_uses = _find_uses(path, after)
+    if not new_uses:
+        return ()
+    old_uses = _find_uses(path, before)
+    old_keys = {(use.code, use.key) for use in old_uses or ()}
+    found: dict[tuple[str, str], Use] = {}
+    # Of several names for one capability in a line, the longest says most: `sys._getframe`, not `f_locals`.
+    for use in sorted(new_uses, key=lambda use: (use.line, -len(use.name))):
+        # A text with a syntax error has no tree. What it names counts as used, so that mending the syntax
+        # alone is no finding.
+        is_old = (use.code, use.key) in old_keys or (old_uses is None and _names_all(before, use.name))
+        if not is_old:
+            found.setdefault((use.code, use.key), use)
+    return tuple(
+        CapabilityUse(code=use.code, path=path, line=use.line, name=_shorten(use.name))
+        for use in found.values()
+    )
+
+
+def _find_uses(path: str, text: str) -> list[Use] | None:
+    """Return the uses in a text; `None` if it is invalid, or in a language without rules."""
+    language = next(iter(detect_file_languages((path,))), None)
+    if language is None:
+        return None
+    if LANGUAGES[language].parsed:
+        return find_python_uses(path, text)
+    if language == "go":
+        return find_go_uses(path, text)
+    if language in ("javascript", "typescript"):
+        return find_javascript_uses(path, text, language)
+    return None
+
+
+def _shorten(name: str) -> str:
+    """Return a name in one line, because the candidate may have written it over several."""
+    return " ".join(name.split())[:MAX_CAPABILITY_NAME_CHARS]
+
+
+def _names_all(text: str, name: str) -> bool:
+    return set(re.findall(r"\w+", name)) <= set(re.findall(r"\w+", text))

@@ -1,0 +1,109 @@
+"""Find calls of a Python file that write at a path inside the project, as far as the path's text shows.
+
+A relative path is inside the project, because tests run in its folder. A path that is a parameter or an attribute
+is the caller's choice, and no finding.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from suture.judge.capabilities.python_names import PythonNames
+from suture.project.tuning import MAX_NAME_PARTS
+
+PATH_FUNCTIONS = (
+    "Path", "PurePath", "PosixPath", "str", "fspath", "join", "abspath", "dirname", "realpath", "normpath",
+)  # fmt: skip
+FOLDER_FUNCTIONS = ("os.getcwd", "pathlib.Path.cwd")
+PATH_CLASSES = ("pathlib.Path", "pathlib.PosixPath")
+WRITING_FUNCTIONS = {
+    **dict.fromkeys(
+        (
+            "os.replace",
+            "os.rename",
+            "os.remove",
+            "os.unlink",
+            "os.rmdir",
+            "os.truncate",
+            "os.link",
+            "os.symlink",
+        ),
+        0,
+    ),
+    **dict.fromkeys(("shutil.rmtree", "shutil.move"), 0),
+    **dict.fromkeys(("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree"), 1),
+}
+"""Function -> the first of its arguments that is a path that it changes."""
+WRITING_METHODS = (
+    "write_text", "write_bytes", "unlink", "rename", "replace", "rmdir", "touch", "symlink_to", "hardlink_to",
+)  # fmt: skip
+
+
+def find_written_path(node: ast.Call, names: PythonNames) -> str | None:
+    """Return the source of a path inside the project at which a call writes, or `None`."""
+    function = names.resolve(node.func)
+    paths: list[ast.expr] = []
+    if function in ("open", "io.open", "builtins.open", "codecs.open"):
+        paths = node.args[:1] if _is_writing_mode(node, 1) else []
+    elif function in WRITING_FUNCTIONS:
+        paths = node.args[WRITING_FUNCTIONS[function] : 2]
+    elif isinstance(node.func, ast.Attribute):
+        method, owner = node.func.attr, node.func.value
+        writes = method in WRITING_METHODS or (method == "open" and _is_writing_mode(node, 0))
+        # `"a.b".replace(".", "/")` writes nothing.
+        paths = [owner] if writes and _is_path_object(owner, names) else []
+    return next((ast.unparse(path) for path in paths if _is_in_project(path, names)), None)
+
+
+def _is_writing_mode(node: ast.Call, position: int) -> bool:
+    modes = [keyword.value for keyword in node.keywords if keyword.arg == "mode"]
+    mode = modes[0] if modes else node.args[position] if len(node.args) > position else None
+    return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and bool({*mode.value} & {*"wax+"})
+
+
+def _is_path_object(node: ast.expr, names: PythonNames, depth: int = 0) -> bool:
+    if depth > MAX_NAME_PARTS:
+        return False
+    if isinstance(node, ast.Name) and node.id in names.assigned:
+        return _is_path_object(names.assigned[node.id], names, depth + 1)
+    if isinstance(node, ast.Call):
+        is_path = names.resolve(node.func) in (*PATH_CLASSES, *FOLDER_FUNCTIONS[1:])
+        is_method = isinstance(node.func, ast.Attribute) and _is_path_object(
+            node.func.value, names, depth + 1
+        )
+        return is_path or is_method
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return _is_path_object(node.left, names, depth + 1)
+    return isinstance(node, ast.Attribute | ast.Subscript) and _is_path_object(node.value, names, depth + 1)
+
+
+def _is_in_project(node: ast.expr, names: PythonNames, depth: int = 0) -> bool:
+    """Return whether a path is relative or begins at the module's own file."""
+    if depth > MAX_NAME_PARTS:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value[:1] not in ("", "/", "~", "\\", "<", "{", "%")
+    is_file_name = isinstance(node, ast.Name) and node.id == "__file__"
+    is_own_file = is_file_name or (isinstance(node, ast.Attribute) and node.attr == "__file__")
+    if is_own_file or (isinstance(node, ast.Call) and names.resolve(node.func) in FOLDER_FUNCTIONS):
+        return True
+    first = _get_first_part(node, names)
+    return first is not None and _is_in_project(first, names, depth + 1)
+
+
+def _get_first_part(node: ast.expr, names: PythonNames) -> ast.expr | None:
+    """Return the expression that a path begins with, or `None` if that is not known."""
+    if isinstance(node, ast.Name):
+        return names.assigned.get(node.id)
+    if isinstance(node, ast.JoinedStr):
+        return node.values[0] if node.values else None
+    if isinstance(node, ast.BinOp):
+        return node.left
+    if isinstance(node, ast.FormattedValue | ast.Attribute | ast.Subscript):
+        return node.value
+    if isinstance(node, ast.Call):
+        function = names.resolve(node.func)
+        if function and function.rpartition(".")[2] in PATH_FUNCTIONS:
+            return node.args[0] if node.args else None
+        return node.func.value if isinstance(node.func, ast.Attribute) else None
+    return None

@@ -1,0 +1,38 @@
+"""A use of a capability in one text, and names that the rules of all languages recognise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from suture.core.records import CapabilityCode
+
+TEST_FILE_NAME = re.compile(
+    r"(?:[^\s:]*/)?(?:test_[\w*]+\.py|[\w*]+_test\.(?:py|go)|[\w*-]+\.(?:test|spec)\.[cm]?[jt]sx?|conftest\.py)"
+)
+"""A string that is the path of a test file, or a glob of such files."""
+TEST_RUNNER = re.compile(
+    r"(?:^|[\s/])(?:pytest|py\.test|unittest|nose2?|tox|nox|jest|vitest|mocha|go test|npm test)\b"
+)
+"""A word of a command line that starts tests."""
+TEST_VARIABLE = re.compile(
+    r"CI|(?:PYTEST|TOX|NOX|HYPOTHESIS|COVERAGE|VITEST|JEST|NODE_TEST|MOCHA|SUTURE|SANDBOX)(?:_\w+)?"
+    r"|GITHUB_ACTIONS|GITLAB_CI|JENKINS_URL|TRAVIS|CIRCLECI|BUILDKITE"
+)
+"""An environment variable that shows that tests are running."""
+ENTRY_FUNCTION = re.compile(r"_*(?:\w+_)?(?:main|cli|parse_arg\w*)")
+"""A function in which a program ends or reads its arguments, as in `main`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """A use of a capability in one version of a file.
+
+    Attributes:
+        key: What must be the same in the old version for the use not to be new, besides the code.
+    """
+
+    code: CapabilityCode
+    name: str
+    line: int
+    key: str
