@@ -27,7 +27,6 @@ from suture.loop.evaluation.repeated_runs import merge_runs
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.testing import ScriptedModel
 
-COMMAND = BARE_PYTEST
 BUGGY = "def answer():\n    return 41\n"
 FOUND_BY_SEARCH = BUGGY.replace("41", "42")
 WRITTEN_BY_MODEL = "def answer():\n    return 6 * 7\n"
@@ -110,7 +109,7 @@ async def test_a_repair_that_passes_only_once_is_not_delivered(
     model = ScriptedModel([f"```python\n{WRITTEN_BY_MODEL}```"])
 
     result = await heal(
-        project, HealOptions(test=COMMAND, settings=settings, sandbox=intercepting, model=model)
+        project, HealOptions(test=BARE_PYTEST, settings=settings, sandbox=intercepting, model=model)
     )
 
     assert result.outcome == "healed", result.reason
@@ -144,7 +143,7 @@ async def test_a_sandbox_fault_does_not_lose_other_verdicts(
 
     result = await heal(
         project,
-        HealOptions(test=COMMAND, settings=settings, sandbox=InterceptingSandbox(sandbox, break_once)),
+        HealOptions(test=BARE_PYTEST, settings=settings, sandbox=InterceptingSandbox(sandbox, break_once)),
     )
 
     proposed = read_events(settings, result.run_id, "candidate.proposed")

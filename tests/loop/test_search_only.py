@@ -26,7 +26,6 @@ from suture.models import NO_MODEL
 from suture.sandbox import BubblewrapSandbox
 
 pytestmark = pytest.mark.timeout(300)
-COMMAND = BARE_PYTEST
 CODE = "def add(a, b):\n    return a - b\n"
 SATISFIABLE_TEST = "from sums import add\n\n\ndef test_fine():\n    assert add(1, 2) == 3\n"
 UNSATISFIABLE_TEST = "from sums import add\n\n\ndef test_never():\n    assert add(1, 2) == 'no sum is this'\n"
@@ -40,7 +39,7 @@ async def run_heal(folder: Path, tests: str, sandbox: BubblewrapSandbox) -> Resu
     project.mkdir()
     (project / "sums.py").write_text(CODE)
     (project / "test_sums.py").write_text(tests)
-    return await heal(project, HealOptions(test=COMMAND, settings=make_settings(folder), sandbox=sandbox))
+    return await heal(project, HealOptions(test=BARE_PYTEST, settings=make_settings(folder), sandbox=sandbox))
 
 
 def make_settings(folder: Path, **overrides: object) -> Settings:
@@ -79,13 +78,17 @@ async def test_a_run_that_needs_a_model_is_refused_without_one(tmp_path: Path) -
     with pytest.raises(PrerequisiteError, match="the search is off"):
         await heal(
             tmp_path,
-            HealOptions(test=COMMAND, settings=make_settings(tmp_path, repair=RepairSettings(enabled=False))),
+            HealOptions(
+                test=BARE_PYTEST, settings=make_settings(tmp_path, repair=RepairSettings(enabled=False))
+            ),
         )
 
     with pytest.raises(PrerequisiteError, match="the search is off"):
         await heal(
             tmp_path,
-            HealOptions(test=COMMAND, settings=make_settings(tmp_path, loop=LoopSettings(recipe="greedy"))),
+            HealOptions(
+                test=BARE_PYTEST, settings=make_settings(tmp_path, loop=LoopSettings(recipe="greedy"))
+            ),
         )
 
 

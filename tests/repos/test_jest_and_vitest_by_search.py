@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from failing_projects import make_failing_project
 from project_files import write_files
+from repos.runner_trials import install_package, make_proposals, open_trials
 from requirements import Require
-from suture.core.settings import SandboxSettings
-from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.trial_records import Proposal
-from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
-from suture.mutation.edits import compute_line_edits
-from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.sandbox import BubblewrapSandbox
 from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.driver_protocol import find_driver
-from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.tree_sitter.drivers.whole_runners import parse_start
 
 pytestmark = pytest.mark.heavy
@@ -89,25 +81,12 @@ async def test_many_candidates_are_tried_in_one_process(
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     manifest = json.dumps({"name": "ranges", "type": "commonjs", "scripts": {"test": command}})
     write_files(tmp_path, {"package.json": manifest, **files})
-    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
-    installation = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
-    is_installed = installation.returncode == 0
+    is_installed = install_package(tmp_path, package)
     require("jest", program != "jest" or is_installed, "npm could not fetch it")
     require("vitest", program != "vitest" or is_installed, "npm could not fetch it")
-    task, _ = build_heal_task(tmp_path)
-    programs = discover_programs(tmp_path, os.environ, task.language)
-    test = TestCommand(task, sandbox, SandboxSettings(), programs)
-    await test.collect()
-    outcomes = (await test.run(task.files)).outcomes
-    path = next(name for name in task.files if name.startswith("src/merge."))
+    path = next(name for name in files if name.startswith("src/merge."))
     text = files[path]
-    driver = find_driver(task.test_command, task.files, task.language)
-    assert driver is not None
-    limits = SearchLimits()
-    project = make_failing_project(
-        test, task.files, {path: text}, *outcomes, argv=task.test_command, language=task.language
-    )
-    trials = DriverTrials(driver, project)
+    trials, _ = await open_trials(tmp_path, sandbox, path, text)
 
     spectrum = await trials.run_baseline(60.0)
     assert (spectrum.compared, spectrum.disagreements) == (6, ())
@@ -123,20 +102,9 @@ async def test_many_candidates_are_tried_in_one_process(
     texts = [text.replace(wrong, new) for new in ("range[0] == last[1]", "true", right)]
     texts.insert(2, texts[2].replace("MOST = 9", "MOST = 8"))  # under Jest, no test is traced on that line
     texts.insert(0, text.replace("const out = [];", "const out = []; while (true) out.pop();"))
-    changes = [
-        Proposal(
-            path=path,
-            edits=compute_line_edits(text, new),
-            label="",
-            score=1.0,
-            operators=(),
-            is_swappable=False,
-        )
-        for new in texts
-    ]
     search_result = SearchResult(texts={path: text})
-    await trials.try_all(changes, search_result, limits)
-    assert search_result.tried_count == len(changes)
+    await trials.try_all(make_proposals(path, text, texts), search_result, SearchLimits())
+    assert search_result.tried_count == len(texts)
     assert [apply_edits(text, proposal.edits) for proposal in search_result.plausible] == [texts[-1]]
 
 

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from failing_projects import make_failing_project
 from project_files import write_files
+from repos.runner_trials import install_package, make_proposals, open_trials
 from requirements import Require
-from suture.core.settings import SandboxSettings
-from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.trial_records import Proposal
-from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
-from suture.mutation.edits import compute_line_edits
-from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.sandbox import BubblewrapSandbox
 from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.driver_protocol import DRIVERS_BY_RUNNER, find_driver
-from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.tree_sitter.drivers.whole_runners import find_unreported, matching_files
 
 CODE = """\
@@ -68,23 +60,9 @@ async def test_trials_see_the_tests_of_an_unreported_command(
     manifest = json.dumps({"name": "most", "scripts": {"test": f"{program} 'test/*.test.js'"}})
     files = {"package.json": manifest, "src/most.js": CODE, "test/most.test.js": tests}
     write_files(tmp_path, files)
-    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
-    installation = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
-    require(program, installation.returncode == 0, "npm could not fetch it")
-    task, _ = build_heal_task(tmp_path)
-    test = TestCommand(
-        task, sandbox, SandboxSettings(), discover_programs(tmp_path, os.environ, "javascript")
-    )
-    await test.collect()
-    outcomes = (await test.run(task.files)).outcomes
+    require(program, install_package(tmp_path, package), "npm could not fetch it")
+    trials, outcomes = await open_trials(tmp_path, sandbox, "src/most.js", CODE)
     assert [(outcome.status, outcome.evidence) for outcome in outcomes] == [("failed", "exit_status")]
-    driver = find_driver(task.test_command, task.files, task.language)
-    assert driver is not None
-    texts = {"src/most.js": CODE}
-    project = make_failing_project(
-        test, task.files, texts, *outcomes, argv=task.test_command, language=task.language
-    )
-    trials = DriverTrials(driver, project)
 
     spectrum = await trials.run_baseline(60.0)
     assert [name.rpartition(" ")[2] for name in spectrum.target_tests] == ["three"]
@@ -104,18 +82,8 @@ async def test_trials_see_the_tests_of_an_unreported_command(
         CODE.replace("return best", "while (true) best = 0; return best"),
         repaired,
     ]
-    search_result = SearchResult(texts=texts)
-    proposals = [
-        Proposal(
-            path="src/most.js",
-            edits=compute_line_edits(CODE, new),
-            label="",
-            score=1,
-            operators=(),
-            is_swappable=False,
-        )
-        for new in candidates
-    ]
+    search_result = SearchResult(texts={"src/most.js": CODE})
+    proposals = make_proposals("src/most.js", CODE, candidates)
     await trials.try_all(proposals, search_result, SearchLimits())
     assert search_result.tried_count == len(candidates)
     assert [apply_edits(CODE, proposal.edits) for proposal in search_result.plausible] == [repaired]

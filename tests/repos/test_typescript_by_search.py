@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from project_files import write_files
+from repos.runner_trials import install_package
 from requirements import Require
 from suture.api import HealOptions, WriteOptions, heal, solve
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
@@ -53,9 +53,7 @@ def ranges(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     project = tmp_path_factory.mktemp("ranges")
     write_files(project, {"package.json": PACKAGE, "src/ranges.ts": CODE, "test/ranges.test.ts": TESTS})
-    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "tsx@4"]
-    installation = subprocess.run(install, cwd=project, capture_output=True, check=False, timeout=100)
-    require("tsx", installation.returncode == 0, "npm could not fetch it")
+    require("tsx", install_package(project, "tsx@4", timeout_s=100), "npm could not fetch it")
     return project
 
 

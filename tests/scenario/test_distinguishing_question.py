@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from run_events import read_events
+from run_events import read_event_data, read_events
 from suture.api import (
     Choice,
     DistinguishingInput,
@@ -22,12 +22,12 @@ from suture.api import (
     verify,
 )
 from suture.core.ledger import find_run
+from suture.core.records import Candidate
 from suture.core.settings import RepairSettings, Settings
 from suture.errors import UsageError
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # the searches are slow on a busy machine
-TEST = BARE_PYTEST
 
 
 @pytest.fixture
@@ -47,43 +47,41 @@ def search_settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"repair": RepairSettings(candidates=60)})
 
 
+def evaluate_call(candidate: Candidate, call: str) -> str:
+    """Return the representation of a call's result with the code of a candidate."""
+    namespace: dict[str, object] = {}
+    # The code is this file's fixture, changed by Suture's own operators.
+    exec(candidate.files["calc.py"], namespace)
+    return repr(eval(call, namespace))
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("position", [0, 1])
 async def test_the_users_answer_decides_and_is_replayed(
     project: Path, search_settings: Settings, position: int
 ) -> None:
-    asked: list[DistinguishingInput] = []
+    questions: list[DistinguishingInput] = []
 
     def ask(difference: DistinguishingInput) -> Choice:
-        asked.append(difference)
+        questions.append(difference)
         return "first" if position == 0 else "second"
 
     result = await heal(
-        project, HealOptions(test=TEST, settings=search_settings, model=ScriptedModel([]), ask=ask)
+        project, HealOptions(test=BARE_PYTEST, settings=search_settings, model=ScriptedModel([]), ask=ask)
     )
 
     assert result.outcome == "healed", result.reason
-    (difference,) = asked
+    (difference,) = questions
     assert len(set(difference.answer_pair)) == 2
     assert result.candidate is not None
-    namespace: dict[str, object] = {}
-    # This file's fixture, changed by Suture's own operators.
-    exec(result.candidate.files["calc.py"], namespace)
-    assert repr(eval(difference.call, namespace)) == difference.answer_pair[position]
-    (answered,) = [
-        event.data
-        for event in read_events(search_settings.paths.home, result.run_id)
-        if event.kind == "user.answered"
-    ]
+    assert evaluate_call(result.candidate, difference.call) == difference.answer_pair[position]
+    (answered,) = read_event_data(search_settings.paths.home, "user.answered", result.run_id)
     assert answered["answers"] == list(difference.answer_pair)
 
     replayed = await replay(result.run_id, settings=search_settings)
     assert replayed.result.candidate == result.candidate
-    assert [
-        e.data["choice"]
-        for e in read_events(search_settings.paths.home, replayed.result.run_id)
-        if e.kind == "user.answered"
-    ]
+    replayed_answers = read_event_data(search_settings.paths.home, "user.answered", replayed.result.run_id)
+    assert [answer["choice"] for answer in replayed_answers]
 
 
 @pytest.mark.heavy
@@ -91,7 +89,7 @@ async def test_an_unanswered_question_parks_the_run_and_is_answered_later(
     project: Path, search_settings: Settings
 ) -> None:
     parked = await heal(
-        project, HealOptions(test=TEST, settings=search_settings, model=ScriptedModel([]), ask=True)
+        project, HealOptions(test=BARE_PYTEST, settings=search_settings, model=ScriptedModel([]), ask=True)
     )
     assert parked.outcome == "waiting"
     review = pending_review(parked.run_id, settings=search_settings)
@@ -110,10 +108,8 @@ async def test_an_unanswered_question_parks_the_run_and_is_answered_later(
     result = await resume(parked.run_id, settings=search_settings, model=ScriptedModel([]), answer=answer)
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
-    namespace: dict[str, object] = {}
-    # This file's fixture, changed by Suture's own operators.
-    exec(result.candidate.files["calc.py"], namespace)
-    assert repr(eval(review.difference.call, namespace)) == review.difference.answer_pair[1]
+    difference = review.difference
+    assert evaluate_call(result.candidate, difference.call) == difference.answer_pair[1]
     assert [
         e for e in read_events(search_settings.paths.home, parked.run_id) if e.kind == "search.started"
     ] == searches
@@ -123,19 +119,19 @@ async def test_an_unanswered_question_parks_the_run_and_is_answered_later(
 
 @pytest.mark.heavy
 async def test_an_answer_may_be_asynchronous_and_undecided(project: Path, search_settings: Settings) -> None:
-    asked: list[DistinguishingInput] = []
+    questions: list[DistinguishingInput] = []
 
     async def ask(difference: DistinguishingInput) -> Choice | None:
         await asyncio.sleep(0)
-        asked.append(difference)
+        questions.append(difference)
         return None
 
     result = await heal(
-        project, HealOptions(test=TEST, settings=search_settings, model=ScriptedModel([]), ask=ask)
+        project, HealOptions(test=BARE_PYTEST, settings=search_settings, model=ScriptedModel([]), ask=ask)
     )
 
     assert result.outcome == "healed", result.reason
-    assert len(asked) == 1
+    assert len(questions) == 1
     assert not [
         event
         for event in read_events(search_settings.paths.home, result.run_id)
@@ -152,7 +148,9 @@ async def test_the_model_is_called_when_neither_repair_is_right(
 
     result = await heal(
         project,
-        HealOptions(test=TEST, settings=search_settings, model=model, ask=lambda difference: "neither"),
+        HealOptions(
+            test=BARE_PYTEST, settings=search_settings, model=model, ask=lambda difference: "neither"
+        ),
     )
 
     assert result.outcome == "healed", result.reason
@@ -179,7 +177,9 @@ async def test_the_model_is_called_when_neither_repair_is_right(
 async def test_the_certificate_records_the_agreement_of_the_repairs(
     project: Path, search_settings: Settings
 ) -> None:
-    result = await heal(project, HealOptions(test=TEST, settings=search_settings, model=ScriptedModel([])))
+    result = await heal(
+        project, HealOptions(test=BARE_PYTEST, settings=search_settings, model=ScriptedModel([]))
+    )
 
     assert result.outcome == "healed", result.reason
     folder = find_run(search_settings.paths.home, result.run_id)

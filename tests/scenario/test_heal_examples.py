@@ -18,7 +18,6 @@ from suture.core.settings import Settings
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # the certification alone may take a minute
-TEST = BARE_PYTEST
 
 
 def format_file(path: str, text: str) -> str:
@@ -38,7 +37,7 @@ async def test_an_example_is_healed_after_a_wrong_reply(
     )
     model = ScriptedModel([format_file(fix["file"], wrong), *[format_file(fix["file"], right)] * 4])
 
-    result = await heal(project, HealOptions(test=TEST, settings=settings, model=model))
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, model=model))
 
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert read_tree(project) == before
@@ -55,7 +54,7 @@ async def test_the_diff_applies_and_can_be_undone(
     copy = shutil.copytree(project, tmp_path / "copy")
     model = ScriptedModel([format_file(fix["file"], right)])
 
-    result = await heal(project, HealOptions(test=TEST, settings=settings, model=model, apply=True))
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, model=model, apply=True))
 
     assert result.outcome == "healed", result.reason
     assert (project / fix["file"]).read_text() == right
@@ -80,7 +79,9 @@ async def test_wrong_replies_do_not_heal_and_leave_the_project_unchanged(
     text = (project / fix["file"]).read_text()
     replies = [format_file(fix["file"], text + f"\n# attempt {number}\n") for number in range(20)]
 
-    result = await heal(project, HealOptions(test=TEST, settings=settings, model=ScriptedModel(replies)))
+    result = await heal(
+        project, HealOptions(test=BARE_PYTEST, settings=settings, model=ScriptedModel(replies))
+    )
 
     assert result.outcome in ("budget_exhausted", "stuck")
     assert result.spend.attempts <= settings.budget.attempts
@@ -93,5 +94,5 @@ async def test_a_passing_project_is_left_unchanged(
     project, fix = broken_project
     file = project / fix["file"]
     file.write_text(file.read_text().replace(fix["wrong"], fix["right"]))
-    result = await heal(project, HealOptions(test=TEST, settings=settings, model=ScriptedModel([])))
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, model=ScriptedModel([])))
     assert (result.outcome, result.diff, result.spend.model_calls) == ("nothing_to_heal", "", 0)

@@ -13,7 +13,6 @@ from suture.core.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # the search is slow on a busy machine
-TEST = BARE_PYTEST
 FILLER = "\n\n".join(f"def unused_{n}(value):\n    return [value] * {n}  # {'x' * 40}\n" for n in range(90))
 SHOP = (
     '"""A shop."""\n\nimport math\n\n\n'
@@ -68,7 +67,7 @@ async def test_the_prompt_shows_the_partial_repair_and_the_suspect_functions(
 ) -> None:
     model = ScriptedModel([EDITS])
 
-    result = await heal(project, HealOptions(test=TEST, settings=enable_search(settings), model=model))
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=enable_search(settings), model=model))
 
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
@@ -86,7 +85,7 @@ async def test_the_next_prompt_reports_an_edit_that_did_not_apply(project: Path,
     inapplicable = EDITS.replace("return str(number)", "return number")
     model = ScriptedModel([inapplicable, EDITS], repeat_last=True)
 
-    result = await heal(project, HealOptions(test=TEST, settings=settings, model=model))
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, model=model))
 
     assert result.outcome == "healed", result.reason
     assert result.spend.attempts >= 2
@@ -107,7 +106,9 @@ async def test_a_reply_may_create_a_file_but_not_a_protected_one(tmp_path: Path,
     )
     reply = "### shop/rates.py\n```python\nRATE = 2\n```\n### test_more.py\n```python\nMORE = 1\n```\n"
 
-    result = await heal(tmp_path, HealOptions(test=TEST, settings=settings, model=ScriptedModel([reply])))
+    result = await heal(
+        tmp_path, HealOptions(test=BARE_PYTEST, settings=settings, model=ScriptedModel([reply]))
+    )
 
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
@@ -135,7 +136,7 @@ async def test_without_a_search_the_prompt_shows_the_function_that_raised(
     model = ScriptedModel([METHOD])
     search_disabled = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
 
-    result = await heal(tmp_path, HealOptions(test=TEST, settings=search_disabled, model=model))
+    result = await heal(tmp_path, HealOptions(test=BARE_PYTEST, settings=search_disabled, model=model))
 
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
