@@ -1,3 +1,5 @@
+"""Records are encoded as JSON without loss, and hashed by their content."""
+
 from __future__ import annotations
 
 import dataclasses

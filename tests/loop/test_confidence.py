@@ -1,3 +1,5 @@
+"""The confidence in a candidate depends on its checks, rivals, mutants and warnings."""
+
 from __future__ import annotations
 
 from dataclasses import replace

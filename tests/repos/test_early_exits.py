@@ -35,9 +35,8 @@ async def test_an_early_exit_does_not_pass(
 
     verdict = await check_candidate(wrong, suite)
 
-    outcomes = [
-        outcome for outcome in verdict.outcomes if "::" in outcome.check_id
-    ]  # node:test reports the file itself as passed
+    # node:test reports the file itself as passed, so only outcomes inside it count.
+    outcomes = [outcome for outcome in verdict.outcomes if "::" in outcome.check_id]
     assert outcomes
     assert {outcome.status for outcome in outcomes} == {"missing"}
     facts = [outcome.counterexample for outcome in outcomes if outcome.counterexample is not None]

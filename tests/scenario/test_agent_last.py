@@ -215,7 +215,7 @@ async def test_a_run_killed_in_a_turn_resumes_and_pays_nothing_twice(
 async def test_a_run_killed_at_every_step_pays_for_each_reply_once(
     tmp_path: Path, kind: str, points: tuple[int, ...]
 ) -> None:
-    """Each process is killed once a reply or a step is on disk, and the next one gets one further."""
+    """Each process is killed once a reply or a step is on disk, and the next one gets one reply or step further."""
     for point in points:
         # A resumed run records the reuse of each stored reply again, but nothing for a stored step.
         count = point if kind == "model.called" or point == points[0] else 1

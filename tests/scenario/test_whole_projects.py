@@ -201,7 +201,7 @@ async def test_the_users_test_decides_and_is_not_replaced(
 ) -> None:
     test = tmp_path / "test_given.py"
     test.write_text(
-        "from todo.store import load\n\n\ndef test_it_begins_empty():\n    assert load() == [1]\n"
+        "from todo.store import load\n\n\ndef test_a_new_list_is_empty():\n    assert load() == [1]\n"
     )
     forged = written.TODO + written.reply(("tests/test_given.py", "python", "def test_x():\n    pass"))
 
@@ -213,7 +213,7 @@ async def test_the_users_test_decides_and_is_not_replaced(
     assert result.candidate is not None
     assert "tests/test_given.py" not in result.candidate.files
     assert result.verdict is not None
-    assert "tests/test_given.py::test_it_begins_empty" in result.verdict.failed
+    assert "tests/test_given.py::test_a_new_list_is_empty" in result.verdict.failed
 
 
 async def test_a_feature_is_added_to_an_existing_project(

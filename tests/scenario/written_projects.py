@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def reply(*files: tuple[str, str, str]) -> str:
-    """A reply that holds files: path, fence, text."""
+    """Return a reply with files, each given by its path, fence language and text."""
     return "\n".join(f"### {path}\n```{fence}\n{text.strip()}\n```\n" for path, fence, text in files)
 
 
@@ -70,7 +70,7 @@ GREET_TESTS = """```python
 from greet import greeting
 
 
-def test_it_greets():
+def test_greeting():
     assert greeting("Ben") == "Hello, Ben!"
 ```
 """
@@ -89,32 +89,32 @@ import sqlite3
 FILE = "books.db"
 
 
-def _opened():
+def _connect():
     connection = sqlite3.connect(FILE)
     connection.execute("CREATE TABLE IF NOT EXISTS books (id INTEGER PRIMARY KEY, title TEXT NOT NULL)")
     return connection
 
 
-def every():
-    with _opened() as db:
+def list_books():
+    with _connect() as db:
         return [{"id": number, "title": title} for number, title in db.execute("SELECT id, title FROM books")]
 
 
-def one(number):
-    return next((book for book in every() if book["id"] == number), None)
+def find_book(number):
+    return next((book for book in list_books() if book["id"] == number), None)
 
 
 def add(title):
-    with _opened() as db:
-        return one_of(db.execute("INSERT INTO books (title) VALUES (?)", (title,)).lastrowid, title)
+    with _connect() as db:
+        return make_book(db.execute("INSERT INTO books (title) VALUES (?)", (title,)).lastrowid, title)
 
 
-def one_of(number, title):
+def make_book(number, title):
     return {"id": number, "title": title}
 
 
 def remove(number):
-    with _opened() as db:
+    with _connect() as db:
         db.execute("DELETE FROM books WHERE id = ?", (number,))
 """
 BOOKS_MAIN = """
@@ -139,8 +139,8 @@ class Books(BaseHTTPRequestHandler):
 
     def do_GET(self):
         if self.path in ("/", "/books"):
-            return self.answer(200, store.every())
-        book = store.one(self.number())
+            return self.answer(200, store.list_books())
+        book = store.find_book(self.number())
         self.answer(200, book) if book else self.answer(404, {"error": "no such book"})
 
     def do_POST(self):
@@ -173,13 +173,13 @@ app = Flask(__name__)
 
 @app.get("/")
 @app.get("/books")
-def every():
-    return jsonify(store.every())
+def list_books():
+    return jsonify(store.list_books())
 
 
 @app.get("/books/<int:number>")
-def one(number):
-    book = store.one(number)
+def find_book(number):
+    book = store.find_book(number)
     return (jsonify(book), 200) if book else (jsonify(error="no such book"), 404)
 
 
@@ -247,26 +247,26 @@ CSV_WRONG = CSV.replace("except ValueError:", "except KeyError:")
 TIME_TASK = "Build a Node.js CLI tool that prints the current time"
 TIME_MAIN = """
 #!/usr/bin/env node
-const { shown } = require("./clock");
+const { formatTime } = require("./clock");
 
 if (process.argv.includes("--help")) {
   console.log("usage: clock");
 } else {
-  console.log(shown(new Date()));
+  console.log(formatTime(new Date()));
 }
 """
 TIME_CLOCK = """
-exports.shown = (date) => date.toISOString().slice(11, 19);
+exports.formatTime = (date) => date.toISOString().slice(11, 19);
 """
 TIME = reply(("src/index.js", "javascript", TIME_MAIN), ("src/clock.js", "javascript", TIME_CLOCK))
-TIME_WRONG = TIME.replace("exports.shown", "exports.show")
+TIME_WRONG = TIME.replace("exports.formatTime", "exports.format")
 TIME_TESTS = """```javascript
 const test = require("node:test");
 const assert = require("node:assert");
-const { shown } = require("../src/clock");
+const { formatTime } = require("../src/clock");
 
 test("hours, minutes and seconds", () => {
-  assert.strictEqual(shown(new Date("2020-01-02T03:04:05Z")), "03:04:05");
+  assert.strictEqual(formatTime(new Date("2020-01-02T03:04:05Z")), "03:04:05");
 });
 ```
 """

@@ -1,3 +1,5 @@
+"""The budget reserves, settles and refuses costs, and counts them from the ledger."""
+
 from __future__ import annotations
 
 import contextlib

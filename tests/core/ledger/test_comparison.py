@@ -1,3 +1,5 @@
+"""Two runs are compared by their events, without times, usage and addresses."""
+
 from __future__ import annotations
 
 import asyncio

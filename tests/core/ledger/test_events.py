@@ -1,3 +1,5 @@
+"""The ledger appends events and reads them back, even after torn or damaged lines."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""A follower and a listener see the events of a ledger while it is written."""
+
 from __future__ import annotations
 
 import asyncio

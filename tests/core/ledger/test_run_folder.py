@@ -1,3 +1,5 @@
+"""Run folders store blobs privately, and runs are found by name."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""A `.env` file is parsed like in a shell, but without substitution."""
+
 from __future__ import annotations
 
 import pytest

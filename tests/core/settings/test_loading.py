@@ -1,3 +1,5 @@
+"""Settings are loaded from flags, variables and files, and a project's files have limited rights."""
+
 from __future__ import annotations
 
 import re
