@@ -29,7 +29,7 @@ PACKAGES = (
     "bench",
     "interfaces",
 )
-"""From the ground up: each package may import those before it."""
+"""From the bottom up: each package may import the packages before it."""
 TOP_LEVEL_MODULES = ("pytest_plugin", "testing")
 """Entry points that may import every package."""
 LOADED_BY_ROOT = ("api", "core", "interfaces")

@@ -35,7 +35,7 @@ ON_THE_HOST = (
     "src/suture/project/workspace/git.py",
     "src/suture/interfaces/jobs/",
     "src/suture/interfaces/cli/repair/review_command.py",  # the user's own editor, on their own terminal
-    "src/suture/pytest_plugin.py",  # our own command line, away from what tests did to their process
+    "src/suture/pytest_plugin.py",  # our own command line, in a process that the tests have not changed
 )
 INSIDE_THE_SANDBOX = (
     "src/suture/judge/runners/go_build_cache_program.py",

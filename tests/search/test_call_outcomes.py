@@ -46,9 +46,8 @@ def test_equal_sets_have_one_text() -> None:
     assert canonical_repr(({"k": [LARGE_FIRST]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
     assert canonical_repr([frozenset({10, 9}), set(), {}]) == "[frozenset({9, 10}), set(), {}]"
     assert canonical_repr("{") == repr("{")
-    assert (
-        canonical_repr({1: 2, 0: 3}) == "{1: 2, 0: 3}"
-    )  # in which order a mapping was filled may be the point
+    # The order in which a mapping was filled may matter.
+    assert canonical_repr({1: 2, 0: 3}) == "{1: 2, 0: 3}"
     assert canonical_repr(object()) == canonical_repr(object())
     assert len(canonical_repr("x" * 9000)) == 4000
 

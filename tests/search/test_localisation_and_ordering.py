@@ -298,7 +298,7 @@ def test_a_later_failure_is_progress_and_reveals_new_lines() -> None:
 
 
 PLACES = ((0, 4), (1, 5), (0, 2))
-"""The lines at which a test fails, before and after: the same, a later one, an earlier one."""
+"""Number of a test and the line of its failure: the line of before, a later one and an earlier one."""
 
 
 async def test_few_compound_changes_are_imported_again_if_importing_is_expensive() -> None:

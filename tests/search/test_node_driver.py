@@ -110,7 +110,7 @@ def test_a_test_file_gets_no_events_of_the_previous_file(tmp_path: Path, require
 
 
 def test_each_target_test_is_reported(tmp_path: Path, require: Require) -> None:
-    """In any order; and a candidate that fixes none of many targets is abandoned."""
+    """The order does not matter. A candidate that fixes none of many targets is abandoned."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     test_texts = (f"test('{n}', () => {{ if (say({n}) !== {n}) throw {n}; }});\n" for n in range(20))
     (tmp_path / "a.test.js").write_text(f"{HEAD}{''.join(test_texts)}")
@@ -153,7 +153,7 @@ test('twice', () => {
 def test_side_effects_of_a_failing_test_do_not_reach_the_next_candidate(
     tmp_path: Path, require: Require
 ) -> None:
-    """Stubs, a frozen clock, environment variables, files: a user's own run starts without them."""
+    """A user's own run starts without stubs, a frozen clock, environment variables and files of other runs."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     (tmp_path / "a.test.js").write_text(HEAD + POLLUTING_TEST)
     (tmp_path / "notes.txt").write_text("one")

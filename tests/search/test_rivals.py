@@ -117,7 +117,7 @@ def test_expressions_that_some_value_distinguishes_have_a_distance(one: str, oth
     ],
 )
 def test_expressions_that_cannot_be_evaluated_are_distinct(one: str, other: str) -> None:
-    """No value of a size that the project names is built."""
+    """The comparison never builds a value whose size the project names."""
     assert measure_distance(SOURCE, replace_condition(one), replace_condition(other)) == 1
 
 

@@ -22,7 +22,7 @@ from suture.search import SearchLimits, recover_python
 
 pytestmark = pytest.mark.timeout(300)
 MAX_RANK = 8
-"""The intended text must be among so many first repaired texts. The tests of the project then choose."""
+"""The intended text must be among this many repaired texts. The tests of the project choose between them."""
 CASES = {
     "colon": ("def f(a)\n    return a\n", "def f(a):\n    return a\n"),
     "colon of a loop": ("def f(a):\n    for x in a\n        g(x)\n", "def f(a):\n    for x in a:\n        g(x)\n"),

@@ -25,7 +25,7 @@ from suture.search.tree_sitter.tree_recovery import UnparsableFile, find_unparsa
 from suture.search.tuning import MAX_TREE_TEXTS_RUN
 
 MAX_RANK = 8
-"""The intended text must be among so many first repaired texts. The tests of the project then choose."""
+"""The intended text must be among this many repaired texts. The tests of the project choose between them."""
 AMBIGUOUS = ("operator", "arrow", "deleted keyword")
 """Mistakes that the file alone hardly decides: the intended text must be among all texts that are run."""
 JAVASCRIPT = """\

@@ -127,7 +127,7 @@ async def test_forged_report_lines_break_nothing() -> None:
     )
     spectrum = await trials.run_baseline(1.0)
     assert spectrum.target_tests == (NAME,)
-    assert trials.baseline_s < 60  # so that short baseline runs pay off before any long round
+    assert trials.baseline_s < 60  # the forged durations are ignored
 
     result = SearchResult(texts=TEXTS)
     await trials.try_all([CHANGE], result, SearchLimits())

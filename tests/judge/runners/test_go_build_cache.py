@@ -104,7 +104,7 @@ def hash_files(folder: Path) -> dict[str, str]:
 
 
 async def test_runs_use_the_cache_and_cannot_change_it(machine: Machine) -> None:
-    """`go test -x` prints the programs that it starts: none for packages of the standard library."""
+    """`go test -x` prints the programs that it starts: none for the standard library, however often it runs."""
     cached_programs = await machine.add_cache(FILES)
     assert cached_programs.toolchain is not None
     assert f"{MOUNT_POINT}/bin" in cached_programs.toolchain.folders

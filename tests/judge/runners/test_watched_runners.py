@@ -143,7 +143,7 @@ async def test_code_that_changes_jest_does_not_pass(jest_project: Path, sandbox:
     suite = await prepare_folder_suite(jest_project, sandbox)
     right = await judge_code(WRONG.replace("-", "+"), suite)
     assert right.all_passed, right
-    assert len(right.notes) == 1  # the note that the run was watched
+    assert len(right.notes) == 1  # says that the run was watched
 
     for name, text in ATTACKS.items():
         verdict = await judge_code(text + WRONG, suite)
