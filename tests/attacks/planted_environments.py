@@ -38,6 +38,7 @@ SEARCH_FOR_SECRETS = """
 
 
 def library_name() -> str:
+    """Return the name of the library folder of the running Python version."""
     return "python" + ".".join(get_own_interpreter().version.split(".")[:2])
 
 
@@ -67,6 +68,8 @@ def plant_link_to_home(environment: Path, bait: HostBait) -> None:
 
 
 def plant_linked_part(name: str) -> Callable[[Path, HostBait], None]:
+    """Return a function that replaces one part of an environment with a link to the user's home."""
+
     def plant(environment: Path, bait: HostBait) -> None:
         replace_with_link(environment / name, bait.home)
 
@@ -124,11 +127,14 @@ def plant_endless_files(environment: Path, bait: HostBait) -> None:
 
 
 def plant_link_cycle(environment: Path, _: HostBait) -> None:
+    """Plant links that refer to themselves."""
     replace_with_link(environment / "bin" / "python", "python")
     replace_with_link(environment / "lib64", "lib64")
 
 
 def plant_link_to_system_folder(to: str) -> Callable[[Path, HostBait], None]:
+    """Return a function that plants a link to a folder of the system."""
+
     def plant(environment: Path, _: HostBait) -> None:
         replace_with_link(environment / "include", to)
 
@@ -175,11 +181,13 @@ async def try_planted_environments(context: AttackContext) -> None:
 
 
 def remove_planted_files(folder: Path, before: set[Path]) -> None:
+    """Remove everything that was added to a folder."""
     for path in sorted(set(folder.rglob("*")) - before, reverse=True):
         path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 async def check_environment(context: AttackContext, project: Path, name: str) -> None:
+    """Require that the environment of a project is refused or exposes no secret."""
     try:
         interpreter = discover_interpreter(project, {"PATH": "/usr/bin:/bin"})
         mounts = mounts_for_interpreter(interpreter)

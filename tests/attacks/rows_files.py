@@ -41,6 +41,7 @@ def fill_folder(folder: str, max_mib: int) -> str:
 
 
 async def create_too_many_files(context: AttackContext) -> None:
+    """Create up to 200,000 files, which the limit on inodes must stop."""
     code = """
         import errno
         made = 0

@@ -1,4 +1,4 @@
-"""Rows 49-51: the host itself dies, two sandboxes at once, and no sandbox at all."""
+"""Rows 49-51: a killed host, two sandboxes at once, and no sandbox at all."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ ATTACK_PROGRAM = """
 
 
 async def kill_host(context: AttackContext) -> None:
+    """Kill a host while a program of its sandbox runs."""
     command = (sys.executable, "-m", "attacks.driver", context.backend, "--hold", context.marker)
     host = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL)
     try:
@@ -71,6 +72,7 @@ async def kill_host(context: AttackContext) -> None:
 
 
 async def attack_another_sandbox(context: AttackContext) -> None:
+    """Attack a program from the same sandbox object and from another one."""
     other = context.open_another()
     try:
         for attacker in (context.sandbox, other):
@@ -92,6 +94,7 @@ async def attack_another_sandbox(context: AttackContext) -> None:
 
 
 async def run_in_two_sandboxes(context: AttackContext) -> None:
+    """Run programs in two sandboxes that use the same port."""
     other = context.open_another()
     try:
         code = "import socket\nwith socket.create_server(('127.0.0.1', 7709)): print('fine')"
@@ -107,6 +110,7 @@ async def run_in_two_sandboxes(context: AttackContext) -> None:
 
 
 async def run_without_sandbox(context: AttackContext) -> None:
+    """Run programs in a broken sandbox, which must refuse them."""
     path = context.bait.folder / "ran"
     broken = context.open_broken()
     try:

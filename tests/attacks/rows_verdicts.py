@@ -39,6 +39,7 @@ PLANTED_FILES = {
 
 
 def settings(context: AttackContext) -> SandboxSettings:
+    """Return settings with the time limit of the context."""
     return SandboxSettings(check_timeout_s=context.wall_s, test_timeout_s=context.wall_s)
 
 
@@ -50,6 +51,7 @@ async def check_solution(context: AttackContext, code: str, *tests: str) -> Verd
 
 
 def is_cut_short(verdict: Verdict) -> bool:
+    """Return whether a check ran out of time."""
     return any(outcome.status == "timeout" for outcome in verdict.outcomes)
 
 
@@ -93,11 +95,13 @@ async def check_with_pytest(context: AttackContext, files: Mapping[str, str]) ->
 
 
 async def plant_files(context: AttackContext) -> None:
+    """Submit a wrong solution beside files that try to skip the tests."""
     verdict = await check_with_pytest(context, {"calc.py": "def add(a, b): return 0", **PLANTED_FILES})
     check(not verdict.passed and not is_cut_short(verdict), verdict)
 
 
 async def add_a_correct_module(context: AttackContext) -> None:
+    """Submit a correct solution that adds a module."""
     files = {"calc.py": "from sums import plus as add", "sums.py": "def plus(a, b): return a + b"}
     verdict = await check_with_pytest(context, files)
     check(verdict.all_passed, verdict)

@@ -1,7 +1,7 @@
 """Malformed structured replies of the kinds that small models write, with the value that each one means.
 
-`expected` is what a careful person would read; `None` is where such a person would have to guess, so that the
-only right thing is to ask again.
+`expected` is the value that a careful person would read. `None` means that such a person would have to guess,
+so that the only correct reaction is to ask again.
 """
 
 from __future__ import annotations

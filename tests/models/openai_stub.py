@@ -40,9 +40,13 @@ class Answer:
 
 
 class OpenAIStub:
-    """Answers each request with the next of `answers` (the last one repeatedly), and records it.
+    """Answers each POST with the next of `answers`, the last one repeatedly, and records the request.
 
-    `pages` holds what it answers to a GET, by path; `port` is a free one where not given.
+    Args:
+        port: The port of the server; 0 chooses a free one.
+
+    Attributes:
+        pages: The JSON value that answers a GET, by path.
     """
 
     def __init__(self, port: int = 0) -> None:

@@ -64,6 +64,7 @@ class RawServer:
 
 
 def read_request(peer: socket.socket) -> bytes:
+    """Read a whole request."""
     received = b""
     while b"\r\n\r\n" not in received:
         received += receive(peer)
@@ -77,6 +78,7 @@ def read_request(peer: socket.socket) -> bytes:
 
 
 def receive(peer: socket.socket) -> bytes:
+    """Read some bytes from a client that must still be connected."""
     chunk = peer.recv(65536)
     if not chunk:
         raise ConnectionError("the client hung up")

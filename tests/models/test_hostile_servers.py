@@ -398,7 +398,7 @@ async def test_a_foreign_answer_is_reported_and_not_retried(wire: WireFormat, ki
 
 @pytest.mark.parametrize("with_listener", [False, True])
 async def test_an_unrequested_stream_is_refused(wire: WireFormat, with_listener: bool) -> None:
-    """Only the embedded model's server is asked for a stream, even with a listener."""
+    """A stream is requested only from the server of the embedded model, even with a listener."""
     answer = EndlessAnswer(response_head(content_type="text/event-stream"), b"data: {}\n\n")
     listener = listen_to_replies(lambda *_: None) if with_listener else nullcontext()
     with listener, RawServer(answer) as server, pytest.raises(ModelProtocolError, match="stream of events"):

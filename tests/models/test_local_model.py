@@ -56,6 +56,7 @@ time.sleep(100)
 
 
 def has_ended(pid: int) -> bool:
+    """Return whether a process has ended, even if nothing has reaped it."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:

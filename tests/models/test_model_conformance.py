@@ -24,6 +24,7 @@ pytestmark = pytest.mark.timeout(600)  # a busy machine may need a minute for on
 
 @pytest.fixture(params=["scripted", "stub", "recorded", pytest.param("embedded", marks=pytest.mark.live)])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[Model]:
+    """Each kind of model in turn."""
     model_under_test: Model
     if request.param in ("scripted", "recorded"):
         model_under_test = ScriptedModel(["hello", "hallo", "salut", "ciao"])

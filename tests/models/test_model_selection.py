@@ -1,4 +1,4 @@
-"""What `auto` detects, and which model each role gets."""
+"""Which models `auto` detects, and which model each role uses."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ NOWHERE = "http://127.0.0.1:9"
 
 
 def make_settings(cache: Path, **knobs: object) -> Settings:
+    """Return settings with a cache of their own."""
     return Settings(model=ModelSettings.model_validate(knobs), paths=PathSettings(cache=cache))
 
 
@@ -104,6 +105,7 @@ def role_settings(model: dict[str, object] | None = None, **roles: object) -> Se
 
 
 def open_used_roles(settings: Settings, given: BaseChatModel | Model | None = None) -> RoleModels:
+    """Open the models of all roles except `escalate`."""
     return open_role_models(settings, given, in_use=[role for role in get_args(Role) if role != "escalate"])
 
 

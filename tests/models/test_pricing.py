@@ -12,6 +12,7 @@ from suture.models.pricing import Price, load_prices, parse_prices, published_pr
 
 
 def make_settings(**knobs: object) -> Settings:
+    """Return settings of a model with a known price."""
     return Settings(model=ModelSettings.model_validate({"name": "openai:gpt-4o", **knobs}))
 
 

@@ -37,6 +37,7 @@ class FakeServer:
 
 
 def make_sampling(index: int, max_tokens: int = 50, **knobs: Any) -> Sampling:
+    """Return a sampling that can be batched with others of the same limit."""
     return Sampling(temperature=0.8, max_tokens=max_tokens, index=index, **knobs)
 
 
@@ -47,6 +48,7 @@ async def draw_texts(
     max_batch: int = 4,
     prompt: Sequence[Message] = PROMPT,
 ) -> list[str]:
+    """Draw all samplings of a prompt concurrently and return the texts."""
     batcher = PromptBatcher(server.draw)
     replies = await asyncio.gather(
         *(batcher.complete(prompt, sampling, max_batch=max_batch) for sampling in samplings)
@@ -62,6 +64,7 @@ async def test_concurrent_samples_are_one_request(server: FakeServer) -> None:
 
 @pytest.fixture
 async def server() -> FakeServer:
+    """A fake server that answers at once."""
     return FakeServer()
 
 

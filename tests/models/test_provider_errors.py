@@ -1,4 +1,4 @@
-"""Each fault of a provider, over real HTTP, is mapped to one of our errors."""
+"""Each fault of a provider, over real HTTP, is mapped to one of Suture's errors."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ KEY = "sk-very-secret"
 
 
 def error_body(message: str) -> dict[str, dict[str, str]]:
+    """Return the body of an error response."""
     return {"error": {"message": message, "type": "some_error"}}
 
 
 async def ask(stub: OpenAIStub, *, timeout_s: float = 60, sampling: Sampling | None = None) -> Reply:
+    """Return the reply of the stub to one call."""
     settings = Settings(
         model=ModelSettings(name="openai:stub", base_url=stub.base_url, timeout_s=timeout_s, seed=5),
         keys=KeySettings(openai=SecretStr(KEY)),
@@ -141,6 +143,8 @@ async def test_an_unreachable_server_is_reported(stub: OpenAIStub) -> None:
 
 
 class VendorRateLimit(Exception):
+    """An exception like those that a vendor's SDK raises."""
+
     status_code = 429
 
     class response:

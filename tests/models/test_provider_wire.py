@@ -60,6 +60,7 @@ def open_wire_model(wire: WireFormat, address: str, **knobs: object) -> Model:
 
 
 async def ask(wire: WireFormat, stub: OpenAIStub, sampling: Sampling | None = None, **knobs: object) -> Reply:
+    """Return the reply to one call."""
     model = open_wire_model(wire, stub.address, **knobs)
     try:
         return await model.complete(PROMPT, sampling or Sampling())

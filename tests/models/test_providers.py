@@ -17,6 +17,7 @@ from suture.testing import ScriptedModel
 
 
 def make_settings(name: str, **knobs: str) -> Settings:
+    """Return settings with this model name."""
     return Settings(model=ModelSettings.model_validate({"name": name, **knobs}))
 
 

@@ -39,6 +39,8 @@ class HubStub(ThreadingHTTPServer):
 
 
 class HubHandler(BaseHTTPRequestHandler):
+    """Sends the file from the requested offset."""
+
     server: HubStub
 
     def do_GET(self) -> None:
@@ -69,6 +71,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
 
 
 def leave_partial(cache: Path, content: bytes) -> None:
+    """Write the partial file of an interrupted download."""
     path = partial_path(make_entry(), cache)
     path.parent.mkdir(parents=True)
     path.write_bytes(content)

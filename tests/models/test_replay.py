@@ -25,6 +25,7 @@ PROMPT = (Message(role="user", content="hi"),)
 
 
 async def record(run: Path, *replies: str | Exception | Reply, prompt: tuple[Message, ...] = PROMPT) -> None:
+    """Record replies and errors as those of a run."""
     model = RecordedModel(ScriptedModel(replies), run / "replies")
     for index, reply in enumerate(replies):
         if isinstance(reply, Exception):

@@ -21,6 +21,7 @@ from suture.models.tuning import CIRCUIT_BREAKER_FAULTS, CIRCUIT_BREAKER_PAUSE_S
 
 
 def make_fault(*, is_transient: bool, retry_after_s: float | None = None) -> ModelError:
+    """Return an error that is or is not worth a retry."""
     fault = ModelRateLimited("slow down", retry_after_s=retry_after_s)
     fault.is_transient = is_transient
     return fault
@@ -95,6 +96,8 @@ def test_no_error_rule_retries_a_call_that_may_be_charged(kind: ProviderErrorKin
 
 
 class VendorError(Exception):
+    """An exception like those that a vendor's SDK raises."""
+
     def __init__(self, message: str, status: int, **headers: str) -> None:
         super().__init__(message)
         self.status_code = status
@@ -142,6 +145,7 @@ class FakeClock:
 
 
 def make_endpoint(clock: FakeClock, **limits: float) -> Endpoint:
+    """Return an endpoint that uses a fake clock."""
     return Endpoint("http://h", EndpointLimits(**limits), now=clock.now, sleep=clock.sleep)  # type: ignore[arg-type]  # integers are passed as floats
 
 

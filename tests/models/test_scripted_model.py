@@ -18,6 +18,7 @@ PROMPT = (Message(role="user", content="hi"),)
 
 
 async def complete_texts(model: ScriptedModel, count: int) -> list[str]:
+    """Return the texts of the next replies."""
     return [(await model.complete(PROMPT, Sampling(index=index))).text for index in range(count)]
 
 
@@ -47,6 +48,7 @@ async def test_concurrent_calls_get_each_reply_once() -> None:
 
 
 def open_script_file(path: Path) -> ScriptedModel:
+    """Open the model of a script file."""
     model = open_model(Settings(model=ModelSettings(name=f"scripted:{path}")))
     assert isinstance(model, ScriptedModel)
     return model

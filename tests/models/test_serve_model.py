@@ -56,6 +56,7 @@ def read_address(process: subprocess.Popen[str]) -> str:
 
 
 def ask(url: str, key: str) -> httpx.Response:
+    """Send one call to the served model."""
     messages = [{"role": "user", "content": "Say hi."}]
     body = {"model": "any", "messages": messages, "max_tokens": 2}
     headers = {"Authorization": f"Bearer {key}"}

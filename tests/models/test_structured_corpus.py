@@ -1,4 +1,4 @@
-"""The corpus of malformed replies: each is read as it was meant, or refused."""
+"""The corpus of malformed replies: each is read with its intended meaning, or refused."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ SAMPLING = Sampling(max_tokens=64)
 
 
 def cut_reply(text: str, tokens: int = 64) -> Reply:
+    """Return a reply that the token limit cut."""
     return Reply(text=text, finish="length", completion_tokens=tokens)
 
 

@@ -18,6 +18,8 @@ PROMPT = (Message(role="user", content="How ripe is it?"),)
 
 
 class Ripeness(BaseModel):
+    """The type of a structured reply."""
+
     stage: Literal["green", "ripe"]
     days: int
 
@@ -26,6 +28,7 @@ GOOD = {"stage": "ripe", "days": 2}
 
 
 def make_settings(name: str, base_url: str) -> Settings:
+    """Return settings of a model with keys of all providers."""
     return Settings(
         model=ModelSettings(name=name, base_url=base_url),
         keys=KeySettings(openai=SecretStr("k"), anthropic=SecretStr("k")),
@@ -33,6 +36,7 @@ def make_settings(name: str, base_url: str) -> Settings:
 
 
 async def ask_for_ripeness(base_url: str, chat: Any = None) -> Any:
+    """Return the structured answer of the stub to one question."""
     model = open_model(make_settings("openai:stub", base_url), chat)
     try:
         return await ask_structured(model.complete, PROMPT, Ripeness, Sampling(max_tokens=32), tries=1)

@@ -101,6 +101,7 @@ async def test_no_prompt_is_longer_than_its_bound(local_settings: Settings) -> N
 
 
 def count_server_tokens(server: LlamaServer, text: str) -> int:
+    """Return how many tokens the server makes of a text."""
     answer = httpx.post(
         f"{server.url}/tokenize",
         headers={"Authorization": f"Bearer {server.key}"},

@@ -51,6 +51,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Pa
 
 
 def make_tiny_model(folder: Path) -> Path:
+    """Write a two-layer model with random weights and a byte-level tokenizer."""
     tokenizers: Any = importlib.import_module("tokenizers")
     transformers: Any = importlib.import_module("transformers")
     torch: Any = importlib.import_module("torch")
@@ -79,6 +80,7 @@ def make_tiny_model(folder: Path) -> Path:
 
 
 def open_tiny_model(folder: Path, **knobs: object) -> Model:
+    """Open the model of a folder."""
     name = f"huggingface:{folder}"
     return open_model(Settings(model=ModelSettings.model_validate({"name": name, **knobs})))
 

@@ -14,19 +14,20 @@ __all__ = ["FORMATS", "WireFormat"]
 
 @dataclass(frozen=True, kw_only=True)
 class WireFormat:
-    """One provider's side of the wire.
+    """The protocol of one provider.
 
     Attributes:
-        name: The model to ask, as `provider:model`.
-        path: Where it takes calls, below the stub's address.
-        base_path: What the stub's address is followed by in `model.base_url`.
-        reply: A body with a text and the provider's word for how it ended.
-        error: A body for a message.
-        tool_call: A body that calls a tool with no arguments.
-        empty: A body without any content.
-        finish_reasons: The provider's words for a whole and for a cut reply.
-        read_prompt: The messages of a request, and its limit of tokens.
-        sends_key: Whether the key goes along, as a bearer's token.
+        name: The model to call, as `provider:model`.
+        path: The path of its calls below the stub's address.
+        base_path: What follows the stub's address in `model.base_url`.
+        reply: Returns the body of a reply with a text and a finish reason.
+        error: Returns the body of an error with a message.
+        tool_call: A body that calls a tool without arguments.
+        empty: A body without content.
+        empty_is_foreign: Whether such a body is no valid answer of this provider.
+        finish_reasons: The provider's finish reasons of a complete and of a cut reply.
+        read_prompt: Returns the messages and the token limit of a request.
+        sends_key: Whether the key is sent as a bearer token.
     """
 
     name: str

@@ -15,6 +15,7 @@ Instruction = tuple[int, int, int, int]
 
 
 def parse(code: bytes) -> list[Instruction]:
+    """Return the instructions of an assembled filter."""
     assert len(code) % 8 == 0
     return list(struct.iter_unpack("<HBBI", code))
 

@@ -177,6 +177,7 @@ class E2bServer:
 
 
 async def read_body(reader: StreamReader, headers: dict[str, str]) -> bytes:
+    """Read the body of a request, which may be chunked."""
     if "content-length" in headers:
         return await reader.readexactly(int(headers["content-length"]))
     body = b""
@@ -189,12 +190,14 @@ async def read_body(reader: StreamReader, headers: dict[str, str]) -> bytes:
 
 
 def kill_process(process: Process) -> None:
+    """Kill a process that may have ended."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
 
 
 def send_message(writer: StreamWriter, flag: int, message: dict[str, Any]) -> None:
+    """Write a message of the Connect protocol as a chunk."""
     content = json.dumps(message).encode()
     frame = bytes([flag]) + len(content).to_bytes(4, "big") + content
     if not writer.is_closing():
@@ -202,12 +205,14 @@ def send_message(writer: StreamWriter, flag: int, message: dict[str, Any]) -> No
 
 
 def send_response(writer: StreamWriter, status: int, message: dict[str, Any] | None) -> None:
+    """Write a JSON response."""
     content = b"" if message is None else json.dumps(message).encode()
     head = f"HTTP/1.1 {status} OK\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
     writer.write(head.encode() + content)
 
 
 async def serve() -> None:
+    """Serve until this process is killed."""
     print(await E2bServer().start(), flush=True)
     await asyncio.Event().wait()
 

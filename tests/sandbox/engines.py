@@ -87,6 +87,7 @@ def start_service(name: str, *options: str) -> str:
 
 
 def stop_service(service: subprocess.Popen[bytes], folder: Path) -> None:
+    """End a Podman service and remove its folder."""
     service.kill()
     service.wait()
     shutil.rmtree(folder, ignore_errors=True)

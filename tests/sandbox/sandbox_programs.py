@@ -16,7 +16,7 @@ LONG_LIMITS = ProgramLimits(wall_s=30)
 
 
 def python_request(code: str, **fields: Any) -> RunRequest:
-    """Return a request that runs `code` with an interpreter of its own, as a program and not as Python code."""
+    """Return a request that starts an interpreter for `code`, where `RunRequest(python=...)` may fork one."""
     argv = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", textwrap.dedent(code))
     fields.setdefault("limits", LONG_LIMITS)
     return RunRequest(argv=argv, **fields)

@@ -17,6 +17,7 @@ STEADY = {"own_mb": 80, "behind_the_wall_mb": 40, "processes": 2, "descriptors":
 
 @pytest.fixture(autouse=True)
 def _import_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the benchmark scripts importable."""
     monkeypatch.syspath_prepend(str(FOLDER))
 
 

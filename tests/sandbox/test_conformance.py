@@ -90,6 +90,7 @@ def run_e2b_server(require: Require) -> Iterator[str]:
 
 
 def open_e2b_sandbox(address: str) -> Sandbox:
+    """Open a sandbox of the E2B server at this address."""
     options = {"api_url": address, "sandbox_url": address, "http_version": "1.1"}
     return E2bSandbox(key="e2b_" + "0" * 40, options=options)
 

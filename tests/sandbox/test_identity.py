@@ -1,4 +1,4 @@
-"""The user that programs in the sandbox run as, and what that user can reach."""
+"""The user as whom programs in the sandbox run, and what that user can access."""
 
 from __future__ import annotations
 

@@ -66,10 +66,12 @@ class CountingSandbox:
 
 @pytest.fixture(autouse=True)
 def _forget_instances() -> None:
+    """Start each test without recorded instances."""
     CountingSandbox.instances = []
 
 
 async def run_request(sandbox: Sandbox, request: RunRequest) -> RunResult:
+    """Run a request in a sandbox, as a task of the pool."""
     return await sandbox.run(request)
 
 
@@ -79,6 +81,7 @@ def output_of(answer: RunResult | SandboxBroken) -> bytes | None:
 
 
 def numbered_requests(count: int, consumed: list[int] | None = None) -> Iterator[RunRequest]:
+    """Yield requests whose code is their number, and note each one that is consumed."""
     for number in range(count):
         if consumed is not None:
             consumed.append(number)
@@ -152,11 +155,13 @@ async def test_a_broken_sandbox_is_replaced() -> None:
 
 
 async def break_in_a_run(sandbox: Sandbox) -> None:
+    """Break a sandbox with a run."""
     with pytest.raises(SandboxBroken):
         await sandbox.run(RunRequest(python="break"))
 
 
 async def break_in_a_channel(sandbox: Sandbox) -> None:
+    """Break a sandbox with a channel."""
     with pytest.raises(SandboxBroken):
         async with sandbox.open(RunRequest(python="break")):
             pytest.fail("the channel was opened")
@@ -281,6 +286,7 @@ async def kill_host(mode: str, bubblewrap_path: str, delay_s: float | None) -> s
 
 @pytest.fixture
 def bubblewrap_path(sandbox_requirement: Requirement) -> str:
+    """The path of the working bubblewrap."""
     return sandbox_requirement.detail.split()[0]
 
 

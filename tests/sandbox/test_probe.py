@@ -304,7 +304,7 @@ def test_the_fingerprint_covers_all_facts(tmp_path: Path) -> None:
         ):
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(text)
-        return fingerprint("wall", claim, tmp_path)
+        return fingerprint("sandbox", claim, tmp_path)
 
     keys = [
         key(),
@@ -324,10 +324,10 @@ def test_the_fingerprint_covers_the_source_of_the_sandbox_package(
 ) -> None:
     assert Path(suture.sandbox.__file__).parent == SOURCES
     monkeypatch.setattr("suture.sandbox.self_test.self_tested_sandbox.SOURCES", tmp_path)
-    before = fingerprint("wall", CLAIM, tmp_path)
-    (tmp_path / "room").mkdir()
-    (tmp_path / "room/wall.py").touch()
-    assert fingerprint("wall", CLAIM, tmp_path) != before
+    before = fingerprint("sandbox", CLAIM, tmp_path)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/module.py").touch()
+    assert fingerprint("sandbox", CLAIM, tmp_path) != before
 
 
 async def test_holes_are_not_cached(

@@ -308,6 +308,7 @@ time.sleep(60)
 
 
 async def start_fake_zygote(code: str) -> Zygote:
+    """Start a zygote that runs this code instead of serving requests."""
     command = (sys.executable, "-I", "-c", FAKE_ZYGOTE.format(code=code))
     return await Zygote.start(await ProcessTransport.start(command), b"")
 

@@ -172,7 +172,7 @@ def node(index: Index, interpreter: Interpreter, require: Require) -> Interprete
 
 
 def npm_lock(index: Index, *, with_addresses: bool) -> str:
-    """Return a lock file as npm writes it, with the old version 1.0.0 and an unknown key that npm keeps."""
+    """Return a lock file as npm writes it, with version 1.0.0 of `old` and a key `requires`, which npm keeps."""
     dist = json.loads(index.pages["/npm/old"])["versions"]["1.0.0"]["dist"]
     old = {"version": "1.0.0", "resolved": dist["tarball"], "integrity": dist["integrity"]}
     if not with_addresses:

@@ -67,6 +67,12 @@ def settings(tmp_path: Path) -> Settings:
     )
 
 
+def publish_shouting(index: Index) -> None:
+    """Publish the Python package that the new feature needs."""
+    code = "def shout(text):\n    return text.upper() + '!'\n"
+    publish_wheel(index, "shouting", build_wheel("shouting", code=code))
+
+
 def write_files(folder: Path, files: dict[str, str]) -> Path:
     """Write files into a folder and return the folder."""
     for path, text in files.items():
@@ -103,9 +109,7 @@ async def require_verified(settings: Settings, sandbox: BubblewrapSandbox, resul
 async def test_a_python_feature_adds_a_package(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    publish_wheel(
-        index, "shouting", build_wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n")
-    )
+    publish_shouting(index)
     before = {
         "pyproject.toml": PYPROJECT,
         "cart.py": CART,
@@ -149,7 +153,7 @@ async def test_a_python_feature_adds_a_package(
 
     assert after["cart.py"].strip() == CART_WITH_SIGN.strip()
     assert after["pyproject.toml"] == PYPROJECT.replace("it\n", 'it\n    "shouting>=1",\n'), (
-        "and nothing else"
+        "nothing else may change"
     )
     assert after["requirements.lock"].startswith("shouting==1.0 --hash=sha256:")
     assert after["tests/test_cart.py"] == OLD_TEST
@@ -165,13 +169,11 @@ async def test_a_python_feature_adds_a_package(
 async def test_an_allowed_package_needs_no_approval_and_is_applied_later(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    publish_wheel(
-        index, "shouting", build_wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n")
-    )
+    publish_shouting(index)
     before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD_TEST}
     shop = write_files(tmp_path / "shop", before)
     test = write_files(tmp_path, {"test_sign.py": NEW_TEST}) / "test_sign.py"
-    allow_list = write_files(tmp_path, {"own.toml": '[python]\nshouting = "<2"\n'}) / "own.toml"
+    allow_list = write_files(tmp_path, {"allowed.toml": '[python]\nshouting = "<2"\n'}) / "allowed.toml"
     allowlist_settings = settings.model_copy(
         update={"safety": SafetySettings(approve_deps="allowlist", allowed_deps=allow_list)}
     )
@@ -206,9 +208,7 @@ async def test_an_allowed_package_needs_no_approval_and_is_applied_later(
 async def test_a_package_outside_the_allow_list_is_not_fetched(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    publish_wheel(
-        index, "shouting", build_wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n")
-    )
+    publish_shouting(index)
     before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD_TEST}
     shop = write_files(tmp_path / "shop", before)
     reply_with_package = reply(

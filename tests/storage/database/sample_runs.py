@@ -80,6 +80,7 @@ def write_run(home: Path, name: str, events: int, *, statement: str = "") -> Run
 
 
 def make_run_folder(home: Path, name: str) -> RunFolder:
+    """Create the folder of a run."""
     folder = RunFolder(home / "runs" / name)
     folder.path.mkdir(parents=True)
     return folder

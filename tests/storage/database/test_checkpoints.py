@@ -35,12 +35,16 @@ PLAIN_VALUES = {
 
 
 class State(TypedDict, total=False):
+    """The state of the test graphs."""
+
     value: Any
     found: Annotated[list[Any], operator.add]
 
 
 @dataclass
 class CustomValue:
+    """A value that is no plain JSON value."""
+
     x: int = 1
 
 
@@ -144,14 +148,17 @@ async def test_fan_out_failed_branches_and_interrupts_are_restored(tmp_path: Pat
 
 
 def write_text_file(path: Path) -> None:
+    """Write a file that is no database."""
     path.write_text("this is a diary, not a database\n" * 1000)
 
 
 def create_folder(path: Path) -> None:
+    """Create a folder where the database should be."""
     path.mkdir()
 
 
 def replace_parent_with_file(path: Path) -> None:
+    """Make the parent folder a file."""
     path.parent.rmdir()
     path.parent.touch()
 

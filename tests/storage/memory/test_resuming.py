@@ -1,4 +1,4 @@
-"""A resumed run keeps what it recalled at first, whatever the memory contains by then."""
+"""A resumed run keeps the memories that it recalled before, even if the memory has changed since."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from suture.storage.tracing import build_spans
 
 
 def make_ledger(*entries: tuple[float, str, dict[str, Any]]) -> tuple[Event, ...]:
+    """Return events with these times, kinds and data."""
     return tuple(
         Event(seq=number, time_s=time_s, kind=kind, data=data)
         for number, (time_s, kind, data) in enumerate(entries)
@@ -16,10 +17,12 @@ def make_ledger(*entries: tuple[float, str, dict[str, Any]]) -> tuple[Event, ...
 
 
 def model_call(seconds: float) -> dict[str, Any]:
+    """Return the data of a model call that took this many seconds."""
     return {"model": "m:x", "prompt_tokens": 7, "completion_tokens": 3, "seconds": seconds, "prompt": "abc"}
 
 
 def moves_decided(number: int, *kinds: str) -> dict[str, Any]:
+    """Return the data of a decision for these kinds of move."""
     return {"round": number, "moves": [{"kind": kind} for kind in kinds]}
 
 
