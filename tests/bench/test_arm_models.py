@@ -40,7 +40,9 @@ def test_the_model_of_the_job_is_used_for_every_role() -> None:
     settings = make_arm_settings(Settings(models=role_settings), JOB)
     model = ScriptedModel([], name=JOB.model)
     roles = [role for role in get_args(Role) if role != "escalate"]
+
     models = open_role_models(settings, model, in_use=roles)
+
     assert {models.for_role(role).chain for role in roles} == {(model,)}
     assert models.escalation is None
     assert models.for_role("coder").temperature == 0.25

@@ -82,6 +82,7 @@ async def test_a_benchmark_killed_ten_times_gives_the_same_rows(
         }
     rows = await measure(killed_folder, ids)
     assert normalize_rows(rows) == normalize_rows(expected)
+
     calls = read_calls(killed_folder / "calls")
     assert set(calls) == set(read_calls(complete_folder / "calls"))
     assert {call for call in calls if calls.count(call) > 1} <= lost_calls, (

@@ -56,6 +56,7 @@ def test_a_usage_error_is_one_line_and_a_remedy(
 ) -> None:
     result = run_script(script, *arguments, data=tmp_path)
     assert result.returncode == exit_code, result.stderr
+
     error, remedy, *other_lines = [
         line for line in result.stderr.splitlines() if not line.startswith("what was ")
     ]
@@ -71,6 +72,7 @@ def test_a_file_of_another_format_is_reported(tmp_path: Path) -> None:
     (tmp_path / "quixbugs" / "tasks.jsonl.gz").write_bytes(b"no gzip")
     result = run_script("quixbugs.py", data=tmp_path)
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
+
     (tmp_path / "outcomes.json").write_text("{}", "utf-8")
     result = run_script("trust.py", "report", "--outcomes", "outcomes.json", data=tmp_path)
     assert (result.returncode, "Traceback" in result.stderr) == (3, False)
@@ -86,6 +88,7 @@ def test_only_replies_of_the_named_data_set_are_recorded(tmp_path: Path) -> None
     )
     assert (result.returncode, out.exists()) == (2, False)
     assert "holds no reply to a task of suture-heal" in result.stderr
+
     result = run_script("recordings.py", str(pool), "--dataset", "suture", "--out", str(out), data=tmp_path)
     assert result.returncode == 0, result.stderr
     assert list(read_recording(out)) == [DRAW]

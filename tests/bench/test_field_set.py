@@ -39,6 +39,7 @@ def field_set(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_listed_bugs_belong_to_the_pinned_packages(field_set: Any) -> None:
     packages, bugs = field_set("packages").read_packages(), field_set("bugs").read_bugs()
+
     assert len(packages) >= 15
     assert all(len(package.sha256) == 64 for package in packages.values())
     assert {package.half for package in packages.values()} == {"tune", "report"}
@@ -54,7 +55,9 @@ def test_listed_bugs_of_other_languages_belong_to_the_pinned_packages(
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     packages = importlib.import_module("field_other.packages").read_packages()
     bugs_file = BENCHMARKS / "field_other" / "bugs.jsonl"
+
     bugs = field_set("bugs").read_bugs(bugs_file)
+
     assert {package.language for package in packages.values()} == {"javascript", "typescript", "go"}
     assert all(len(package.sha256) == 64 for package in packages.values())
     assert len({bug.id for bug in bugs}) == len(bugs)
@@ -90,6 +93,7 @@ def test_the_rank_of_the_right_edit_is_measured(field_set: Any) -> None:
     assert 1 <= rank.ranks[0] <= 10
     assert rank.ranks[1] is None
     assert rank.labels[0].startswith("line 3: << becomes +")
+
     sums = ranks.sums_of([rank])["tune, two"]
     assert (sums["edits"], sums["found"], sums["mrr"]) == (2, 1, round(1 / rank.ranks[0] / 2, 4))
 
@@ -98,7 +102,9 @@ def test_bugs_are_drawn_in_a_fixed_order_from_all_operators(field_set: Any) -> N
     mutation = field_set("bugs").Mutation
     frequent_mutations = [mutation(file="a.py", operator=f"core/Many_{n}", occurrence=n) for n in range(50)]
     rare_mutations = [mutation(file="a.py", operator="core/Few", occurrence=n) for n in range(2)]
+
     order = field_set("drawing").in_drawn_order([*frequent_mutations, *rare_mutations], 15)
+
     assert order == field_set("drawing").in_drawn_order([*frequent_mutations, *rare_mutations], 15)
     assert sorted(order, key=repr) == sorted([*frequent_mutations, *rare_mutations], key=repr)
     assert set(rare_mutations) < set(order[:4])
@@ -128,6 +134,7 @@ def test_runs_on_foreign_packages_claim_only_what_is_true(
         [*script, *options, "--rows", str(tmp_path / "rows")], capture_output=True, text=True, check=False
     )
     assert process.returncode == 0, process.stderr
+
     rows = json.loads(process.stdout)["rows"]
     assert len(rows) == BUGS_PER_PACKAGE
     for row in rows:

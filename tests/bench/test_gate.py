@@ -139,6 +139,7 @@ def test_rows_as_good_as_the_baseline_pass_and_worse_rows_fail() -> None:
     baseline, design = baseline_and_design([True] * 18 + [False] * 2)
     assert baseline.rate == pytest.approx(0.9)
     assert decide_gate(baseline, make_arm_rows("adaptive", [True] * 20), design).decision.standing == "passed"
+
     result = decide_gate(baseline, make_arm_rows("adaptive", [False] * 20), design)
     assert result.decision.standing == "failed"
     assert len(result.lost) + 1 >= result.decision.tasks - 2
@@ -151,12 +152,13 @@ def test_the_order_of_tasks_is_fixed_by_the_baseline() -> None:
     assert names == [task.problem for task in record_baseline(rows[::-1]).tasks]
     assert names != sorted(names)
     assert [task.problem for task in record_baseline(rows, tasks=5).tasks] == names[:5]
+
     first = make_arm_rows("adaptive", [True] * 20)
     baseline, design = baseline_and_design([True] * 20)
     assert decide_gate(baseline, first, design) == decide_gate(baseline, first[::-1], design)
 
 
-def test_a_missing_task_stops_it_so_that_hard_ones_cannot_be_dropped() -> None:
+def test_a_missing_task_stops_the_gate_so_that_hard_tasks_cannot_be_dropped() -> None:
     baseline, design = baseline_and_design([True] * 20)
     second_problem = baseline.tasks[1].problem
     rows = [row for row in make_arm_rows("adaptive", [True] * 20) if row.problem != second_problem]
@@ -171,7 +173,9 @@ def test_rows_with_faults_are_skipped_and_named() -> None:
     rows = {row.problem: row for row in make_arm_rows("adaptive", [True] * 20)}
     rows[problems[0]] = replace(rows[problems[0]], fault="no sandbox")
     rows[problems[2]] = replace(rows[problems[2]], steps=(make_step(INFRA_GRADE),))
+
     result = decide_gate(baseline, list(rows.values()), design)
+
     assert result.decision.standing == "passed"
     assert result.skipped == (problems[0], problems[2])
 

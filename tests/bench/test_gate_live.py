@@ -53,6 +53,7 @@ async def test_measuring_stops_when_the_gate_is_decided(tmp_path: Path, baseline
     assert result.decision.tasks <= len(folder.rows()) <= result.decision.tasks + TASKS_PER_BATCH < 24
     assert len(result.lost) == result.decision.tasks - result.decision.solved > 0
     assert folder.plan().sessions == ({"date": "today"},)
+
     calls = read_calls(log)
     second_result = await measure_until_decided(
         baseline, design, folder, Settings(), model="lucky:model", opener=opener

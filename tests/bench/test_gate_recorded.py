@@ -54,6 +54,7 @@ async def test_replaying_the_first_tasks_gives_the_recorded_results(
     except PrerequisiteError as error:
         require("data", False, str(error))
     first_tasks = replace(baseline, tasks=baseline.tasks[:REPLAYED_TASKS])
+
     result = await measure_until_decided(
         first_tasks,
         design_sequential_test(baseline.rate, PUSHED_MARGIN, 0.95, REPLAYED_TASKS),
@@ -63,6 +64,7 @@ async def test_replaying_the_first_tasks_gives_the_recorded_results(
         recordings=[RECORDING],
         replayed=True,
     )
+
     assert result.decision.tasks == REPLAYED_TASKS
     assert result.decision.solved == sum(task.solved for task in first_tasks.tasks)
     assert (result.skipped, result.lost, result.won) == ((), (), ())
@@ -80,6 +82,7 @@ def test_the_live_baseline_detects_a_model_that_solves_15_points_less(require: R
         line for line in listed_ids if not line.startswith("#")
     }
     assert f"'{LIVE_MARGIN:.2f}'" in WORKFLOW["env"]["LIVE_MARGIN"]
+
     for minimum_rate in (0.8, live_baseline.rate):
         poor_chances = compute_chances(
             design_sequential_test(minimum_rate, LIVE_MARGIN, 0.95, len(live_baseline.tasks)),
@@ -154,6 +157,7 @@ def test_the_workflow_exits_as_the_gate_and_only_warns_if_undecided(
     )
     assert process.returncode == exit_code, process.stderr
     assert ("::warning::" in process.stdout) == (gate_exit_code == 4)
+
     is_push = event == "push"
     assert process.stdout.startswith(
         f"bench gate {(PUSHED_BASELINE if is_push else LIVE_BASELINE).relative_to(ROOT)} ./gate-run"

@@ -47,6 +47,7 @@ def test_rows_can_be_read_despite_an_incomplete_line(
 
     path = tmp_path / "rows.jsonl"
     assert row_files.read_rows(path, healing_rows.BenchmarkRow) == []
+
     first = make_row("gcd", "search", 0, correct=True)
     second = make_row("sieve", "both:m", 7, correct=True)
     third = make_row("lis", "both:m", 0, correct=False)
@@ -57,6 +58,7 @@ def test_rows_can_be_read_despite_an_incomplete_line(
     row_files.append_row(path, third)
     rows = row_files.read_rows(path, healing_rows.BenchmarkRow)
     assert rows == [first, second, third]
+
     sums = healing_rows.sums_of(rows)
     names = ("programs", "correct", "correct_without_tokens", "plausible", "tokens")
     assert [sums["search"][name] for name in names] == [1, 1, 1, 1, 0]

@@ -145,9 +145,11 @@ async def test_visible_checks_are_secret_in_the_self_regime(tmp_path: Path) -> N
     )
     assert find_leaks(problem_with_visible_check, run, "visible") == ()
     assert find_leaks(problem_with_visible_check, run, "self") == ("third([4321, 8765])",)
+
     run = await record_run(tmp_path / "line", "x = 1", f"It fails: {visible}")
     assert find_leaks(problem_with_visible_check, run, "visible") == ()
     assert visible in find_leaks(problem_with_visible_check, run, "self")
+
     problem_without_overlap = make_problem(visible=visible)
     assert visible in find_leaks(problem_without_overlap, run, "self")
     assert find_leaks(problem_without_overlap, run, "visible") == ()
@@ -204,6 +206,7 @@ async def test_only_a_failing_loop_of_the_oracle_regime_leaks_calls(
     (row,) = folder.rows()
     assert (row.fault, row.solved()) == ("", False)
     assert row.calls > 0
+
     (problem_of_plan,) = plan.problems()
     leaks = find_leaks(problem_of_plan, RunFolder(folder.path / "runs" / row.run), regime)
     assert (CALL_WITH_NUMBERS in leaks) == (regime == "oracle")

@@ -44,6 +44,7 @@ def test_replaying_gives_the_measured_results(tmp_path: Path, require: Require, 
     command += ["--model", f"local:{model}", "--recording", str(recording)]
     process = subprocess.run(command, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
+
     rows = [json.loads(line) for line in (tmp_path / "bench" / "rows.jsonl").read_text().splitlines()]
     best_steps = {
         row["problem"]: [step for step in row["steps"] if step["is_best_so_far"]][-1] for row in rows

@@ -27,6 +27,7 @@ def test_solved_counts_the_best_candidate_within_the_cap() -> None:
         ),
     ]
     metrics = compute_arm_metrics("a", rows).solved
+
     assert (metrics.tokens, metrics.runs, metrics.tasks) == (2000, Ratio(count=2, of=4), 4)
     assert metrics.completion_tokens == pytest.approx((900 + 300 + 1500 + 2100) / 4)
     assert metrics.prompt_tokens == pytest.approx(3 * metrics.completion_tokens)
@@ -46,6 +47,7 @@ def test_claims_are_compared_with_the_grades() -> None:
         make_row("a", 3, right=False),
     ]
     metrics = compute_arm_metrics("a", rows)
+
     assert metrics.claimed == Ratio(count=2, of=4)
     assert metrics.forged == Ratio(count=1, of=1)
     assert metrics.false_claims == Ratio(count=1, of=2)
@@ -65,7 +67,9 @@ def test_harm_is_a_right_first_and_a_wrong_last_candidate() -> None:
             "a", 4, make_step(True), make_step(False, completion_tokens=200, round=1, is_best_so_far=False)
         ),
     ]
+
     metrics = compute_arm_metrics("a", rows)
+
     assert metrics.harmed == Ratio(count=2, of=4)
     assert metrics.first_pass == Ratio(count=3, of=5)
     assert metrics.healed == Ratio(count=1, of=2)
@@ -93,6 +97,7 @@ def test_code_that_breaks_the_sandbox_is_wrong_and_named() -> None:
         make_row("a", 2, make_step(Grade(status="broke_sandbox"))),
     ]
     metrics = compute_arm_metrics("a", rows)
+
     assert metrics.solved.runs == Ratio(count=1, of=3)
     assert metrics.sandbox_breakers == ("Set/1", "Set/2")
     assert metrics.unknown == Ratio(count=0, of=3)
@@ -113,6 +118,7 @@ def test_success_is_counted_by_rounds_and_by_error_class() -> None:
         make_row("a", 3),
     ]
     metrics = compute_arm_metrics("a", rows)
+
     assert [(item.rounds, item.runs.count, item.runs.of) for item in metrics.rounds] == [(1, 1, 2), (2, 1, 2)]
     assert [(item.error, item.healed.count, item.healed.of) for item in metrics.errors] == [
         ("TypeError", 1, 2),
@@ -128,6 +134,7 @@ def test_faults_and_missing_grades_are_counted_separately() -> None:
         make_row("a", 3, make_step(None)),
     ]
     metrics = compute_arm_metrics("a", rows)
+
     assert (metrics.runs, metrics.faults, metrics.ungraded) == (4, 2, 1)
     assert metrics.unknown == Ratio(count=3, of=4)
     assert metrics.solved.runs == metrics.claimed == Ratio(count=1, of=1)
@@ -136,6 +143,7 @@ def test_faults_and_missing_grades_are_counted_separately() -> None:
 
 def test_an_arm_with_only_faults_has_no_numbers() -> None:
     metrics = compute_arm_metrics("a", [make_row("a", n, fault="no sandbox") for n in range(3)])
+
     assert metrics.faults == 3
     assert metrics.solved.share is None
     assert metrics.calibration is None
@@ -248,7 +256,9 @@ def test_trust_in_generated_tests_is_compared_with_the_reference() -> None:
         make_row("a", 1, tests=tuple(tests[2:])),
         make_row("a", 2),
     ]
+
     metrics = compute_arm_metrics("a", rows).tests
+
     assert metrics is not None
     assert (metrics.decided, metrics.others, metrics.unknown) == (
         Ratio(count=1, of=2),

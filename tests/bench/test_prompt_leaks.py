@@ -115,6 +115,8 @@ async def test_a_row_of_a_run_with_a_leak_has_no_result(
     folder.write_controls([("mbpp", problem.id)])
     plan = BenchmarkPlan(ids={"mbpp": (problem.id,)}, arms=("greedy",), models=("scripted:x",), caps=(300,))
     await run_benchmark(plan, folder, leaky_settings, opener=lambda settings, name: right_model)
+
     (row,) = folder.rows()
+
     assert row.fault.startswith("a prompt has a hidden check")
     assert row.solved() is None

@@ -85,6 +85,7 @@ async def test_a_lost_worker_does_not_change_the_rows(
             await asyncio.sleep(0.02)
         lost_pid = int((cluster_folder / "pids").read_text().split()[0])
         assert lost_pid != child.pid
+
         os.kill(lost_pid, signal.SIGKILL)
         while child.poll() is None:
             await asyncio.sleep(0.2)
@@ -92,10 +93,12 @@ async def test_a_lost_worker_does_not_change_the_rows(
         child.kill()
         child.wait()
     assert child.returncode == 0
+
     rows = BenchFolder(cluster_folder).rows()
     assert normalize_rows(rows) == normalize_rows(BenchFolder(local_folder).rows())
     assert all((cluster_folder / "runs" / row.run / "ledger.jsonl").is_file() for row in rows)
     assert len(set((cluster_folder / "pids").read_text().split())) > 1, "no other worker took its place"
+
     # Only the draws of the lost worker are drawn again.
     calls = read_calls(cluster_folder / "calls")
     assert set(calls) == set(read_calls(local_folder / "calls"))
@@ -143,9 +146,14 @@ def test_a_missing_prerequisite_of_a_worker_aborts_with_its_remedy(
 
     remote_job = make_remote_job(tmp_path, monkeypatch, open_without_key)
     assert run_job_here(remote_job).aborting_error == ("PrerequisiteError", "there is no key", "set it")
+
     monkeypatch.setattr(ray_tasks, "_worker_states", {})
     monkeypatch.setattr(ray_tasks, "open_sandbox", open_without_sandbox)
-    assert run_job_here(remote_job).aborting_error == ("PrerequisiteError", "there is no sandbox", "install one")
+    assert run_job_here(remote_job).aborting_error == (
+        "PrerequisiteError",
+        "there is no sandbox",
+        "install one",
+    )
 
 
 def test_a_crash_on_a_worker_returns_the_paid_replies(
@@ -158,9 +166,11 @@ def test_a_crash_on_a_worker_returns_the_paid_replies(
             return await super().complete(messages, sampling)
 
     wrong_reply = "```python\ndef times_2(x):\n    return 7\n```"
+
     result = run_job_here(
         make_remote_job(tmp_path, monkeypatch, lambda settings, name: FailingModel([wrong_reply]))
     )
+
     assert result.row is not None
     assert result.row.fault == "ZeroDivisionError: a bug of the machinery"
     assert [draw.reply for draw in result.draws] == [wrong_reply]

@@ -107,9 +107,11 @@ def test_a_worker_leaves_no_folder_behind(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
+
     result = run_job_here(
         make_remote_job(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls"))
     )
+
     assert result.row is not None
     assert result.row.fault == ""
     assert result.run
@@ -130,6 +132,8 @@ def test_a_module_that_a_real_worker_lacks_is_reported(
     subprocess.run(
         [sys.executable, "-c", CHILD, str(folder), task_id], env=env, check=True, capture_output=True
     )
+
     (row,) = BenchFolder(folder).rows()
+
     assert row.fault.startswith("it failed on its worker: ")
     assert "here_only" in row.fault

@@ -38,6 +38,7 @@ def test_two_different_rows_of_one_run_are_refused(tmp_path: Path) -> None:
 def test_missing_and_damaged_rows_are_errors(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no rows"):
         read_rows([tmp_path])
+
     folder = write_rows(tmp_path / "a", [make_row(), make_row("greedy", 1)])
     text = (folder / "rows.jsonl").read_text()
     (folder / "rows.jsonl").write_text(text.replace('"seed": 0', '"seed": "x"', 1))
@@ -51,7 +52,9 @@ def test_folders_with_the_same_name_are_distinguished(tmp_path: Path) -> None:
     for folder in folders:
         folder.mkdir(parents=True)
         BenchFolder(folder).write_plan(replace(plan, sessions=({"in": str(folder.parent.name)},)))
+
     loaded_sessions = load_sessions(folders)
+
     assert loaded_sessions[str(folders[0])] == ({"in": "a"},)
     assert loaded_sessions[str(folders[1])] == ({"in": "b"},)
     assert "other" in loaded_sessions

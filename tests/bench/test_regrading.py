@@ -53,7 +53,9 @@ async def test_rows_whose_grading_failed_get_a_result(measured_bench: BenchFolde
     faults = ("grading failed: the sandbox failed", "its own reference does not pass here: no reason", "")
     measured_bench.write_rows([remove_grades(row, fault) for row, fault in zip(rows, faults, strict=True)])
     (measured_bench.path / "controls.json").unlink()
+
     regraded = await regrade(measured_bench, Settings())
+
     assert normalize_rows(measured_bench.rows()) == normalize_rows(rows)
     assert [before.fault for before, _ in regraded] == list(faults)
     assert measured_bench.controls()[0] == ("mbpp", "MBPP/2")
@@ -69,6 +71,7 @@ async def test_a_result_is_lost_while_the_reference_fails_and_then_restored(
     assert fault_by_task.pop("MBPP/2").startswith("its own reference does not pass here: MemoryError")
     assert set(fault_by_task.values()) == {""}
     assert ("mbpp", "MBPP/2") not in measured_bench.controls()
+
     await regrade(measured_bench, Settings())
     assert normalize_rows(measured_bench.rows()) == normalize_rows(rows)
 
@@ -94,7 +97,9 @@ async def test_rows_without_a_finished_run_or_of_another_task_stay_unchanged(
         remove_grades(third, "grading failed: the sandbox failed"), problem_hash="of another task"
     )
     measured_bench.write_rows([never_ran, crashed, changed_task])
+
     remove_run_end(measured_bench, second)
+
     assert await regrade(measured_bench, Settings()) == []
     assert measured_bench.rows() == [never_ran, crashed, changed_task]
 

@@ -31,13 +31,14 @@ async def test_a_sandbox_that_breaks_for_one_row_does_not_affect_other_rows(
     await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: model)
     rows = folder.rows()
 
-    async def break_for_one_run(job: Any, run: Any, *rest: Any, **more: Any) -> BenchmarkRow:
+    async def break_for_one_run(job: Any, run: Any, *rest: Any, **keywords: Any) -> BenchmarkRow:
         if run.id == rows[1].run:
             raise SandboxBroken("the sandbox failed")
-        return await build_row(job, run, *rest, **more)
+        return await build_row(job, run, *rest, **keywords)
 
     monkeypatch.setattr(regrading, "build_row", break_for_one_run)
     ((before, after),) = await regrading.regrade(folder, Settings(), parallel=2)
     assert (before, after.run, after.fault) == (rows[1], rows[1].run, "grading failed: the sandbox failed")
+
     other_rows = [row for row in folder.rows() if row.run != rows[1].run]
     assert normalize_rows(other_rows) == normalize_rows([row for row in rows if row.run != rows[1].run])

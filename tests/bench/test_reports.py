@@ -63,6 +63,7 @@ def test_rows_of_different_settings_are_not_pooled() -> None:
     assert all(arm.runs == 4 for section in report.sections for arm in section.arms)
     assert report.regimes.keys() == {"visible", "oracle"}
     assert [section.regime for section in report.sections] == ["visible"] * 4 + ["oracle"]
+
     text = render_markdown_report(report)
     assert "Regime oracle: the loop was shown the hidden checks" in text
     assert "Regime visible" in text
@@ -73,17 +74,21 @@ def test_token_caps_are_compared_side_by_side() -> None:
     report = build_report([*make_baseline_rows(2), *small, *(replace(row, dataset="other") for row in small)])
     one_cap, two_caps = compare_caps(report.sections)
     assert (two_caps.caps, one_cap.caps) == ((250, 2000), (250,))
+
     counts = {
         arm: [solved and solved.runs.count for solved in solved_by_cap]
         for arm, solved_by_cap in two_caps.arms.items()
     }
     assert counts == {"greedy": [1, 2], "best_of_k": [None, 2]}
+
     solved, prompts = budget_tables(two_caps)
     assert solved.head == ("arm", "250 tokens", "2,000 tokens")
     assert [line[1:] for line in prompts.rows] == [("300", "300"), ("-", "300")]
+
     text = render_markdown_report(report)
     assert "## set, regime visible, local:tiny\n" in text
     assert "## other, regime visible, local:tiny\n" not in text
+
     captions = [str(caption.text) for caption in parse_page(render_html_report(report)).iter("caption")]
     assert captions.count("Prompt tokens beside them") == 1
     assert [section.cap for section in report.sections if section.dataset == "set"] == [2000, 250]
@@ -110,6 +115,7 @@ def test_a_report_warns_about_excluded_runs() -> None:
         make_row("adaptive", 4, make_step(True, completion_tokens=2500)),
     ]
     warning_text = " ".join(build_report(rows).sections[0].warnings)
+
     assert "adaptive: 1 of 5 runs left out: the machinery failed" in warning_text
     assert "adaptive: 1 of 5 runs left out: their result is not graded" in warning_text
     assert (
@@ -129,7 +135,9 @@ def test_every_table_of_arms_counts_excluded_runs() -> None:
         make_row("greedy", 8, make_step(None)),
     ]
     (section,) = build_report(rows).sections
+
     tables = [table for table in build_tables(section) if table.caption != "Paired tests"]
+
     assert len(tables) == 7
     for table in tables:
         assert table.head[-1] == "no number"
@@ -143,10 +151,12 @@ def test_a_report_warns_when_visible_checks_are_the_hidden_ones() -> None:
         "In all 4 tasks the visible checks are the hidden ones: the loop was shown what"
     )
     assert "claimed minus solved is 0 by construction, and this is no headline." in first_warning
+
     (some_visible_warning, *_) = (
         build_report([*visible_rows[:1], *make_baseline_rows()[1:4]]).sections[0].warnings
     )
     assert some_visible_warning.startswith("In 1 of 4 tasks the visible checks are the hidden ones")
+
     for rows in (make_baseline_rows(), [replace(row, regime="oracle") for row in visible_rows]):
         warnings = build_report(rows).sections[0].warnings
         assert not any("visible checks" in warning for warning in warnings)
@@ -170,7 +180,9 @@ def test_every_timeout_of_the_grading_is_listed() -> None:
         make_row("adaptive", 31, make_step(timeout_grade), fault="no sandbox"),
     ]
     warnings = build_report(rows).sections[0].warnings
+
     (warning,) = (warning for warning in warnings if "ran out of time" in warning)
+
     assert warning.count("Set/") == 32
     assert "more" not in warning
 
@@ -187,6 +199,7 @@ def test_an_unused_role_does_not_count_as_another_prompt_version() -> None:
         make_row("adaptive", 2),
     ]
     warning_text = " ".join(build_report([*make_baseline_rows(), *rows]).sections[0].warnings)
+
     assert "versions of the prompts" not in warning_text
 
 
@@ -241,6 +254,7 @@ def parse_page(page: str) -> ElementTree.Element:
 def test_the_page_loads_nothing_and_is_accessible() -> None:
     page = render_html_report(build_report(make_benchmark_rows(12)))
     assert not re.findall(r"(?:src|href|url|@import|<script|<link|https?:)", page)
+
     tree = parse_page(page)
     plots = list(tree.iter("svg"))
     assert len(plots) == 1 + 5 + 5 + 5
@@ -277,7 +291,9 @@ def test_names_in_rows_are_escaped() -> None:
             model=hostile_text,
         ),
     ]
+
     report = build_report(rows)
+
     assert "<script" not in render_html_report(report)
     assert not re.search(r"(?<!\\)<script|^# y", render_markdown_report(report), re.MULTILINE)
     assert json.loads(render_json_report(report))["sections"][0]["arms"][0]["arm"] == hostile_text
@@ -316,6 +332,7 @@ def test_a_real_difference_between_two_runs_is_described() -> None:
     assert sentence.startswith("adaptive in new solves more tasks than adaptive in old: of 30 tasks 10 go to")
     assert "p = 0.0020" in sentence
     assert len(comparison_section.warnings) == 2
+
     (reversed_comparison,) = compare_runs(after, before, names=("new", "old"))
     assert render_arm_comparison(reversed_comparison.comparisons[0]).startswith(
         "adaptive in new solves more tasks"
@@ -327,6 +344,7 @@ def test_a_comparison_without_difference_says_what_it_could_have_missed() -> Non
     sentence = render_arm_comparison(compare_runs(rows, rows)[0].comparisons[0])
     assert "cannot be distinguished" in sentence
     assert re.search(r"A true difference of less than \d+\.\d points would be missed", sentence)
+
     some_visible_warning = make_arm_rows("adaptive", [True, False])
     assert "So few tasks could not show any difference." in render_arm_comparison(
         compare_runs(some_visible_warning, some_visible_warning)[0].comparisons[0]
@@ -338,8 +356,10 @@ def test_arms_to_compare_are_chosen_by_name() -> None:
     all_comparisons = compare_runs(rows, rows)[0].comparisons
     assert [comparison.first for comparison in all_comparisons][:2] == ["greedy in A", "best_of_k in A"]
     assert len(all_comparisons) == 5
+
     (comparison,) = compare_runs(rows, rows, ["adaptive"])[0].comparisons
     assert (comparison.first, comparison.second) == ("adaptive in A", "adaptive in B")
+
     (comparison,) = compare_runs(rows, rows, ["best_of_k", "adaptive"])[0].comparisons
     assert (comparison.first, comparison.second) == ("best_of_k in A", "adaptive in B")
     with pytest.raises(UsageError, match="two arms are compared, not 3"):
@@ -352,6 +372,7 @@ def test_runs_of_different_settings_are_not_compared() -> None:
         compare_runs(rows, [replace(row, regime="oracle") for row in rows])
     with pytest.raises(UsageError, match="nothing to compare"):
         compare_runs(rows, [])
+
     (comparison_of_changed_tasks,) = compare_runs(rows, [replace(row, problem_hash="new") for row in rows])
     assert "cannot be compared" in render_arm_comparison(comparison_of_changed_tasks.comparisons[0])
     assert "differs between the runs: 1 tasks" in comparison_of_changed_tasks.warnings[-1]

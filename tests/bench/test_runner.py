@@ -52,6 +52,7 @@ async def test_a_benchmark_runs_from_end_to_end(tmp_path: Path, ids: Ids) -> Non
     assert {(row.problem, row.arm) for row in rows} == {(i, arm) for i in ids["mbpp"] for arm in plan.arms}
     assert [row.fault for row in rows] == [""] * 12
     assert all(row.completion_tokens <= row.cap == 700 for row in rows)
+
     for row in rows:
         best = row.best_step()
         assert best is not None
@@ -61,6 +62,7 @@ async def test_a_benchmark_runs_from_end_to_end(tmp_path: Path, ids: Ids) -> Non
         assert (row.outcome == "healed") == best.claimed
     # The first visible assert, for 0, passes for wrong code too, so some claims are wrong.
     assert any(row.outcome == "healed" and not row.solved() for row in rows)
+
     # No arm repeats a call of another arm.
     calls = read_calls(log)
     assert len(calls) == len(set(calls))
@@ -84,7 +86,9 @@ async def test_finished_rows_are_not_measured_again(tmp_path: Path, ids: Ids) ->
         file.write(b'{"problem": "MBPP/')
     extended_plan = extend_plan(plan, make_plan(ids, "greedy", "best_of_k"))
     await run_benchmark(extended_plan, folder, Settings(), opener=model)
+
     rows = folder.rows()
+
     assert len(rows) == 8
     assert rows[0] == first_rows[0]
     assert normalize_rows(
@@ -102,6 +106,7 @@ async def test_replayed_replies_give_the_same_rows(tmp_path: Path, ids: Ids) -> 
     pool = tmp_path / "pool"
     await run_benchmark(plan, live_bench, Settings(), pool=pool, opener=make_opener(LuckyModel(log)))
     unused_model = ScriptedModel([], name="nobody")
+
     await run_benchmark(
         plan,
         replayed_bench,
@@ -111,6 +116,7 @@ async def test_replayed_replies_give_the_same_rows(tmp_path: Path, ids: Ids) -> 
         opener=make_opener(unused_model),
         parallel=1,
     )
+
     assert unused_model.calls == []
     assert normalize_rows(replayed_bench.rows()) == normalize_rows(live_bench.rows())
     assert {row.seed for row in live_bench.rows()} == {0, 1}
@@ -130,6 +136,7 @@ async def test_a_failing_model_gives_no_result(tmp_path: Path, ids: Ids) -> None
             raise ZeroDivisionError("a bug of the machinery")
 
     await run_benchmark(plan, folder, Settings(), opener=make_opener(FailingModel(tmp_path / "log")))
+
     assert [row.fault for row in folder.rows()] == ["ZeroDivisionError: a bug of the machinery"] * 2
     assert [row.solved() for row in folder.rows()] == [None, None]
 
@@ -145,7 +152,9 @@ async def test_rows_can_be_graded_again_without_a_model(tmp_path: Path, ids: Ids
         for row in rows
     ]
     folder.write_rows(changed_rows)
+
     regraded = await regrade(folder, Settings())
+
     assert normalize_rows(folder.rows()) == normalize_rows(rows)
     assert {(row.problem, row.arm) for row, _ in regraded} == {(row.problem, row.arm) for row in rows}
     assert await regrade(folder, Settings()) == []
@@ -157,7 +166,9 @@ async def test_rows_of_changed_tasks_are_not_graded_again(tmp_path: Path, ids: I
     await run_benchmark(plan, folder, Settings(), opener=make_opener(LuckyModel(tmp_path / "log")))
     rows = folder.rows()
     file = tmp_path / "data" / "sanitized-mbpp.jsonl"
+
     file.write_text(file.read_text().replace("times_2(1234) == 2468", "times_2(4321) == 8642"))
+
     with pytest.raises(UsageError, match="MBPP/2: not the task that was measured") as raised:
         await regrade(folder, Settings())
     assert "the set as it was" in raised.value.remedy
@@ -175,7 +186,9 @@ async def test_nothing_is_measured_if_the_controls_fail(
     (tmp_path / "data" / "sanitized-mbpp.jsonl").write_text(
         re.sub(r"assert (times_2\(\d+\)) == (\d+)", tolerant_test.format(r"\1", r"\2", r"\2"), records)
     )
+
     folder = BenchFolder(tmp_path / "bench")
+
     with pytest.raises(PrerequisiteError, match=r"always wrong does not score 0 on MBPP/2"):
         await run_benchmark(
             make_plan(ids, "greedy"), folder, Settings(), opener=make_opener(ScriptedModel([]))
@@ -187,7 +200,9 @@ async def test_nothing_is_measured_if_no_reference_passes(tmp_path: Path, ids: I
     """Otherwise the controls would pass trivially and every row would be without a result."""
     file = tmp_path / "data" / "sanitized-mbpp.jsonl"
     file.write_text(file.read_text().replace("return x * ", "return x + "))
+
     folder = BenchFolder(tmp_path / "bench")
+
     with pytest.raises(PrerequisiteError, match="none of 3 references of 'mbpp' passes here"):
         await run_benchmark(
             make_plan({"mbpp": ids["mbpp"][1:]}, "greedy"),
@@ -204,7 +219,9 @@ async def test_a_task_whose_reference_fails_has_no_result(tmp_path: Path, ids: I
     folder = BenchFolder(tmp_path / "bench")
     model = LuckyModel(tmp_path / "log")
     await run_benchmark(make_plan(ids, "greedy"), folder, Settings(), opener=make_opener(model))
+
     faults = {row.problem: row.fault for row in folder.rows()}
+
     assert faults.pop("MBPP/3").startswith("its own reference does not pass here")
     assert set(faults.values()) == {""}
 
@@ -217,7 +234,9 @@ async def test_a_reference_that_failed_once_is_graded_again(tmp_path: Path, ids:
     (name, grade), *_ = folder.references().items()
     folder.write_references({name: replace(grade, status="infra", reason="the sandbox failed")})
     folder.write_rows([replace(row, fault="its own reference does not pass here") for row in folder.rows()])
+
     await run_benchmark(plan, folder, Settings(), opener=make_opener(LuckyModel(log)))
+
     assert [row.fault for row in folder.rows()] == [""]
     assert folder.references()[name].right
 
@@ -234,6 +253,7 @@ async def test_a_first_candidate_that_never_was_the_best_is_graded(
     await run_benchmark(plan, folder, Settings(), opener=make_opener(model))
     (row,) = folder.rows()
     assert row.fault == ""
+
     candidate = row.first_proposed()
     assert candidate is not None
     assert not candidate.is_best_so_far
@@ -253,6 +273,7 @@ async def test_a_stopped_benchmark_continues(tmp_path: Path, ids: Ids) -> None:
     benchmark_task.cancel()
     with pytest.raises(BaseException, match=r"stopped|^$"):
         await benchmark_task
+
     before = len(folder.rows())
     await run_benchmark(plan, folder, Settings(), opener=make_opener(LuckyModel(log)))
     assert before < len(folder.rows()) == 8
@@ -269,7 +290,9 @@ async def test_a_benchmark_does_not_continue_with_a_changed_task(tmp_path: Path,
     plan = make_plan({"mbpp": ids["mbpp"][:1]}, "greedy")
     await run_benchmark(plan, folder, Settings(), opener=make_opener(LuckyModel(tmp_path / "log")))
     file = tmp_path / "data" / "sanitized-mbpp.jsonl"
+
     file.write_text(file.read_text().replace("times_2(1234)", "times_2(4321)").replace("2468", "8642"))
+
     with pytest.raises(UsageError, match="MBPP/2: not the task that was measured"):
         await run_benchmark(plan, folder, Settings(), opener=make_opener(LuckyModel(tmp_path / "log")))
 
@@ -290,6 +313,7 @@ def test_a_plan_can_be_extended_but_not_changed() -> None:
     )
     assert extended_plan.ids == {"a": ("1", "2"), "b": ("3",)}
     assert (extended_plan.arms, extended_plan.models, extended_plan.seeds) == (("greedy", "x"), ("m", "n"), 2)
+
     replayed_bench = extend_plan(plan, replace(plan, caps=(500, 2000), sessions=({"date": "later"},)))
     assert (replayed_bench.caps, replayed_bench.sessions) == ((2000, 500), ({"date": "later"},))
     assert [key.cap for key in replayed_bench.row_keys()] == [2000, 500]
@@ -318,7 +342,9 @@ async def test_each_token_cap_is_measured_with_the_same_replies(tmp_path: Path, 
     model = ScriptedModel([long_reply], name="scripted:x")
     folder = BenchFolder(tmp_path / "bench")
     plan = make_plan({"mbpp": ids["mbpp"][:1]}, "greedy", caps=(100, 700))
+
     await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: model)
+
     assert [(row.cap, row.completion_tokens, row.solved()) for row in folder.rows()] == [
         (700, 200, True),
         (100, 100, True),

@@ -95,6 +95,7 @@ def test_a_paired_interval_excludes_zero_when_the_exact_test_is_significant(
         reversed_interval = intervals_of_twelve_tasks[second, first]
         assert (reversed_interval.low, reversed_interval.high) == (-interval.high, -interval.low)
     wide_interval = paired_interval(0, 5, 40)
+
     assert (mcnemar(0, 5), wide_interval.low < 0 < wide_interval.estimate) == (0.0625, True)
 
 
@@ -131,7 +132,9 @@ def test_a_paired_interval_agrees_with_a_simulation(only_first: int, only_second
     shares = ((discordant, tasks - discordant + 1), (discordant + 1, tasks - discordant))
     low = min(draw_quantile(share, (only_second, only_first + 1), 0.025) for share in shares)
     high = max(draw_quantile(share, (only_second + 1, only_first), 0.975) for share in shares)
+
     interval = paired_interval(only_first, only_second, tasks)
+
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.015)
 
 
@@ -139,6 +142,7 @@ def test_a_paired_interval_with_a_certain_share_has_a_closed_form() -> None:
     equal_interval = paired_interval(0, 0, 24)
     assert equal_interval.estimate == 0
     assert equal_interval.high == -equal_interval.low == pytest.approx(1 - 0.025 ** (1 / 24))
+
     certain_interval, conditional_interval = paired_interval(2, 8, 10), exact_interval(8, 10)
     assert (certain_interval.low, certain_interval.high) == pytest.approx(
         (2 * conditional_interval.low - 1, 2 * conditional_interval.high - 1)
@@ -157,6 +161,7 @@ def test_a_bootstrap_finds_a_real_difference_and_no_false_one() -> None:
     strong = [[float(generator.random() < 0.7) for _ in range(3)] for _ in range(150)]
     interval = bootstrap_difference(weak, strong)
     assert 0.15 < interval.low < interval.estimate < interval.high < 0.4
+
     equal_interval = bootstrap_difference(weak, weak)
     assert equal_interval.low < 0 < equal_interval.high
     assert equal_interval.estimate == 0

@@ -86,7 +86,9 @@ def test_a_draw_costs_all_earlier_draws_of_its_round(ledger: LedgerBuilder) -> N
     ledger.check("c2", 3, 0, branch=1, step=0)
     ledger.check("c0", 1, 2, branch=0, step=0)
     ledger.check("c1", 2, 1, branch=2, step=0)
+
     steps = read_steps(ledger.folder, ledger.events)
+
     assert [(step.candidate, step.completion_tokens, step.prompt_tokens, step.calls) for step in steps] == [
         ("c0", 100, 10, 1),
         ("c1", 300, 20, 2),
@@ -105,7 +107,9 @@ def test_failed_replies_count_for_the_next_candidate(ledger: LedgerBuilder) -> N
     ledger.propose("a", branch=0, step=1)
     ledger.check("a", 1, 0)
     ledger.call(30, branch=0, step=1, role="critic")
+
     ledger.finish(best="a")
+
     assert list_best_steps(ledger) == [("a", 150)]
     assert sum_run_totals(ledger.events)["completion_tokens"] == 180
 
@@ -123,7 +127,9 @@ def test_only_a_better_candidate_without_regression_becomes_the_best(ledger: Led
     ledger.propose("equal", step=1)
     ledger.check("equal", 2, 1)
     ledger.append("moves.decided", round=2, best="base", moves=[{"kind": "sample"}])
+
     steps = read_steps(ledger.folder, ledger.events)
+
     assert [(step.candidate, step.is_best_so_far, step.claimed) for step in steps] == [
         ("base", True, False),
         ("breaks", False, False),
@@ -145,7 +151,9 @@ def test_the_choice_of_the_run_decides_the_best_candidate(ledger: LedgerBuilder)
         ledger.propose(f"c{branch}", branch=branch)
         ledger.check(f"c{branch}", 2, 0)
     ledger.call(40, role="critic")
+
     ledger.finish(best="c1")
+
     assert list_best_steps(ledger) == [("c0", 100), ("c1", 240)]
 
 
@@ -164,7 +172,9 @@ def test_candidate_files_and_run_totals_are_read(ledger: LedgerBuilder) -> None:
     ledger.call(100, branch=0)
     ledger.propose("print(1)")
     ledger.check("print(1)", 0, 1)
+
     (step,) = read_steps(ledger.folder, ledger.events)
+
     assert load_candidate_files(step, ledger.folder, ledger.events) == {"solution.py": "print(1)"}
     assert step.error == "AssertionError"
     assert sum_run_totals(ledger.events) == {

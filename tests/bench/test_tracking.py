@@ -194,7 +194,9 @@ def test_folders_with_the_same_name_are_different_benchmarks(bench: BenchFolder,
     same_name.write_plan(PLAN)
     same_name.write_rows([make_row(1, "")])
     uri = f"sqlite:///{tmp_path}/own.db"
+
     first_tracking, second = track_benchmark(bench, uri=uri), track_benchmark(same_name, uri=uri)
+
     assert first_tracking.run != second.run
     assert (second.rows, second.known) == (1, 0)
 
@@ -214,6 +216,7 @@ def test_a_missing_mlflow_is_an_error_that_names_the_extra(
     folder = BenchFolder(tmp_path)
     with pytest.raises(UsageError, match="no benchmark"):
         track_benchmark(folder, uri="sqlite:///x.db")
+
     folder.write_plan(PLAN)
     with pytest.raises(PrerequisiteError) as fault:
         track_benchmark(folder, uri="sqlite:///x.db")
@@ -226,14 +229,17 @@ def test_a_benchmark_keeps_its_id_when_its_folder_is_renamed(tmp_path: Path) -> 
         folder.path.mkdir(parents=True)
         folder.write_plan(PLAN)
     assert first_bench.id != other_bench.id
+
     original_id = first_bench.id
     first_bench.write_plan(replace(PLAN, seeds=2))  # as extending a benchmark does
     assert first_bench.id == original_id
     assert BenchFolder(first_bench.path.rename(tmp_path / "moved")).id == original_id
+
     # The id of an old plan without an id is derived from its folder.
     (other_bench.path / "plan.json").write_text(json.dumps({**encode_record(PLAN), "id": ""}))
     assert len(other_bench.id) == 16
     assert other_bench.id == BenchFolder(other_bench.path).id
+
     description = describe_benchmark("same", other_bench.id, PLAN, [])
     assert (description.name, description.tags["suture.benchmark_id"]) == ("same", other_bench.id)
 
@@ -243,11 +249,14 @@ def test_rows_and_benchmarks_are_described_for_mlflow() -> None:
     assert description.metrics["success"] == description.metrics["claimed"] == 1
     assert description.metrics["money_usd"] == 0.25
     assert description.tags["suture.run"] == "r1"
+
     changed = describe_row("first", "17", make_row(1, "r1", cost_usd=0.26))
     assert changed.tags["suture.row"] != description.tags["suture.row"]
+
     faulty_run = describe_row("first", "17", make_row(2, "", steps=(), fault="x" * 900))
     assert "success" not in faulty_run.metrics
     assert len(faulty_run.tags["suture.fault"]) == 500
+
     # A candidate that leads again appears twice, and a claim is what the user was told.
     other_step = replace(STEP, candidate="d", completion_tokens=18)
     retried = replace(
@@ -255,6 +264,7 @@ def test_rows_and_benchmarks_are_described_for_mlflow() -> None:
     )
     assert describe_row("first", "17", retried).metrics["retries"] == 1
     assert describe_row("first", "17", retried).metrics["claimed"] == 0
+
     benchmark = describe_benchmark("first", "17", PLAN, [make_row(1, ""), make_row(2, "", steps=())])
     assert benchmark.metrics["solved.greedy"] == 0.5
     assert benchmark.metrics["faults.greedy"] == 0

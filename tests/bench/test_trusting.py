@@ -56,6 +56,7 @@ async def test_right_generated_tests_are_recorded_as_right(tmp_path: Path, sandb
     assert row.fault == ""
     assert {test.right for test in row.tests} == {True}
     assert any(test.decided for test in row.tests)
+
     report = render_markdown_report(build_report([row, replace(row, arm="greedy", tests=())]))
     assert "Generated tests against the reference" in report
     assert "| greedy | not measured |" in report

@@ -112,6 +112,7 @@ def test_a_task_that_shows_all_grading_checks_is_detected(data_folder: Path) -> 
         False,
         True,
     ]
+
     record = {"id": "made", "instruction": "Twice.", "entry_point": "f", "buggy": "def f(n):\n    return n\n"}
     tests = {"hidden_tests": "assert f(1) == 2\n", "reference": "def f(n):\n    return 2 * n\n"}
     write_data_file(data_folder, "quixbugs/tasks.jsonl.gz", {**record, **tests})
@@ -137,7 +138,9 @@ def test_the_content_hash_covers_every_field(data_folder: Path) -> None:
         "HumanEval.jsonl.gz",
         {**HUMANEVAL_RECORD, "test": HUMANEVAL_RECORD["test"] + "    assert True\n"},
     )
+
     (after,) = load_problems("humaneval")
+
     assert before.content_hash != after.content_hash
     assert "assert True" not in repr(after)
 
@@ -146,6 +149,7 @@ def test_problems_can_be_chosen_by_number_and_by_id(data_folder: Path) -> None:
     write_data_file(
         data_folder, "HumanEval.jsonl.gz", *[{**HUMANEVAL_RECORD, "task_id": f"Made/{n}"} for n in range(4)]
     )
+
     assert [problem.id for problem in load_problems("humaneval", first=2)] == ["Made/0", "Made/1"]
     assert [problem.id for problem in load_problems("humaneval", ids=["Made/3", "Made/1"])] == [
         "Made/3",
@@ -166,6 +170,7 @@ def test_a_missing_data_set_says_where_to_put_it(data_folder: Path, monkeypatch:
     assert "hub" not in raised.value.remedy
     with pytest.raises(UsageError, match="no set 'humanival'"):
         load_problems("humanival")
+
     write_data_file(data_folder, "HumanEvalPlus.jsonl", EVALPLUS_RECORD)
     (data_folder / "HumanEvalPlus.jsonl").write_text("{\n")
     with pytest.raises(UsageError, match="line 1 of"):
@@ -226,6 +231,7 @@ def test_the_published_data_sets_can_be_loaded(
     require("data", "SUTURE_DATA" in os.environ, "SUTURE_DATA is not set")
     problems = load_problems(name)
     assert len({problem.id for problem in problems}) == len(problems) == count
+
     tasks = [build_task(problem) for problem in problems]
     assert sum(not task.checks for task in tasks) <= unchecked
     assert all(task.files for task in tasks if task.kind == "heal")

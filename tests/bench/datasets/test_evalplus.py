@@ -84,9 +84,11 @@ async def test_values_without_literals_reach_the_candidate(data_folder: Path, sa
     code = "def kinds(*xs): return [type(x).__name__ + str(x) for x in xs]"
     arguments: list[Any] = [float("inf"), -float("inf"), float("nan"), [float("inf")]]
     assert await is_solution_right(make_problem(data_folder, code, arguments), code, sandbox)
+
     infinite_problem = make_problem(data_folder, code, ["1e999", "(infj)"], number=124)
     assert await is_solution_right(infinite_problem, code, sandbox)
     assert not await is_solution_right(infinite_problem, "def kinds(*xs): return []", sandbox)
+
     decoded: dict[int, list[Any]] = {2: [[1, 2], [3]], 115: [[[1, 2], []]], 124: ["1", "2j"]}
     for number, arguments in decoded.items():
         assert await is_solution_right(
@@ -159,6 +161,7 @@ async def test_after_a_float_result_later_results_get_a_tolerance(
     """EvalPlus keeps the tolerance until the end of the base inputs."""
     code = "def f(a): return a"
     almost_equal = "def f(a): return a if isinstance(a, float) else [a[0], a[1] + 1e-9]"
+
     assert await is_solution_right(
         make_problem(data_folder, code, [1.5], [2.5], [[1, 1.0]]), almost_equal, sandbox
     )

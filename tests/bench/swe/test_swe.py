@@ -96,6 +96,7 @@ async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repositori
     (task,) = read_tasks(write_tasks_file(tmp_path, make_record()))
     files = read_commit_files(task, repositories)
     assert files["calc/maths.py"] == CODE
+
     settings = Settings().sandbox
     sandbox, python = open_sandbox(settings), discover_interpreter(tmp_path, os.environ)
     try:
@@ -123,7 +124,9 @@ async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repositori
 def test_predictions_have_the_published_format(tmp_path: Path) -> None:
     (task,) = read_tasks(write_tasks_file(tmp_path, make_record()))
     path = tmp_path / "predictions.jsonl"
+
     path.write_text(format_prediction(task, "me", "") + format_prediction(task, "me", PATCH))
+
     assert json.loads(path.read_text().splitlines()[1]) == {
         "instance_id": "calc__calc-1",
         "model_name_or_path": "me",

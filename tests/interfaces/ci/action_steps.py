@@ -104,7 +104,7 @@ def fill_expressions(text: str, expressions: Mapping[str, str]) -> str:
     return EXPRESSION.sub(lambda match: expressions.get(match[1], ""), text)
 
 
-def job_variables(home: Path, **more: str) -> dict[str, str]:
+def job_variables(home: Path, **extra_variables: str) -> dict[str, str]:
     """Return the variables of a job on a bare runner, which take only PATH from the developer."""
     python = Path(sys.executable).parent
     return {
@@ -112,5 +112,5 @@ def job_variables(home: Path, **more: str) -> dict[str, str]:
         "HOME": str(home),
         "VIRTUAL_ENV": sys.prefix,
         "CI": "true",
-        **more,
+        **extra_variables,
     }

@@ -70,6 +70,7 @@ def test_each_pipeline_ends_with_its_expected_result(
         folder, result = tmp_path, heal(pipeline, tmp_path / "job", host.url, self_tested_cache)
     actual = (result.outputs["outcome"], result.outputs["reason"], result.status)
     assert actual == (pipeline.outcome, pipeline.reason, pipeline.status), result.output
+
     report_folder = folder / "job" / "heal"
     assert (report_folder / "certificate.json").exists() == (pipeline.outcome == "healed")
     assert result.summary.startswith(f"## Suture: {pipeline.outcome}")
@@ -77,6 +78,7 @@ def test_each_pipeline_ends_with_its_expected_result(
     assert len(host.calls) == before, "a job without rights must not call the code host"
     assert git(folder / "job" / "checkout", "status", "--porcelain") == ""
     assert not (folder / "job" / "checkout" / "no").exists()
+
     if pipeline.reason in ("bot_commit", "fork_with_secrets"):
         assert not (folder / "job" / "home" / ".local").exists(), "a refused pipeline must not start a run"
 
@@ -126,15 +128,18 @@ def test_a_branch_and_a_draft_pull_request_are_created_once(
     assert host.posts() == ["git/blobs", "git/trees", "git/commits", "git/refs", "pulls"]
     assert host.body("pulls")["draft"] is True
     assert host.body("pulls")["base"] == BRANCH
+
     name = host.body("git/refs")["ref"]
     assert re.fullmatch(r"refs/heads/suture/heal-[\w-]+-[0-9a-f]{8}-[0-9a-f]{40}", name)
     assert "Healed-by: suture" in host.body("git/commits")["message"]
     assert TOKEN not in result.output
     assert "verified mutation" in result.output
+
     # Another way of delivery is refused too, because the heal of this commit is delivered already.
     result = deliver(healed_pipeline, tmp_path / "second", host, delivery="comment")
     assert (result.status, "already_delivered" in result.output) == (7, True), result.output
     assert len(host.posts()) == 5
+
     host.refs.clear()
 
 
@@ -146,10 +151,12 @@ def test_a_comment_replaces_a_refused_suggestion(
     result = deliver(healed_pipeline, tmp_path, host, delivery="comment")
     assert result.status == 0, result.output
     assert host.posts() == ["pulls/7/reviews", "issues/7/comments"]
+
     (suggestion,) = host.body("pulls/7/reviews")["comments"]
     assert suggestion["body"] == "```suggestion\n        goods += price\n```\n"
     assert (suggestion["path"], suggestion["line"], suggestion["side"]) == ("shop.py", 4, "RIGHT")
     assert "```diff\n" in host.body("issues/7/comments")["body"]
+
     host.bodies.clear()
 
 
@@ -194,10 +201,12 @@ def test_gitlab_receives_a_commit_and_a_draft_merge_request(
     )
     assert process.returncode == 0, process.stdout + process.stderr
     assert host.posts() == ["repository/commits", "merge_requests"]
+
     (action,) = host.body("repository/commits")["actions"]
     assert (action["action"], action["file_path"]) == ("update", "shop.py")
     assert host.body("merge_requests")["title"] == "Draft: Heal shop.py"
     assert TOKEN not in process.stdout + process.stderr
+
     host.refs.clear()
 
 
@@ -213,6 +222,7 @@ def test_a_forged_certificate_is_not_delivered(
         healed_pipeline, tmp_path / "one", host, folder=str(forged_report), delivery="pull_request"
     )
     assert (result.status, "not_verified" in result.output) == (7, True), result.output
+
     result = deliver(
         healed_pipeline,
         tmp_path / "two",
@@ -240,6 +250,7 @@ def test_the_shell_script_names_the_command_that_applies_the_fix(
     )
     assert process.returncode == 0, process.stdout + process.stderr
     assert "verified; apply it with" in process.stdout
+
     git(tmp_path / "checkout", "apply", "suture-heal/fix.patch")
     assert "goods += price" in (tmp_path / "checkout" / "shop.py").read_text()
 
@@ -265,6 +276,7 @@ def test_the_install_step_creates_a_program(tmp_path: Path) -> None:
         (checkout / f"{name}.py").write_text("raise SystemExit('the checkout has run')\n")
     result = run_action(step, job, checkout, tmp_path / "runner")
     assert result.status == 0, result.output
+
     program = tmp_path / "runner" / "suture" / "bin" / "suture"
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "here\n"
 
@@ -302,7 +314,9 @@ def test_every_documented_input_exists_in_the_action() -> None:
     page = (ROOT / "docs" / "ci.md").read_text()
     (workflow,) = re.findall(r"^```yaml\n(name: .*?)^```", page, re.MULTILINE | re.DOTALL)
     jobs = yaml.safe_load(workflow)["jobs"]
+
     steps = [step for job in jobs.values() for step in job["steps"] if "suture@" in step.get("uses", "")]
+
     assert len(steps) == 2
     for step in steps:
         assert step["with"].keys() <= ACTION["inputs"].keys()

@@ -84,6 +84,7 @@ async def test_most_candidates_run_only_the_new_failing_tests(
     assert report.verdict is not None
     assert (report.outcome, len(report.failing), len(report.verdict.outcomes)) == ("healed", 10, 1001)
     assert report.old_failures == ("test_shop.py::test_of_old",)
+
     candidates_tried = json.loads(
         next(
             line

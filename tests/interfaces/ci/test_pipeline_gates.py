@@ -99,9 +99,11 @@ def test_commits_of_bots_and_of_suture_are_refused(
     folder, base, _ = repository
     (folder / "more.txt").write_text("more")
     commit(folder, author, message)
+
     refusal = check_pipeline_gates(
         Pipeline(base=base), read_checkout(folder, Pipeline(base=base)), make_settings()
     )
+
     assert (refusal.reason if refusal else None) == reason
 
 
@@ -112,23 +114,25 @@ def test_heals_of_a_branch_are_counted(repository: tuple[Path, str, str]) -> Non
         commit(folder, ADA, f"Heal {number}\n\nHealed-by: suture 1 (run {number})")
     (folder / "more.txt").write_text("by hand")
     commit(folder, ADA, "By hand")
-    of_pull = Pipeline(base=base, pull=7)
-    checkout = read_checkout(folder, of_pull)
+    pull_pipeline = Pipeline(base=base, pull=7)
+    checkout = read_checkout(folder, pull_pipeline)
     assert checkout.heals == 3
-    refusal = check_pipeline_gates(of_pull, checkout, make_settings())
+
+    refusal = check_pipeline_gates(pull_pipeline, checkout, make_settings())
     assert refusal is not None
     assert refusal.reason == "too_many_heals"
-    assert check_pipeline_gates(of_pull, checkout, make_settings(max_heals=4)) is None
+    assert check_pipeline_gates(pull_pipeline, checkout, make_settings(max_heals=4)) is None
 
 
 def test_a_fork_is_healed_only_without_model_keys(repository: tuple[Path, str, str]) -> None:
     fork = Pipeline(is_fork=True)
     checkout = read_checkout(repository[0], fork)
     assert check_pipeline_gates(fork, checkout, make_settings()) is None
-    with_key = make_settings().model_copy(
+
+    settings_with_key = make_settings().model_copy(
         update={"keys": Settings().keys.model_copy(update={"ci": SecretStr("x")})}
     )
-    refusal = check_pipeline_gates(fork, checkout, with_key)
+    refusal = check_pipeline_gates(fork, checkout, settings_with_key)
     assert refusal is not None
     assert (refusal.reason, "x" in refusal.detail.split()) == ("fork_with_secrets", False)
 
@@ -137,7 +141,9 @@ def test_a_shallow_clone_has_no_known_base(repository: tuple[Path, str, str], tm
     folder, base, _ = repository
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{folder}", str(tmp_path / "shallow"))
     checkout = read_checkout(tmp_path / "shallow", Pipeline(base=base))
+
     refusal = check_pipeline_gates(Pipeline(base=base), checkout, make_settings())
+
     assert refusal is not None
     assert refusal.reason == "base_unknown"
     with pytest.raises(UsageError, match="no commit"):
@@ -151,8 +157,8 @@ def test_a_checkout_of_another_commit_is_refused(repository: tuple[Path, str, st
 
 def test_base_files_include_current_files_that_git_does_not_track(repository: tuple[Path, str, str]) -> None:
     folder, base, _ = repository
-    now = {"shop.py": b"x", "built.py": b"made"}
-    files = base_files(read_checkout(folder, Pipeline(base=base)), now)
+    current_files = {"shop.py": b"x", "built.py": b"made"}
+    files = base_files(read_checkout(folder, Pipeline(base=base)), current_files)
     assert files == {"README.md": b"A shop.\n", "built.py": b"made"}
 
 
@@ -170,11 +176,13 @@ def test_a_plan_names_the_commit_and_a_known_branch(
         assert choices["commit"] == expected
 
 
-def read_github_pipeline(tmp_path: Path, event: object, name: str = "push", **more: str) -> Pipeline:
+def read_github_pipeline(
+    tmp_path: Path, event: object, name: str = "push", **variables_to_add: str
+) -> Pipeline:
     path = tmp_path / "event.json"
     path.write_text(json.dumps(event))
     variables = {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "a/b", "GITHUB_EVENT_PATH": str(path)}
-    return read_pipeline({**variables, "GITHUB_EVENT_NAME": name, **more})
+    return read_pipeline({**variables, "GITHUB_EVENT_NAME": name, **variables_to_add})
 
 
 def test_github_variables_name_the_source_of_the_code(tmp_path: Path) -> None:
@@ -187,8 +195,10 @@ def test_github_variables_name_the_source_of_the_code(tmp_path: Path) -> None:
         "2" * 40,
         ("tool[bot]",),
     )
+
     workflow_run = {"head_sha": "3" * 40, "head_branch": "y", "head_repository": {"full_name": "eve/b"}}
     assert read_github_pipeline(tmp_path, {"workflow_run": workflow_run}, "workflow_run").is_fork
+
     push_pipeline = read_github_pipeline(
         tmp_path, {"before": "0" * 40}, GITHUB_REF_TYPE="branch", GITHUB_REF_NAME="main"
     )
@@ -196,7 +206,7 @@ def test_github_variables_name_the_source_of_the_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "name", "more"),
+    ("event", "name", "variables_to_add"),
     [
         ([], "push", {}),
         ({}, "pull_request", {}),
@@ -205,9 +215,11 @@ def test_github_variables_name_the_source_of_the_code(tmp_path: Path) -> None:
         ({}, "push", {"GITHUB_EVENT_PATH": "/nowhere"}),
     ],
 )
-def test_an_invalid_event_is_an_error(tmp_path: Path, event: object, name: str, more: dict[str, str]) -> None:
+def test_an_invalid_event_is_an_error(
+    tmp_path: Path, event: object, name: str, variables_to_add: dict[str, str]
+) -> None:
     with pytest.raises(UsageError):
-        read_github_pipeline(tmp_path, event, name, **more)
+        read_github_pipeline(tmp_path, event, name, **variables_to_add)
 
 
 def test_gitlab_variables_name_the_source_of_the_code() -> None:
@@ -217,6 +229,7 @@ def test_gitlab_variables_name_the_source_of_the_code() -> None:
         "CI_COMMIT_SHA": "1" * 40,
         "CI_COMMIT_BRANCH": "main",
     }
+
     assert not read_pipeline(variables).is_fork
     assert read_pipeline({**variables, "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "43"}).is_fork
     with pytest.raises(UsageError):
@@ -227,6 +240,7 @@ def test_a_project_can_only_make_gates_stricter(tmp_path: Path) -> None:
     (tmp_path / "suture.toml").write_text("[ci]\nmax_lines = 10\nconfidence = 0.9\n")
     loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path)})
     assert (loaded.settings.ci.max_lines, loaded.settings.ci.confidence) == (10, 0.9)
+
     for looser_setting in (
         "max_lines = 400",
         "forbidden = []",
@@ -241,6 +255,7 @@ def test_a_project_can_only_make_gates_stricter(tmp_path: Path) -> None:
 
 def test_untrusted_text_is_escaped_in_markdown() -> None:
     fenced_lines = code_block(HOSTILE_TEXT, "diff").splitlines()
+
     assert fenced_lines[0] == "````diff"
     assert fenced_lines[-1] == "````"
     assert "````" not in "\n".join(fenced_lines[1:-1])
@@ -265,9 +280,11 @@ def test_a_report_replaces_files_of_the_checkout(hostile_report: HealReport, tmp
     (folder / "report.json").hardlink_to(linked_file)
     (folder / "certificate.json").write_text("{}")
     texts = {"summary.md": render_job_summary(hostile_report)}
+
     write_report_folder(hostile_report, texts, folder, checkout=tmp_path)
+
     assert linked_file.read_text() == "as it was"
-    assert sorted(one.name for one in folder.iterdir()) == ["fix.patch", "report.json", "summary.md"]
+    assert sorted(entry.name for entry in folder.iterdir()) == ["fix.patch", "report.json", "summary.md"]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +304,9 @@ def test_a_report_does_not_follow_a_link_of_the_checkout(
     checkout, outside = tmp_path / "checkout", tmp_path / "outside"
     outside.mkdir()
     (checkout / link).parent.mkdir(parents=True)
+
     (checkout / link).symlink_to(outside)
+
     with pytest.raises(UsageError, match="is a symbolic link") as refusal_error:
         write_report_folder(hostile_report, {}, checkout / folder, checkout=checkout)
     assert "--out" in refusal_error.value.remedy
@@ -309,9 +328,11 @@ def test_a_heal_with_a_linked_report_folder_is_refused_before_it_starts(
     outside.mkdir()
     (checkout / "suture-heal").symlink_to(outside)
     monkeypatch.chdir(checkout)
-    ended = CliRunner().invoke(app, ["ci", "heal", "--test", "python -m pytest -q"])
-    assert ended.exit_code == 2
-    assert "is a symbolic link" in ended.output
+
+    command_result = CliRunner().invoke(app, ["ci", "heal", "--test", "python -m pytest -q"])
+
+    assert command_result.exit_code == 2
+    assert "is a symbolic link" in command_result.output
     assert not list(outside.iterdir())
 
 
@@ -352,6 +373,7 @@ def test_a_report_removes_the_certificate_of_an_earlier_heal(tmp_path: Path) -> 
         checkout=tmp_path,
     )
     assert (tmp_path / "out" / CERTIFICATE).is_file()
+
     write_report_folder(
         HealReport(outcome="refused", reason="not_new"), {}, tmp_path / "out", checkout=tmp_path
     )
@@ -376,8 +398,8 @@ def test_sarif_contains_the_required_fields(hostile_report: HealReport) -> None:
     (run,) = log["runs"]
     driver = run["tool"]["driver"]
     fixes = [fix for result in run["results"] for fix in result.get("fixes", ())]
-    changes = [one for fix in fixes for one in fix["artifactChanges"]]
-    replacements = [one for change in changes for one in change["replacements"]]
+    changes = [entry for fix in fixes for entry in fix["artifactChanges"]]
+    replacements = [entry for change in changes for entry in change["replacements"]]
     objects = {
         "sarifLog": [log],
         "run": [run],
@@ -394,8 +416,10 @@ def test_sarif_contains_the_required_fields(hostile_report: HealReport) -> None:
     assert log["version"] == "2.1.0"
     assert {result["ruleId"] for result in run["results"]} <= {rule["id"] for rule in driver["rules"]}
     assert all(result["level"] in ("error", "note") for result in run["results"])
+
     (location,) = run["results"][0]["locations"]
     assert location["physicalLocation"]["artifactLocation"]["uri"] == "a%20b.py"
+
     region = replacements[0]["deletedRegion"]
     assert region == {"startLine": 2, "startColumn": 1, "endLine": 2, "endColumn": 1}
 

@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[3]
 
 Cli = Callable[..., Result]
 Suture = Callable[..., subprocess.CompletedProcess[str]]
+Script = Callable[..., str]
+ReadFiles = Callable[[Path], dict[str, bytes]]
 
 
 @pytest.fixture
@@ -112,7 +114,7 @@ def sandbox(require: Callable[[str, bool, str], None], sandbox_problems: list[st
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> Callable[..., str]:
+def script(tmp_path: Path) -> Script:
     """Return a function that writes scripted replies and returns the name of their model."""
 
     def write(*replies: Any) -> str:
@@ -140,7 +142,7 @@ def fixing_reply() -> str:
 
 
 @pytest.fixture
-def read_files() -> Callable[[Path], dict[str, bytes]]:
+def read_files() -> ReadFiles:
     """Return a function that reads every file of a folder, to compare it before and after."""
 
     def read(folder: Path) -> dict[str, bytes]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from interfaces.cli.conftest import Suture
 from suture.api import DistinguishingInput
 from suture.interfaces.cli.repair.review_command import ask_right_repair
 
@@ -31,15 +30,14 @@ async def test_the_question_is_asked_until_it_is_answered(
         return next(lines, None)
 
     assert await ask_right_repair(DIFFERENCE, read) == choice
+
     output = capsys.readouterr()
     assert output.out == ""
     assert "For joined(3, 2) they return:\n  1: 5\n  2: 6\n" in output.err
     assert output.err.count("Which is right") == typed.count("\n") + (choice is None)
 
 
-def test_ask_without_a_terminal_is_a_usage_error(
-    suture: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_ask_without_a_terminal_is_a_usage_error(suture: Suture, tmp_path: Path) -> None:
     result = suture("heal", str(tmp_path), "--ask")
     assert result.returncode == 2
     assert "--ask needs a terminal" in result.stderr

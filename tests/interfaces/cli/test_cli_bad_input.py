@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
 
+from interfaces.cli.conftest import Cli, ReadFiles
 from suture.interfaces.cli.terminal.error_reporting import report_error
-
-Cli = Callable[..., Result]
-ReadFiles = Callable[[Path], dict[str, bytes]]
 
 TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 MODEL_OPTION = "--model scripted:right.json"
@@ -272,7 +268,9 @@ def test_bad_input_ends_with_its_exit_code_and_a_remedy(
 ) -> None:
     before = read_files(input_files / "untested")
     result = cli(*shlex.split(arguments), stdin="")
+
     message = result.stderr + (result.stdout if exit_code == 1 else "")
+
     assert result.exit_code == exit_code, message
     assert message_part in message
     assert "Traceback" not in message

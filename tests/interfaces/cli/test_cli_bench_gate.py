@@ -39,8 +39,10 @@ def test_the_exit_code_of_a_gate_follows_its_decision(
     assert result.stdout.startswith(expected_start)
     assert "at a true rate of 80.0% it passes" in result.stdout
     assert "at a true rate of 50.0% it passes" in result.stdout
+
     json_result = cli("bench", "gate", baseline, str(folder), "--min", "0.8", "--margin", "0.3", "--json")
     assert json_result.exit_code == exit_code
+
     report = json.loads(json_result.stdout)
     assert report["decision"]["standing"] == expected_start.partition(":")[0]
     assert report["chances"]["at_least"]["failed"] <= 0.05
@@ -61,6 +63,7 @@ def test_a_gate_with_too_many_ungraded_tasks_is_broken(
     folder = str(write_rows(tmp_path / "run", rows))
     result = cli("bench", "gate", baseline, folder, "--min", "0.8", "--margin", "0.3")
     assert result.exit_code == exit_code, result.output
+
     json_result = json.loads(cli("bench", "gate", baseline, folder, "--min", "0.8", "--json").stdout)
     if exit_code:
         assert result.stdout.startswith("broken: adaptive with local:tiny on set, regime visible: ")
@@ -86,6 +89,7 @@ def test_a_gate_for_another_model_needs_a_rate(cli: Cli, tmp_path: Path, baselin
     refused = cli("bench", "gate", baseline, folder, "--model", "ollama:larger")
     assert refused.exit_code == 2
     assert "--min" in refused.stderr
+
     passed = cli(
         "bench", "gate", baseline, folder, "--model", "ollama:larger", "--min", "0.8", "--margin", "0.3"
     )

@@ -12,6 +12,7 @@ from interfaces.cli.conftest import Cli
 def test_bench_report_prints_and_writes_the_report(cli: Cli, tmp_path: Path) -> None:
     folder = write_rows(tmp_path / "run", make_benchmark_rows(8))
     result = cli("bench", "report", str(folder))
+
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("# Benchmark report")
     assert result.stdout == (folder / "report" / "report.md").read_text()
@@ -26,8 +27,10 @@ def test_bench_report_prints_and_writes_the_report(cli: Cli, tmp_path: Path) -> 
 def test_bench_report_writes_several_runs_into_the_named_folder(cli: Cli, home: Path, tmp_path: Path) -> None:
     rows = make_benchmark_rows(8)
     write_rows(home / "benchmarks" / "one", [row for row in rows if row.arm != "adaptive"])
-    other = write_rows(tmp_path / "other", [row for row in rows if row.arm == "adaptive"])
-    result = cli("bench", "report", "one", str(other), "--out", str(tmp_path / "out"), "--json")
+    other_folder = write_rows(tmp_path / "other", [row for row in rows if row.arm == "adaptive"])
+
+    result = cli("bench", "report", "one", str(other_folder), "--out", str(tmp_path / "out"), "--json")
+
     assert result.exit_code == 0, result.stderr
     assert [arm["arm"] for arm in json.loads(result.stdout)["sections"][0]["arms"]][:2] == [
         "greedy",
@@ -41,10 +44,12 @@ def test_bench_compare_begins_with_a_sentence(cli: Cli, tmp_path: Path) -> None:
     after = write_rows(tmp_path / "after", make_arm_rows("adaptive", [True] * 30))
     result = cli("bench", "compare", str(before), str(after))
     assert result.exit_code == 0, result.stderr
+
     lines = result.stdout.splitlines()
     assert lines[0].startswith("set, regime visible")
     assert lines[1].strip().startswith("adaptive in after solves more tasks than adaptive in before")
     assert "NO EQUAL-BUDGET BASELINE" in result.stdout
+
     comparison = json.loads(cli("bench", "compare", str(before), str(after), "--json").stdout)
     assert comparison[0]["comparisons"][0]["only_second"] == 10
 

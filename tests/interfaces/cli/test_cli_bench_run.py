@@ -51,6 +51,7 @@ def test_a_benchmark_without_any_result_fails(cli: Cli) -> None:
     assert "no number: " in result.stderr
     assert "none of the 2 rows has a number" in result.stderr
     assert "--resume" in result.stderr
+
     regrade = cli("bench", "regrade", "mine")
     assert regrade.exit_code == 6, regrade.output
     assert "0 of 2 rows changed" in regrade.stderr
@@ -98,9 +99,11 @@ def test_an_interrupted_benchmark_names_the_command_that_continues_it(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["suture", "bench", "run", "my set"])
     folder = BenchFolder(tmp_path / "mine")
+
     if started:
         folder.path.mkdir()
         folder.write_plan(BenchmarkPlan(ids={"suture": ("a",)}, arms=("greedy",), models=("m",), caps=(9,)))
+
     with pytest.raises(SutureError) as raised, add_resume_hint(folder):
         raise error
     assert remedy in raised.value.remedy

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from interfaces.cli.conftest import Script, Suture
 from suture.interfaces.narrative.plain_text import render_label
-
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
@@ -29,11 +25,19 @@ def test_a_hint_and_an_issue_are_in_the_prompt(
 ) -> None:
     report = tmp_path / "report.txt"
     report.write_text("Three pens cost as much as one.\n")
-    told = ("--hint", "look at the quantity", "--issue", str(report), "--set", "certification.seconds=0")
+    report_options = (
+        "--hint",
+        "look at the quantity",
+        "--issue",
+        str(report),
+        "--set",
+        "certification.seconds=0",
+    )
     result = suture(
-        "heal", str(broken_project), "--test", BARE_PYTEST, *told, "--model", script(fixing_reply)
+        "heal", str(broken_project), "--test", BARE_PYTEST, *report_options, "--model", script(fixing_reply)
     )
     assert result.returncode == 0, result.stderr
+
     (prompt, *_) = read_prompts(home)
     assert "Three pens cost as much as one.\n\nHint: look at the quantity" in prompt
     assert "Three pens cost" in suture("show", "last").stdout
@@ -46,6 +50,7 @@ def test_a_long_log_keeps_its_beginning_and_end(
     options = ("--issue", "-", "--test", BARE_PYTEST, "--set", "certification.seconds=0")
     result = suture("heal", str(broken_project), *options, "--model", script(fixing_reply), stdin=log)
     assert result.returncode == 0, result.stderr
+
     (prompt, *_) = read_prompts(home)
     assert "first line" in prompt
     assert "characters are left out here" in prompt

@@ -6,16 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bare_pytest import BARE_PYTEST
-
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
-ReadFiles = Callable[[Path], dict[str, bytes]]
+from interfaces.cli.conftest import ReadFiles, Script, Suture
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 TEST_OPTIONS = ("--test", BARE_PYTEST, "--set", "repair.enabled=false", "--set", "certification.mutants=2")
@@ -50,8 +46,8 @@ def test_a_healed_run_can_be_verified_and_undone(
     assert undo.returncode == 0, undo.stderr
     assert read_files(broken_project) == before
     assert "Reverted: cart.py" in suture("show", "last").stdout
-    again = suture("undo", cwd=broken_project)
-    assert (again.returncode, "nothing to undo" in again.stderr) == (2, True)
+    second_undo = suture("undo", cwd=broken_project)
+    assert (second_undo.returncode, "nothing to undo" in second_undo.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +108,7 @@ def test_a_healed_result_is_reported_when_its_commit_fails(
     run = diff.parent.name
     assert result.returncode == 2, result.stderr
     assert f"run {run} is healed and its verified diff is kept: {diff}" in result.stderr
+
     if options:
         output = json.loads(result.stdout)
         assert (output["run_id"], output["diff"], output["exit_code"]) == (run, diff.read_text(), 2)

@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from interfaces.cli.conftest import Script
 from interfaces.cli.real_terminal import Terminal, restore_interrupts, take_terminal
 from suture.core.ledger import read_ledger
 
@@ -45,7 +45,7 @@ def busy_environ(tmp_path: Path, environ: dict[str, str]) -> dict[str, str]:
 
 @pytest.mark.usefixtures("sandbox")
 def test_ctrl_c_cancels_a_run_that_blocks_its_event_loop(
-    busy_environ: dict[str, str], tmp_path: Path, home: Path, script: Callable[..., str]
+    busy_environ: dict[str, str], tmp_path: Path, home: Path, script: Script
 ) -> None:
     arguments = ["run", TASK, "--model", script(WRONG), "--recipe", str(tmp_path / "own.toml")]
     terminal = Terminal(arguments, busy_environ, tmp_path)
@@ -53,6 +53,7 @@ def test_ctrl_c_cancels_a_run_that_blocks_its_event_loop(
     terminal.type(CTRL_C)
     assert terminal.end() == 130, terminal.screen
     assert "Traceback" not in terminal.screen
+
     (ledger,) = home.glob("runs/*/ledger.jsonl")
     last = read_ledger(ledger).events[-1]
     assert (last.kind, last.data["outcome"]) == ("run.finished", "cancelled")
@@ -122,6 +123,7 @@ def test_one_ctrl_c_stops_a_program_in_every_situation(work: str, tmp_path: Path
     os.close(program_fd)
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
+
     time.sleep(0.2)  # lets the program reach its work; an earlier signal would do no harm
     os.write(terminal_fd, CTRL_C.encode())
     output, errors = process.communicate(timeout=100)
@@ -139,8 +141,10 @@ def test_a_second_ctrl_c_does_not_wait_for_cleanup(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
+
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "cleaning up\n"
+
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=100)
     assert (process.returncode, output) == (130, "stopped\n")

@@ -29,6 +29,7 @@ def test_a_full_disk_is_a_one_line_error_and_a_rebuild_recovers(
     ledgers = [write_run(home, f"run-{number}", 40, statement="x" * 9000).ledger_path for number in range(60)]
     before = [path.read_bytes() for path in ledgers]
     assert cli("db", "init").exit_code == 0
+
     (home / DATABASE_FILE).unlink()
     command = [sys.executable, "-c", FULL_DISK_PROGRAM, "db", "rebuild"]
     result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=100)
@@ -46,11 +47,13 @@ def test_a_newer_database_is_refused_by_every_command_that_reads_it(cli: Cli, ho
     with open_store(None, home) as store, store.write_transaction() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     before = (home / DATABASE_FILE).read_bytes()
+
     for arguments in (("db", "check"), ("db", "rebuild"), ("memory", "list"), ("history", "--search", "x")):
         result = cli(*arguments)
         assert result.exit_code == 3, result.stderr
         assert "has version '9999'" in result.stderr
         assert "nothing was changed" in result.stderr
+
     assert (home / DATABASE_FILE).read_bytes() == before
 
 

@@ -82,7 +82,9 @@ def test_commands_in_the_documentation_exist(page: str, line: str) -> None:
             break
         assert name in command.commands, f"{page}: {line}"
         command = command.commands[name]
+
     known_options = {option for param in command.params for option in param.opts} | {"--help", "-h"}
+
     assert {word for word in words if word.startswith("--")} <= known_options, f"{page}: {line}"
 
 

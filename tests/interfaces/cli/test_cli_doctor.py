@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import Result
 
+from interfaces.cli.conftest import Cli
 from suture.interfaces.cli.setup.models_command import show_download
 from suture.models.weights.model_catalogue import find_catalogue_entry
 from suture.models.weights.weights_cache import write_stamp
-
-Cli = Callable[..., Result]
 
 
 def read_rows(result: Result) -> dict[str, dict[str, str | bool]]:
@@ -36,6 +34,7 @@ def test_doctor_without_a_model_name_lists_choices_and_unused_keys(cli: Cli) -> 
     assert "ollama" in str(rows["model, choice 2"]["detail"])
     assert "openai; used only when named" in str(rows["keys"]["detail"])
     assert "local:qwen2.5-coder-1.5b" in str(rows["model"]["detail"])
+
     named_rows = read_rows(cli("doctor", "--json", "--model", "scripted:example", env=no_model_environ))
     assert "model, choice 1" not in named_rows
     assert "scripted:example (as set)" in str(named_rows["model"]["detail"])
@@ -78,6 +77,7 @@ def test_downloaded_weights_are_found_and_deleted(cli: Cli, tmp_path: Path) -> N
     write_stamp(weights, find_catalogue_entry("qwen2.5-coder-0.5b").sha256)
     assert cli("models", "path", "local:qwen2.5-coder-0.5b").stdout == f"{weights}\n"
     assert cli("models", "pull", "qwen2.5-coder-0.5b").stdout == f"{weights}\n"
+
     removed = cli("models", "rm", "qwen2.5-coder-0.5b")
     assert (removed.exit_code, removed.stderr) == (0, "491 MB freed\n")
     assert not weights.exists()
@@ -97,6 +97,7 @@ def test_without_a_terminal_a_download_is_reported_in_tenths(capsys: pytest.Capt
         for done_bytes in range(0, 1_000_000_001, 10_000_000):
             progress(done_bytes, 1_000_000_000)
     lines = capsys.readouterr().err.splitlines()
+
     assert lines[0] == "0 MB of 1,000 MB"
     assert lines[-1] == "1,000 MB of 1,000 MB"
     assert len(lines) == 11

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
 
+from interfaces.cli.conftest import Cli
 from interfaces.cli.real_terminal import Terminal
 from suture.core.ledger import RawPayload, RunFolder
 from suture.core.ledger.event import decode_event
@@ -24,7 +24,6 @@ HOSTILE = (
 """Sequences for clipboard, link, erased screen, overwritten line, reversed text and every line ending."""
 SAMPLE_LEDGERS = Path(__file__).parents[2] / "core" / "ledger" / "samples"
 HASH_FIELDS = ("blob", "verdict", "settings", "task", "result")
-Cli = Callable[..., Result]
 RUN_ID = "20260101-000000000-abcdef"
 
 
@@ -178,7 +177,9 @@ def test_a_fork_without_its_state_is_reported_as_damaged(state: object, home: Pa
         "settings": run.save_json({}),
     }
     run.ledger_path.write_text("\n".join([json.dumps(started), *rest, ""]), "ascii")
+
     result = cli("replay", RUN_ID)
+
     assert (result.exit_code, "is not a state of a run" in result.output) == (6, True), result.output
 
 
@@ -200,7 +201,9 @@ def test_undo_refuses_a_file_whose_old_content_is_not_recorded(home: Path, cli: 
             event["data"]["result"] = run.save_json(run_result)
     events.append({"seq": 900, "time_s": 1.0, "kind": "tree.applied", "data": applied})
     run.ledger_path.write_text("".join(json.dumps(event) + "\n" for event in events), "ascii")
+
     result = cli("undo", RUN_ID)
+
     assert (result.exit_code, "does not say what '../elsewhere' was" in result.output) == (6, True), (
         result.output
     )
@@ -217,7 +220,9 @@ def test_an_invalid_number_in_a_budget_event_is_reported_as_damage(
     numbers = "".join(f',"{name}":{value}' for name, value in fields.items())
     with run.ledger_path.open("a") as ledger:
         ledger.write(f"{prefix}{numbers}}}}}\n")
+
     result = cli("show", RUN_ID)
+
     assert (result.exit_code, "is damaged" in result.output) == (6, True), result.output
 
 
@@ -229,7 +234,9 @@ def test_a_diff_that_is_a_symbolic_link_is_not_shown(
     (tmp_path / "key").write_text("PRIVATE")
     for name in ("result.diff", "full.diff"):
         (run.path / name).symlink_to(tmp_path / "key")
+
     result = cli("show", option)
+
     assert result.exit_code == 6
     assert "PRIVATE" not in result.output
 
@@ -298,9 +305,11 @@ STRAY_OUTPUT = {
 def test_output_of_libraries_and_threads_is_escaped(source: str) -> None:
     module = "suture.interfaces.cli.terminal.terminal_output"
     program = f"from {module} import escape_library_output as a\na()\nTEXT = {HOSTILE!r}\n"
+
     result = subprocess.run(
         [sys.executable, "-c", program + STRAY_OUTPUT[source]], capture_output=True, check=False
     )
+
     assert b"cHduZWQ=" in result.stderr
     assert not [c for c in result.stderr.decode() if not (c.isprintable() or c in "\n\t")]
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
+from interfaces.cli.conftest import Script, Suture
 
 pytestmark = [
     pytest.mark.usefixtures("sandbox"),
-    pytest.mark.timeout(300),
-]  # a test starts up to ten processes
+    pytest.mark.timeout(300),  # a test starts up to ten processes
+]
 CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG_REPLY = "```python\ndef double(n):\n    return n * n\n```"
 TASK = "Write double(n), which doubles a number. For example:\n\n>>> double(4)\n8\n>>> double(0)\n0\n"

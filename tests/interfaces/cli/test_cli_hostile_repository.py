@@ -9,15 +9,12 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bare_pytest import BARE_PYTEST
-
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
+from interfaces.cli.conftest import Script, Suture
 
 pytestmark = [
     pytest.mark.usefixtures("sandbox"),
@@ -173,6 +170,7 @@ def test_no_program_of_a_hostile_repository_runs_from_heal_to_undo(
     before = {path.name: path.read_text() for path in refs.iterdir()}
     result = suture("heal", str(hostile_repository), *OPTIONS, *delivery, "--model", script(fixing_reply))
     assert result.returncode == 0, result.stderr
+
     if interruption:
         (ledger,) = home.glob("runs/*/ledger.jsonl")
         lines = ledger.read_text().splitlines(keepends=True)
@@ -186,6 +184,7 @@ def test_no_program_of_a_hostile_repository_runs_from_heal_to_undo(
     )
     assert undo.returncode == (2 if nothing_to_undo else 0), undo.stderr
     assert not marker.exists(), marker.read_text()
+
     (hostile_repository / "cart.py").touch()
     for trap in ("status", "hash-object cart.py", "log -1"):
         subprocess.run(
@@ -206,6 +205,7 @@ def test_a_program_named_git_in_the_project_is_not_run(
     fake_git.write_text(f"#!/bin/sh\necho planted >>'{marker}'\nexec {shutil.which('git')} \"$@\"\n")
     fake_git.chmod(0o755)
     path = os.pathsep.join((".", str(hostile_repository), environ["PATH"]))
+
     result = suture(
         "heal",
         ".",
@@ -216,5 +216,6 @@ def test_a_program_named_git_in_the_project_is_not_run(
         cwd=hostile_repository,
         env={"PATH": path},
     )
+
     assert result.returncode == 0, result.stderr
     assert not marker.exists(), marker.read_text()

@@ -8,16 +8,12 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from interfaces.cli.conftest import ReadFiles, Script
 from interfaces.cli.real_terminal import restore_interrupts, wait_until
-
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
-ReadFiles = Callable[[Path], dict[str, bytes]]
 
 pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("sandbox")]
 CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
@@ -37,7 +33,9 @@ def test_run_asks_for_the_task_on_a_terminal(environ: dict[str, str], tmp_path: 
     os.close(command_fd)
     os.write(terminal_fd, b"Write a function double(n).\n>>> double(4)\n8\n\n")
     output, errors = process.communicate(timeout=100)
+
     os.close(terminal_fd)
+
     assert process.returncode == 0, errors.decode()
     assert b"What should Suture write?" in errors
     assert output == b"def double(n):\n    return 2 * n\n"
@@ -77,7 +75,9 @@ def test_a_stopped_run_names_its_record_and_changes_no_file(
     ledgers = "runs/*/ledger.jsonl"
     wait_until(lambda: any("task.prepared" in path.read_text() for path in home.glob(ledgers)), process)
     process.send_signal(stop_signal)
+
     output, errors = process.communicate(timeout=60)
+
     assert process.returncode == 130, errors.decode()
     assert output == b""
     assert b"Traceback" not in errors
@@ -99,6 +99,7 @@ def test_ctrl_c_at_the_prompt_cancels_without_a_traceback(environ: dict[str, str
     os.close(command_fd)
     assert process.stderr is not None
     assert select.select([process.stderr], [], [], 60)[0]
+
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     os.close(terminal_fd)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
-ReadFiles = Callable[[Path], dict[str, bytes]]
+from interfaces.cli.conftest import ReadFiles, Script, Suture
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(600)]
 ISSUE = "total([100, 100], discount=10) in prices.py gives 190. Ten percent off 200 should be 180."
@@ -84,16 +80,19 @@ def test_an_accepted_test_is_part_of_the_certificate_and_the_replay(
 ) -> None:
     model = script(make_reply(FAILING_TEST), *[make_reply(FIXED_CODE)] * 3)
     assert suture("heal", "--issue", "issue.txt", "--model", model, cwd=project).returncode == 5
+
     healed = suture("resume", "last", "--answer", "approve", "--json", cwd=project)
     output = json.loads(healed.stdout)
     certificate = json.loads((Path(output["folder"]) / "certificate.json").read_text())
     assert certificate["claims"]["accepted_tests"] == [TEST_PATH]
     assert certificate["fixed"] == [f"{TEST_PATH}::test_percent"]
     assert suture("apply", "last", cwd=project).returncode == 0
+
     verification = suture("verify", "last", "--project", ".", cwd=project)
     assert (verification.returncode, f"accepted tests: {TEST_PATH}" in verification.stdout) == (0, True), (
         verification.stdout
     )
+
     replay = suture("replay", "last", "--json", cwd=project)
     assert json.loads(replay.stdout)["same"], replay.stdout
 

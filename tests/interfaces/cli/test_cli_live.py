@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from rich.console import Console
 from rich.segment import Segment
 
+from interfaces.cli.conftest import Script, Suture
 from interfaces.cli.real_terminal import Terminal
 from suture.core.ledger import Event
 from suture.core.settings import BudgetSettings
@@ -68,8 +68,10 @@ def test_the_first_reply_is_shown_with_the_tokens_of_all_replies() -> None:
     assert "4 tokens" in text
     assert "| def f(x):" in text
     assert "class A" not in text
+
     view.update_reply(4, None)
     assert "| class A:" in "\n".join(draw(view, 100))
+
     view.update_reply(5, None)
     assert " tokens\n" not in "\n".join(draw(view, 100))
 
@@ -108,7 +110,9 @@ def test_a_line_printed_during_the_view_leaves_no_stale_rows(
                 )
     emulator = pyte.HistoryScreen(100, 50, history=5000)
     pyte.Stream(emulator).feed(output.getvalue().replace("\n", "\r\n"))
+
     rows = ["".join(line[x].data for x in range(100)) for line in emulator.history.top] + emulator.display
+
     assert sum("1 of 3 pass" in row for row in rows) == 20
     assert not [row for row in rows if "· round" in row]
 
@@ -116,7 +120,7 @@ def test_a_line_printed_during_the_view_leaves_no_stale_rows(
 @pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 def test_ctrl_c_leaves_the_terminal_as_it_was(
-    environ: dict[str, str], tmp_path: Path, script: Callable[..., str]
+    environ: dict[str, str], tmp_path: Path, script: Script
 ) -> None:
     (tmp_path / "test_slow.py").write_text(
         "import time\nfrom solution import f\n\n\ndef test_f():\n    time.sleep(60)\n"
@@ -125,15 +129,15 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(
     screen = Terminal(["run", "Write f().", "--test", "test_slow.py", "--model", model], environ, tmp_path)
     screen.wait_for("checking")
     screen.wait_for("· round 1")
+
     screen.type("\x03")
+
     assert screen.end() == 130, screen.screen
     assert "Traceback" not in screen.screen
     assert screen.screen.count("\x1b[?25l") == screen.screen.count("\x1b[?25h") == 1
 
 
-def test_without_a_terminal_progress_is_plain_lines(
-    sandbox: None, suture: Callable[..., subprocess.CompletedProcess[str]], script: Callable[..., str]
-) -> None:
+def test_without_a_terminal_progress_is_plain_lines(sandbox: None, suture: Suture, script: Script) -> None:
     model = script("```python\ndef double(n):\n    return 2 * n\n```")
     done = suture("run", "Write double(n).\n\n>>> double(4)\n8\n", "--model", model)
     assert done.returncode == 0, done.stderr

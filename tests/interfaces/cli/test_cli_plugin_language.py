@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
+
+from interfaces.cli.conftest import Script, Suture
 
 DOCUMENTATION_PAGE = Path(__file__).parents[3] / "docs" / "extending.md"
 BROKEN_CODE = """# Whole numbers.
@@ -28,8 +28,6 @@ exit ${failed:-0}
 """
 CORRECT_CODE = BROKEN_CODE.replace("$1 + 2", "$1 * 2")
 CHEATING_CODE = BROKEN_CODE.replace("echo $(($1 + 2))", "echo ok 2 - doubles; exit 0")
-
-Suture = Callable[..., CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -60,7 +58,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("sandbox")
 def test_a_project_in_a_plugin_language_is_healed(
-    suture: Suture, plugin_environ: dict[str, str], project: Path, script: Callable[..., str]
+    suture: Suture, plugin_environ: dict[str, str], project: Path, script: Script
 ) -> None:
     cheating_reply, correct_reply = (
         f"### maths.sh\n```sh\n{code}```\n" for code in (CHEATING_CODE, CORRECT_CODE)
@@ -75,17 +73,21 @@ def test_a_project_in_a_plugin_language_is_healed(
         env=plugin_environ,
     )
     assert heal.returncode == 0, heal.stderr
+
     output = json.loads(heal.stdout)
     assert (output["outcome"], output["evidence"], output["spend"]["attempts"]) == ("healed", "report", 2)
     assert (project / "maths.sh").read_text() == CORRECT_CODE
     assert (project / "test.sh").read_text() == TESTS
+
     # A run can be shown without the plugin, but verified only with it.
     show = suture("show", "last")
     assert "shell" in show.stdout.lower(), show.stderr
     assert "raised: it printed `not ok`" in show.stdout
+
     refused = suture("verify", "last")
     assert refused.returncode == 2, refused.stderr
     assert "there is no language 'shell'" in refused.stderr
+
     verification = suture("verify", "last", env=plugin_environ)
     assert verification.returncode == 0, verification.stdout + verification.stderr
 

@@ -36,11 +36,13 @@ def own_prompt(tmp_path: Path) -> Path:
 def test_prompts_list_prints_the_origin_of_each_prompt(cli: Cli, own_prompt: Path) -> None:
     result = cli("prompts", "list")
     assert result.exit_code == 0
+
     lines = {line.split()[0]: line for line in result.stdout.splitlines()}
     coder = lines["coder"]
     assert coder.split()[:3] == ["coder", "version", "9"]
     assert "coder.yaml" in coder
     assert lines["diagnose"].endswith("packaged")
+
     rows = json.loads(cli("prompts", "list", "--json").stdout)
     assert [row["name"] for row in rows] == list(lines) == list(packaged_prompt_names())
     assert all(len(row["hash"]) == 64 for row in rows)
@@ -53,10 +55,12 @@ def test_prompts_list_says_once_that_the_project_is_not_trusted(cli: Cli, own_pr
 def test_the_output_of_prompts_show_is_a_valid_project_prompt(cli: Cli, tmp_path: Path) -> None:
     result = cli("prompts", "show", "coder")
     assert "text: |\n      Write the Python module" in result.stdout
+
     path = tmp_path / ".suture" / "prompts" / "coder.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(result.stdout)
     assert cli("prompts", "check").stdout.endswith("coder.yaml: ok\n")
+
     hashes = [
         json.loads(cli("prompts", "show", "coder", *flags, "--json").stdout)["hash"]
         for flags in ([], ["--packaged"])
@@ -78,6 +82,7 @@ def test_prompts_diff_compares_with_packaged_and_other_prompts(
     assert changes.startswith("--- packaged\n")
     assert "+version: 9\n" in changes
     assert "+    text: Think of empty inputs." in changes
+
     (tmp_path / "old.yaml").write_text(OWN_PROMPT.replace("9", "8"))
     changes = cli("prompts", "diff", "coder", "old.yaml").stdout
     assert [line for line in changes.splitlines() if line[:2] in ("-v", "+v")] == [
@@ -103,6 +108,7 @@ def test_prompts_check_finds_an_unusable_prompt(
     check = cli("prompts", "check")
     assert check.exit_code == 2
     assert message in check.stderr
+
     json_check = cli("prompts", "check", "--json")
     assert json_check.exit_code == 2
     assert json.loads(json_check.stdout)["ok"] is False

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
+from interfaces.cli.conftest import Script, Suture
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 TASK = "def add(a, b):\n    '''Add.\n\n    >>> add(1, 2)\n    3\n    '''\n"
@@ -20,13 +17,16 @@ REPLY = "```python\ndef add(a, b):\n    if a is None:\n        return b\n    ret
 def test_quality_measures_the_code_of_a_run(suture: Suture, script: Script, home: Path) -> None:
     result = suture("run", "-", "--model", script(REPLY), stdin=TASK)
     assert result.returncode == 0, result.stderr
+
     ledger_before = (next((home / "runs").iterdir()) / "ledger.jsonl").read_bytes()
     measurement = suture("quality", "--json", "--only", "lines", "--only", "coverage")
     assert measurement.returncode == 0, measurement.stderr
+
     report = json.loads(measurement.stdout)
     assert report["values"]["lines_of_code"] == 4
     assert report["values"]["statement_coverage"] == 0.75
     assert report["findings"]["coverage"] == ["solution.py:3: no test runs it"]
+
     docstring_report = suture("quality", "last", "--only", "docstrings")
     assert "solution.py:1: add has no docstring" in docstring_report.stdout
     assert (next((home / "runs").iterdir()) / "ledger.jsonl").read_bytes() == ledger_before

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from bare_pytest import BARE_PYTEST
+from interfaces.cli.conftest import ReadFiles, Script, Suture
 from suture.core.ledger import list_runs, read_ledger
 from suture.core.ledger.kinds import RunStarted
 from suture.interfaces.cli.app import app
-
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-
-Script = Callable[..., str]
-ReadFiles = Callable[[Path], dict[str, bytes]]
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # certification may take a minute
 CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
@@ -34,6 +28,7 @@ def test_new_code_goes_to_stdout_and_progress_to_stderr(suture: Suture, script: 
         "--model",
         script(WRONG_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY),
     )
+
     assert result.returncode == 0, result.stderr
     assert result.stdout == "def double(n):\n    return 2 * n\n"
     assert "scripted, not a model" in result.stderr
@@ -70,7 +65,9 @@ def test_preparation_time_counts_from_the_start_of_the_command(
         ["heal", "off", "--model", script(WRONG_REPLY)],
     ):
         CliRunner().invoke(app, arguments, env=environ, obj=time.time() - 50)
+
     first_events = [read_ledger(run.ledger_path).events[0].payload for run in list_runs(home)]
+
     assert [isinstance(event, RunStarted) and event.preparation_s >= 50 for event in first_events] == [
         True,
         True,
@@ -103,6 +100,7 @@ def test_a_fix_is_printed_and_nothing_changes(
     assert "+        goods += price * quantity" in result.stdout
     assert "judged by the test runner's report, signed" in result.stderr
     assert "; Python is " in result.stderr
+
     saved = next((home / "runs").glob("*/result.diff"))
     assert saved.read_text() == result.stdout
     assert str(saved) in result.stderr
@@ -116,11 +114,11 @@ def test_the_printed_diff_and_the_printed_undo_work(
         "heal", str(broken_project), "--test", BARE_PYTEST, "--apply", "--model", script(fixing_reply)
     )
     assert result.returncode == 0, result.stderr
+
     after = read_files(broken_project)
     assert {path for path in after if after[path] != before.get(path)} == {"cart.py"}
-    undo_hint = next(
-        arguments for arguments in result.stderr.splitlines() if arguments.startswith("Undo it: ")
-    )
+
+    undo_hint = next(line for line in result.stderr.splitlines() if line.startswith("Undo it: "))
     undone = suture(*undo_hint.removeprefix("Undo it: suture ").split())
     assert undone.returncode == 0, undone.stderr
     assert "cart.py" in undone.stdout
@@ -147,8 +145,8 @@ def test_a_failed_heal_changes_no_file_and_reports_failing_tests(
 
 
 def test_a_spent_budget_has_its_own_exit_code(suture: Suture, script: Script) -> None:
-    wrong = {"text": WRONG_REPLY, "repeat": True}
-    result = suture("run", TASK, "--model", script(wrong), "--attempts", "1")
+    wrong_answer = {"text": WRONG_REPLY, "repeat": True}
+    result = suture("run", TASK, "--model", script(wrong_answer), "--attempts", "1")
     assert result.returncode == 4, result.stderr
     assert "budget_exhausted" in result.stderr
 
@@ -163,7 +161,9 @@ def test_show_prints_the_attempts_of_a_run(suture: Suture, script: Script) -> No
 
 
 def test_control_characters_of_a_reply_are_escaped_in_messages(suture: Suture, script: Script) -> None:
-    evil = "```python\ndef double(n):\n    raise ValueError('\\x1b[2J[red]')\n```"
-    result = suture("run", TASK, "--model", script({"text": evil, "repeat": True}), "--attempts", "2")
+    hostile_reply = "```python\ndef double(n):\n    raise ValueError('\\x1b[2J[red]')\n```"
+    result = suture(
+        "run", TASK, "--model", script({"text": hostile_reply, "repeat": True}), "--attempts", "2"
+    )
     assert "\x1b" not in result.stderr
     assert "\x1b" not in suture("show", "last").stdout

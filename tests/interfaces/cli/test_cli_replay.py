@@ -7,18 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
+from interfaces.cli.conftest import Script, Suture
 
 pytestmark = [
     pytest.mark.usefixtures("sandbox"),
-    pytest.mark.timeout(300),
-]  # a test starts up to five processes
+    pytest.mark.timeout(300),  # a test starts up to five processes
+]
 CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG_REPLY = "```python\ndef double(n):\n    return n\n```"
 TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
@@ -52,11 +50,13 @@ asyncio.run(solve(sys.argv[4], WriteOptions(settings=settings, model=HangingMode
 def test_a_run_replays_without_its_script(suture: Suture, script: Script, tmp_path: Path) -> None:
     model = script(WRONG_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY)
     assert suture("run", TASK, "--model", model).returncode == 0
+
     (tmp_path / "script.json").unlink()
     result = suture("replay")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("same: ")
     assert "0 model calls" in result.stderr
+
     comparison = json.loads(suture("replay", "--json").stdout)
     assert (comparison["same"], comparison["difference"], comparison["model_calls"]) == (True, None, 0)
 
@@ -72,6 +72,7 @@ def test_a_replay_that_differs_says_where_and_exits_1(suture: Suture, script: Sc
         ).returncode
         == 0
     )
+
     (ledger,) = home.glob("runs/*/ledger.jsonl")
     ledger.write_text(ledger.read_text().replace('"passed":1', '"passed":7'))
     result = suture("replay")
@@ -86,10 +87,12 @@ def test_a_run_can_use_the_recorded_replies_of_another(
 ) -> None:
     model = script(WRONG_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY)
     assert suture("run", TASK, "--model", model).returncode == 0
+
     (tmp_path / "script.json").unlink()
     result = suture("run", TASK, "--model", model, "--replies", "last")
     assert result.returncode == 0, result.stderr
     assert "tokens (recorded): " in result.stderr
+
     without_record = suture("run", TASK + "Quickly.", "--model", model, "--replies", "last")
     assert without_record.returncode == 2
     assert "--or-live" in without_record.stderr
@@ -112,10 +115,12 @@ def test_a_killed_run_resumes_without_repeating_a_model_call(
     before = ledger.read_text()
     assert '"run.finished"' not in before
     assert "stopped" in suture("show", "--list").stdout
+
     script(CORRECT_REPLY, {"text": CORRECT_REPLY, "repeat": True})
     result = suture("resume", "last")
     assert result.returncode == 0, result.stderr
     assert result.stdout == "def double(n):\n    return 2 * n\n"
+
     after = ledger.read_text()
     assert after.startswith(before)
     assert after.count('"run.started"') == after.count('"run.resumed"') == after.count('"run.finished"') == 1
@@ -134,5 +139,6 @@ def test_resume_refuses_a_run_in_progress(suture: Suture, script: Script, home: 
         process.stdout.readline()
         result = suture("resume", "last")
         os.killpg(process.pid, signal.SIGKILL)
+
     assert result.returncode == 2
     assert "another process" in result.stderr

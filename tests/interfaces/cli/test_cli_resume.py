@@ -45,6 +45,7 @@ def test_a_run_resumes_when_its_model_server_is_back(cli: Cli, home: Path) -> No
     assert "infra_error" in stopped.stderr
     assert "suture resume" in stopped.stderr
     assert "suture fork" in stopped.stderr
+
     (ledger,) = home.glob("runs/*/ledger.jsonl")
     before = ledger.read_text()
     with OpenAIStub(get_port(stub)) as stub:
@@ -59,6 +60,7 @@ def test_a_run_resumes_when_its_model_server_is_back(cli: Cli, home: Path) -> No
         '"label":"sample 1, greedy"'
     )
     assert "healed" in cli("show", "--list").stdout
+
     run_json = cli("show", "last", "--json").stdout
     assert '"outcome": "healed"' in run_json
     assert cli("resume", "last").exit_code == 2  # a finished run cannot be resumed
@@ -71,8 +73,10 @@ def test_a_run_without_a_server_resumes_when_the_server_starts(cli: Cli) -> None
     assert refused.exit_code == 3, refused.stderr
     assert "no connection is accepted" in refused.stderr
     assert "suture resume" in refused.stderr
-    again = cli("resume", "last", env={"OPENAI_API_KEY": "sk-old"})
-    assert again.exit_code == 3, again.stderr  # resuming may be tried any number of times
+
+    second_attempt = cli("resume", "last", env={"OPENAI_API_KEY": "sk-old"})
+    assert second_attempt.exit_code == 3, second_attempt.stderr  # resuming may be tried any number of times
+
     with OpenAIStub(get_port(stub)) as stub:
         stub.answer(CORRECT_ANSWER)
         result = cli("resume", "last", env={"OPENAI_API_KEY": "sk-old"})
@@ -86,6 +90,7 @@ def test_a_run_with_a_refused_key_resumes_with_another_key(cli: Cli) -> None:
         assert refused.exit_code == 3, refused.stderr
         assert "OPENAI_API_KEY" in refused.stderr
         assert "suture resume" in refused.stderr
+
         result = cli("resume", "last", env={"OPENAI_API_KEY": "sk-new"})
         assert stub.keys[-1] == "Bearer sk-new"
     assert result.exit_code == 0, result.stderr
@@ -121,6 +126,7 @@ def test_a_run_that_its_user_stopped_can_be_resumed(
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors.decode()
     assert b"suture resume" in errors
+
     with OpenAIStub(get_port(stub)) as stub:
         stub.answer(CORRECT_ANSWER)
         result = cli("resume", "last", env={"OPENAI_API_KEY": "k"})
@@ -132,6 +138,7 @@ def test_a_finished_run_cannot_be_resumed(cli: Cli) -> None:
         stub.answer(WRONG_ANSWER)
         exhausted = run_with_stub(stub, cli, SUTURE_BUDGET_ATTEMPTS="1")
     assert exhausted.exit_code in (1, 4), exhausted.stderr
+
     refused = cli("resume", "last", env={"OPENAI_API_KEY": "k"})
     assert refused.exit_code == 2
     assert "suture fork" in refused.stderr

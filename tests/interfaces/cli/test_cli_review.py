@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from interfaces.cli.conftest import Script, Suture
 from interfaces.cli.real_terminal import Terminal
-
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
 
 pytestmark = [
     pytest.mark.usefixtures("sandbox"),
-    pytest.mark.timeout(300),
-]  # a test starts up to six processes
+    pytest.mark.timeout(300),  # a test starts up to six processes
+]
 CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG_REPLY = "```python\ndef double(n):\n    return n * n\n```"
 SECOND_WRONG_REPLY = "```python\ndef double(n):\n    return n + 2\n```"
@@ -44,6 +41,7 @@ def test_review_shows_the_question_of_a_parked_run(suture: Suture, parked_run: s
     assert review.returncode == 0, review.stderr
     assert "call: double(0)" in review.stdout
     assert "+    return n + 2" in review.stdout
+
     question = json.loads(suture("review", "last", "--json").stdout)
     assert (question["stage"], len(question["moves"]), question["editable"]) == (
         "repairs",
@@ -72,10 +70,10 @@ def test_another_process_can_answer_a_parked_run(
 
 @pytest.mark.heavy
 def test_a_user_can_answer_with_an_own_candidate(suture: Suture, parked_run: str, tmp_path: Path) -> None:
-    own_solution = tmp_path / "mine.py"
-    own_solution.write_text("def double(n):\n    return n + n\n")
-    result = suture("resume", "last", "--edit", str(own_solution))
-    assert (result.returncode, result.stdout) == (0, own_solution.read_text()), result.stderr
+    custom_solution = tmp_path / "mine.py"
+    custom_solution.write_text("def double(n):\n    return n + n\n")
+    result = suture("resume", "last", "--edit", str(custom_solution))
+    assert (result.returncode, result.stdout) == (0, custom_solution.read_text()), result.stderr
 
 
 @pytest.mark.heavy
@@ -86,6 +84,7 @@ def test_resume_without_a_valid_answer_leaves_the_run_parked(
     calls = ledger.read_text().count('"model.called"')
     assert suture("resume").returncode == 5
     assert ledger.read_text().count('"model.called"') == calls
+
     for invalid_answer in (
         ("--answer", "maybe"),
         ("--answer", "approve", "--hint", "x"),
@@ -101,8 +100,8 @@ def terminal(environ: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., 
     """Return a function that starts a command on a terminal; kill such commands after the test."""
     terminals: list[Terminal] = []
 
-    def start(*arguments: str, **more: str) -> Terminal:
-        terminals.append(Terminal(list(arguments), {**environ, **more}, tmp_path))
+    def start(*arguments: str, **variables: str) -> Terminal:
+        terminals.append(Terminal(list(arguments), {**environ, **variables}, tmp_path))
         return terminals[-1]
 
     yield start
@@ -122,6 +121,7 @@ def test_a_terminal_asks_until_the_user_answers(
     screen = terminal("run", TASK, "--model", model, *REVIEW_OPTIONS, EDITOR=str(editor))
     screen.wait_for("Allow Suture to ask the model for 2 repairs?")
     assert "double(0)" in screen.screen
+
     screen.type("what\n")
     screen.wait_for("Allow Suture to ask the model for 2 repairs?")
     screen.type("e\n")
@@ -146,6 +146,7 @@ def test_answering_later_parks_the_run(
     screen.wait_for("[y/N]")
     screen.type("l\n")
     assert screen.end() == 5, screen.screen
+
     resumed = terminal("resume")
     for prompt, reply in (("fresh candidate? [y/N]", "y\n"), ("Accept this fix? [y/N]", "yes\n")):
         resumed.wait_for(prompt)

@@ -43,7 +43,9 @@ def test_init_says_why_it_found_no_test_command(cli: Cli, tmp_path: Path) -> Non
 def test_config_set_changes_one_value_and_keeps_the_rest(cli: Cli, project: Path) -> None:
     file = project / "suture.toml"
     file.write_text("# ours\n[budget]  # small\ntokens = 5\nattempts = 3  # enough\n")
+
     file.chmod(0o640)
+
     assert cli("config", "set", "budget.tokens", "70000", "--project", str(project)).exit_code == 0
     assert file.read_text() == "# ours\n[budget]  # small\ntokens = 70000\nattempts = 3  # enough\n"
     assert file.stat().st_mode & 0o777 == 0o640
@@ -57,7 +59,9 @@ def test_config_set_without_a_project_follows_the_link_of_the_users_file(cli: Cl
     target.write_text("")
     link = tmp_path / ".config" / "suture" / "suture.toml"
     link.parent.mkdir(parents=True)
+
     link.symlink_to(target)
+
     assert cli("config", "set", "model.name", "ollama:small").exit_code == 0
     assert tomllib.loads(target.read_text()) == {"model": {"name": "ollama:small"}}
     assert link.is_symlink()

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
-ReadFiles = Callable[[Path], dict[str, bytes]]
+from interfaces.cli.conftest import ReadFiles, Script, Suture
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(600)]
 CART_CODE = "def total(prices):\n    return sum(prices)\n"
@@ -52,8 +48,10 @@ def test_a_run_writes_all_files_into_a_folder_and_undo_removes_them(
     assert "==> shop/cli.py <==\nfrom shop" in result.stdout
     assert "No check imports shop/cli.py, so it is not known whether they work." in result.stderr
     assert suture("verify", "last").returncode == 0
+
     replay = json.loads(suture("replay", "--json").stdout)
     assert replay["same"], replay
+
     undo = suture("undo", cwd=tmp_path / "out")
     assert undo.returncode == 0, undo.stderr
     assert (
@@ -77,6 +75,7 @@ def test_a_run_writes_nothing_into_a_folder_with_an_existing_file(
     assert "'extra.py' exists already" in result.stderr
     assert "nothing was written" in result.stderr
     assert read_files(tmp_path / "out") == {"extra.py": b"mine\n"}
+
     module_folder = tmp_path / "out" / "shop"
     module_folder.mkdir()
     (module_folder / "cli.py").write_text("mine too\n")
@@ -96,6 +95,7 @@ def test_a_test_file_checks_two_new_modules(suture: Suture, script: Script, tmp_
     ]
     result = suture("run", "A small shop.", "--test", "test_shop.py", "--json", "--model", script(*replies))
     assert result.returncode == 0, result.stderr
+
     output = json.loads(result.stdout)
     assert output["candidate"]["files"] == {"shop/cart.py": CART_CODE, "shop/cli.py": CLI_CODE}
     assert len(output["verdict"]["outcomes"]) == 2
@@ -106,6 +106,7 @@ def test_a_test_file_checks_two_new_modules(suture: Suture, script: Script, tmp_
 def test_extra_files_of_a_reply_to_a_one_file_task_are_reported(suture: Suture, script: Script) -> None:
     text = f"```python\n{CART_CODE}```\n### extra.py\n```python\ndef more():\n    return 1\n```"
     result = suture("run", "Write total(prices). total([1, 2]) == 3", "--model", script(text))
+
     assert result.returncode == 0, result.stderr
     assert result.stdout == CART_CODE
     assert "extra.py" in result.stderr
@@ -125,6 +126,7 @@ def test_run_reads_the_task_from_a_file(suture: Suture, script: Script, tmp_path
     (tmp_path / "task.md").write_text("Write total(prices). total([1, 2]) == 3\n")
     result = suture("run", "--task-file", "task.md", "--model", script(f"```python\n{CART_CODE}```"))
     assert (result.returncode, result.stdout) == (0, CART_CODE), result.stderr
+
     mistake = suture("run", "task.md")
     assert (mistake.returncode, "--task-file task.md" in mistake.stderr) == (2, True)
     assert suture("run", "--task-file", "none.md").returncode == 2

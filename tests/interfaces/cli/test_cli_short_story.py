@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from interfaces.cli.conftest import Script, Suture
 from interfaces.cli.real_terminal import Terminal
 
-Suture = Callable[..., subprocess.CompletedProcess[str]]
 MAX_LINES = 8
 SEARCH = ("--no-model", "--set", "repair.seconds=240", "--set", "repair.enabled=true")
 
@@ -32,6 +30,7 @@ def replace_numbers(text: str) -> str:
 def test_a_one_line_fix_is_reported_in_eight_lines(suture: Suture, broken_project: Path) -> None:
     result = suture("heal", str(broken_project), "--test", BARE_PYTEST, *SEARCH)
     assert result.returncode == 0, result.stderr
+
     lines = replace_numbers(result.stderr).splitlines()
     assert len(lines) == MAX_LINES
     assert lines[1:3] == [
@@ -60,6 +59,7 @@ def test_quiet_prints_only_the_result(suture: Suture, broken_project: Path) -> N
 @pytest.mark.heavy
 def test_verbose_explains_each_step(suture: Suture, broken_project: Path) -> None:
     result = suture("heal", str(broken_project), "--test", BARE_PYTEST, "--verbose", *SEARCH)
+
     assert result.returncode == 0, result.stderr
     for text in (
         "heal with no model",
@@ -80,7 +80,9 @@ def test_quiet_and_verbose_exclude_each_other(suture: Suture) -> None:
 def test_a_failed_heal_says_why_and_what_to_try(suture: Suture, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
     (tmp_path / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f(2) == 'zebra'\n")
+
     result = suture("heal", str(tmp_path), "--test", BARE_PYTEST, *SEARCH)
+
     assert result.returncode == 1, result.stderr
     assert len(result.stderr.splitlines()) <= MAX_LINES + 4
     assert "makes all tests pass." in result.stderr
@@ -105,9 +107,11 @@ def test_the_advice_to_leave_out_unfixable_tests_works(suture: Suture, broken_pr
     )
     result = suture(*command, "--set", "repair.candidates=1")
     assert result.returncode == 1, result.stderr
+
     cause = "test_till.py::test_till[1] and 1 more (environment: the pytest plugin that provides the fixture"
     assert f"Not the code's fault: {cause}" in result.stderr
     assert "makes all tests pass" not in result.stderr  # no search was started that could only fail
+
     advice = next(line for line in result.stderr.splitlines() if "Leave them out: --test " in line)
     options = shlex.split(advice.partition("Leave them out: ")[2])
     assert suture(*command, *options).returncode == 0
@@ -135,18 +139,20 @@ def test_the_advice_to_leave_out_tests_works_when_pytest_has_another_root(
         "repair.candidates=1",
     )
     assert result.returncode == 1, result.stderr
+
     end = next(line for line in result.stderr.splitlines() if "Leave them out: suture " in line)
     assert end.startswith(
         "30 tests cannot pass by any change of the code, so the run cannot count as healed."
     )
     assert "Ask a model too" not in result.stderr
+
     command = shlex.split(end.partition("Leave them out: suture ")[2])
     assert command[-1].endswith("--deselect test_till.py::test_till")
     assert suture(*command, *settings).returncode == 0
 
 
 def test_a_test_command_without_a_report_is_judged_by_its_exit_status(
-    suture: Suture, script: Callable[..., str], broken_project: Path, fixing_reply: str
+    suture: Suture, script: Script, broken_project: Path, fixing_reply: str
 ) -> None:
     check = "import cart; assert cart.cart_total([('a', 1000, 3)]) == 3490"
     model = ("--model", script(fixing_reply), "--set", "certification.seconds=0")
@@ -155,7 +161,7 @@ def test_a_test_command_without_a_report_is_judged_by_its_exit_status(
     assert "Healed: the test command passes, judged by its exit status alone." in result.stderr
 
 
-def test_an_example_that_cannot_be_parsed_is_named(suture: Suture, script: Callable[..., str]) -> None:
+def test_an_example_that_cannot_be_parsed_is_named(suture: Suture, script: Script) -> None:
     task = "Write a function double(n). double(2) == 4. double(3) == six"
     result = suture("run", task, "--model", script("```python\ndef double(n):\n    return 2 * n\n```"))
     assert result.returncode == 0, result.stderr
@@ -171,6 +177,7 @@ def test_a_terminal_shows_the_outcome_once_and_in_full(
     arguments = ["heal", ".", "--test", BARE_PYTEST, *SEARCH]
     screen = Terminal(arguments, environ, broken_project, columns=columns)
     assert screen.end() == 0, screen.screen
+
     last_screen = screen.screen[screen.screen.rindex("\x1b[?25h") :]
     assert last_screen.count("Healed: all 5 tests pass.") == 1
     assert "Apply it: suture apply " in last_screen

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
 
+from interfaces.cli.conftest import Cli
 from suture.core.ledger import Ledger, RawPayload, RunFolder, new_run
 from suture.core.records import Candidate, CheckOutcome, Counterexample, Task, Verdict
 from suture.testing import FakeClock
-
-Cli = Callable[..., Result]
 
 BROKEN_CODE = "def add(a, b):\n    return a - b\n"
 FIXED_CODE = "def add(a, b):\n    return a + b\n"
@@ -137,6 +134,7 @@ def test_show_prints_a_run_step_by_step(cli: Cli, home: Path) -> None:
     run = write_run(home)
     result = cli("show", "last")
     assert result.exit_code == 0
+
     output = result.stdout
     assert f"run {run.id} (ended)" in output
     assert "make add add" in output
@@ -156,6 +154,7 @@ def test_show_prints_a_run_as_json(cli: Cli, home: Path) -> None:
     run = write_run(home)
     output = json.loads(cli("show", run.id, "--json").stdout)
     assert (output["run"], output["state"], output["outcome"]) == (run.id, "ended", "healed")
+
     spend = {"attempts": 1, "tokens": 120, "model_calls": 1, "money": 0.0125, "unpriced_calls": 0}
     assert output["spend"] == {
         **spend,
@@ -170,7 +169,9 @@ def test_a_killed_run_is_shown_as_stopped_with_its_torn_line(cli: Cli, home: Pat
     run = write_run(home, finish=False)
     with run.ledger_path.open("ab") as file:
         file.write(b'{"seq": 9, "ki')
+
     output = cli("show").stdout
+
     assert "(stopped)" in output
     assert "is incomplete" in output
     assert json.loads(cli("show", "--json").stdout)["torn_lines"] == [10]
@@ -229,6 +230,7 @@ def test_show_prints_the_short_and_the_full_diff(cli: Cli, home: Path) -> None:
     run.write_text("result.diff", "--- a/x\n+++ b/x\n")
     assert cli("show", "last", "--diff").stdout == "--- a/x\n+++ b/x\n"
     assert cli("show", "last", "--full-diff").stdout == "--- a/x\n+++ b/x\n"  # the short diff is complete
+
     (run.path / "full.diff").write_text("--- a/x\n+++ b/x\n@@ more\n")
     assert cli("show", "last", "--full-diff").stdout == "--- a/x\n+++ b/x\n@@ more\n"
     assert cli("show", "last", "--diff").stdout == "--- a/x\n+++ b/x\n"

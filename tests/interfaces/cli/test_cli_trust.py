@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Suture = Callable[..., subprocess.CompletedProcess[str]]
+from interfaces.cli.conftest import Suture
 
 
 @pytest.fixture
@@ -35,6 +34,7 @@ def test_an_untrusted_project_cannot_be_healed_but_can_be_inspected(
     assert "budget.tokens" in refused.stderr
     assert f"suture trust {project}" in refused.stderr
     assert not (home / "runs").exists()
+
     for command in (("history",), ("config", "show")):
         inspection = suture(*command, cwd=project)
         assert inspection.returncode == 0, inspection.stderr
@@ -93,17 +93,18 @@ def test_a_changed_file_that_settings_name_ends_trust(
     suture: Suture, tmp_path: Path, name: str, change: str
 ) -> None:
     settings, file, content = NAMED_FILES[name]
-    project, elsewhere = tmp_path / "named", tmp_path / "elsewhere"
+    project, other_folder = tmp_path / "named", tmp_path / "elsewhere"
     project.mkdir()
     (project / (".env" if "=o" in settings else "suture.toml")).write_text(settings)
     target = project / file
     target.parent.mkdir(exist_ok=True)
     if change != "later":
         target.write_text(content)
-    elsewhere.mkdir()
-    answer = suture("trust", str(project), "--yes", cwd=elsewhere)
+    other_folder.mkdir()
+    answer = suture("trust", str(project), "--yes", cwd=other_folder)
     assert answer.returncode == 0, answer.stderr
     assert suture("trust", "--list").stdout.split()[1:] == ["trusted"]
+
     if change in ("removed", "a link"):
         target.unlink()
     if change == "a link":
@@ -112,8 +113,9 @@ def test_a_changed_file_that_settings_name_ends_trust(
     elif change != "removed":
         target.write_text(f"{content}# and more\n")
     assert "its files have changed" in suture("trust", "--list").stdout
+
     (project / "a.py").write_text("def f():\n    return 1\n")
-    refused = suture("heal", str(project), cwd=elsewhere)
+    refused = suture("heal", str(project), cwd=other_folder)
     assert (refused.returncode, "needs your trust" in refused.stderr) == (2, True)
 
 
@@ -129,6 +131,7 @@ def test_paths_in_project_settings_are_relative_to_the_project(
     (tmp_path / "way.toml").write_text("this is the current folder's\n")
     (tmp_path / "said.yaml").write_text("{}")
     assert suture("trust", str(project), "--yes", cwd=tmp_path).returncode == 0
+
     result = suture("heal", str(project), "--json", cwd=tmp_path)
     assert json.loads(result.stdout)["outcome"] == "not_healed", result.stderr
 
@@ -163,5 +166,6 @@ def test_a_module_in_the_project_does_not_shadow_an_imported_module(
         text=True,
         check=False,
     )
+
     assert result.returncode == 0, result.stderr
     assert not (project / "it ran").exists()

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bare_pytest import BARE_PYTEST
-
-Suture = Callable[..., subprocess.CompletedProcess[str]]
-Script = Callable[..., str]
+from interfaces.cli.conftest import Script, Suture
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # certification may take a minute
 BROKEN_CODE = (
@@ -49,6 +45,7 @@ def test_a_literal_of_the_tests_causes_a_warning_and_lower_confidence(
     assert output["diff"], result.stderr
     assert output["warnings"] == ["sq.py: compares with 13, which the tests use"]
     assert "Warning: sq.py: compares with 13" in result.stderr
+
     certificate = json.loads((Path(output["folder"]) / "certificate.json").read_text())
     # The formula of docs/proof.md: one fixed test, the share of killed mutants, then the warning.
     killed_mutants = [mutant["killed"] for mutant in certificate["mutation"]["mutants"]]

@@ -35,7 +35,9 @@ def test_a_forked_command_gives_the_same_output_and_exit_code(
     expected = subprocess.run(
         command, input=stdin, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
     )
+
     result = forked_program(arguments, stdin=stdin, env=environ, cwd=tmp_path, timeout_s=100)
+
     assert result.stdout + result.stderr
     assert (result.returncode, result.stdout, result.stderr) == (
         expected.returncode,
@@ -51,6 +53,7 @@ def test_one_forked_command_does_not_affect_the_next(
     with_model = forked_program(
         show_settings, stdin="", env={**environ, "SUTURE_MODEL_NAME": "a:b"}, cwd=tmp_path, timeout_s=100
     )
+
     assert '"a:b"' in with_model.stdout, with_model.stderr
     assert (
         '"a:b"'

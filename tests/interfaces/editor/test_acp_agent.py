@@ -160,17 +160,21 @@ async def test_permissions_answer_reviews_and_prompts_are_hints(tmp_path: Path) 
         new_session = await agent.new_session(str(folder))
         assert new_session.modes is not None
         assert new_session.modes.current_mode_id == "full_auto"
+
         session = new_session.session_id
         await agent.set_session_mode(session_id=session, mode_id="review_all")
         await agent.prompt(session, [text_block(f"/write {TASK}")])
         assert "waits for your answer" in editor.messages
+
         editor.choose_option = lambda _: "approve"
         await agent.prompt(session, [text_block("Keep it <b>short</b>")])
         assert len(editor.permission_requests) >= 2
         assert "Done: the one check passes" in editor.messages
         assert (folder / "solution.py").read_text() == "def double(n):\n    return 2 * n\n"
     events = read_events(tmp_path / "home", await wait_for_run(tmp_path, 1))
+
     answers = [event["data"] for event in events if event["kind"] == "review.answered"]
+
     assert answers[0]["choice"] == "redirect"
     assert answers[0]["hint"] == "Keep it <b>short</b>"
 
@@ -210,28 +214,34 @@ async def test_a_session_continues_with_a_new_agent(tmp_path: Path) -> None:
         with pytest.raises((ConnectionError, RequestError)):
             await prompt
     editor = Editor(lambda _: "leave")
+
     async with start_agent(tmp_path, editor, "--model", "none", *TEST_OPTIONS) as agent:
         assert [
             session_info.session_id for session_info in (await agent.list_sessions(str(project))).sessions
         ] == [session]
+
         await agent.load_session(str(project), session)
         assert "1 of 1 fail" in editor.messages
         assert "/resume continues it" in editor.messages
+
         await agent.prompt(session, [text_block("/resume")])
         assert "Healed" in editor.messages
         assert "Your files were not changed" in editor.messages
         assert (project / "cart.py").read_text() == BROKEN_PROJECT["cart.py"]
         with pytest.raises(RequestError, match="belongs to"):
             await agent.fork_session(session, str(tmp_path))
+
         fork = (await agent.fork_session(session, str(project))).session_id
         await agent.close_session(fork)
         with pytest.raises(RequestError, match="no session"):
             await agent.prompt(fork, [text_block("/resume")])
+
         healed_count = editor.messages.count("Healed")
         await agent.load_session(str(project), fork)
         assert editor.messages.count("Healed") == healed_count + 1, (
             "the fork does not know the run of its origin"
         )
+
     assert len(list((tmp_path / "home" / "runs").iterdir())) == 1
 
 
@@ -243,6 +253,7 @@ async def test_bad_input_is_reported_and_the_agent_continues(tmp_path: Path) -> 
         for cwd in ("relative", str(tmp_path / "nowhere"), "/\0"):
             with pytest.raises(RequestError, match="is not a folder"):
                 await agent.new_session(cwd)
+
         session = (await agent.new_session(str(empty))).session_id
         for name in ("../../etc", "20260101-000000000-abcdef"):
             with pytest.raises(RequestError, match="no session"):

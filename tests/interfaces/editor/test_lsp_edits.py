@@ -79,9 +79,12 @@ def test_a_new_file_is_created_and_simple_clients_get_simple_edits() -> None:
     assert isinstance(create, types.CreateFile)
     assert create.uri == "file:///project/a.py"
     assert isinstance(content_edit, types.TextDocumentEdit)
-    plain = without_versions(make_edit("a = 1\n", "a = 3\n", "a = 1\n"))
-    assert plain.changes is not None
-    assert [text_edit.new_text for text_edit in plain.changes["file:///project/a.py"]] == ["a = 3\n"]
+
+    unversioned_edit = without_versions(make_edit("a = 1\n", "a = 3\n", "a = 1\n"))
+    assert unversioned_edit.changes is not None
+    assert [text_edit.new_text for text_edit in unversioned_edit.changes["file:///project/a.py"]] == [
+        "a = 3\n"
+    ]
 
 
 def test_an_edit_does_not_follow_a_link_out_of_the_project(tmp_path: Path) -> None:
@@ -90,6 +93,8 @@ def test_an_edit_does_not_follow_a_link_out_of_the_project(tmp_path: Path) -> No
     outside_folder.mkdir()
     (root / "out").symlink_to(outside_folder)
     change = Candidate(files={"out/a.py": "a = 3\n"}, origin="sample")
+
     findings = RunFindings(run="r", root=root, texts={}, failing=(), change=change)
+
     with pytest.raises(EditOutdated):
         make_workspace_edit(findings, lambda _: None, count_utf16_units, can_create=True)

@@ -127,13 +127,15 @@ def find_offset(text: str, position: types.Position) -> int:
 
 
 @asynccontextmanager
-async def start_editor(folder: Path, root: Path | None, *options: str, **given: Any) -> AsyncIterator[Editor]:
+async def start_editor(
+    folder: Path, root: Path | None, *options: str, **options_of_client: Any
+) -> AsyncIterator[Editor]:
     """Start a server in its own process and initialise it with an editor."""
     editor = Editor()
     command = [sys.executable, "-m", "suture.interfaces.cli", "lsp", *options]
     await editor.start_io(command[0], *command[1:], env=make_environ(folder), cwd=folder, limit=2**24)
     try:
-        await initialize_editor(editor, root, given)
+        await initialize_editor(editor, root, options_of_client)
         yield editor
     finally:
         await editor.shutdown_async(None)
@@ -142,7 +144,7 @@ async def start_editor(folder: Path, root: Path | None, *options: str, **given: 
         await stop()
 
 
-async def initialize_editor(editor: Editor, root: Path | None, given: dict[str, Any]) -> None:
+async def initialize_editor(editor: Editor, root: Path | None, options_of_client: dict[str, Any]) -> None:
     folders = [types.WorkspaceFolder(uri=root.as_uri(), name=root.name)] if root else None
     able = types.ClientCapabilities(
         window=types.WindowClientCapabilities(work_done_progress=True),
@@ -151,7 +153,7 @@ async def initialize_editor(editor: Editor, root: Path | None, given: dict[str, 
         ),
     )
     params = types.InitializeParams(
-        capabilities=able, workspace_folders=folders, initialization_options=given or None
+        capabilities=able, workspace_folders=folders, initialization_options=options_of_client or None
     )
     server_info = await editor.initialize_async(params)
     assert server_info.capabilities.execute_command_provider is not None
@@ -264,6 +266,7 @@ async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) ->
             with pytest.raises(JsonRpcException, match=message):
                 await editor.command(name, *arguments)
         assert await editor.actions((empty / "a.py").as_uri(), 0) == []
+
         editor.save((empty / "a.py").as_uri())  # onSave is off
         assert not list((tmp_path / "home").glob("runs/*"))
     async with start_editor(tmp_path, None, "--model", "none") as editor:

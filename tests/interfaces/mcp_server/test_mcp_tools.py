@@ -102,6 +102,7 @@ async def test_a_project_can_be_healed_shown_and_verified(tmp_path: Path, mode: 
     async with start_client(tmp_path, "--model", "none", mode=mode, roots=(tmp_path / "projects",)) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert names == {"heal", "write", "verify", "show"}
+
         arguments = {"path": str(project), "test": TEST_COMMAND}
         heal_result = read_content(await client.call_tool("heal", arguments, progress_callback=on_progress))
         assert heal_result["outcome"] == "healed", heal_result
@@ -109,18 +110,23 @@ async def test_a_project_can_be_healed_shown_and_verified(tmp_path: Path, mode: 
         assert heal_result["evidence"]
         assert any("healed" in line for line in progress_messages), progress_messages
         assert (project / "cart.py").read_text() == BROKEN_PROJECT["cart.py"]
+
         if mode == "legacy":
             return
         run = heal_result["run"]
         run_details = read_content(await client.call_tool("show", {"run": "last"}))
         assert run_details["run"] == run
         assert len(run_details["steps"]) >= 3
+
         certificate: Any = (await client.read_resource(heal_result["certificate"])).contents[0]
         assert run in certificate.text
+
         run_list: Any = (await client.read_resource("suture://runs")).contents[0]
         assert [row["run"] for row in json.loads(run_list.text)] == [run]
+
         run_resource: Any = (await client.read_resource(f"suture://runs/{run}")).contents[0]
         assert json.loads(run_resource.text)["outcome"] == "healed"
+
         verification = read_content(await client.call_tool("verify", {"run": run}))
         assert verification["ok"] is True
 
@@ -135,9 +141,11 @@ async def test_elicited_answers_decide_a_review(tmp_path: Path, mode: Mode) -> N
         return ElicitResult(action="accept", content={"choice": "approve"})
 
     model = write_scripted_model(tmp_path, CORRECT_REPLY)
+
     async with start_client(tmp_path, "--model", model, mode=mode, answers=answers) as client:
         arguments = {"task": TASK, "autonomy": "review_all"}
         write_result = read_content(await client.call_tool("write", arguments))
+
     assert write_result["outcome"] == "healed", write_result
     assert write_result["files"] == {"solution.py": "def double(n):\n    return 2 * n\n"}
     assert len(questions) >= 2
@@ -154,6 +162,7 @@ async def test_a_user_who_declines_leaves_the_run_waiting(tmp_path: Path) -> Non
     ) as client:
         arguments = {"task": TASK, "autonomy": "review_all"}
         write_result = read_content(await client.call_tool("write", arguments))
+
     assert write_result["state"] == "waiting"
     assert write_result["question"]
 
@@ -198,6 +207,7 @@ async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) ->
             )
         empty_project = await client.call_tool("heal", {"path": str(tmp_path / "inside")})
         assert "no Python code" in read_text(empty_project)
+
         for name, arguments, line in BAD_CALLS:
             refusal = await client.call_tool(name, arguments)
             assert refusal.is_error, (name, arguments)
@@ -270,7 +280,9 @@ async def test_tools_work_over_http(tmp_path: Path) -> None:
             write_result = read_content(await client.call_tool("write", {"task": TASK}))
             assert write_result["outcome"] == "healed", write_result
             assert (await client.call_tool("heal", {"path": str(tmp_path)})).is_error
+
         response = httpx.post(f"http://127.0.0.1:{port}/mcp", json={}, headers={"Host": "evil.example"})
+
         assert response.status_code in (403, 421)
     finally:
         server.terminate()
@@ -300,6 +312,7 @@ def test_a_shortened_question_names_the_command_that_shows_all() -> None:
         task=Task(statement="s"),
     )
     assert review_as_text(review).endswith("+x\n")
+
     long_text = review_as_text(replace(review, diff="+x\n" * 4000))
     assert long_text.endswith("characters: `suture review run-1`)")
     assert len(long_text) < MAX_QUESTION_CHARS + 200

@@ -29,7 +29,9 @@ def test_a_cell_is_split_into_code_tests_and_values_of_earlier_cells() -> None:
         return 2 * n
 
     source = "import math\n\ndef area(r):\n    return twice(math.pi) * r ** TWO\n\nassert area(0) == 0; \n"
+
     project = make_cell_project(source, {"twice": len, "TWO": 2, "unused": object(), "area": twice})
+
     assert project.files[EARLIER_FILE] == "TWO = 2\n\nfrom builtins import len as twice\n"
     assert project.files[CODE_FILE].startswith("from earlier_cells import TWO, twice\nimport math\n")
     assert "\nassert" not in project.files[CODE_FILE]
@@ -109,6 +111,7 @@ async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
     output_text = cell_html(cells[2])
     assert "<strong>healed</strong>" in output_text
     assert "-    return sum(prices) + START + 1" in output_text
+
     payload = "".join(str(output.get("text", "")) for output in cells[2].outputs)
     assert "Your code: 2 of 2 fail" in payload
     assert "<strong>certificate</strong>" in cell_html(cells[3])
@@ -125,7 +128,9 @@ async def test_markup_in_model_code_is_shown_as_text(kernel: Path, monkeypatch: 
     model = write_scripted_model(kernel, reply)
     cell = "def shout(s):\n    return None\n\nassert shout('a').startswith('A')"
     cells = await run_cells(kernel, "%load_ext suture", f"%%heal --model {model}\n{cell}")
+
     output_text = cell_html(cells[1])
+
     assert "&lt;img src=x onerror=alert(1)&gt;" in output_text
     assert "<img" not in output_text
 

@@ -81,6 +81,7 @@ async def test_a_change_during_a_run_cancels_it_and_starts_another(project: Path
         replace_file(project / "code_here.py", BROKEN_CODE + "# more\n")
         assert await next_outcome == HealSuperseded(changed=("code_here.py",))
         assert runs.cancelled == 1
+
         next_outcome = asyncio.ensure_future(anext(outcomes))
         (await runs.started_runs.get()).set_result(make_healed_result())
         assert await next_outcome == HealEnded(result=make_healed_result())
@@ -96,12 +97,14 @@ async def test_unchanged_and_ignored_files_neither_stop_nor_start_a_run(project:
         (project / "__pycache__").mkdir()
         await asyncio.sleep(1)
         assert (next_outcome.done(), runs.cancelled) == (False, 0)
+
         future.set_result(make_healed_result())
         await next_outcome
         next_outcome = asyncio.ensure_future(anext(outcomes))
         (project / "a.log").write_text("ignored again")
         await asyncio.sleep(1)
         assert runs.started_runs.empty()
+
         (project / "new.py").write_text("")
         (await runs.started_runs.get()).set_result(make_healed_result())
         assert isinstance(await next_outcome, HealEnded)
@@ -117,6 +120,7 @@ async def test_a_fix_does_not_overwrite_a_change_made_during_the_run(project: Pa
 
     async with aclosing(watch_project(project, heal, record_applied_runs(applied))) as outcomes:
         assert await anext(outcomes) == HealSuperseded(changed=("code_here.py",))
+
     assert not applied
 
 
@@ -135,6 +139,7 @@ async def test_errors_are_reported_and_the_watch_continues(project: Path) -> Non
         first = await anext(outcomes)
         assert isinstance(first, HealFailed)
         assert str(first.fault) == "no test"
+
         next_outcome = asyncio.ensure_future(anext(outcomes))
         (project / "new.py").write_text("")
         second = await next_outcome
@@ -170,6 +175,7 @@ def test_the_command_heals_a_project_applies_the_fix_and_ends_with_ctrl_c(
             output_file,
         )
         assert "return n * 2" in code.read_text()
+
         replace_file(code, code.read_text() + "# mine\n")
         wait_until(lambda: output_file.read_text().count("Waiting for") == 2, process, output_file)
     finally:
@@ -179,6 +185,7 @@ def test_the_command_heals_a_project_applies_the_fix_and_ends_with_ctrl_c(
     assert exit_code == 130, output_text
     assert "Traceback" not in output_text
     assert "-    return n * 3" in output_text
+
     kinds = [read_ledger(run.ledger_path).events[-1].kind for run in list_runs(home)]
     assert len(kinds) == 2, output_text  # the fix itself does not start another run
 

@@ -100,14 +100,14 @@ class Server:
         if self._process is not None:
             self.stop()
 
-    def call(self, method: str, path: str, **more: Any) -> httpx.Response:
-        return httpx.request(method, self.url + path, timeout=PATIENCE_S, **more)
+    def call(self, method: str, path: str, **keywords: Any) -> httpx.Response:
+        return httpx.request(method, self.url + path, timeout=PATIENCE_S, **keywords)
 
-    def get(self, path: str, **more: Any) -> httpx.Response:
-        return self.call("GET", path, **more)
+    def get(self, path: str, **keywords: Any) -> httpx.Response:
+        return self.call("GET", path, **keywords)
 
-    def post(self, path: str, body: Any = None, **more: Any) -> httpx.Response:
-        return self.call("POST", path, **({"json": body} if body is not None else {}), **more)
+    def post(self, path: str, body: Any = None, **keywords: Any) -> httpx.Response:
+        return self.call("POST", path, **({"json": body} if body is not None else {}), **keywords)
 
     def run(self, **request: Any) -> str:
         """Start a run and return its id."""

@@ -49,19 +49,19 @@ def make_zip(name: str, text: str = "x", mode: int = 0, method: int = zipfile.ZI
 
 
 def make_encrypted_zip() -> bytes:
-    whole = bytearray(zip_project({"a.py": "x"}))
-    whole[6] |= 1  # the encryption flag in the header of the file
-    whole[whole.index(b"PK\x01\x02") + 8] |= 1  # the same flag in the central directory
-    return bytes(whole)
+    archive_bytes = bytearray(zip_project({"a.py": "x"}))
+    archive_bytes[6] |= 1  # the encryption flag in the header of the file
+    archive_bytes[archive_bytes.index(b"PK\x01\x02") + 8] |= 1  # the same flag in the central directory
+    return bytes(archive_bytes)
 
 
 def make_zip_with_wrong_size() -> bytes:
     """Return a zip whose headers claim ten bytes for a file of two million."""
-    whole = bytearray(make_zip("a.py", "x" * 2_000_000))
+    archive_bytes = bytearray(make_zip("a.py", "x" * 2_000_000))
     for signature, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
-        position = whole.index(signature) + offset
-        whole[position : position + 4] = (10).to_bytes(4, "little")
-    return bytes(whole)
+        position = archive_bytes.index(signature) + offset
+        archive_bytes[position : position + 4] = (10).to_bytes(4, "little")
+    return bytes(archive_bytes)
 
 
 def make_tar_with_huge_header() -> bytes:
@@ -129,7 +129,9 @@ def test_a_hostile_archive_is_refused_and_leaves_no_files(tmp_path: Path, attack
 def test_a_project_is_unpacked_unchanged(tmp_path: Path, pack: Callable[..., bytes]) -> None:
     archives = ProjectArchives(tmp_path, LIMITS)
     name, files = archives.store(pack({**BROKEN_PROJECT, "sub/data.txt": "ü", "./top.py": "1"}))
+
     folder = archives.find_folder(name)
+
     assert files == 4
     assert (folder / "sub" / "data.txt").read_text() == "ü"
     assert (folder / "top.py").read_text() == "1"

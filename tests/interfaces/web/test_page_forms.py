@@ -98,10 +98,12 @@ def test_every_field_of_the_heal_form_is_sent(browser_page: BrowserPage) -> None
         "attempts": 3,
     }
     assert request.value.post_data_json == expected
+
     page.get_by_label("Broken since").fill("HEAD~3")
     with page.expect_request("**/v1/runs") as request:
         page.get_by_role("button", name="Start").click()
     assert request.value.post_data_json == {**expected, "since": "HEAD~3"}
+
     expect(page.get_by_role("alert")).to_contain_text("needs a history")
     browser_page.save_screenshot("form")
 

@@ -78,7 +78,9 @@ def test_untrusted_markup_is_shown_as_text(
         assert page.locator("main img, main script, main iframe").count() == 0
         texts.append(page.locator("main").inner_text())
         texts += [box.input_value() for box in page.locator("textarea").all()]
+
     text = "\n".join(texts)
+
     for source in ("task", "reply", "printed", "assert"):
         assert f"<script>window.pwned='{source}'</script>" in text, source
     assert HOSTILE_FILE_NAME in text
@@ -92,8 +94,10 @@ def test_scripts_cannot_insert_markup_or_reach_other_servers(browser: Browser, s
     for attempt in ("document.body.innerHTML = '<b>x</b>'", "document.write('x')"):
         with pytest.raises(Error, match="Trusted"):
             page.evaluate(attempt)
+
     refused = page.evaluate("fetch('https://stranger.invalid/').then(() => 'sent', () => 'refused')")
     assert refused == "refused"
+
     new_page.close()  # this also asserts that no request left the page
 
 
@@ -102,6 +106,7 @@ def test_a_visitor_without_a_token_is_asked_for_it(
 ) -> None:
     server = Server(tmp_path_factory.mktemp("tokens"), "--model", "none")
     token = server.command("token", "add", "anna", "--role", "viewer").stdout.strip()
+
     with server:
         new_page = BrowserPage(browser, server.url)
         page = new_page.page
@@ -117,12 +122,14 @@ def test_a_visitor_without_a_token_is_asked_for_it(
         expect(new_page.visit("/new").get_by_text("Starting runs requires the role runner.")).to_be_visible()
         assert token not in page.url
         assert page.evaluate("[document.cookie, localStorage.length]") == ["", 0]
+
         page.reload()
         expect(page.get_by_text("anna (viewer)")).to_be_visible()
         other_tab = page.context.new_page()  # another tab does not have the token
         other_tab.goto(f"{server.url}/")
         expect(other_tab.get_by_role("heading", name="Token required")).to_be_visible()
         new_page.close()
+
     assert token not in server.read_stderr()
 
 
@@ -136,13 +143,13 @@ def test_every_page_is_accessible_and_fits_its_width(
     violations = []
     runs = [(f"/runs/{written_run}/{panel}", panel or "timeline") for panel in PANELS]
     waiting = [(f"/runs/{hostile_run}/review", "waiting"), (f"/runs/{hostile_run}/tests", "failing")]
-    others = [
+    other_pages = [
         ("/", "runs"),
         ("/new", "new"),
         ("/totals", "totals"),
         (f"/compare/{written_run}/{hostile_run}", "compare"),
     ]
-    for path, name in (*others, *runs, *waiting, ("/runs/20260101-000000000-abcdef", "fault")):
+    for path, name in (*other_pages, *runs, *waiting, ("/runs/20260101-000000000-abcdef", "fault")):
         page = new_page.visit(path)
         new_page.save_screenshot(f"{name}-{scheme}-{width}")
         for violation in Axe().run(page).response["violations"]:
@@ -150,5 +157,7 @@ def test_every_page_is_accessible_and_fits_its_width(
                 violations.append((name, violation["id"], [node["html"] for node in violation["nodes"]]))
         page_width = page.evaluate("document.documentElement.scrollWidth")
         assert page_width <= width, (name, page_width)
+
     new_page.close()
+
     assert violations == []

@@ -102,6 +102,7 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
     assert str(server.folder / "projects" / "cart") in [
         option.get_attribute("value") for option in page.locator("datalist option").all()
     ]
+
     page.get_by_label("Project folder").fill(str(server.folder / "projects" / "elsewhere"))
     page.get_by_label("Model").select_option("none")
     page.get_by_role("button", name="Start").click()
@@ -142,7 +143,9 @@ def test_a_question_is_answered_while_another_tab_shows_the_run(
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
     expect(second_tab.locator(".timeline li.run-finished")).to_contain_text("healed")
+
     expect(second_tab.locator(".timeline li.review-answered").first).to_be_visible()
+
     assert [answer["choice"] for answer in list_answers(server, run)] == ["approve", "edit", "approve"]
 
 
@@ -175,7 +178,9 @@ def test_hint_reject_and_abort_reach_the_run(browser_page: BrowserPage, server: 
         page.get_by_role("button", name=choice).click()
     expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
     expect(page.locator(".badge")).to_have_text("cancelled")
+
     answers = list_answers(server, run)
+
     assert [answer["choice"] for answer in answers] == ["redirect", "reject", "abort"]
     assert [answer["hint"] for answer in answers] == ["add it to itself", "", ""]
 
@@ -309,16 +314,16 @@ def test_a_reload_and_a_restarted_server_lose_no_events(browser_page: BrowserPag
     run = server.run(kind="write", task=TASK, autonomy="review_all")
     server.wait_for_state(run, "waiting")
     page = browser_page.visit(f"/runs/{run}")
-    seen = page.locator(".timeline li")
-    expect(seen.last).to_contain_text("run.paused")
-    count = seen.count()
+    timeline = page.locator(".timeline li")
+    expect(timeline.last).to_contain_text("run.paused")
+    count = timeline.count()
     page.reload()
-    expect(seen).to_have_count(count)
+    expect(timeline).to_have_count(count)
     server.stop()
     expect(page.get_by_text("the server does not respond: retrying.")).to_be_visible()
     server.start()
     expect(page.get_by_text("retrying.")).to_be_hidden()
-    expect(seen).to_have_count(count)
+    expect(timeline).to_have_count(count)
     page.get_by_role("link", name="Review").click()
     page.get_by_role("button", name="Abort the run").click()
     expect(page.locator(".badge")).to_have_text("cancelled")

@@ -88,6 +88,7 @@ async def test_an_unreadable_row_is_logged_once_and_other_jobs_run(
     rows, cluster = FakeSharedJobs(damaged, make_job_text("good")), ForgetfulCluster()
     pool = make_pool(rows, cluster, tmp_path)
     assert [job.id for job in pool.recover()] == ["good"]
+
     await wait_until(lambda: cluster.started == ["good"])
     rows.rows["end"] = JobRow(
         request=make_job_text("good"), stop_requested=False, attempts=0, ending=damaged, changed_s=2.0

@@ -48,6 +48,7 @@ def test_runs_of_a_killed_node_continue_and_every_server_reports_them(
         ]
         wait_until(lambda: len(model.request_counts) == 2 * RUNS, model)
         assert any((nodes.second.home / "runs").iterdir()), "the second node has no run"
+
         cancelled_run = cancel_from_other_server(first_server, second_server)
         nodes.second.kill()
         wait_until(lambda: model.disconnects > 0, model)  # the connection closes shortly after the kill
@@ -63,7 +64,9 @@ def test_runs_of_a_killed_node_continue_and_every_server_reports_them(
         assert {run["run"] for run in first_server.get("/v1/runs").json()["runs"]} >= set(runs)
         assert first_server.get_run(runs[0])["outcome"] == "healed"
         assert first_server.get_run(cancelled_run)["outcome"] is None
+
         kinds = [[event["kind"] for event in read_events(second_server.home, run)] for run in runs]
+
     assert model.repeated_prompts == {}
     assert all(run_kinds.count("run.started") == 1 for run_kinds in kinds)
     assert any("run.resumed" in run_kinds for run_kinds in kinds), "no run was on the killed node"

@@ -92,6 +92,7 @@ def test_an_archive_stays_while_one_of_its_runs_can_be_resumed(tmp_path: Path) -
     write_run(tmp_path, "20260101-000000000-abcdef", folder, HEALED)
     write_run(tmp_path, "20260101-000000000-abcdee", folder)
     assert remove_unused_uploads(tmp_path, 30) == []
+
     damaged = tmp_path / "runs" / "20260101-000000000-abcdee" / "ledger.jsonl"
     damaged.write_text(damaged.read_text() + "{}\n" * 2)
     set_age(damaged)
@@ -109,7 +110,9 @@ def test_other_files_in_the_archive_folder_stay(tmp_path: Path) -> None:
     file, link = tmp_path / "archives" / ("a" * 64), tmp_path / "archives" / ("b" * 64)
     file.write_text("mine")
     set_age(file)
+
     link.symlink_to(linked_folder)
+
     assert remove_unused_uploads(tmp_path, 30) == [folder]
     assert {folder_or_file.name for folder_or_file in (tmp_path / "archives").iterdir()} == {
         "mine",
@@ -128,10 +131,12 @@ def test_a_run_in_a_subfolder_or_an_unreadable_run_keeps_an_archive(tmp_path: Pa
     set_age(folder)
     write_run(tmp_path, "20260101-000000000-abcdef", folder / "part")
     assert remove_unused_uploads(tmp_path, 30) == []
+
     ledger = tmp_path / "runs" / "20260101-000000000-abcdef" / "ledger.jsonl"
     ledger.unlink()
     ledger.mkdir()
     assert remove_unused_uploads(tmp_path, 30) == []
+
     ledger.rmdir()
     assert remove_unused_uploads(tmp_path, 30) == [folder]
 
@@ -143,6 +148,7 @@ def test_an_upload_of_the_last_hour_stays_whatever_the_setting(tmp_path: Path) -
     for folder_or_file in (folder, unfinished_upload):
         set_age(folder_or_file, days=0.01)
     assert remove_unused_uploads(tmp_path, 0.001) == []
+
     set_age(unfinished_upload)
     assert remove_unused_uploads(tmp_path, 0.001) == [unfinished_upload]
 
@@ -160,11 +166,14 @@ def test_uploads_of_waiting_jobs_and_recently_used_uploads_stay(tmp_path: Path) 
     ]
     assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs)) == [unfinished_upload]
     assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs[:1])) == [clone]
+
     ProjectArchives(tmp_path, LIMITS).find_folder(name)
     assert remove_unused_uploads(tmp_path, 30) == []
+
     set_age(folder)
     ProjectArchives(tmp_path, LIMITS).store(zip_project({**BROKEN_PROJECT, "note.txt": ""}))
     assert remove_unused_uploads(tmp_path, 30) == []
+
     set_age(folder)
     assert remove_unused_uploads(tmp_path, 30) == [folder]
     assert not any((tmp_path / "archives").iterdir())
@@ -175,9 +184,11 @@ def test_a_server_removes_unused_uploads_when_it_starts(tmp_path: Path) -> None:
     _, unused_upload = store_archive(tmp_path / "home", "old")
     _, needed_upload = store_archive(tmp_path / "home", "kept")
     write_run(tmp_path / "home", "20260101-000000000-abcdef", needed_upload)
+
     with Server(tmp_path, "--model", "none"):
         deadline_s = time.monotonic() + 60
         while unused_upload.exists() and time.monotonic() < deadline_s:
             time.sleep(0.05)
+
     assert not unused_upload.exists()
     assert needed_upload.is_dir()

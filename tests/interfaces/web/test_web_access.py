@@ -115,9 +115,11 @@ def test_every_documented_route_is_tested(server: Server) -> None:
 
     expected_routes = {(route.method, pattern(route.path)) for route in ROUTES}
     expected_routes |= {("GET", path) for path in PUBLIC_PATHS}
+
     documented_routes = {
         (method.upper(), path) for path, methods in document["paths"].items() for method in methods
     }
+
     assert documented_routes == expected_routes
 
 
@@ -170,6 +172,7 @@ def test_a_runner_can_cancel_only_own_runs(server: Server, tokens: dict[str, str
     ]
     assert {response.status_code for response in other_responses} == {403}
     assert {response.status_code for response in [*own_responses, *admin_responses]} == {202}
+
     description = server.get(f"/v1/runs/{runs[2]}", headers=bearer(tokens["viewer"])).json()
     assert description["caller"] == "runner"
 
@@ -233,6 +236,7 @@ def test_a_foreign_page_cannot_read_a_response(server: Server, tokens: dict[str,
     request = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"}
     preflight = server.call("OPTIONS", "/v1/runs", headers=request)
     assert preflight.status_code == 405
+
     response = server.get("/v1/runs", headers={**bearer(tokens["viewer"]), "Origin": "http://localhost:3000"})
     assert "access-control-allow-origin" not in response.headers
     assert response.headers["x-content-type-options"] == "nosniff"
@@ -274,7 +278,9 @@ def test_no_token_and_no_key_appears_anywhere(server: Server, tokens: dict[str, 
     for path in server.folder.rglob("*"):
         if path.is_file() and path.name != "tokens":
             texts.append(path.read_text("utf-8", "replace"))
+
     secrets = [API_KEY, *tokens.values()]
+
     assert not [secret for secret in secrets for text in texts if secret in text]
     assert (server.home / "serve-tokens.json").stat().st_mode & 0o777 == 0o600
     assert (server.home / "jobs").stat().st_mode & 0o777 == 0o700

@@ -49,14 +49,17 @@ def test_candidates_are_listed_with_their_verdicts(server: Server, written_run: 
         0,
         True,
     )
+
     candidate = server.get(f"/v1/runs/{written_run}/candidates/{wrong_candidate['candidate']}").json()
     assert candidate["files"] == {"solution.py": "def double(n):\n    return 4 * n\n"}
+
     counterexample = candidate["verdict"]["outcomes"][0]["counterexample"]
     assert (counterexample["call"], counterexample["expected"], counterexample["actual"]) == (
         "double(4)",
         "8",
         "16",
     )
+
     missing = server.get(f"/v1/runs/{written_run}/candidates/{UNKNOWN_CANDIDATE}")
     assert missing.status_code == 404
     assert "no candidate" in missing.json()["detail"]
@@ -71,10 +74,12 @@ def test_the_diff_between_two_candidates_is_served(server: Server, written_run: 
         f"/v1/runs/{written_run}/diff", params={"from": wrong_candidate, "to": correct_candidate}
     ).text
     assert "-    return 4 * n\n+    return 2 * n\n" in forward_diff
+
     backward_diff = server.get(
         f"/v1/runs/{written_run}/diff", params={"from": correct_candidate, "to": wrong_candidate}
     ).text
     assert "-    return 2 * n\n+    return 4 * n\n" in backward_diff
+
     original, fixed = (item["candidate"] for item in server.get(f"/v1/runs/{healed_run}/candidates").json())
     own_diff = server.get(f"/v1/runs/{healed_run}/diff", params={"to": fixed}).text
     assert own_diff == server.get(f"/v1/runs/{healed_run}/diff").text
@@ -90,8 +95,10 @@ def test_the_graph_shows_visited_and_active_nodes(server: Server, written_run: s
     assert visits["propose"] == visits["check"] == visits["reflect"] == 2
     assert visits["mutate"] == 0
     assert {"from": "decide", "to": "review"} in graph["edges"]
+
     visits = {n["name"]: n["visits"] for n in server.get(f"/v1/runs/{healed_run}/graph").json()["nodes"]}
     assert (visits["mutate"], visits["try_repairs"], visits["propose"]) == (1, 1, 0)
+
     baseline = server.run(kind="write", task=TASK, recipe="greedy", autonomy="review_all")
     server.wait_for_state(baseline, "waiting")
     graph = server.get(f"/v1/runs/{baseline}/graph").json()
@@ -120,6 +127,7 @@ def test_two_runs_can_be_compared(server: Server, written_run: str, healed_run: 
     comparison = server.get(f"/v1/runs/{written_run}/compare/{healed_run}").json()
     assert comparison["difference"]["kind"] == "run.started"
     assert "-    return 2 * n" in comparison["diff"]
+
     replay = server.post(f"/v1/runs/{written_run}/replay").json()["run"]
     server.wait_for_state(replay, "ended")
     comparison_with_replay = server.get(f"/v1/runs/{written_run}/compare/{replay}").json()
@@ -135,6 +143,7 @@ def test_events_can_include_their_text(server: Server, written_run: str) -> None
         {key: value for key, value in item.items() if key != "text"} for item in described_events
     ] == events
     assert events == read_events(server.home, written_run)
+
     texts = {item["kind"]: item["text"] for item in described_events}
     assert texts["run.finished"].startswith("healed: every trusted check passes; confidence 0.")
     assert texts["budget.settled"] is None
@@ -149,6 +158,7 @@ def test_the_caller_and_the_allowed_projects_are_served(server: Server) -> None:
     caller = server.get("/v1/caller").json()
     assert (caller["name"], caller["role"], caller["needs_token"]) == ("local", "admin", False)
     assert caller["budget"]["tokens"] == 60000
+
     root = server.folder / "projects"
     assert server.get("/v1/projects").json() == {
         "roots": [str(root)],
@@ -170,14 +180,17 @@ def test_a_question_contains_the_editable_files(server: Server) -> None:
 def test_the_page_loads_nothing_from_other_servers(server: Server) -> None:
     page = server.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
+
     policy = page.headers.get_list("content-security-policy", split_commas=False)
     assert len(policy) == 1
     assert "script-src 'self'" in policy[0]
     assert "unsafe" not in policy[0]
+
     script = server.get("/page/app.js")
     assert script.headers["content-type"].startswith("text/javascript")
     for name in ("nothing.js", "..%2fapp.py", "%2e%2e/app.py", "__init__.py", ".", "%00"):
         assert server.get(f"/page/{name}").status_code == 404, name
+
     folder = Path(__file__).parents[3] / "src" / "suture" / "interfaces" / "web" / "page"
     for file in folder.iterdir():
         text = file.read_text()
@@ -196,8 +209,10 @@ def test_an_event_kind_that_belongs_to_no_node_is_ignored() -> None:
 def test_a_benchmark_report_is_served(server: Server) -> None:
     assert server.get("/v1/benchmarks").json() == []
     assert server.get("/v1/benchmarks/nothing").status_code == 404
+
     write_rows(server.home / "benchmarks" / "small", make_benchmark_rows(tasks=6))
     assert server.get("/v1/benchmarks").json() == ["small"]
+
     report = server.get("/v1/benchmarks/small").json()
     captions = [table["caption"] for section in report["sections"] for table in section["tables"]]
     assert "Paired tests" in captions

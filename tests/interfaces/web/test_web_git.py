@@ -101,7 +101,9 @@ def test_a_clone_contains_plain_files_and_runs_nothing(
         f'[filter "evil"]\n\tsmudge = touch {tmp_path}/ran\n\trequired = true\n'
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(configuration))
+
     clone(url, tmp_path / "here", LIMITS, ref="more")
+
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "here" / ".git").exists()
     assert not (tmp_path / "here" / "passwd").is_symlink()
@@ -203,6 +205,7 @@ def test_a_git_repository_is_healed(folder: Path) -> None:
         description = server.wait_for_state(run, "ended", "refused")
         assert description["outcome"] == "healed", description
         assert "-    return sum(prices) + 1" in server.get(f"/v1/runs/{run}/diff").text
+
         for options, status in (
             ({"git": "https://me:secret@git.example.com/a"}, 403),
             ({"git": f"file://{repository_folder}", "since": "HEAD~1"}, 400),

@@ -113,6 +113,7 @@ def test_an_https_repository_is_healed_only_with_a_trusted_certificate(
     with run_git_server(folder / "repositories", certificate) as url:
         with pytest.raises(UsageError, match=r"cannot be fetched.*certificate"):
             clone(f"{url}/shop.git", folder / "here", LIMITS, private=["127.0.0.1"])
+
         options = ("--set", f"serve.git={url}/", "--set", "serve.git_private=127.0.0.1")
         environ = {"GIT_SSL_CAINFO": f"{certificate}.crt"}
         with Server(folder, "--model", "none", *options, environ=environ) as server:
@@ -120,6 +121,7 @@ def test_an_https_repository_is_healed_only_with_a_trusted_certificate(
             description = server.wait_for_state(run, "ended", "refused")
             assert description["outcome"] == "healed", description
             assert "-    return sum(prices) + 1" in server.get(f"/v1/runs/{run}/diff").text
+
             missing = server.wait_for_state(
                 server.run(kind="heal", git=f"{url}/other.git"), "ended", "refused"
             )

@@ -67,5 +67,6 @@ def test_every_response_conforms_to_the_openapi_document(
 
         check_operation()
         operation_count += 1
+
     assert operation_count >= 20
     assert "Traceback" not in server.read_stderr()

@@ -39,27 +39,34 @@ def test_running_and_waiting_runs_continue_after_a_restart(
     with OpenAIStub() as stub:
         stub.answer(WRONG_ANSWER, UNANSWERED)
         server = make_server(tmp_path, stub)
+
         with server:
             running_run = server.run(kind="write", task=TASK)
             waiting_run = server.run(kind="write", task=TASK)
             wait_for_requests(stub, 2)
             exit_code = server.stop(stop_signal)
             assert exit_code == (0 if stop_signal == signal.SIGTERM else -signal.SIGKILL)
+
             before = read_events(server.home, running_run)
             stub.answer(CORRECT_ANSWER)
             server.start()
             events = list(server.events(running_run, before[-1]["seq"]))
             assert server.wait_for_state(running_run, "ended")["outcome"] == "healed"
             assert server.wait_for_state(waiting_run, "ended")["outcome"] == "healed"
+
             listed_runs = [run["run"] for run in server.get("/v1/runs").json()["runs"]]
+
         assert len(stub.requests) <= 5  # the first reply is on disk and is not requested again
     assert sorted(listed_runs) == sorted([running_run, waiting_run])
+
     after = read_events(server.home, running_run)
     assert after[: len(before)] == before
+
     kinds = [event["kind"] for event in after]
     assert kinds.count("run.started") == 1
     assert kinds.count("run.resumed") == 1
     assert [event["event"] for event in events[:-1]] == kinds[len(before) :]
+
     candidates = [event for event in after if event["kind"] == "candidate.proposed"]
     assert len({event["data"]["candidate"] for event in candidates}) == 2
     assert "sk-old" not in server.read_stderr()
@@ -74,9 +81,11 @@ def test_a_cancelled_run_continues_only_when_it_is_resumed(tmp_path: Path) -> No
             wait_for_requests(stub, 1)
             assert server.post(f"/v1/runs/{run}/cancel").status_code == 202
             assert server.wait_for_state(run, "ended")["outcome"] == "cancelled"
+
             server.stop()
             server.start()
             assert server.get_run(run)["outcome"] == "cancelled"
+
             stub.answer(CORRECT_ANSWER)
             assert server.post(f"/v1/runs/{run}/resume").status_code == 202
             assert server.wait_for_state(run, "ended")["outcome"] == "healed"

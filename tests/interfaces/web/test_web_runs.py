@@ -55,8 +55,10 @@ def test_a_healed_archive_has_a_diff_and_a_verifiable_certificate(server: Server
     diff = server.get(f"/v1/runs/{healed_run}/diff")
     assert diff.headers["content-type"].startswith("text/x-diff")
     assert "-    return sum(prices) + 1" in diff.text
+
     certificate = server.get(f"/v1/runs/{healed_run}/certificate").json()
     assert healed_run in str(certificate)
+
     verification = server.post(f"/v1/runs/{healed_run}/verify").json()
     assert verification["ok"] is True
     assert len(verification["findings"]) > 3
@@ -66,10 +68,12 @@ def test_a_damaged_certificate_is_not_verified(server: Server, healed_run: str) 
     path = server.home / "runs" / healed_run / "certificate.json"
     original = path.read_text()
     path.write_text(original.replace("sum(prices)", "sum(prizes)"))
+
     try:
         response = server.post(f"/v1/runs/{healed_run}/verify")
     finally:
         path.write_text(original)
+
     assert response.status_code == 409 or response.json()["ok"] is False
 
 
@@ -86,8 +90,10 @@ def test_runs_can_be_listed_searched_and_paged(server: Server, written_run: str,
     listed_runs = [run["run"] for run in all_runs["runs"]]
     assert {written_run, healed_run} <= set(listed_runs)
     assert listed_runs == sorted(listed_runs, reverse=True)
+
     second_page = server.get("/v1/runs", params={"limit": 1, "offset": 1}).json()
     assert [run["run"] for run in second_page["runs"]] == listed_runs[1:2]
+
     matches = server.get("/v1/runs", params={"search": "doubles", "kind": "write"}).json()
     assert written_run in [run["run"] for run in matches["runs"]]
     assert healed_run not in [run["run"] for run in matches["runs"]]
@@ -109,7 +115,9 @@ def test_every_listener_receives_each_event_once(server: Server) -> None:
 
     with ThreadPoolExecutor(8) as threads:
         received = list(threads.map(listen, range(8)))
+
     expected = [event["seq"] for event in read_events(server.home, run)]
+
     assert len(expected) > 5
     assert received == [expected] * 8
 
@@ -138,6 +146,7 @@ def test_a_run_continues_after_its_questions_are_answered(server: Server) -> Non
         assert server.post(f"/v1/runs/{run}/review", {"choice": "approve"}).status_code == 202
     assert question_count >= 2
     assert description["outcome"] == "healed"
+
     repeated = server.post(f"/v1/runs/{run}/review", {"choice": "approve"})
     assert repeated.status_code == 409
 
@@ -146,8 +155,10 @@ def test_a_run_can_be_forked_and_replayed(server: Server, written_run: str) -> N
     fork = server.post(f"/v1/runs/{written_run}/fork", {"at": 0, "hint": "think", "recipe": "greedy"})
     assert fork.status_code == 202, fork.text
     assert server.wait_for_state(fork.json()["run"], "ended")["outcome"] == "healed"
+
     replay = server.post(f"/v1/runs/{written_run}/replay").json()["run"]
     assert server.wait_for_state(replay, "ended")["outcome"] == "healed"
+
     origins = {
         run["run"]: (run["fork_of"], run["replay_of"]) for run in server.get("/v1/runs").json()["runs"]
     }
@@ -169,8 +180,10 @@ def test_an_idempotency_key_starts_one_run(server: Server) -> None:
     request = {"kind": "write", "task": TASK}
     runs = {server.post("/v1/runs", request, headers=key).json()["run"] for _ in range(3)}
     assert len(runs) == 1
+
     other_response = server.post("/v1/runs", {**request, "task": "something else"}, headers=key)
     assert other_response.status_code == 409
+
     server.wait_for_state(runs.pop(), "ended")
 
 
@@ -224,6 +237,7 @@ def test_a_request_cannot_exceed_the_budget_of_the_server(server: Server) -> Non
 
 def test_metrics_and_status_routes_describe_the_server(server: Server, written_run: str) -> None:
     text = server.get("/metrics").text
+
     assert "suture_jobs_running" in text
     assert 'suture_jobs_ended_total{exit_code="0",kind="write"}' in text
     assert 'route="/v1/runs/{run}"' in text

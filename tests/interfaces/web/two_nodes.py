@@ -203,9 +203,9 @@ class TwoNodes:
         self.address = ""
 
     def __enter__(self) -> TwoNodes:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
         self.address = f"127.0.0.1:{port}"
         common = (
             "--node-ip-address=127.0.0.1",
