@@ -65,7 +65,7 @@ def _make_builder(
         trust_threshold=context.trust_threshold,
         clues=load_search_clues(context.ledger.events),
         history=describe_attempts(parent, state, context),
-        # Why replies of the last round could not be used; each reason once.
+        # Why replies of the last round could not be used; each reason once, without the quotes of `ascii()`.
         refused=list(dict.fromkeys(attempt.fault_message.strip("'\"") for attempt in malformed)),
     )
 

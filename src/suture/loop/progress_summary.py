@@ -44,6 +44,7 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         can_search=is_searchable(context.task, context.settings) and not state.get("searched", True),
         cause=cast(FaultCause, state["cause"]) if state["cause"] else None,
         cause_detail=state["cause_detail"],
+        # Decisions are numbered from 1, and 0 means that none was rejected.
         rejected_last=0 < state["rejected_decision"] == state["decisions"],
         attempts_used=context.budget.spend().attempts,
         has_untrusted_tests=bool(state["contributions"].get("generated")),

@@ -139,6 +139,7 @@ class RoleCall:
             temperature=self.temperature if attempt == 0 else role_model.temperature,
             max_tokens=role_model.max_tokens,
             index=self.round * MAX_ROLE_CALLS + attempt,
+            # They weigh the tests that a tester wrote. Why only local models are asked for them is not recorded.
             logprobs=self.role == "tester"
             and all(model.name.startswith("local:") for model in role_model.chain),
         )
@@ -154,7 +155,7 @@ def record_degradation(helper: str, round_: int, fault: Exception, ledger: Ledge
             role=helper,
             act=f"{helper} {round_}",
             error_type=type(fault).__name__,
-            message=ascii(str(fault))[1:-1],
+            message=ascii(str(fault))[1:-1],  # without the quotes that `ascii` adds
         )
     )
 

@@ -24,31 +24,29 @@ WORD = re.compile(r"[A-Za-z][a-z]*|[0-9]+")
 def load_search_clues(events: Sequence[Event]) -> SearchFinished:
     """Return the result of a run's search without lines of low score; an empty one if there was no search."""
     search = last_payload(events, SearchFinished) or SearchFinished()
-    best = max((fault.score for fault in search.faults), default=0.0)
-    return replace(
-        search, faults=tuple(fault for fault in search.faults if fault.score >= tuning.MIN_SCORE_SHARE * best)
-    )
+    min_score = tuning.MIN_SCORE_SHARE * max((line.score for line in search.faults), default=0.0)
+    return replace(search, faults=tuple(line for line in search.faults if line.score >= min_score))
 
 
 def find_suspicious_functions(files: Mapping[str, str], clues: SearchFinished) -> tuple[Suspect, ...]:
     """Return the suspicious functions, each with its most suspicious line if there is a single one.
 
-    The line numbers of the clues refer to `files` (path -> text). Faults in other files are left out.
+    The line numbers of the clues refer to `files` (path -> text). Lines of other files are left out.
     """
     worst_lines: dict[tuple[str, str], list[SuspectLine]] = {}
-    for fault in clues.faults:
-        if fault.path in files:
-            group = worst_lines.setdefault((fault.path, fault.function), [fault])
-            if fault.score == group[0].score and fault is not group[0]:
-                group.append(fault)
+    for line in clues.faults:  # the most suspicious first
+        if line.path in files:
+            group = worst_lines.setdefault((line.path, line.function), [line])
+            if line.score == group[0].score and line is not group[0]:
+                group.append(line)
     return tuple(
         Suspect(path=path, function=function, line=_line(files[path], group[0]) if len(group) == 1 else "")
         for (path, function), group in worst_lines.items()
     )
 
 
-def _line(text: str, fault: SuspectLine) -> str:
-    return "".join(split_lines(text)[fault.line - 1 : fault.line]).strip()
+def _line(text: str, suspect: SuspectLine) -> str:
+    return "".join(split_lines(text)[suspect.line - 1 : suspect.line]).strip()
 
 
 def find_related_functions(

@@ -129,6 +129,7 @@ def _command_in_sandbox(command: str) -> tuple[str, dict[str, bytes]]:
         )
     name = f"proposer/{path.name}"
     copied_program = f'"$SUTURE_PROJECT/{LIBRARY}/"{shlex.quote(name)}'
+    # The sandbox makes a file with `#!` executable when it writes the copy. Any other program needs `chmod`.
     start = copied_program if content.startswith(b"#!") else f"chmod +x {copied_program} && {copied_program}"
     return start + command[len(word) :], {name: content}
 

@@ -120,6 +120,7 @@ def _apply_block(block: EditBlock, text: str) -> str:
     lines, search_lines = text.split(newline), block.search.split("\n")
     starts = _find_lines(search_lines, lines)
     if len(starts) != 1:
+        # The first line with a text; if all are blank, the last one.
         first = next(line.strip() for line in search_lines if line.strip() or line is search_lines[-1])
         count = f"stands {len(starts)} times in" if starts else "is not in"
         hint = "" if starts else _describe_near_match(search_lines, lines)

@@ -119,6 +119,8 @@ def _merge(original: str, code: str, entry_point: str | None) -> str:
         is_whole = preserves_definitions(code, original)
     else:  # A file that does not parse as a whole can still be read piece by piece.
         is_whole = all(top_level_names(chunk) <= names for chunk in _split_chunks(original))
+    # Invalid code cannot be spliced. If it has all definitions of the file, it replaces the file, and its verdict
+    # tells the model about the syntax error.
     if is_whole or (not is_valid_python(code) and top_level_names(original) <= names):
         return strip_examples(code) if entry_point else code
     spliced = splice(original, code) if is_valid_python(original) else _replace_chunks(original, code)

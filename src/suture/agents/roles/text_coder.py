@@ -93,8 +93,10 @@ def _merge(path: str, original: str, code: str, language: Language) -> str:
     lost = old.keys() - new.keys()
     if not lost:
         return code
+    # Most files begin with a package and imports, so these do not show that the code belongs to this file.
     if not old.keys() & new.keys() - {"package", "import"}:
         raise MalformedReply(f"the reply is not the whole of {path}: it leaves out {', '.join(sorted(lost))}")
+    # The package stays as it is: the file's folder decides on it.
     added = [chunk for name, chunk in new.items() if name not in old]
     merged = {name: new.get(name, chunk) if name != "package" else chunk for name, chunk in old.items()}
     return "\n".join(chunk.strip("\n") + "\n" for chunk in [*merged.values(), *added] if chunk.strip())

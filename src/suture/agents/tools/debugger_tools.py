@@ -112,7 +112,7 @@ def _input_error(code: str) -> str:
 
 def _compare(text: str, attempts: Sequence[ComparedAttempt]) -> str:
     numbers = [int(word) for word in re.findall("[0-9]{1,6}", text)][:2]
-    if len(numbers) < 2:
+    if len(numbers) < 2:  # By default, the last two attempts, of which the second is the failing one.
         numbers = [len(attempts) - 1, len(attempts)]
     if not all(1 <= number <= len(attempts) for number in numbers):
         return f"There are the attempts 1 to {len(attempts)}."

@@ -54,6 +54,7 @@ def find_entry_point(statement: str) -> str | None:
     both = [name for name in (*introduced, *before_call) if name in with_result]
     ranked = [*both, *introduced, *with_result, *before_call, *(name for name, _ in calls)]
     for name in ranked:
+        # A statement often mentions built-in functions, and seldom asks for one.
         if not hasattr(builtins, name):
             return name
     return next(iter(with_result), None)

@@ -1,4 +1,4 @@
-"""Check: run the trusted tests on every candidate that waits for them."""
+"""Check: run the deciding checks on every candidate that waits for them."""
 
 from __future__ import annotations
 

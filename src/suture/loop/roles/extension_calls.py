@@ -80,7 +80,7 @@ async def _ask_adviser(adviser: Adviser, brief: RepairBrief, call: RoleCall) -> 
         question = ModelQuestion(
             role="critic",
             messages=(Message(role="user", content=text),),
-            prompt="",
+            prompt="",  # the adviser brings its own text, and no prompt file
             sampling=Sampling(max_tokens=critic.max_tokens, index=call.round),
             helper=call.helper,
         )
@@ -104,6 +104,7 @@ async def try_fixers(
         if not written or find_protected_files(written, suite):
             continue
         parent = context.candidates.load(attempt.blob)
+        # A fixer uses no model, so its repairs have the origin of those of the search.
         candidate = Candidate(
             files={**parent.files, **written}, origin="mutation", parent=parent.hash, label=f"by {name}"
         )

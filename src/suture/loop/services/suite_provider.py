@@ -94,7 +94,7 @@ class SuiteProvider:
     def _limits(self) -> SandboxSettings:
         """Return the sandbox limits. One run of the tests leaves time for another, which a repair needs."""
         limits, left_s = self.settings.sandbox, self.budget.remaining_s()
-        if not left_s:
+        if not left_s:  # There is no limit, or the time is up, which ends the run before the tests start.
             return limits
         timeout_s = min(limits.test_timeout_s, MAX_RUN_SHARE * left_s)
         return limits.model_copy(update={"test_timeout_s": timeout_s})

@@ -132,6 +132,7 @@ def _sort_by_value(values: Mapping[str, N]) -> dict[str, N]:
 
 
 def _metric_sums(sums: Sequence[Any], name: str) -> dict[str, float]:
+    # `row[2]` is the sum; the query gives it no name.
     return _sort_by_value({row.phase: round(float(row[2]), 3) for row in sums if row.name == name})
 
 

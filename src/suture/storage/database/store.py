@@ -67,7 +67,8 @@ VERSION_TABLE = "suture_schema"
 SCHEMA = "suture"
 """PostgreSQL schema of the tables: another program in the same database may have a table `tasks`."""
 MIGRATION_LOCK = 7_305_801_927_311_001
-"""PostgreSQL advisory lock: processes that start at the same time migrate one after the other."""
+"""PostgreSQL advisory lock: processes that start at the same time migrate one after the other. The number is
+arbitrary; locks of other programs in the database should have other numbers."""
 
 
 def schema_version_of(connection: Connection) -> str:
@@ -269,7 +270,7 @@ def _create_engine(address: URL) -> Engine:
         "application_name": "suture",
         "client_encoding": CLIENT_ENCODING,
     }
-    if "options" not in address.query:
+    if "options" not in address.query:  # options in the user's URL replace all of these
         arguments["options"] = f"-csearch_path={SCHEMA},public {KEEPALIVES}"
     try:
         import pgvector.sqlalchemy  # noqa: F401  # the columns need it

@@ -28,6 +28,8 @@ HEADS = 12
 MAX_SEQUENCE_TOKENS = 256
 """The publisher's `max_seq_length`."""
 EPSILON = 1e-12
+DIMENSIONS = 384
+"""Numbers of a vector (`hidden_size` in the configuration)."""
 BATCH = 16
 """Texts that are computed together. Chosen by judgement; not measured."""
 
@@ -35,16 +37,16 @@ BATCH = 16
 class MiniLm:
     """The packaged MiniLM; `folder` holds `model.safetensors` and `tokenizer.json`."""
 
-    identity = "minilm-l6-v2:384"
+    identity = f"minilm-l6-v2:{DIMENSIONS}"
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or installed_folder()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.embed`; texts are cut after 256 tokens."""
+        """See `Embedder.embed`; texts are cut after `MAX_SEQUENCE_TOKENS`."""
         import numpy as np
 
-        vectors = np.zeros((len(texts), 384), dtype=np.float32)
+        vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         token_ids = [self._tokenizer.encode(text).ids for text in texts]
         # Texts of one batch are padded to the longest, so texts of like length are computed together.
         by_length = sorted(range(len(texts)), key=lambda index: len(token_ids[index]))
@@ -93,6 +95,7 @@ class MiniLm:
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
         hidden = self._layer_norm(hidden, "embeddings.LayerNorm")
+        # So low that the softmax gives padding a weight of 0.
         attention_bias = (1.0 - mask)[:, None, None, :] * np.float32(-1e9)
         for number in range(LAYERS):
             hidden = self._layer(hidden, attention_bias, f"encoder.layer.{number}")

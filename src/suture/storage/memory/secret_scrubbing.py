@@ -64,13 +64,14 @@ def _scrub_line(line: str) -> str:
         if secret.secret_value and len(secret.secret_value) >= MIN_SECRET_CHARS
     ]
     for secret in sorted(secrets, key=len, reverse=True):  # a secret may contain another
-        if secret not in PLACEHOLDER:
+        if secret not in PLACEHOLDER:  # otherwise placeholders in the line would be replaced
             line = line.replace(secret, PLACEHOLDER)
     return line
 
 
 def _replace_value(match: re.Match[str]) -> str:
     value = match["value"]
+    # In a file of variables, such as `API_KEY=abc`, names are in capitals and no value is the name of a variable.
     is_code = not match["quote"] and (
         _CODE.match(value) or (_NAME.match(value) and not match["name"].isupper())
     )
