@@ -27,7 +27,11 @@ FILES = {"shop.py": CODE, "broken.py": "def f(:", "other.py": "def f():\n    pas
 
 
 def test_nested_functions_are_found() -> None:
-    assert [f.name for f in iter_functions("shop.py", CODE)] == ["Cart.total", "Cart.total.add", "total"]
+    assert [function.name for function in iter_functions("shop.py", CODE)] == [
+        "Cart.total",
+        "Cart.total.add",
+        "total",
+    ]
     assert list(iter_functions("broken.py", "def f(:")) == []
 
 

@@ -41,7 +41,9 @@ histories = st.lists(
 def decide_moves(
     recipe: str, history: list[Attempt], rounds: int, attempts_left: int | None = None
 ) -> tuple[Move, ...]:
-    known = tuple(sorted((t for t in history if t.round < rounds), key=lambda t: t.round))
+    known = tuple(
+        sorted((attempt for attempt in history if attempt.round < rounds), key=lambda attempt: attempt.round)
+    )
     progress = Progress(kind="write", round=rounds, attempts=known, attempts_left=attempts_left)
     return decide(progress, load_recipe(recipe_settings(recipe), 0.8))
 
@@ -53,7 +55,9 @@ def test_best_of_k_only_samples(history: list[Attempt], rounds: int) -> None:
 
 @given(history=histories, rounds=st.integers(1, 12))
 def test_always_repair_repairs_the_best_and_never_samples_again(history: list[Attempt], rounds: int) -> None:
-    known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
+    known = [
+        attempt for attempt in sorted(history, key=lambda attempt: attempt.round) if attempt.round < rounds
+    ]
     (move,) = decide_moves("always_repair", history, rounds)
     best = find_best(known)
     assert (move.kind, move.parent) == (("repair", best.candidate) if best else ("sample", None))
@@ -61,7 +65,9 @@ def test_always_repair_repairs_the_best_and_never_samples_again(history: list[At
 
 @given(history=histories, rounds=st.integers(1, 12))
 def test_reflexion_continues_from_the_last_reply(history: list[Attempt], rounds: int) -> None:
-    known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
+    known = [
+        attempt for attempt in sorted(history, key=lambda attempt: attempt.round) if attempt.round < rounds
+    ]
     (move,) = decide_moves("reflexion", history, rounds)
     assert move.parent == (known[-1].candidate if known else None)
 

@@ -161,7 +161,7 @@ attempts = st.builds(
 def test_the_policy_always_decides_valid_moves_within_the_attempts(
     kind: TaskKind, round: int, history: list[Attempt], attempts_left: int | None
 ) -> None:
-    known = ([BASE] if kind == "heal" else []) + [t for t in history if t.round < round]
+    known = ([BASE] if kind == "heal" else []) + [attempt for attempt in history if attempt.round < round]
     moves = decide(
         Progress(kind=kind, round=round, attempts=tuple(known), attempts_left=attempts_left), ADAPTIVE
     )
@@ -173,12 +173,12 @@ def test_the_policy_always_decides_valid_moves_within_the_attempts(
     if not stops and attempts_left is not None:
         assert len(moves) <= attempts_left
     parents = {move.parent for move in moves if move.parent}
-    assert parents <= {t.candidate for t in known}
+    assert parents <= {attempt.candidate for attempt in known}
 
 
 @given(history=st.lists(attempts, max_size=8), rounds=st.integers(0, 9))
 def test_stuck_detection_counts_rounds(history: list[Attempt], rounds: int) -> None:
-    known = [t for t in history if t.round < rounds]
+    known = [attempt for attempt in history if attempt.round < rounds]
     assert 0 <= count_rounds_without_new_code(known, rounds) <= rounds
     assert 0 <= count_rounds_with_same_failure(known, rounds) <= max(0, rounds - 1)
 

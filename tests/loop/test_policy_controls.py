@@ -52,7 +52,7 @@ histories = st.lists(attempts, max_size=8)
 
 
 def attempts_before(history: list[Attempt], rounds: int) -> tuple[Attempt, ...]:
-    return tuple(t for t in history if t.round < rounds)
+    return tuple(attempt for attempt in history if attempt.round < rounds)
 
 
 @given(
@@ -73,7 +73,7 @@ def test_every_recipe_decides_valid_moves_within_the_attempts(
     assert len([move for move in moves if move.kind == "stop"]) in (0, 1)
     if moves[0].kind != "stop":
         assert len(moves) <= attempts_left
-    assert {move.parent for move in moves if move.parent} <= {t.candidate for t in known}
+    assert {move.parent for move in moves if move.parent} <= {attempt.candidate for attempt in known}
     indices = [(move.kind, move.index) for move in moves]
     assert len(set(indices)) == len(indices)
 
@@ -111,7 +111,7 @@ def test_a_critic_cannot_send_code_back_without_end(rejections: int) -> None:
 @given(history=histories, rounds=st.integers(1, 9))
 def test_a_critic_does_not_change_whether_code_passes(history: list[Attempt], rounds: int) -> None:
     known = attempts_before(history, rounds)
-    uncriticised = [replace(t, sent_back=False) for t in known]
+    uncriticised = [replace(attempt, sent_back=False) for attempt in known]
     best, best_uncriticised = find_best(known), find_best(uncriticised)
     if best is not None and best_uncriticised is not None:
         assert best.solved == best_uncriticised.solved
@@ -173,7 +173,7 @@ def test_more_samples_are_drawn_when_all_checks_are_generated() -> None:
 @given(history=histories, rounds=st.integers(1, 9))
 def test_new_code_that_improves_is_not_stagnation(history: list[Attempt], rounds: int) -> None:
     known = list(attempts_before(history, rounds - 1))
-    max_passed = max((t.passed for t in known), default=0)
+    max_passed = max((attempt.passed for attempt in known), default=0)
     better = replace(make_attempt("new", rounds - 1, passed=max_passed + 1), fingerprint="never seen")
     assert detect_stagnation([*known, better], rounds) == "no"
     assert count_rounds_without_gain([*known, better], rounds) == 0

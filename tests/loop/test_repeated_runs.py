@@ -119,7 +119,10 @@ async def test_a_repair_that_passes_only_once_is_not_delivered(
     assert unconfirmed
     assert {tuple(event.data["checks"]) for event in unconfirmed} == {("test_deep.py::test_answer",)}
     unconfirmed_hashes = {event.data["candidate"] for event in unconfirmed}
-    checked = {e.data["candidate"]: e.data for e in read_events(settings, result.run_id, "candidate.checked")}
+    checked = {
+        event.data["candidate"]: event.data
+        for event in read_events(settings, result.run_id, "candidate.checked")
+    }
     assert {
         (checked[candidate]["passed"], checked[candidate]["failed"], checked[candidate]["runs"])
         for candidate in unconfirmed_hashes

@@ -24,7 +24,10 @@ def make_fault(line: int, score: float, path: str = "a.py", function: str = "f")
 
 
 def make_finished_event(*faults: SuspectLine, partial: tuple[PartialRepair, ...] = ()) -> Event:
-    data = {"faults": [encode_record(f) for f in faults], "partial": [encode_record(h) for h in partial]}
+    data = {
+        "faults": [encode_record(fault) for fault in faults],
+        "partial": [encode_record(h) for h in partial],
+    }
     return Event(seq=0, time_s=0.0, kind="search.finished", data=data)
 
 
@@ -42,7 +45,7 @@ def test_clues_contain_the_worst_lines_and_the_partial_repairs() -> None:
             )
         ]
     )
-    assert [f.line for f in found.faults] == [1, 2]
+    assert [fault.line for fault in found.faults] == [1, 2]
     assert found.partial == (partial_repair,)
 
 

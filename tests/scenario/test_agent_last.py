@@ -83,7 +83,8 @@ class RepairingModel:
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         with self._log.open("a") as log:
             log.write(
-                json.dumps([[m.content for m in messages], sampling.temperature, sampling.index]) + "\n"
+                json.dumps([[message.content for message in messages], sampling.temperature, sampling.index])
+                + "\n"
             )
         prompt = "\n".join(message.content for message in messages if message.role == "user")
         is_agent = "TOOL: submit" in messages[1].content

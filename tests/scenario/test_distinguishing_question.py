@@ -101,7 +101,9 @@ async def test_an_unanswered_question_parks_the_run_and_is_answered_later(
     with pytest.raises(UsageError, match="does not answer the question"):
         await resume(parked.run_id, settings=search_settings, model=ScriptedModel([]), answer=approve)
     searches = [
-        e for e in read_events(search_settings.paths.home, parked.run_id) if e.kind == "search.started"
+        event
+        for event in read_events(search_settings.paths.home, parked.run_id)
+        if event.kind == "search.started"
     ]
 
     answer = ReviewAnswer(choice="second")
@@ -111,7 +113,9 @@ async def test_an_unanswered_question_parks_the_run_and_is_answered_later(
     difference = review.difference
     assert evaluate_call(result.candidate, difference.call) == difference.answer_pair[1]
     assert [
-        e for e in read_events(search_settings.paths.home, parked.run_id) if e.kind == "search.started"
+        event
+        for event in read_events(search_settings.paths.home, parked.run_id)
+        if event.kind == "search.started"
     ] == searches
     replayed = await replay(parked.run_id, settings=search_settings)
     assert (replayed.result.candidate, replayed.difference) == (result.candidate, None)
@@ -132,11 +136,7 @@ async def test_an_answer_may_be_asynchronous_and_undecided(project: Path, search
 
     assert result.outcome == "healed", result.reason
     assert len(questions) == 1
-    assert not [
-        event
-        for event in read_events(search_settings.paths.home, result.run_id)
-        if event.kind == "user.answered"
-    ]
+    assert read_event_data(search_settings.paths.home, "user.answered", result.run_id) == []
 
 
 @pytest.mark.heavy
@@ -154,22 +154,12 @@ async def test_the_model_is_called_when_neither_repair_is_right(
     )
 
     assert result.outcome == "healed", result.reason
-    rejected = next(
-        e.data["answers"]
-        for e in read_events(search_settings.paths.home, result.run_id)
-        if e.kind == "user.answered"
-    )
-    (finished,) = [
-        e.data for e in read_events(search_settings.paths.home, result.run_id) if e.kind == "search.finished"
-    ]
+    rejected = read_event_data(search_settings.paths.home, "user.answered", result.run_id)[0]["answers"]
+    (finished,) = read_event_data(search_settings.paths.home, "search.finished", result.run_id)
     remaining = [
         answer for answer in finished["distinguishing_input"]["answers_by_repair"] if answer not in rejected
     ]
-    proposed = [
-        e.data
-        for e in read_events(search_settings.paths.home, result.run_id)
-        if e.kind == "candidate.proposed"
-    ]
+    proposed = read_event_data(search_settings.paths.home, "candidate.proposed", result.run_id)
     assert {data["origin"] for data in proposed} == ({"mutation"} if remaining else {"repair"})
 
 

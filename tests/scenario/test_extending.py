@@ -135,7 +135,7 @@ async def test_checks_of_a_plugin_start_untrusted(choose_helpers: ChooseHelpers)
     result = await solve(TASK, WriteOptions(settings=plugin_settings, model=ScriptedModel([RIGHT])))
     assert result.outcome == "healed"
     events = read_events(plugin_settings.paths.home, result.run_id)
-    (tests,) = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
+    (tests,) = [event.data["tests"] for event in events if event.kind == "tests.assessed"]
     assert [test["trust"] < 0.5 for test in tests] == [True]
 
 
@@ -150,7 +150,9 @@ async def test_a_run_continues_and_names_the_plugins_that_raised(choose_helpers:
     assert result.outcome == "healed", result.reason
     assert set(result.failed_roles) == {"broken_rules", "broken_sign", "broken_zero"}
     events = read_events(plugin_settings.paths.home, result.run_id)
-    degraded = [(e.data["role"], e.data["error_type"]) for e in events if e.kind == "role.degraded"]
+    degraded = [
+        (event.data["role"], event.data["error_type"]) for event in events if event.kind == "role.degraded"
+    ]
     assert {("broken_rules", "RuntimeError"), ("broken_sign", "TypeError")} < set(degraded)
 
 

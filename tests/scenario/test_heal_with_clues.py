@@ -93,7 +93,9 @@ async def test_the_next_prompt_reports_an_edit_that_did_not_apply(project: Path,
     assert "Earlier replies" not in first
     assert "Earlier replies could not be used:\n- edit block 2 (shop.py): its SEARCH text" in second
     events = read_events(settings.paths.home, result.run_id)
-    assert [e.data["error_type"] for e in events if e.kind == "move.failed"] == ["EditDoesNotApply"]
+    assert [event.data["error_type"] for event in events if event.kind == "move.failed"] == [
+        "EditDoesNotApply"
+    ]
 
 
 async def test_a_reply_may_create_a_file_but_not_a_protected_one(tmp_path: Path, settings: Settings) -> None:

@@ -146,7 +146,9 @@ async def test_a_recipe_ends_as_the_table_says(
     assert result.spend.tokens <= recipe_settings.budget.tokens
     assert result.spend.model_calls == len(model.calls)
     events = read_events(recipe_settings.paths.home, result.run_id)
-    assert set(result.failed_roles) == {e.data["role"] for e in events if e.kind == "role.degraded"}
+    assert set(result.failed_roles) == {
+        event.data["role"] for event in events if event.kind == "role.degraded"
+    }
     if scenario in NEVER_HEALED:
         assert result.outcome != "healed"
     if scenario in ENDS_HEALED and recipe != "greedy":

@@ -72,13 +72,17 @@ async def test_a_killed_run_resumes_and_pays_no_reply_twice(after: str, tmp_path
     assert completed.returncode == -signal.SIGKILL, completed.stderr
     settings = make_settings(tmp_path)
     folder = find_run(tmp_path, "last")
-    paid_before = [e.data["call"] for e in read_ledger(folder.ledger_path).events if e.kind == "model.called"]
+    paid_before = [
+        event.data["call"] for event in read_ledger(folder.ledger_path).events if event.kind == "model.called"
+    ]
     model = ScriptedRoles({**HELPFUL, "coder": [RIGHT]})
     result = await resume("last", settings=settings, model=model)
     assert result.outcome == "healed"
     events = read_ledger(folder.ledger_path).events
-    assert [e.kind for e in events].count("run.resumed") == 1
-    paid_calls = [e.data for e in events if e.kind == "model.called" and not e.data["replayed"]]
+    assert [event.kind for event in events].count("run.resumed") == 1
+    paid_calls = [
+        event.data for event in events if event.kind == "model.called" and not event.data["replayed"]
+    ]
     assert len({data["call"] for data in paid_calls}) == len(paid_calls)
     assert len(model.calls) == len(paid_calls) - len(paid_before)
     assert result.spend.attempts <= 6
@@ -115,7 +119,7 @@ async def test_a_users_recipe_is_replayed_without_its_file(tmp_path: Path) -> No
     recipe.unlink()
     replayed = await replay("last", settings=make_settings(tmp_path / "home"))
     assert replayed.difference is None
-    kinds = [e.kind for e in read_events(tmp_path / "home", result.run_id)]
+    kinds = [event.kind for event in read_events(tmp_path / "home", result.run_id)]
     assert {"candidate.optimised", "candidate.reviewed"} <= set(kinds)
 
 
@@ -146,7 +150,7 @@ async def test_the_run_warns_once_about_the_attempt_limit(tmp_path: Path) -> Non
     )
 
     assert (result.outcome, result.spend.attempts) == ("budget_exhausted", 4)
-    kinds = [e.kind for e in read_events(tmp_path / "home", result.run_id)]
+    kinds = [event.kind for event in read_events(tmp_path / "home", result.run_id)]
     assert kinds.count("attempts.near_limit") == 1
 
 
@@ -162,6 +166,6 @@ async def test_the_debugger_sees_the_imports_of_the_failing_test(tmp_path: Path)
 
     assert result.outcome == "healed", result.reason
     events = read_events(tmp_path / "home", result.run_id)
-    first_step = next(e.data["step"] for e in events if e.kind == "debugger.stepped")
+    first_step = next(event.data["step"] for event in events if event.kind == "debugger.stepped")
     assert first_step["input"] == "add(Decimal('1.5'), 2)"
     assert "The result is Decimal('-1.5')" in first_step["observation"]

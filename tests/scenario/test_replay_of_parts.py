@@ -53,9 +53,9 @@ async def test_a_replay_grants_the_same_tokens_in_any_order_of_parts(settings: S
 
     (folder,) = list_runs(settings.paths.home)
     reply_limits = [
-        e.data["max_reply_tokens"]
-        for e in read_ledger(folder.ledger_path).events
-        if e.kind == "budget.reserved"
+        event.data["max_reply_tokens"]
+        for event in read_ledger(folder.ledger_path).events
+        if event.kind == "budget.reserved"
     ]
     assert min(filter(None, reply_limits)) < 1024, "no reply was cut to what was left"
 

@@ -169,9 +169,9 @@ async def test_a_rejected_repair_is_followed_by_new_samples(settings: Settings) 
     )
 
     assert result.outcome == "healed", result.reason
-    assert {e.data.get("origin") for e in read_events(settings.paths.home, result.run_id)} - {None} == {
-        "sample"
-    }
+    assert {event.data.get("origin") for event in read_events(settings.paths.home, result.run_id)} - {
+        None
+    } == {"sample"}
 
 
 @pytest.mark.parametrize("autonomy", ["review_repairs", "review_all"])

@@ -49,7 +49,7 @@ async def run_with_tests(coder: list[str], tests: str, home: Path) -> tuple[Resu
     model = ScriptedRoles({**HELPFUL, "coder": coder, "spec_tester": [tests], "adversarial_tester": [tests]})
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     events = read_events(home, result.run_id)
-    assessed = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
+    assessed = [event.data["tests"] for event in events if event.kind == "tests.assessed"]
     return result, settings, [float(test["trust"]) for test in assessed[-1]]
 
 
@@ -61,7 +61,7 @@ async def test_trusted_tests_decide_between_candidates_that_pass(tmp_path: Path)
     assert "[0, *items]" not in result.candidate.files["solution.py"]
     assert max(trusts) >= settings.loop.trust_threshold
     assert result.verdict is not None
-    assert {o.provenance for o in result.verdict.outcomes} == {"visible", "spec"}
+    assert {outcome.provenance for outcome in result.verdict.outcomes} == {"visible", "spec"}
     assert all([finding.ok async for finding in verify("last", settings=settings)])
 
 
@@ -93,7 +93,7 @@ async def test_tests_of_an_unsure_embedded_model_are_trusted_less(tmp_path: Path
         await solve(TASK, WriteOptions(settings=make_settings(home), model=model))
         assert model.asked_roles == {"spec_tester", "adversarial_tester"}
         events = read_events(home)
-        assessed = next(e.data["tests"] for e in events if e.kind == "tests.assessed")
+        assessed = next(event.data["tests"] for event in events if event.kind == "tests.assessed")
         reason = "the model was not sure of it"
         assert {reason in test["reasons"] for test in assessed} == {logprob == -2.0}
         trusts.append(max(test["trust"] for test in assessed))
@@ -105,4 +105,4 @@ async def test_wrong_tests_do_not_reject_correct_code(tmp_path: Path) -> None:
     assert (result.outcome, result.spend.attempts) == ("healed", 3)
     assert max(trusts) < settings.loop.trust_threshold
     assert result.verdict is not None
-    assert {o.provenance for o in result.verdict.outcomes} == {"visible"}
+    assert {outcome.provenance for outcome in result.verdict.outcomes} == {"visible"}

@@ -32,7 +32,7 @@ async def test_a_candidate_that_terminates_is_preferred(tmp_path: Path) -> None:
 
     assert result.outcome == "healed", result.reason
     events = read_events(tmp_path / "home", result.run_id)
-    compared = next(e.data for e in events if e.kind == "candidates.compared")
+    compared = next(event.data for event in events if event.kind == "candidates.compared")
     assert len(compared["candidates"]) == 2, compared
     assert result.candidate is not None
     assert result.candidate.hash == compared["preferred"] == compared["candidates"][1]

@@ -180,7 +180,7 @@ async def test_every_step_is_recorded_before_the_next(settings: Settings) -> Non
         WriteOptions(
             settings=settings,
             model=ScriptedModel([WRONG, *[RIGHT] * 4]),
-            on_event=lambda e: reported_kinds.append(e.kind),
+            on_event=lambda event: reported_kinds.append(event.kind),
         ),
     )
 
