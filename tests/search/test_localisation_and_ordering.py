@@ -194,7 +194,7 @@ def proposal_at(at: int, label: str, score: float = 0.5) -> Proposal:
     return Proposal(path="m.py", edits=(edit,), label=label, score=score, operators=("arithmetic_operator",))
 
 
-async def test_a_chain_of_changes_grows_only_by_progress() -> None:
+async def test_a_chain_grows_only_by_progress_and_twice_per_kind_of_start() -> None:
     names = ("a", "b", "c")
     spectrum = Spectrum(
         tests=tuple(make_failed_run(name, (("t.py", 3), ("m.py", 2)), "E: ", (2, 4, 5)) for name in names)

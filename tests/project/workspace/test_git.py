@@ -254,9 +254,10 @@ def test_the_planned_tree_can_be_read(root: Path) -> None:
     assert open_repository(root / "pkg").read_tree(plan.tree) == {"inner.py": CODE}
 
 
-def test_programs_of_a_hostile_repository_do_not_run(root: Path, tmp_path: Path) -> None:
-    marker = tmp_path / "it ran"
-    script = tmp_path / "evil.sh"
+def plant_programs(root: Path, folder: Path) -> Path:
+    """Configure a program wherever git may run one, and return the file that the program writes."""
+    marker = folder / "it ran"
+    script = folder / "evil.sh"
     script.write_text(f"#!/bin/sh\ntr '\\0' ' ' </proc/$PPID/cmdline >>'{marker}'\nexec cat\n")
     script.chmod(0o755)
     hooks = root / ".git" / "hooks"
@@ -270,25 +271,30 @@ def test_programs_of_a_hostile_repository_do_not_run(root: Path, tmp_path: Path)
         "filter.evil.smudge",
         "merge.evil.driver",
         "gpg.program",
+        "diff.external",
+        "core.pager",
+        "core.editor",
     ):
         git("config", key, str(script))
-    git("config", "diff.external", str(script))
-    git("config", "core.pager", str(script))
-    git("config", "core.editor", str(script))
     git("config", "commit.gpgSign", "true")
     (root / ".gitattributes").write_text("*.py filter=evil merge=evil diff=evil\n")
     marker.unlink(missing_ok=True)  # setting the configuration may have run it
-    edited = CODE + b"mine\n"
-    (root / "code.py").write_bytes(edited)
+    return marker
+
+
+def test_programs_of_a_hostile_repository_do_not_run(root: Path, tmp_path: Path) -> None:
+    marker = plant_programs(root, tmp_path)
+    (root / "code.py").write_bytes(CODE + b"mine\n")
+
     commit = commit_change(root, {"code.py": FIXED + b"mine\n"})
     repository = open_repository(root)
-    assert repository.head() == commit
 
+    assert repository.head() == commit
     repository.require_new_branch("b")
     assert not repository.is_checked_out("b")
     assert not marker.exists(), marker.read_text()
 
-    git("status")
+    git_in(root)("status")
     assert marker.exists(), "the trap itself does not work"
 
 
