@@ -88,7 +88,7 @@ class RepairBrief:
         divergences: Id of a check -> where its call first differs from a passing run.
         output: Output of the test command; used if there are no facts.
         history: Earlier attempts, oldest first.
-        strategy: How to repair.
+        strategy: How to repair: the name of the template with the instructions.
         project: All paths of the project if the reply may create files, else `None`.
         excerpts: Path -> the part of a file that is shown instead of the whole.
         suspects: Functions that are likely at fault, the likeliest first.

@@ -56,8 +56,9 @@ from suture.project.workspace import decode_text, overlay_candidate, unified_dif
 
 FULL_DIFF_FILE = "full.diff"
 """The complete change, in the run folder, if minimisation left out a part of it."""
-CODE_WRITERS = ("coder", "escalate", "subtask_coder")
-"""Roles that write the code of a candidate."""
+CODE_ASKERS = ("coder", "escalate", "subtask_coder")
+"""Who asks for the code of a candidate, as `ModelCalled.role` names it. Why the optimiser is not among them is not
+recorded."""
 
 MeasureT = TypeVar("MeasureT")
 DefaultT = TypeVar("DefaultT")
@@ -124,7 +125,7 @@ async def certify(
     coverage, mutation, lint = await _measure(candidate, verdict, fixed, after, suite, clock, context)
     threshold, score = context.trust_threshold, mutation.min_score
     rivals, share = (proposal.rivals, proposal.score_share) if proposal else (None, None)
-    certified_share = (share or 0.0) if rivals else 0.0
+    certified_share = (share or 0.0) if rivals else 0.0  # In a certificate, 0 says that there is no share.
     confidence = estimate_confidence(
         verdict, threshold, before=baseline, mutation_score=score, rivals=rivals, share=share
     )
@@ -242,7 +243,7 @@ async def _minimise(
     async def oracle(part_files: Mapping[str, str]) -> bool:
         nonlocal ran_out_of_time
         part = replace(candidate, files=dict(part_files))
-        # The smallest part is judged once more: the time for that is kept.
+        # The smallest part is judged once more, so the time of two runs is kept. Why two is not recorded.
         reserve_s = 2 * verdict.wall_s
         part_verdict = await clock.within(lambda: check_candidate(part, suite), None, reserve_s=reserve_s)
         ran_out_of_time = ran_out_of_time or part_verdict is None
@@ -259,7 +260,8 @@ async def _minimise(
     except BudgetExceeded:
         smaller_verdict = None
     if not smaller_verdict or not passes(smaller_verdict):
-        return candidate, verdict, MinimisationSummary()  # A flaky test let the oracle leave out too much.
+        # There was no time, or a flaky test let the oracle leave out too much.
+        return candidate, verdict, MinimisationSummary()
     if summary.left_out:
         context.folder.write_text(FULL_DIFF_FILE, unified_diff(base, files))
     return smaller, smaller_verdict, summary
@@ -291,7 +293,7 @@ def _collect_claims(
     settings, spend = context.settings, context.budget.spend()
     calls = [call for _, call in select_events(context.ledger.events, ModelCalled)]
     # There is more than one writing model if a stronger one has taken over.
-    writing_models = dict.fromkeys(call.model for call in calls if call.role in CODE_WRITERS and call.model)
+    writing_models = dict.fromkeys(call.model for call in calls if call.role in CODE_ASKERS and call.model)
     limits = settings.sandbox.model_dump()
     return UnverifiedClaims(
         run=context.folder.id,

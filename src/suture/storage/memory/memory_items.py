@@ -122,7 +122,7 @@ def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
         raise ValueError("it has an unknown source")
     if values.get("state", "active") not in get_args(MemoryState):
         raise ValueError("it has an unknown state")
-    sample = MemoryItem(table="failures", run_id="")
+    sample = MemoryItem(table="failures", run_id="")  # its values have the types that are required
     for name, value in values.items():
         cls = type(getattr(sample, name))
         has_type = isinstance(value, (int, float)) if cls is float else isinstance(value, cls)

@@ -30,7 +30,7 @@ async def open_postgresql_checkpointer(url: str) -> AsyncIterator[AsyncPostgresS
     try:
         async with await psycopg.AsyncConnection.connect(
             conninfo,
-            autocommit=True,
+            autocommit=True,  # this and the next two as in LangGraph's own `from_conn_string`
             prepare_threshold=0,
             row_factory=dict_row,
             connect_timeout=CONNECT_TIMEOUT_S,
