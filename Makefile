@@ -42,12 +42,17 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/ruff check --fix src tests benchmarks
 
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
+
 lock: $(STAMP)  ## Regenerate constraints/ from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra local --extra anthropic --extra ollama --extra docker --extra e2b --extra quality --extra otel --extra postgres --extra embed --extra serve --extra mcp --extra watch --extra ui --extra editor --extra notebook --group dev --universal --python-version 3.11 \
-		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/dev.txt
-	$(BIN)/uv pip compile pyproject.toml --extra hub --extra mlflow --extra ray --group heavy --constraint constraints/dev.txt --universal --python-version 3.11 \
-		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/heavy.txt
+	$(COMPILE) pyproject.toml --extra local --extra anthropic --extra ollama --extra docker --extra e2b --extra quality --extra otel --extra postgres --extra embed --extra serve --extra mcp --extra watch --extra ui --extra editor --extra notebook --group dev --output-file constraints/dev.txt
+	$(COMPILE) pyproject.toml --extra hub --extra mlflow --extra ray --group heavy --constraint constraints/dev.txt --output-file constraints/heavy.txt
+	$(COMPILE) pyproject.toml --group build --constraint constraints/dev.txt --output-file constraints/action.txt
+	$(COMPILE) pyproject.toml --extra serve --extra postgres --extra ollama --group build --constraint constraints/dev.txt --output-file constraints/service.txt
+	$(COMPILE) --group mlflow --constraint constraints/heavy.txt --output-file constraints/mlflow.txt
+	$(COMPILE) --group sbom --constraint constraints/dev.txt --output-file constraints/sbom.txt
+	$(COMPILE) --group gate --constraint constraints/dev.txt --output-file constraints/gate.txt
 
 site: $(STAMP)  ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -237,7 +237,7 @@ def environment_example() -> str:
         "# PORT=8765",
         "# PROJECTS=./examples",
         "# PROC_MASK=systempaths=unconfined",
-        "# OLLAMA_TAG=latest",
+        "# OLLAMA_TAG=0.12.6",
     ]
     group = ""
     for setting in describe_settings():
