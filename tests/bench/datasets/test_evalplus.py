@@ -16,12 +16,6 @@ SETTINGS = SandboxSettings(check_timeout_s=60)
 FILES = {"humaneval+": "HumanEvalPlus.jsonl", "mbpp+": "MbppPlus.jsonl"}
 
 
-@pytest.fixture
-def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
-    return tmp_path
-
-
 def make_problem(
     data_folder: Path, code: str, *inputs: Any, number: int = 900, name: str = "mbpp+", atol: float = 0
 ) -> Problem:

@@ -77,12 +77,6 @@ LEETCODE = {
 }
 
 
-@pytest.fixture
-def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
-    return tmp_path
-
-
 def load_problem(data_folder: Path, name: str, file: str, record: dict[str, Any]) -> Problem:
     (data_folder / file).write_text(json.dumps(record) + "\n", "utf-8")
     (problem,) = load_problems(name)

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from suture.bench import Problem, grade_code
 from suture.bench.grading.hidden_checks import Grade, is_forged_pass
 from suture.bench.problem import MODULE
@@ -68,55 +66,48 @@ class BreakingSandbox(FragileSandbox):
             raise
 
 
-@pytest.fixture
-def problem() -> Problem:
-    return Problem(
-        id="made/1",
-        dataset="made",
-        kind="write",
-        statement='def double(n):\n    """Twice.\n\n    >>> double(2)\n    4\n    """\n',
-        entry_point="double",
-        hidden="assert double(3) == 6\nassert double(2) == 4\n",
-        reference=RIGHT_CODE,
-        licence="none",
-        source="here",
-    )
-
-
 async def grade_solution(problem: Problem, code: str, sandbox: Sandbox) -> Grade:
     return await grade_code(problem, code, sandbox, Settings().sandbox)
 
 
-async def test_code_that_breaks_the_sandbox_twice_is_wrong(problem: Problem, sandbox: Sandbox) -> None:
-    grade = await grade_solution(problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox))
+async def test_code_that_breaks_the_sandbox_twice_is_wrong(double_problem: Problem, sandbox: Sandbox) -> None:
+    grade = await grade_solution(double_problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox))
     assert (grade.status, grade.right) == ("broke_sandbox", False)
     assert REASON in grade.reason
 
 
-async def test_code_under_which_the_sandbox_failed_once_is_graded(problem: Problem, sandbox: Sandbox) -> None:
+async def test_code_under_which_the_sandbox_failed_once_is_graded(
+    double_problem: Problem, sandbox: Sandbox
+) -> None:
     assert (
-        await grade_solution(problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox, failures=1))
+        await grade_solution(double_problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox, failures=1))
     ).status == "right"
     wrong = RIGHT_CODE.replace("2", "3") + BREAK_MARKER
-    assert (await grade_solution(problem, wrong, FragileSandbox(sandbox, failures=1))).status == "wrong"
+    assert (
+        await grade_solution(double_problem, wrong, FragileSandbox(sandbox, failures=1))
+    ).status == "wrong"
 
 
 async def test_a_sandbox_that_fails_for_the_reference_gives_no_grade(
-    problem: Problem, sandbox: Sandbox
+    double_problem: Problem, sandbox: Sandbox
 ) -> None:
     assert (
-        await grade_solution(problem, RIGHT_CODE, FragileSandbox(sandbox, always_fails=True))
+        await grade_solution(double_problem, RIGHT_CODE, FragileSandbox(sandbox, always_fails=True))
     ).status == "infra"
 
 
-async def test_a_sandbox_that_fails_for_good_gives_no_grade(problem: Problem, sandbox: Sandbox) -> None:
+async def test_a_sandbox_that_fails_for_good_gives_no_grade(
+    double_problem: Problem, sandbox: Sandbox
+) -> None:
     assert (
-        await grade_solution(problem, RIGHT_CODE + BREAK_MARKER, BreakingSandbox(sandbox))
+        await grade_solution(double_problem, RIGHT_CODE + BREAK_MARKER, BreakingSandbox(sandbox))
     ).status == "infra"
 
 
-async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(problem: Problem, sandbox: Sandbox) -> None:
-    assert (await grade_solution(problem, RIGHT_CODE + "# \ud83d\n", sandbox)).status == "right"
+async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(
+    double_problem: Problem, sandbox: Sandbox
+) -> None:
+    assert (await grade_solution(double_problem, RIGHT_CODE + "# \ud83d\n", sandbox)).status == "right"
 
 
 async def evaluate_reply(
@@ -144,24 +135,29 @@ async def evaluate_reply(
 
 
 async def test_a_claimed_pass_is_checked_in_another_sandbox(
-    problem: Problem, sandbox: Sandbox, tmp_path: Path
+    double_problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     replies = RIGHT_CODE.replace("2", "3"), RIGHT_CODE
     forged = [
-        await is_forged_pass(problem, "visible", {MODULE: code}, sandbox, Settings().sandbox)
+        await is_forged_pass(double_problem, "visible", {MODULE: code}, sandbox, Settings().sandbox)
         for code in replies
     ]
     assert forged == [True, False]
-    assert await is_forged_pass(problem, "self", {MODULE: RIGHT_CODE}, sandbox, Settings().sandbox) is None
+    assert (
+        await is_forged_pass(double_problem, "self", {MODULE: RIGHT_CODE}, sandbox, Settings().sandbox)
+        is None
+    )
 
-    rows = [await evaluate_reply(problem, code, sandbox, sandbox, tmp_path) for code in replies]
+    rows = [await evaluate_reply(double_problem, code, sandbox, sandbox, tmp_path) for code in replies]
     assert [row.forged for row in rows] == [None, False]  # the first run claims no success
 
 
 async def test_a_run_whose_code_breaks_the_sandbox_twice_counts_as_wrong(
-    problem: Problem, sandbox: Sandbox, tmp_path: Path
+    double_problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    row = await evaluate_reply(problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox), sandbox, tmp_path)
+    row = await evaluate_reply(
+        double_problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox), sandbox, tmp_path
+    )
     assert (row.fault, row.outcome) == ("", "infra_error")
     assert REASON in row.sandbox_failure
     assert row.solved() is False
@@ -170,29 +166,29 @@ async def test_a_run_whose_code_breaks_the_sandbox_twice_counts_as_wrong(
 
 
 async def test_a_run_in_which_the_sandbox_failed_once_is_repeated(
-    problem: Problem, sandbox: Sandbox, tmp_path: Path
+    double_problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     row = await evaluate_reply(
-        problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox, failures=1), sandbox, tmp_path
+        double_problem, RIGHT_CODE + BREAK_MARKER, FragileSandbox(sandbox, failures=1), sandbox, tmp_path
     )
     assert (row.fault, row.sandbox_failure, row.solved()) == ("", "", True)
 
 
 async def test_a_run_whose_sandbox_fails_for_good_has_no_result(
-    problem: Problem, sandbox: Sandbox, tmp_path: Path
+    double_problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     row = await evaluate_reply(
-        problem, RIGHT_CODE + BREAK_MARKER, BreakingSandbox(sandbox), sandbox, tmp_path
+        double_problem, RIGHT_CODE + BREAK_MARKER, BreakingSandbox(sandbox), sandbox, tmp_path
     )
     assert REASON in row.fault
     assert (row.sandbox_failure, row.solved()) == ("", None)
 
 
 async def test_a_run_in_a_sandbox_that_always_fails_has_no_result(
-    problem: Problem, sandbox: Sandbox, tmp_path: Path
+    double_problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     row = await evaluate_reply(
-        problem, RIGHT_CODE, FragileSandbox(sandbox, always_fails=True), sandbox, tmp_path
+        double_problem, RIGHT_CODE, FragileSandbox(sandbox, always_fails=True), sandbox, tmp_path
     )
     assert REASON in row.fault
     assert (row.sandbox_failure, row.solved()) == ("", None)

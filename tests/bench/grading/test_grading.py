@@ -21,21 +21,6 @@ from suture.sandbox import Sandbox
 SETTINGS = SandboxSettings(check_timeout_s=60)  # a busy machine is no failure
 
 
-@pytest.fixture
-def double_problem() -> Problem:
-    return Problem(
-        id="made",
-        dataset="made",
-        kind="write",
-        statement='def double(n):\n    """Twice.\n\n    >>> double(2)\n    4\n    """\n',
-        entry_point="double",
-        hidden="assert double(3) == 6\nassert double(2) == 4\n",
-        reference="def double(n):\n    return 2 * n\n",
-        licence="none",
-        source="here",
-    )
-
-
 async def test_wrong_solutions_are_caught(double_problem: Problem, sandbox: Sandbox) -> None:
     wrong = make_wrong_solutions(double_problem)
     assert tuple(wrong) == FAULT_KINDS

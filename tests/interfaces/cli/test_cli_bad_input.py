@@ -11,7 +11,6 @@ import pytest
 from interfaces.cli.conftest import Cli, ReadFiles
 from suture.interfaces.cli.terminal.error_reporting import report_error
 
-TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 MODEL_OPTION = "--model scripted:right.json"
 TEST_OPTION = '--test "python -m pytest -q"'
 DAMAGED_RUN, TORN_RUN = "20260101-000000000-bbbbbb", "20260102-000000000-cccccc"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.cli.conftest import Script
+from interfaces.cli.double_task import TASK
 from interfaces.cli.real_terminal import Terminal, restore_interrupts, take_terminal
 from suture.core.ledger import read_ledger
 
@@ -26,7 +27,6 @@ def endless(task):
         sum(range(1000))
 """
 RECIPE = 'repair_opening = true\nrepair_width = 1\n\n[helpers]\ncheck_sources = ["busy"]\n'
-TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 WRONG = "```python\ndef double(n):\n    return n\n```"
 
 

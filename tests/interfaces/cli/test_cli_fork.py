@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from interfaces.cli.conftest import Script, Suture
+from interfaces.cli.double_task import CORRECT_REPLY
 
 pytestmark = [
     pytest.mark.usefixtures("sandbox"),
     pytest.mark.timeout(300),  # a test starts up to ten processes
 ]
-CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG_REPLY = "```python\ndef double(n):\n    return n * n\n```"
 TASK = "Write double(n), which doubles a number. For example:\n\n>>> double(4)\n8\n>>> double(0)\n0\n"
 

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from interfaces.cli.conftest import ReadFiles, Script
+from interfaces.cli.double_task import CORRECT_REPLY
 from interfaces.cli.real_terminal import restore_interrupts, wait_until
 
 pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("sandbox")]
-CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
-TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 
 
 def test_run_asks_for_the_task_on_a_terminal(environ: dict[str, str], tmp_path: Path, script: Script) -> None:

@@ -11,14 +11,12 @@ from typer.testing import CliRunner
 
 from bare_pytest import BARE_PYTEST
 from interfaces.cli.conftest import ReadFiles, Script, Suture
+from interfaces.cli.double_task import CORRECT_REPLY, TASK, WRONG_REPLY
 from suture.core.ledger import list_runs, read_ledger
 from suture.core.ledger.kinds import RunStarted
 from suture.interfaces.cli.app import app
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # certification may take a minute
-CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
-WRONG_REPLY = "```python\ndef double(n):\n    return n\n```"
-TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 
 
 def test_new_code_goes_to_stdout_and_progress_to_stderr(suture: Suture, script: Script) -> None:

@@ -12,14 +12,12 @@ from pathlib import Path
 import pytest
 
 from interfaces.cli.conftest import Script, Suture
+from interfaces.cli.double_task import CORRECT_REPLY, TASK, WRONG_REPLY
 
 pytestmark = [
     pytest.mark.usefixtures("sandbox"),
     pytest.mark.timeout(300),  # a test starts up to five processes
 ]
-CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
-WRONG_REPLY = "```python\ndef double(n):\n    return n\n```"
-TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 
 HANGING_PROGRAM = """
 import asyncio, os, sys

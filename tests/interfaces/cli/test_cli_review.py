@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from interfaces.cli.conftest import Script, Suture
+from interfaces.cli.double_task import CORRECT_REPLY
 from interfaces.cli.real_terminal import Terminal
 
 pytestmark = [
     pytest.mark.usefixtures("sandbox"),
     pytest.mark.timeout(300),  # a test starts up to six processes
 ]
-CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG_REPLY = "```python\ndef double(n):\n    return n * n\n```"
 SECOND_WRONG_REPLY = "```python\ndef double(n):\n    return n + 2\n```"
 TASK = (
