@@ -1,4 +1,4 @@
-"""A repair that reaches for the test machinery: what the result, the certificate and the gates of CI say."""
+"""A repair that uses the test machinery is marked in its result, its certificate and the gates of CI."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check_gates(result: Result, **ci: object) -> Refusal | None:
     )
 
 
-async def test_a_repair_that_reads_its_callers_is_never_certified_plainly(
+async def test_a_repair_that_reads_its_callers_is_marked(
     result: Result, settings: Settings, project: Path
 ) -> None:
     assert (result.outcome, result.capabilities) == ("healed", (USE,)), result.reason
@@ -82,7 +82,7 @@ async def test_a_repair_that_reads_its_callers_is_never_certified_plainly(
     assert check_gates(result, new_capabilities=True, confidence=0.2) is None
 
 
-async def test_a_certificate_that_hides_a_capability_is_refuted(
+async def test_a_certificate_that_hides_a_capability_is_rejected(
     result: Result, settings: Settings, sandbox: BubblewrapSandbox, project: Path, tmp_path: Path
 ) -> None:
     certificate = load_certificate(result, settings)
@@ -105,7 +105,7 @@ def test_every_capability_has_a_text() -> None:
     assert set(CAPABILITY_TEXTS) == set(get_args(CapabilityCode))
 
 
-def test_the_rule_is_for_tests_that_may_share_a_process_with_the_code() -> None:
+def test_the_rule_applies_to_tests_that_may_run_in_the_process_of_the_code() -> None:
     assert is_rule_relevant(Task(statement="", kind="heal"))
     assert is_rule_relevant(Task(statement="", kind="write", test_command=("pytest",)))
     assert not is_rule_relevant(Task(statement="", kind="write"))

@@ -1,4 +1,4 @@
-"""What a change in JavaScript, TypeScript or Go newly uses of the test machinery and the runtime."""
+"""New uses of the test machinery and the runtime by a change in JavaScript, TypeScript or Go."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ GO_HONEST = [
 
 @pytest.mark.parametrize("path", ["prices.js", "prices.ts"])
 @pytest.mark.parametrize(("code", "change"), JAVASCRIPT_FINDINGS)
-def test_new_javascript_that_reaches_for_the_machinery_is_found(path: str, code: str, change: str) -> None:
+def test_a_new_use_of_the_machinery_in_javascript_is_reported(path: str, code: str, change: str) -> None:
     after = JAVASCRIPT + change + "\n"
     assert [(use.code, use.line) for use in find_file_capabilities(path, JAVASCRIPT, after)] == [(code, 4)]
     assert find_file_capabilities(path, after, after + "\n// more\n") == ()
@@ -71,17 +71,17 @@ def test_new_javascript_that_reaches_for_the_machinery_is_found(path: str, code:
 
 @pytest.mark.parametrize("path", ["prices.js", "prices.ts"])
 @pytest.mark.parametrize("change", JAVASCRIPT_HONEST)
-def test_usual_javascript_is_not_found(path: str, change: str) -> None:
+def test_ordinary_javascript_is_not_reported(path: str, change: str) -> None:
     assert find_file_capabilities(path, JAVASCRIPT, JAVASCRIPT + change + "\n") == ()
 
 
 @pytest.mark.parametrize(("code", "imported", "change"), GO_FINDINGS)
-def test_new_go_that_reaches_for_the_machinery_is_found(code: str, imported: str, change: str) -> None:
+def test_a_new_use_of_the_machinery_in_go_is_reported(code: str, imported: str, change: str) -> None:
     after = GO % (imported, change)
     assert [use.code for use in find_file_capabilities("a.go", GO % ("", ""), after)] == [code]
     assert find_file_capabilities("a.go", after, after + "\n// more\n") == ()
 
 
 @pytest.mark.parametrize(("imported", "change"), GO_HONEST)
-def test_usual_go_is_not_found(imported: str, change: str) -> None:
+def test_ordinary_go_is_not_reported(imported: str, change: str) -> None:
     assert find_file_capabilities("a.go", GO % ("", ""), GO % (imported, change)) == ()

@@ -1,4 +1,4 @@
-"""What a Python change newly uses of the test machinery and the interpreter."""
+"""New uses of the test machinery and the interpreter by a change in Python."""
 
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ HONEST = [
     "def f(n):\n    return os.environ.get('HOME')",
     "from .config import settings\ndef f(n):\n    settings.debug = True",
     "def f(json):\n    json.loads = 1",
+    "def f(exit):\n    exit()",
     "def f(n):\n    return n.split('test')",
     "def f(n):\n    '''See tests/test_prices.py.'''\n    return n",
     "import subprocess\ndef f(n):\n    return subprocess.run(['git', 'status'])",
@@ -107,36 +108,36 @@ def add(code: str) -> str:
 
 
 @pytest.mark.parametrize(("code", "change"), FINDINGS)
-def test_new_code_that_reaches_for_the_machinery_is_found(code: str, change: str) -> None:
+def test_a_new_use_of_the_machinery_is_reported(code: str, change: str) -> None:
     uses = find_file_capabilities("prices.py", BEFORE, add(change))
     assert code in {use.code for use in uses}
     assert all(use.line > BEFORE.count("\n") and use.path == "prices.py" for use in uses)
 
 
 @pytest.mark.parametrize("change", HONEST)
-def test_usual_code_is_not_found(change: str) -> None:
+def test_ordinary_code_is_not_reported(change: str) -> None:
     assert find_file_capabilities("prices.py", BEFORE, add(change)) == ()
 
 
 @pytest.mark.parametrize(("code", "change"), FINDINGS)
-def test_what_the_file_did_before_is_not_new(code: str, change: str) -> None:
+def test_a_use_that_the_file_already_had_is_not_reported(code: str, change: str) -> None:
     before = add(change)
     assert find_file_capabilities("prices.py", before, before + "\n\ndef g():\n    return 1\n") == ()
 
 
-def test_mending_the_syntax_alone_is_no_finding() -> None:
+def test_a_repair_of_syntax_alone_is_not_reported() -> None:
     broken = "import gc\n\ndef f(n)\n    return gc.collect()\n"
     mended = broken.replace("f(n)", "f(n):")
     assert find_file_capabilities("a.py", broken, mended) == ()
     assert find_file_capabilities("a.py", broken, "import ctypes\n" + mended) != ()
 
 
-def test_a_helper_that_serves_tests_may_use_the_machinery() -> None:
+def test_a_helper_of_the_tests_may_use_the_machinery() -> None:
     helper = "import pytest\n"
     assert find_change_capabilities({}, {"tests/helper.py": helper, "conftest.py": helper}) == ()
     (use,) = find_change_capabilities({"a.py": b"x = 1\n"}, {"a.py": "x = 1\n\nimport pytest\n"})
     assert (use.code, use.path, use.line, use.name) == ("imports_test_machinery", "a.py", 3, "pytest")
 
 
-def test_a_deeply_nested_text_ends() -> None:
+def test_deeply_nested_code_is_scanned() -> None:
     assert find_file_capabilities("a.py", "", "x = " + "+".join(["1"] * 5000) + "\n") == ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
 from suture.judge.capabilities.use import TEST_FILE_NAME, TEST_VARIABLE, Use
-from suture.mutation.tree_sitter.node_kinds import STRINGS, has_grammar, parse_source_tree
+from suture.mutation.tree_sitter.node_kinds import STRINGS
 from suture.mutation.tree_sitter.syntax_tree import walk
 
 if TYPE_CHECKING:
@@ -23,11 +23,9 @@ IMPORT_CODES: dict[str, CapabilityCode] = {
 ENDING_CALLS = ("os.Exit", "syscall.Exit")
 
 
-def find_go_uses(path: str, text: str) -> list[Use] | None:
-    """Return the uses in a file; `None` if the grammar is not installed."""
-    if not has_grammar("go"):
-        return None
-    return [use for node in walk(parse_source_tree(text, path, "go")) for use in _find_node_uses(node)]
+def find_go_uses(root: Node) -> list[Use]:
+    """Return the uses in the syntax tree of a Go file."""
+    return [use for node in walk(root) for use in _find_node_uses(node)]
 
 
 def _find_node_uses(node: Node) -> Iterator[Use]:

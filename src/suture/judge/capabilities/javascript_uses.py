@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.core.records import CapabilityCode, Language
+from suture.core.records import CapabilityCode
 from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_FILE_NAME, TEST_VARIABLE, Use
-from suture.mutation.tree_sitter.node_kinds import FUNCTIONS, has_grammar, parse_source_tree
+from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 
 if TYPE_CHECKING:
@@ -42,11 +42,9 @@ SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive")
 """Members through which an object decides how it is compared."""
 
 
-def find_javascript_uses(path: str, text: str, language: Language) -> list[Use] | None:
-    """Return the uses in a file; `None` if the grammar is not installed."""
-    if not has_grammar(language):
-        return None
-    nodes = list(walk(parse_source_tree(text, path, language)))
+def find_javascript_uses(root: Node) -> list[Use]:
+    """Return the uses in the syntax tree of a JavaScript or TypeScript file."""
+    nodes = list(walk(root))
     declared = {_text(name) for node in nodes for name in _declared_names(node)}
     return [use for node in nodes for use in _find_node_uses(node, declared)]
 

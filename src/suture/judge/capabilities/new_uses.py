@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityUse, Task
 from suture.judge.capabilities.go_uses import find_go_uses
@@ -11,8 +12,19 @@ from suture.judge.capabilities.javascript_uses import find_javascript_uses
 from suture.judge.capabilities.python_uses import find_python_uses
 from suture.judge.capabilities.use import Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
+from suture.mutation.tree_sitter.node_kinds import has_grammar, parse_source_tree
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.workspace import decode_text, is_test_file
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+RULES_BY_GRAMMAR: dict[str, Callable[[Node], list[Use]]] = {
+    "tree_sitter_javascript": find_javascript_uses,
+    "tree_sitter_typescript": find_javascript_uses,
+    "tree_sitter_go": find_go_uses,
+}
+"""Package of a tree-sitter grammar -> the rules that know its nodes."""
 
 
 def is_rule_relevant(task: Task) -> bool:
@@ -76,13 +88,14 @@ def _find_uses(path: str, text: str) -> list[Use] | None:
     language = next(iter(detect_file_languages((path,))), None)
     if language is None:
         return None
-    if LANGUAGES[language].parsed:
+    facts = LANGUAGES[language]
+    if facts.parsed:
         return find_python_uses(path, text)
-    if language == "go":
-        return find_go_uses(path, text)
-    if language in ("javascript", "typescript"):
-        return find_javascript_uses(path, text, language)
-    return None
+    packages = {package for package, _ in facts.grammars.values()}
+    find_uses = next((RULES_BY_GRAMMAR[package] for package in packages & RULES_BY_GRAMMAR.keys()), None)
+    if find_uses is None or not has_grammar(language):
+        return None
+    return find_uses(parse_source_tree(text, path, language))
 
 
 def _shorten(name: str) -> str:

@@ -230,7 +230,8 @@ def _find_call_uses(node: ast.Call, place: _Place, names: PythonNames) -> Iterat
         yield from _find_variable_uses(node.args[0], line)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in DICTIONARY_CHANGES:
         yield from _find_namespace_uses(node.func.value, line, place, names)
-    yield from _find_exit_uses(name, line, place)
+    if not (isinstance(node.func, ast.Name) and node.func.id in place.local_names):
+        yield from _find_exit_uses(name, line, place)
     if (written := find_written_path(node, names)) is not None:
         yield Use(code="writes_project_files", name=written, line=line, key="")
     if name.startswith(PROCESS_STARTERS):
