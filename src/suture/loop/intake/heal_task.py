@@ -183,7 +183,7 @@ def _detect_command(
         interpreter = discover_interpreter(snapshot.root, os.environ, python)
         return any((Path(folder) / "pytest").is_dir() for folder in interpreter.site_packages)
 
-    # What is protected are tests, and configuration, which does no harm here.
+    # The protected files are the tests, and the configuration of tests.
     tests = [name for name in snapshot.files if is_protected(name, protected)]
     detected = detect_command(snapshot.files, tests, has_pytest)
     if detected is None:

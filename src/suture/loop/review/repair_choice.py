@@ -21,8 +21,8 @@ class PlausibleRepairs:
 
     Attributes:
         repairs: The repairs, the most likely first.
-        difference: An input on which the first repair and the next one that behaves differently differ; `None`
-            if there is none.
+        difference: An input that tells the first repair from the likeliest one that behaves differently; `None`
+            if none is known.
     """
 
     repairs: tuple[Repair, ...]
