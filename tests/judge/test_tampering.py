@@ -142,7 +142,7 @@ def test_two_new_literals_of_the_tests_are_reported(answers: str, names: tuple[s
     assert [warning for warning in warnings if warning.code == "adds_test_literals"] == expected
 
 
-def test_literals_that_the_file_has_already_are_not_reported() -> None:
+def test_literals_that_the_file_already_has_are_not_reported() -> None:
     before = SOURCE + "\n\nLIMITS = (77, 4711)\n"
     after = before.replace("n - 1", "(77, 4711)[n]")
     codes = {warning.code for warning in find_tampering_warnings(before, after, TEST_LITERALS)}

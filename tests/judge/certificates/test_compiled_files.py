@@ -1,4 +1,4 @@
-"""A certificate is about sources: compiled files that would run in their place refute it."""
+"""A certificate covers sources: compiled files that would run instead of them refute it."""
 
 from __future__ import annotations
 
@@ -90,35 +90,35 @@ def test_a_compiled_module_without_a_source_is_part_of_the_project() -> None:
 
 
 @pytest.mark.parametrize("path", DECIDING)
-def test_a_further_file_that_may_decide_is_named(path: str) -> None:
+def test_an_additional_file_that_could_change_the_result_is_named(path: str) -> None:
     with pytest.raises(ClaimRefuted) as refuted:
         check_project_files(certify(SOURCES), {**SOURCES, path: b""})
     assert path in refuted.value.detail
 
 
-async def verify(folder: Path, sandbox: BubblewrapSandbox, settings: Settings) -> list[ReplayedClaim]:
+async def replay_claims(folder: Path, sandbox: BubblewrapSandbox, settings: Settings) -> list[ReplayedClaim]:
     certificate = folder.parent / "certificate.json"
     certificate.write_text(render_certificate(certify(SOURCES)))
     return [claim async for claim in verify_certificate_file(certificate, folder, settings, sandbox)]
 
 
-async def test_ignored_files_and_caches_that_may_decide_are_named(
+async def test_ignored_files_that_could_change_the_result_are_named(
     tmp_path: Path, sandbox: BubblewrapSandbox, settings: Settings
 ) -> None:
-    left_out = {
+    ignored_files = {
         "shop/__pycache__/prices.cpython-311.pyc": b"\0",
         "sitecustomize.py": b"",
         "notes.txt": b"",
     }
     root = tmp_path / "project"
-    for path, content in {**SOURCES, **left_out}.items():
+    for path, content in {**SOURCES, **ignored_files}.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     (root / ".git" / "info").mkdir(parents=True)
     (root / ".git" / "info" / "exclude").write_text("sitecustomize.py\nnotes.txt\n")
 
-    first = (await verify(root, sandbox, settings))[0]
+    first = (await replay_claims(root, sandbox, settings))[0]
 
     assert first.ok, first.detail
     assert "not certified: shop/__pycache__, sitecustomize.py" in first.detail

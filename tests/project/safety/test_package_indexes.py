@@ -76,7 +76,7 @@ PYPROJECT_ADDITIONS = {
 
 
 @pytest.mark.parametrize("addition", PYPROJECT_ADDITIONS)
-def test_an_addition_to_a_pyproject_is_seen_as_what_it_is(addition: str) -> None:
+def test_an_addition_to_a_pyproject_has_the_matching_rule(addition: str) -> None:
     assert added_rules("pyproject.toml", "", addition + "\n") == PYPROJECT_ADDITIONS[addition]
 
 
@@ -118,11 +118,11 @@ def test_an_addition_to_a_pyproject_is_seen_as_what_it_is(addition: str) -> None
         ("Pipfile", "[packages]\na = {git = 'x'}\n", "[packages]\na = {git = 'y'}\n", "python: a @ git = y"),
     ],
 )
-def test_a_changed_source_is_seen(path: str, before: str, after: str, code: str) -> None:
+def test_a_changed_source_is_reported(path: str, before: str, after: str, code: str) -> None:
     assert list(added_rules(path, before, after)) == [code]
 
 
-def test_a_change_at_the_end_of_a_long_address_is_seen() -> None:
+def test_a_change_at_the_end_of_a_long_address_is_reported() -> None:
     address = "https://example.org/" + "x" * 500
     before, after = (f"[tool.uv.sources]\na = {{url = '{address}{end}'}}" for end in "12")
     (code,) = added_rules("pyproject.toml", before, after)
@@ -130,7 +130,7 @@ def test_a_change_at_the_end_of_a_long_address_is_seen() -> None:
     assert len(code) <= 160
 
 
-def test_an_unchanged_source_is_no_finding() -> None:
+def test_an_unchanged_source_is_not_reported() -> None:
     text = "[[tool.uv.index]]\nurl = 'https://e.org'\n[tool.uv.sources]\na = {index = 'x', marker = 'y'}\n"
     moved = "[tool.uv.sources]\na = {marker = 'y', index = 'x'}\n[[tool.uv.index]]\nurl = 'https://e.org'\n"
     assert added_rules("pyproject.toml", text, moved) == {}
