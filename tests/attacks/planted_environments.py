@@ -142,20 +142,20 @@ def plant_link_to_system_folder(to: str) -> Callable[[Path, HostBait], None]:
 
 
 PLANTERS: Mapping[str, Callable[[Path, HostBait], None]] = {
-    "past a link": plant_link_past_a_link,
-    "a whole home": plant_link_to_home,
+    "a link past a link": plant_link_past_a_link,
+    "a link to a home folder": plant_link_to_home,
     "bin": plant_linked_part("bin"),
     "lib": plant_linked_part("lib"),
     "lib64": plant_linked_part("lib64"),
     "lib32": plant_linked_part("lib32"),
     "include": plant_linked_part("include"),
     "pyvenv.cfg": plant_linked_part("pyvenv.cfg"),
-    "the whole elsewhere": plant_linked_environment,
-    "a home that looks like one": plant_fake_installation,
-    "a library's part": plant_linked_library,
+    "a linked environment": plant_linked_environment,
+    "a fake installation": plant_fake_installation,
+    "a linked library": plant_linked_library,
     "a pipe and a socket": plant_pipe_and_socket,
-    "files without end": plant_endless_files,
-    "a ring": plant_link_cycle,
+    "endless files": plant_endless_files,
+    "a link cycle": plant_link_cycle,
     **{
         to: plant_link_to_system_folder(to)
         for to in ("/", "/proc", "/proc/self/root", "/run", "/var/run", "/tmp", "/dev")

@@ -439,8 +439,8 @@ def test_endless_files_and_pipes_do_not_block_discovery(tmp_path: Path) -> None:
 
     for create in (
         os.mkfifo,
-        lambda p: p.symlink_to("/dev/zero"),
-        lambda p: p.write_bytes(config_with_nul),
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.write_bytes(config_with_nul),
         Path.mkdir,
     ):
         (environment / "pyvenv.cfg").unlink()

@@ -24,14 +24,14 @@ from suture.sandbox import (
 )
 
 MARK_AS_FORKED = "import sys, statistics; sys.forked = True"
-LONG_LIMITS = ProgramLimits(wall_s=100, cpu_s=100)
+RUN_LIMITS = ProgramLimits(wall_s=100, cpu_s=100)
 
 
 def program_request(source: str, **fields: Any) -> RunRequest:
     """Return a request that runs `source` as `python -m program` after a preload that marks its process."""
     argv = (get_own_interpreter().executable, "-m", "program", "a", "b")
     files = {"program.py": source.encode(), **fields.pop("files", {})}
-    return RunRequest(argv=argv, files=files, preload=MARK_AS_FORKED, limits=LONG_LIMITS, **fields)
+    return RunRequest(argv=argv, files=files, preload=MARK_AS_FORKED, limits=RUN_LIMITS, **fields)
 
 
 async def was_forked(sandbox: BubblewrapSandbox, **fields: Any) -> bool:
@@ -152,7 +152,7 @@ async def test_a_preload_and_a_run_have_their_own_limits(
     read_limits = (
         "resource.getrlimit(resource.RLIMIT_AS)[1] >> 20, resource.getrlimit(resource.RLIMIT_NPROC)[1]"
     )
-    limits = replace(LONG_LIMITS, memory_mb=memory_mb, processes=processes)
+    limits = replace(RUN_LIMITS, memory_mb=memory_mb, processes=processes)
     result = await sandbox.run(
         replace(
             program_request(source),
@@ -232,7 +232,7 @@ def pytest_request(files: dict[str, str]) -> RunRequest:
         files={path: text.encode() for path, text in files.items()},
         env={**program_environment(interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"},
         mounts=mounts_for_interpreter(interpreter),
-        limits=LONG_LIMITS,
+        limits=RUN_LIMITS,
     )
 
 
@@ -244,7 +244,7 @@ async def test_pytest_prints_the_same_when_forked(sandbox: BubblewrapSandbox, na
     fresh = await sandbox.run(request)
 
     for _ in range(2):
-        forked = await sandbox.run(RunRequest(**{**vars(request), "preload": preload(request.argv)}))
+        forked = await sandbox.run(replace(request, preload=preload(request.argv)))
         assert (forked.status, forked.exit_code) == (fresh.status, fresh.exit_code)
         assert mask_times_and_addresses(forked.stdout) == mask_times_and_addresses(fresh.stdout)
         assert mask_times_and_addresses(forked.stderr) == mask_times_and_addresses(fresh.stderr)
@@ -267,6 +267,6 @@ def mask_times_and_addresses(output: bytes) -> str:
 @pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
 async def test_concurrent_runs_wait_for_an_expensive_preload(sandbox: BubblewrapSandbox) -> None:
     slow_preload = f"import time; time.sleep(4); {MARK_AS_FORKED}; import uuid; sys.who = uuid.uuid4().hex"
-    request = RunRequest(**{**vars(program_request("import sys; print(sys.who)")), "preload": slow_preload})
+    request = replace(program_request("import sys; print(sys.who)"), preload=slow_preload)
     results = await asyncio.gather(*(sandbox.run(request) for _ in range(5)))
     assert len({result.stdout for result in results}) == 2  # a pool starts two zygotes at once

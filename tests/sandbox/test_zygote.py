@@ -164,18 +164,15 @@ client = socket.socket(kind); client.connect(server.getsockname())
 peer, _ = server.accept(); peer.close(); client.close()
 """
     await sandbox.run(RunRequest(python=""))
-    serving_zygotes = [find_zygotes()]
+    zygotes = [find_zygotes()]
 
     for code in (bind + talk, bind, bind):
         result = await sandbox.run(RunRequest(python=code))
         assert result.status == "ok", result.stderr
-        serving_zygotes.append(find_zygotes())
+        zygotes.append(find_zygotes())
 
     # A socket that never had a connection leaves nothing, so the same zygote serves the next run.
-    assert [serving_zygotes[0] == serving_zygotes[1], serving_zygotes[2] == serving_zygotes[3]] == [
-        False,
-        True,
-    ]
+    assert [zygotes[0] == zygotes[1], zygotes[2] == zygotes[3]] == [False, True]
 
 
 def test_open_connections_are_counted_on_each_call(tmp_path: Path) -> None:

@@ -26,44 +26,44 @@ pytestmark = pytest.mark.usefixtures("sandbox")  # skips where there is no sandb
 TRY_TO_ESCAPE = """
 import os, socket, sys, urllib.request
 index, other, secret = sys.argv[1:]
-done = []
-def attempt(what, act):
+successes = []
+def attempt(name, action):
     try:
-        act()
+        action()
     except OSError:
         return
-    done.append(what)
+    successes.append(name)
 port = lambda url: int(url.rpartition(":")[2])
-straight = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-attempt("the index past the gate", lambda: socket.create_connection(("127.0.0.1", port(index)), 2))
+direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+attempt("the index without the proxy", lambda: socket.create_connection(("127.0.0.1", port(index)), 2))
 attempt("a service of this machine", lambda: socket.create_connection(("127.0.0.1", port(other)), 2))
-attempt("the same without a proxy", lambda: straight.open(other, timeout=2))
-attempt("the same by the gate", lambda: urllib.request.urlopen(other, timeout=5))
-attempt("an address of the world", lambda: socket.create_connection(("192.0.2.1", 80), 2))
-attempt("a name", lambda: socket.getaddrinfo("index.example", 80))
+attempt("another server without the proxy", lambda: direct.open(other, timeout=2))
+attempt("another server through the proxy", lambda: urllib.request.urlopen(other, timeout=5))
+attempt("an external address", lambda: socket.create_connection(("192.0.2.1", 80), 2))
+attempt("a name lookup", lambda: socket.getaddrinfo("index.example", 80))
 attempt("a datagram", lambda: socket.socket(socket.AF_INET, 2).sendto(b"x", ("192.0.2.1", 53)))
-attempt("a file of the user's", lambda: open(secret).read())
+attempt("a file of the user", lambda: open(secret).read())
 attempt("a file outside", lambda: open("/outside", "w"))
-def ask(head, expected):
-    gate = socket.create_connection(("127.0.0.1", 3128), 5)
-    gate.sendall(head.encode())
+def send(head, expected):
+    proxy = socket.create_connection(("127.0.0.1", 3128), 5)
+    proxy.sendall(head.encode())
     answer = b""
-    while chunk := gate.recv(4096):
+    while chunk := proxy.recv(4096):
         answer += chunk
     if expected not in answer.partition(b"\\r\\n")[0]:
         raise OSError(answer[:60])
-there = other.removeprefix("http://")
-near = index.removeprefix("http://")
-attempt("a tunnel to it", lambda: ask(f"CONNECT {there} HTTP/1.1\\r\\n\\r\\n", b"200"))
-attempt("a tunnel to what is asked plainly", lambda: ask(f"CONNECT {near} HTTP/1.1\\r\\n\\r\\n", b"200"))
-attempt("what is no request", lambda: ask(f"POST {index}/ HTTP/1.1\\r\\n\\r\\n", b"200"))
-attempt("a name with a sign", lambda: ask(f"GET http://127.0.0.1@{there}/ HTTP/1.1\\r\\n\\r\\n", b"200"))
-attempt("an empty name", lambda: ask("GET /simple/ HTTP/1.1\\r\\n\\r\\n", b"200"))
+other_host = other.removeprefix("http://")
+index_host = index.removeprefix("http://")
+attempt("a tunnel to another server", lambda: send(f"CONNECT {other_host} HTTP/1.1\\r\\n\\r\\n", b"200"))
+attempt("a tunnel to the index", lambda: send(f"CONNECT {index_host} HTTP/1.1\\r\\n\\r\\n", b"200"))
+attempt("a request with another method", lambda: send(f"POST {index}/ HTTP/1.1\\r\\n\\r\\n", b"200"))
+attempt("an address with credentials", lambda: send(f"GET http://127.0.0.1@{other_host}/ HTTP/1.1\\r\\n\\r\\n", b"200"))
+attempt("an empty host name", lambda: send("GET /simple/ HTTP/1.1\\r\\n\\r\\n", b"200"))
 second = f"GET {index}/one HTTP/1.1\\r\\ncontent-length: 90\\r\\n\\r\\nGET {other}/two HTTP/1.1\\r\\n\\r\\n"
-attempt("a request behind one", lambda: ask(second, b"302"))
+attempt("a second request on one connection", lambda: send(second, b"302"))
 if urllib.request.urlopen(index + "/there", timeout=5).read() != b"yes":
-    done.append("no index")
-sys.exit("; ".join(done) or "nothing")
+    successes.append("no index")
+sys.exit("; ".join(successes) or "nothing")
 """
 
 

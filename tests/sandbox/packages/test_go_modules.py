@@ -167,9 +167,8 @@ async def test_a_module_proxy_redirect_is_not_followed(
     other_server.pages[path] = proxy.pages[path]
     proxy.redirects[path] = f"{other_server.url}{path}".replace("127.0.0.1", host)
 
-    with pytest.raises(
-        (PackagesRefused, PrerequisiteError)
-    ):  # go contacts a loopback address without a proxy
+    # Go contacts a loopback address without a proxy, which fails in another way.
+    with pytest.raises((PackagesRefused, PrerequisiteError)):
         await NewProjectPackages(language="go", cache=tmp_path).install_for({"go.mod": GO_MOD}, interpreter)
     assert path in proxy.requested_paths
     assert other_server.requested_paths == []

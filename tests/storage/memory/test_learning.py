@@ -48,7 +48,7 @@ def make_project(folder: Path, module: str, name: str) -> Path:
 
 
 def make_settings(home: Path, url: str, **memory: str) -> dict[str, object]:
-    """Settings of a run without search, with a scripted coder."""
+    """Return settings of a run without search, with a scripted coder."""
     return {
         "paths.home": str(home),
         "store.url": url,
@@ -93,7 +93,7 @@ def heal_by_command_line(folder: Path, module: str, settings_values: dict[str, o
 
 
 def read_prompts(run: RunFolder) -> str:
-    """All prompts of a run."""
+    """Return all prompts of a run."""
     assert last_payload(read_ledger(run.ledger_path).events, ModelCalled) is not None
     stored = [json.loads(path.read_text("utf-8")) for path in (run.path / "replies").glob("*.json")]
     return "\n".join(message["content"] for recording in stored for message in recording["messages"])
@@ -154,17 +154,14 @@ async def test_a_repaired_failure_reaches_the_prompt_of_the_next_run(
         assert rebuild.exit_code == 0, rebuild.output
         rebuilt_memory = next(item for item in iter_items(store) if item.key == memory.key)
     # The run and its fork count as uses; a replay does not.
-    assert (rebuilt_memory.recalled, rebuilt_memory.healed_recalled) == (
-        2,
-        2,
-    )
+    assert (rebuilt_memory.recalled, rebuilt_memory.healed_recalled) == (2, 2)
 
 
 def as_flags(settings_values: dict[str, object]) -> list[str]:
-    """Settings as command-line options."""
+    """Return settings as command-line options."""
     return [argument for name, value in settings_values.items() for argument in ("--set", f"{name}={value}")]
 
 
 def list_embedders(store: Store) -> set[str]:
-    """The embedders of the stored vectors."""
+    """Return the embedders of the stored vectors."""
     return {embedder for _, embedder in items_by_id(store, "failures", range(1, 10)).values()}
