@@ -290,7 +290,6 @@ async def test_nothing_survives_a_killed_host(host: str, mode: str) -> None:
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     command = (sys.executable, "-c", HOST_PROGRAM, host, mode, marker)
     process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.PIPE)
-
     assert process.stdout is not None
 
     owner = (await process.stdout.readline()).decode().strip()

@@ -102,7 +102,6 @@ async def test_a_lock_gains_new_entries_and_keeps_the_rest(
     packages = python_packages(base, tmp_path)
     files = {**base, "requirements.txt": b"old>=1\nalpha\n"}
     installed = await packages.install_for(files, interpreter)
-
     assert installed is not None
 
     first, second, *_ = installed.files["requirements.lock"].splitlines()
@@ -227,7 +226,6 @@ async def test_without_a_lock_installed_packages_keep_their_version(
     installed_lock = json.loads(npm_lock(index, with_addresses=True))
     del installed_lock["packages"][""]
     (folder / ".package-lock.json").write_text(json.dumps(installed_lock))
-
     assert node.toolchain is not None
 
     node_with_packages = replace(
