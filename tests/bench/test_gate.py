@@ -130,6 +130,7 @@ def test_an_impossible_design_is_refused(
 
 
 def baseline_and_design(results: list[bool]) -> tuple[GateBaseline, SequentialDesign]:
+    """Return a baseline with these results, and a test design for it."""
     return record_baseline(make_arm_rows("adaptive", results)), design_sequential_test(
         0.8, 0.3, 0.95, len(results)
     )

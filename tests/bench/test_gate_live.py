@@ -21,6 +21,7 @@ from suture.sandbox import BubblewrapSandbox
 
 @pytest.fixture
 def baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox) -> GateBaseline:
+    """Write 24 tasks, and return a baseline that has solved all of them."""
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
     write_mbpp_tasks(tmp_path / "data", 24)
     tasks = tuple(

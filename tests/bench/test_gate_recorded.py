@@ -35,6 +35,7 @@ REPLAYED_TASKS = 6
 
 @pytest.fixture
 def baseline() -> GateBaseline:
+    """Return the baseline that the workflow uses for pushes."""
     return read_baseline(PUSHED_BASELINE)
 
 

@@ -24,6 +24,7 @@ DATASETS = {
 
 
 def read_ids(name: str) -> list[str]:
+    """Return the task ids of a committed file."""
     return read_task_ids(IDS_FOLDER / f"{name}.txt")
 
 

@@ -50,6 +50,7 @@ CALL_WITH_QUOTES = "third([-7], 'a \"quoted\" word')"
 
 
 def make_problem(hidden: str = HUMANEVAL_CHECKS, visible: str = "") -> Problem:
+    """Return a problem with these hidden and visible checks."""
     return Problem(
         id="Made/1",
         dataset="made",

@@ -26,6 +26,7 @@ HIDDEN_CHECK = "assert times_2(1234) == 2468"
 
 @pytest.fixture
 def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Problem:
+    """Write one task of MBPP, and return its problem."""
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
     write_mbpp_tasks(tmp_path / "data", 1)
     return load_problems("mbpp")[0]
@@ -67,11 +68,13 @@ async def test_a_check_that_the_model_wrote_is_no_leak(tmp_path: Path, problem: 
 
 
 def make_model(body: str) -> ScriptedModel:
+    """Return a model that always writes this function body."""
     code = f"def times_2(x):\n    {body}\n"
     return ScriptedModel([f"```python\n{code}```"], name="scripted:x", repeat_last=True)
 
 
 async def measure(folder: BenchFolder, problem: Problem, regime: Regime) -> Sequence[BenchmarkRow]:
+    """Run a benchmark in which the model is always wrong."""
     wrong_model = make_model("return 0")
     plan = BenchmarkPlan(
         ids={"mbpp": (problem.id,)},

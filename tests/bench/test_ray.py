@@ -108,6 +108,7 @@ async def test_a_lost_worker_does_not_change_the_rows(
 def make_remote_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: ModelOpener
 ) -> ray_tasks.RemoteJob:
+    """Return a job for a worker, with a problem of MBPP."""
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(ray_tasks, "_worker_states", {})
     problem = load_problems("mbpp", ids=write_mbpp_tasks(tmp_path / "data", 1))[0]

@@ -39,10 +39,12 @@ async def measured_bench(
 
 
 def remove_grades(row: BenchmarkRow, fault: str) -> BenchmarkRow:
+    """Return a row without grades and with a fault."""
     return replace(row, steps=tuple(replace(step, grade=None) for step in row.steps), fault=fault)
 
 
 def make_low_memory_settings() -> Settings:
+    """Return settings under which the memory-hungry reference fails."""
     settings = Settings()
     return settings.model_copy(update={"sandbox": settings.sandbox.model_copy(update={"memory_mb": 512})})
 

@@ -28,6 +28,7 @@ from suture.errors import StorageError, UsageError
 
 
 def make_baseline_rows(tasks: int = 4) -> list[BenchmarkRow]:
+    """Make the rows of both baselines, all right."""
     return [*make_arm_rows("greedy", [True] * tasks), *make_arm_rows("best_of_k", [True] * tasks)]
 
 

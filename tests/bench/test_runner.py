@@ -29,16 +29,19 @@ Ids = dict[str, tuple[str, ...]]
 
 @pytest.fixture
 def ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox) -> Ids:
+    """Write four tasks of MBPP, and return their ids."""
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
     return {"mbpp": tuple(write_mbpp_tasks(tmp_path / "data", 4))}
 
 
 def make_opener(model: Model) -> Callable[[Settings, str], Model]:
+    """Return a function that opens this model for any name."""
     return lambda settings, name: model
 
 
-def make_plan(ids: Ids, *arms: str, **extended_plan: object) -> BenchmarkPlan:
-    return replace(BenchmarkPlan(ids=ids, arms=arms, models=("lucky:model",), caps=(700,)), **extended_plan)  # type: ignore[arg-type]  # a plan's fields
+def make_plan(ids: Ids, *arms: str, **fields: object) -> BenchmarkPlan:
+    """Return a plan for one model and one token cap."""
+    return replace(BenchmarkPlan(ids=ids, arms=arms, models=("lucky:model",), caps=(700,)), **fields)  # type: ignore[arg-type]  # a plan's fields
 
 
 async def test_a_benchmark_runs_from_end_to_end(tmp_path: Path, ids: Ids) -> None:

@@ -69,6 +69,7 @@ def ledger(tmp_path: Path) -> LedgerBuilder:
 
 
 def list_best_steps(ledger: LedgerBuilder) -> list[tuple[str, int]]:
+    """Return the candidates that became the best, with their completion tokens."""
     return [
         (step.candidate, step.completion_tokens)
         for step in read_steps(ledger.folder, ledger.events)

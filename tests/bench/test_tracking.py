@@ -82,6 +82,7 @@ def bench(
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require: Require) -> Iterator[str]:
+    """Start an MLflow server, and yield its address."""
     require("mlflow", HAS_MLFLOW, "the extra `mlflow` is not installed")
     require(
         "mlflow-server", importlib.util.find_spec("flask") is not None, "it needs more than mlflow-skinny"
@@ -110,6 +111,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require: Require) ->
 
 
 def wait_for_server(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the server answers, or fail with its log."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline and process.poll() is None:
         try:
@@ -122,6 +124,7 @@ def wait_for_server(address: str, process: subprocess.Popen[bytes], log: Path) -
 
 
 def find_runs(uri: str) -> tuple[Any, list[Any], str]:
+    """Return a client, the runs in MLflow, and the id of their experiment."""
     import mlflow
 
     client = mlflow.MlflowClient(uri)
@@ -130,6 +133,7 @@ def find_runs(uri: str) -> tuple[Any, list[Any], str]:
 
 
 def assert_tracked(bench: BenchFolder, uri: str) -> None:
+    """Track a benchmark twice, and assert that MLflow has each of its runs once."""
     first_tracking = track_benchmark(bench, uri=uri)
     assert (first_tracking.rows, first_tracking.known) == (2, 0)
     second_tracking = track_benchmark(bench, uri=uri)

@@ -20,6 +20,7 @@ REFERENCE = "def largest(items):\n    return max(items)\n"
 
 
 async def evaluate_with_tests(tests: str, sandbox: Sandbox, home: Path) -> BenchmarkRow:
+    """Evaluate a run whose model generates these tests."""
     settings = Settings()
     paths = settings.paths.model_copy(update={"home": home})
     job = EvaluationJob(

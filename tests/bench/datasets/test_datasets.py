@@ -47,6 +47,7 @@ EVALPLUS_RECORD = {
 
 
 def write_data_file(folder: Path, file: str, *records: Any) -> None:
+    """Write records as JSON lines into a data set's file."""
     path = folder / file
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(record) + "\n" for record in records).encode()
@@ -55,6 +56,7 @@ def write_data_file(folder: Path, file: str, *records: Any) -> None:
 
 @pytest.fixture
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make the test's folder the only place where Suture looks for data sets."""
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path))
     if importlib.util.find_spec("huggingface_hub"):  # the module reads the variable only once
         monkeypatch.setattr(importlib.import_module("huggingface_hub.constants"), "HF_HUB_OFFLINE", True)

@@ -35,6 +35,7 @@ def make_problem(
 
 
 def read_cases(problem: Problem) -> list[str]:
+    """Return the arguments of each case in the hidden tests."""
     return [line.removeprefix("_case") for line in problem.hidden.splitlines() if line.startswith("_case(")]
 
 
@@ -68,6 +69,7 @@ def test_arguments_of_a_record_are_decoded(
 
 
 async def is_solution_right(problem: Problem, code: str, sandbox: Sandbox) -> bool:
+    """Grade a solution, and return whether it is right."""
     grade = await grade_code(problem, code, sandbox, SETTINGS)
     assert grade.status in ("right", "wrong")
     assert grade.evidence == "split"

@@ -78,12 +78,14 @@ LEETCODE = {
 
 
 def load_problem(data_folder: Path, name: str, file: str, record: dict[str, Any]) -> Problem:
+    """Write a data set with one record, and load its problem."""
     (data_folder / file).write_text(json.dumps(record) + "\n", "utf-8")
     (problem,) = load_problems(name)
     return problem
 
 
 async def grade_status(problem: Problem, code: str, sandbox: Sandbox) -> tuple[str, str]:
+    """Grade a solution, and return the status and the kind of evidence."""
     grade = await grade_code(problem, code, sandbox, SETTINGS)
     return grade.status, grade.evidence
 

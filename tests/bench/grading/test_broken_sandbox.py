@@ -67,6 +67,7 @@ class BreakingSandbox(FragileSandbox):
 
 
 async def grade_solution(problem: Problem, code: str, sandbox: Sandbox) -> Grade:
+    """Grade a solution with the default settings."""
     return await grade_code(problem, code, sandbox, Settings().sandbox)
 
 
@@ -113,6 +114,7 @@ async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(
 async def evaluate_reply(
     problem: Problem, reply: str, sandbox_requirement: Sandbox, judge: Sandbox, home: Path
 ) -> BenchmarkRow:
+    """Evaluate a run whose model always gives the same reply."""
     settings = Settings()
     paths = settings.paths.model_copy(update={"home": home})
     job = EvaluationJob(

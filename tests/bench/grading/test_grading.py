@@ -73,6 +73,7 @@ async def test_references_of_healing_tasks_pass_and_given_code_fails(
 
 
 def load_sample(name: str, require: Require) -> list[Problem]:
+    """Return up to four problems of a data set."""
     if not name.startswith("suture"):
         require("data", "SUTURE_DATA" in os.environ, "SUTURE_DATA is not set")
     problems = [problem for problem in load_problems(name) if name != "suture" or not problem.beside]

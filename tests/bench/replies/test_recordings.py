@@ -43,6 +43,7 @@ SAMPLING = Sampling(temperature=0.8, index=2)
 
 
 def make_pooled_model(pool: ReplyPool, *replies: Reply, seed: int = 0) -> tuple[PooledModel, ScriptedModel]:
+    """Return a model that uses a pool, and the scripted model behind it."""
     model = ScriptedModel(replies, name="m:a")
     return PooledModel(model, "m:a", pool, PROBLEM, seed=seed), model
 

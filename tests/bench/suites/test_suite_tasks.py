@@ -100,6 +100,7 @@ async def test_code_to_heal_fails_visible_tests_and_its_solution_passes(sandbox:
 
 
 async def run_four_at_a_time(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines, at most four at a time, and return their results in order."""
     semaphore = asyncio.Semaphore(4)
 
     async def run(coroutine: Coroutine[Any, Any, T]) -> T:

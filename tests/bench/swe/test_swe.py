@@ -57,6 +57,7 @@ REGRESSING_PATCH = unified_diff(
 
 
 def make_record(**changes: Any) -> dict[str, Any]:
+    """Return a task in the format of SWE-bench."""
     return {
         "instance_id": "calc__calc-1",
         "repo": "calc/calc",
@@ -73,6 +74,7 @@ def make_record(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def repositories(tmp_path: Path) -> Path:
+    """Create a folder with the repository of the task."""
     folder = tmp_path / "repos" / "calc__calc"
     (folder / "calc").mkdir(parents=True)
     (folder / "calc" / "__init__.py").touch()
@@ -86,6 +88,7 @@ def repositories(tmp_path: Path) -> Path:
 
 
 def write_tasks_file(tmp_path: Path, *records: dict[str, Any]) -> Path:
+    """Write tasks as JSON lines."""
     path = tmp_path / "tasks.jsonl"
     path.write_text("\n".join(json.dumps(item) for item in records))
     return path

@@ -161,6 +161,7 @@ def make_repository(pipeline: FailingPipeline, folder: Path) -> tuple[str, str]:
 
 
 def commit(folder: Path, author: tuple[str, str], message: str) -> str:
+    """Commit all files, and return the hash."""
     identity = {
         f"GIT_{role}_{field_name}": value
         for role in ("AUTHOR", "COMMITTER")
@@ -172,6 +173,7 @@ def commit(folder: Path, author: tuple[str, str], message: str) -> str:
 
 
 def git(folder: Path, *arguments: str, **variables: str) -> str:
+    """Run git, and return its output."""
     environ = {**job_variables(folder), **variables, "GIT_CONFIG_GLOBAL": "/dev/null"}
     result = subprocess.run(
         ["git", *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=True
@@ -240,6 +242,7 @@ def heal(
 
 
 def find_suture() -> str:
+    """Return the path of the installed program."""
     return str(Path(sys.executable).with_name("suture"))
 
 

@@ -38,11 +38,13 @@ BRANCH = "work/$(touch no);`touch no`"
 
 @pytest.fixture(scope="module", autouse=True)
 def require_sandbox(require: Require, sandbox_requirement: Requirement) -> None:
+    """Skip these tests where no sandbox can start."""
     require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[CodeHost]:
+    """Run a fake code host for all tests."""
     with run_code_host() as code_host:
         yield code_host
 

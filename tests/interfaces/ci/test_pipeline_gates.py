@@ -41,12 +41,14 @@ def make_settings(**ci: Any) -> Settings:
 
 
 def check_change(**properties: Any) -> Refusal | None:
+    """Check the gates for an acceptable change with some other properties."""
     change = {"files": ("a.py",), "lines": 2, "confidence": 0.9, "evidence": "nonce", **properties}
     return check_change_gates(make_settings(), **change)
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> tuple[Path, str, str]:
+    """Make a repository, and return its folder and the hashes of its two commits."""
     folder = tmp_path / "repository"
     return folder, *make_repository(FAILING_PIPELINES[0], folder)
 
@@ -179,6 +181,7 @@ def test_a_plan_names_the_commit_and_a_known_branch(
 def read_github_pipeline(
     tmp_path: Path, event: object, name: str = "push", **variables_to_add: str
 ) -> Pipeline:
+    """Write an event file, and read the pipeline from GitHub's variables."""
     path = tmp_path / "event.json"
     path.write_text(json.dumps(event))
     variables = {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "a/b", "GITHUB_EVENT_PATH": str(path)}
@@ -338,6 +341,7 @@ def test_a_heal_with_a_linked_report_folder_is_refused_before_it_starts(
 
 @pytest.fixture
 def hostile_report() -> HealReport:
+    """Return a report in which all texts are hostile."""
     fact = Counterexample(
         check_id=HOSTILE_TEXT, exception=f"Error: {HOSTILE_TEXT}\x00\ud800", file="a b.py", line=3
     )

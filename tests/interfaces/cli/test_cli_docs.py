@@ -25,6 +25,7 @@ MAKE_TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), r
 
 
 def find_code_blocks(text: str, language: str) -> list[str]:
+    """Return the code blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 

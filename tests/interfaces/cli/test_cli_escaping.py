@@ -56,6 +56,7 @@ def plant_text(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def is_valid_event(event: Any) -> bool:
+    """Return whether Suture can decode an event."""
     try:
         parsed = decode_event(event, RUN_ID)
     except ValueError:
@@ -92,6 +93,7 @@ def write_hostile_run(home: Path, sample: str) -> RunFolder:
 
 @pytest.fixture(params=["write", "heal"])
 def run(request: pytest.FixtureRequest, home: Path) -> RunFolder:
+    """Write a hostile run of each kind."""
     return write_hostile_run(home, request.param)
 
 
@@ -242,6 +244,7 @@ def test_a_diff_that_is_a_symbolic_link_is_not_shown(
 
 
 def make_hostile_project(folder: Path) -> Path:
+    """Create a project whose name and settings are hostile."""
     project = folder / f"project{HOSTILE.replace('/', '')}"
     project.mkdir()
     (project / "suture.toml").write_text(f"[model]\nname = {json.dumps('openai:' + HOSTILE)}\n", "utf-8")

@@ -136,6 +136,7 @@ def format_setting(root: Path, environ: dict[str, str], name: str) -> str:
 
 
 def git(root: Path, environ: dict[str, str], *arguments: str, stdin: str = "") -> str:
+    """Run git, and return its output."""
     result = subprocess.run(
         ["git", *arguments],
         cwd=root,

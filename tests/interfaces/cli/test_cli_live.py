@@ -38,6 +38,7 @@ EVENTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def make_view(events: tuple[tuple[str, dict[str, Any]], ...] = EVENTS) -> LiveView:
+    """Return a live view that has received these events."""
     view = LiveView({"attempts": 12, "tokens": 60_000, "money": None, "seconds": 900})
     for seq, (kind, data) in enumerate(events):
         view.update(Event(seq=seq, time_s=1_000.0 + seq, kind=kind, data=data))
@@ -45,6 +46,7 @@ def make_view(events: tuple[tuple[str, dict[str, Any]], ...] = EVENTS) -> LiveVi
 
 
 def draw(view: LiveView, width: int, height: int = 24) -> list[str]:
+    """Return the lines that a terminal of this size shows."""
     screen = io.StringIO()
     console = Console(file=screen, width=width, height=height, force_terminal=True, color_system=None)
     console.print(view, soft_wrap=False)

@@ -34,6 +34,7 @@ def run_with_stub(stub: OpenAIStub, cli: Cli, **environ: str) -> Result:
 
 
 def get_port(stub: OpenAIStub) -> int:
+    """Return the port of a stub server."""
     return int(stub.address.rpartition(":")[2])
 
 

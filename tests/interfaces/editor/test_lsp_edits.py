@@ -38,6 +38,7 @@ def make_edit(
 
 
 def apply_edit(text: str, edit: types.WorkspaceEdit) -> str:
+    """Apply the text edits of a workspace edit to a text."""
     for change in edit.document_changes or ():
         if isinstance(change, types.TextDocumentEdit):
             for text_edit in reversed(change.edits):

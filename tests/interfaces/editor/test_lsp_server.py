@@ -120,6 +120,7 @@ class Editor(LanguageClient):
 
 
 def find_offset(text: str, position: types.Position) -> int:
+    """Return the index in a text of a position in UTF-16 units."""
     lines = text.split("\n")
     before = sum(len(line) + 1 for line in lines[: position.line])
     units = lines[position.line].encode("utf-16-le")[: 2 * position.character]
@@ -145,6 +146,7 @@ async def start_editor(
 
 
 async def initialize_editor(editor: Editor, root: Path | None, options_of_client: dict[str, Any]) -> None:
+    """Exchange the initialisation messages of the protocol."""
     folders = [types.WorkspaceFolder(uri=root.as_uri(), name=root.name)] if root else None
     able = types.ClientCapabilities(
         window=types.WindowClientCapabilities(work_done_progress=True),

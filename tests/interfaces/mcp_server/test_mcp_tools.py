@@ -88,6 +88,7 @@ def read_content(result: CallToolResult) -> dict[str, Any]:
 
 
 def read_text(result: CallToolResult) -> str:
+    """Return the text content of a tool call."""
     return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
 
 

@@ -55,6 +55,7 @@ def test_every_kind_of_event_is_rendered_except_bookkeeping() -> None:
 
 
 def has_wording(kind: type[Payload]) -> bool:
+    """Return whether an event of a kind is rendered as text."""
     payload = object.__new__(kind)
     for field in fields(kind):
         object.__setattr__(payload, field.name, MagicMock())

@@ -86,6 +86,7 @@ async def run_cells(folder: Path, *sources: str, fails: bool = False) -> list[An
 
 
 def cell_html(cell: Any) -> str:
+    """Return the HTML output of a cell."""
     return "".join(output["data"].get("text/html", "") for output in cell.outputs if "data" in output)
 
 

@@ -37,6 +37,7 @@ MAX_RUN_S = 90
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
+    """Create a project with a wrong function and its tests."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "code_here.py").write_text(BROKEN_CODE)
@@ -149,6 +150,8 @@ async def test_errors_are_reported_and_the_watch_continues(project: Path) -> Non
 
 
 def record_applied_runs(applied: list[str]) -> Callable[[str], Awaitable[object]]:
+    """Return a function that applies nothing and records the ids of the runs."""
+
     async def apply(run: str) -> None:
         applied.append(run)
 
@@ -191,6 +194,7 @@ def test_the_command_heals_a_project_applies_the_fix_and_ends_with_ctrl_c(
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes], output_file: Path) -> None:
+    """Wait until a condition holds; fail when the process ends or takes too long."""
     deadline_s = time.monotonic() + MAX_RUN_S
     while not condition():
         assert process.poll() is None, output_file.read_text()

@@ -24,6 +24,7 @@ LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
 
 
 def make_tar(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    """Pack entries as a compressed tar archive."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as archive:
         for info, text in entries:
@@ -33,12 +34,14 @@ def make_tar(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
 
 
 def tar_entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    """Return the header of an entry."""
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, link
     return info
 
 
 def make_zip(name: str, text: str = "x", mode: int = 0, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Pack one file as a zip archive."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         info = zipfile.ZipInfo(name)
@@ -49,6 +52,7 @@ def make_zip(name: str, text: str = "x", mode: int = 0, method: int = zipfile.ZI
 
 
 def make_encrypted_zip() -> bytes:
+    """Return a zip whose file is marked as encrypted."""
     archive_bytes = bytearray(zip_project({"a.py": "x"}))
     archive_bytes[6] |= 1  # the encryption flag in the header of the file
     archive_bytes[archive_bytes.index(b"PK\x01\x02") + 8] |= 1  # the same flag in the central directory

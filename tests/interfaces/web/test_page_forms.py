@@ -36,6 +36,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
+    """Start a server whose recipe draws lessons."""
     recipe = folder / "learning.toml"
     recipe.write_text(RECIPE)
     options = (

@@ -40,6 +40,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
+    """Start a server whose project and replies contain markup."""
     write_project(folder / "projects" / "cart", HOSTILE_PROJECT)
     options = ("--root", str(folder / "projects"), "--model", write_scripted_model(folder, *REPLIES))
     with Server(folder, *options, "--set", "serve.models=none") as started_server:

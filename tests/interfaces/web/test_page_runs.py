@@ -35,6 +35,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
+    """Start a server with a broken project and a model that is right in its third reply."""
     write_project(folder / "projects" / "cart", BROKEN_PROJECT)
     options = ("--root", str(folder / "projects"), "--model", write_scripted_model(folder, *REPLIES))
     # A fixed port lets the page find the server again after a restart.
@@ -56,6 +57,7 @@ def wait_for_run_page(page: Page) -> str:
 
 
 def start_write_run(browser_page: BrowserPage, **choices: str) -> str:
+    """Fill in the form for new code, start the run, and return its id."""
     page = browser_page.visit("/new")
     page.get_by_label("Kind of run").select_option("write")
     page.get_by_label("Task").fill(TASK)
@@ -150,11 +152,13 @@ def test_a_question_is_answered_while_another_tab_shows_the_run(
 
 
 def list_answers(server: Server, run: str) -> list[dict[str, Any]]:
+    """Return the answers to all questions of a run."""
     events = server.get(f"/v1/runs/{run}?events=true").json()["events"]
     return [event["data"] for event in events if event["kind"] == "review.answered"]
 
 
 def wait_for_next_question(server: Server, run: str, answer_count: int) -> None:
+    """Wait until a run has had this many answers and waits for another one."""
     deadline_s = time.monotonic() + PATIENCE_MS / 1000
     while len(list_answers(server, run)) != answer_count or server.get_run(run)["state"] != "waiting":
         assert time.monotonic() < deadline_s, server.get_run(run)

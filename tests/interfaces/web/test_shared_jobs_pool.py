@@ -62,10 +62,12 @@ class ForgetfulCluster:
 
 
 def make_job_text(name: str) -> str:
+    """Return a job as the database stores it."""
     return json.dumps(job_as_json(Job(id=name, run=name, kind="write", request={}, caller="a")))
 
 
 def make_pool(rows: FakeSharedJobs, cluster: ForgetfulCluster, home: Path) -> RayJobPool:
+    """Return a pool with a fake database and a fake cluster."""
     return RayJobPool(cast(SharedJobs, rows), cast(RayCluster, cluster), home, {}, queue=9)
 
 

@@ -21,13 +21,14 @@ RUNS = 2
 def cluster(
     require: Require, postgres_with_tables: str, tmp_path: Path
 ) -> Iterator[tuple[CountingModel, TwoNodes]]:
-    require("ray", importlib.util.find_spec("ray") is not None, "the extra `ray` is not installed")
     """Start a cluster of two nodes and the model that its runs call."""
+    require("ray", importlib.util.find_spec("ray") is not None, "the extra `ray` is not installed")
     with CountingModel(0) as model, TwoNodes(tmp_path, postgres_with_tables, model, cpus=1) as nodes:
         yield model, nodes
 
 
 def wait_until(condition: Callable[[], bool], model: CountingModel) -> None:
+    """Wait until a condition holds, or fail with the counts of the model."""
     deadline_s = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline_s, (model.disconnects, model.request_counts)

@@ -38,10 +38,12 @@ def store_archive(home: Path, text: str = "") -> tuple[str, Path]:
 
 
 def set_age(path: Path, days: float = 31) -> None:
+    """Set the time at which a file or folder was last used."""
     os.utime(path, (0, time.time() - days * DAY_S))
 
 
 def make_run_started(project: Path) -> RunStarted:
+    """Return the first event of a run on a project."""
     return RunStarted(
         schema_version=1,
         kind="heal",
@@ -60,6 +62,7 @@ def make_run_started(project: Path) -> RunStarted:
 
 
 def write_run(home: Path, name: str, project: Path, *payloads: Payload, days: float = 31) -> None:
+    """Write a run on a project, with further events and an age in days."""
     folder = RunFolder(home / "runs" / name)
     folder.path.mkdir(parents=True)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:

@@ -68,6 +68,7 @@ OPENAPI_PATH = "/openapi.json"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server with a token for each role."""
     folder = tmp_path_factory.mktemp("access")
     # The server listens on all addresses, which it refuses to do without tokens.
     options = ("--host", "0.0.0.0", "--model", "none", "--set", "serve.hosts=suture.example")
@@ -88,12 +89,14 @@ def tokens(server: Server) -> dict[str, str]:
 
 
 def add_token(server: Server, role: str, name: str = "") -> str:
+    """Add a token for a role, and return it."""
     result = server.command("token", "add", name or role, "--role", role)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 
 
 def bearer(token: str) -> dict[str, str]:
+    """Return the header that carries a token."""
     return {"Authorization": f"Bearer {token}"}
 
 

@@ -24,6 +24,7 @@ UNKNOWN_CANDIDATE = "0" * 64
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
+    """Start a server with a broken project and a model that is right in its second reply."""
     write_project(folder / "projects" / "cart", BROKEN_PROJECT)
     (folder / "projects" / "out").symlink_to(folder)
     root = str(folder / "projects")
@@ -35,6 +36,7 @@ def server(folder: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def healed_run(server: Server) -> str:
+    """Return the id of a run that has healed the project without a model."""
     run = server.run(kind="heal", path=str(server.folder / "projects" / "cart"), model="none")
     assert server.wait_for_state(run, "ended")["outcome"] == "healed"
     return run
@@ -150,6 +152,7 @@ def test_events_can_include_their_text(server: Server, written_run: str) -> None
 
 
 def _read_event_data(server: Server, path: str) -> list[str]:
+    """Return the data lines of an event stream."""
     lines = server.get(path).text.splitlines()
     return [line.removeprefix("data: ") for line in lines if line.startswith('data: {"')]
 

@@ -33,6 +33,7 @@ SLOW_PATHS = ("/v1/doctor",)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server that does not need a model."""
     folder = tmp_path_factory.mktemp("openapi")
     with Server(
         folder, "--model", "none", "--set", "serve.queue=1", "--set", "serve.max_concurrent_runs=1"
@@ -42,6 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def schema(server: Server) -> schemathesis.BaseSchema:
+    """Load the OpenAPI document of the server."""
     return schemathesis.openapi.from_url(f"{server.url}/openapi.json")
 
 

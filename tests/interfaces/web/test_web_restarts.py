@@ -19,12 +19,14 @@ UNANSWERED = Answer(body=b"", slow=True)
 
 
 def make_server(folder: Path, stub: OpenAIStub) -> Server:
+    """Return a server that calls the stub model and runs one job at a time."""
     options = ("--model", "openai:stub", "--set", f"model.base_url={stub.base_url}")
     settings = ("--set", "model.retries=0", "--set", "serve.max_concurrent_runs=1", "--set", "loop.samples=1")
     return Server(folder, *options, *settings, environ={"OPENAI_API_KEY": "sk-old"})
 
 
 def wait_for_requests(stub: OpenAIStub, count: int) -> None:
+    """Wait until the stub model has received this many requests."""
     deadline_s = time.monotonic() + PATIENCE_S
     while len(stub.requests) < count:
         assert time.monotonic() < deadline_s, len(stub.requests)

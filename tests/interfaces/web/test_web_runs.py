@@ -25,6 +25,7 @@ TEST_COMMAND = BARE_PYTEST
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
+    """Start a server that runs one job at a time and queues two."""
     write_project(folder / "projects" / "hanging", HANGING_PROJECT)
     options = ("--model", write_scripted_model(folder, CORRECT_REPLY), "--root", str(folder / "projects"))
     with Server(
