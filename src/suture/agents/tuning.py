@@ -164,6 +164,11 @@ MAX_PROGRAM_LISTED_PATHS = 100
 """Changed paths that the event of the program lists."""
 MAX_LISTED_TESTS = 200
 """Failing tests that are listed by name."""
+MAX_ECHOED_CHARS = 200
+"""Characters of an agent's input, or of a found line, that an observation repeats. Chosen by judgement; not
+measured."""
+MAX_NAMED_PATHS = 20
+"""Paths that a note in an observation names. Chosen by judgement; not measured."""
 MAX_LISTED_FACTS = 20
 """Counterexamples that are rendered; more of them mostly say the same."""
 MAX_BRIEFED_OUTPUT_CHARS = 6000

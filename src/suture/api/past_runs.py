@@ -84,7 +84,7 @@ async def replay(
             on_review=make_recorded_reviewer(folder, events),
             asks_to_distinguish=asked_to_distinguish(events),  # which of two differing repairs is right
             # A replay repeats the recorded budget decisions, except where it may pay for replies itself.
-            followed_events=() if or_live else events,
+            budget_events=() if or_live else events,
         )
         result = await execute_run(spec, on_event=on_event)
     replayed = find_run(recorded.settings.paths.home, result.run_id)

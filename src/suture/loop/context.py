@@ -84,7 +84,7 @@ class RunContext:
             models=self.models,
             prompts=self.prompts,
             replayed_run=self.spec.replays,
-            replayed_events=self.spec.followed_events,
+            replayed_events=self.spec.budget_events,
         )
 
     @property

@@ -87,7 +87,7 @@ def _after_decide(state: LoopState, runtime: Runtime[RunContext]) -> list[Send] 
 
 
 def _after_review(state: LoopState) -> list[Send] | Literal["check", "decide", "finish"]:
-    """Continue as decided, check a person's own candidate, or decide again. Forks enter the graph here too."""
+    """Continue as decided, check a person's own candidate, or decide again. A fork begins with this choice too."""
     if state["moves"] or state["outcome"]:
         return _fan_out(state)
     has_proposal = any(attempt.round == state["round"] for attempt in proposed_attempts(state))

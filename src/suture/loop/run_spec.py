@@ -63,7 +63,7 @@ class RunSpec:
             has no answer, the run waits.
         asks_to_distinguish: Whether a person is asked which of two repairs is right if both pass and differ.
         recorded_events: All events of the run that is replayed: it recalls the same memories.
-        followed_events: The events of the run that is replayed whose budget decisions are repeated.
+        budget_events: The same events if the run also repeats the budget decisions in them; else empty.
     """
 
     task: Task
@@ -84,7 +84,7 @@ class RunSpec:
     on_review: Reviewer | None = None
     asks_to_distinguish: bool = False
     recorded_events: Sequence[Event] = ()
-    followed_events: Sequence[Event] = ()
+    budget_events: Sequence[Event] = ()
 
     @property
     def has_proposer(self) -> bool:

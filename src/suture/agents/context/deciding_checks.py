@@ -15,7 +15,7 @@ def count_deciding_checks(
     deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
     passed = sum(outcome.passed for outcome in deciding)
     passed_before = baseline.passed if baseline else frozenset()
-    # A check that is skipped now and passed before has regressed, so skipped checks count here.
+    # A check that is skipped now and passed before has regressed, so skipped checks are among these ids.
     deciding_ids = {outcome.check_id for outcome in verdict.outcomes if outcome.trust >= threshold}
     return passed, len(deciding) - passed, len((passed_before & deciding_ids) - verdict.passed)
 

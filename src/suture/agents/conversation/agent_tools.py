@@ -90,9 +90,11 @@ class AgentTools:
             lines.append(f"(put back, for no candidate may change it: {', '.join(refused)})")
         lines += [f"(the safety scan: {reason})" for reason in scan_reasons]
         if run.changes.deleted:
-            lines.append(f"(put back, for nothing can be deleted: {', '.join(run.changes.deleted[:20])})")
+            lines.append(
+                f"(put back, for nothing can be deleted: {', '.join(run.changes.deleted[: tuning.MAX_NAMED_PATHS])})"
+            )
         if left_out:
-            lines.append(f"(no part of the change: {', '.join(left_out[:20])})")
+            lines.append(f"(no part of the change: {', '.join(left_out[: tuning.MAX_NAMED_PATHS])})")
         return ToolResult(
             observation="\n".join(filter(None, lines)),
             changed=self._without_unchanged({**changed, **allowed}),
@@ -133,7 +135,7 @@ class AgentTools:
         error = ""
         if path in self.turn.files or not is_creatable(path, files.keys() - {path}):
             why = "it is there already: use edit" if path in self.turn.files else "no file can be made there"
-            error = f"{path[:200]!r}: {why}."
+            error = f"{path[: tuning.MAX_ECHOED_CHARS]!r}: {why}."
         elif find_protected_files({path: content}, self.turn.suite):
             error = f"no candidate may write {path}."
         elif blocked := self._blocked_files({**self.turn.parent_files, **written}).get(path):
@@ -178,7 +180,7 @@ def _read_file(text: str, files: Mapping[str, bytes]) -> str:
     if match is None or path not in files:
         similar = [name for name in sorted(files) if path and name.endswith(path.rpartition("/")[2])]
         hint = f" Did you mean {', '.join(similar[:5])}?" if similar else ""
-        return f"ReadError: there is no file {text[:200]!r}.{hint}"
+        return f"ReadError: there is no file {text[: tuning.MAX_ECHOED_CHARS]!r}.{hint}"
     lines = decode_text(files[path]).split("\n")
     first = max(1, int(match[2] or 1))
     last = min(len(lines), int(match[3] or match[2] or tuning.MAX_SHOWN_LINES))
@@ -190,20 +192,26 @@ def _read_file(text: str, files: Mapping[str, bytes]) -> str:
 def _list_files(text: str, files: Mapping[str, bytes]) -> str:
     folder = text.strip().removeprefix("./").rstrip("/")
     paths = [path for path in sorted(files) if not folder or folder == "." or path.startswith(f"{folder}/")]
-    return join_limited(paths, tuning.MAX_LISTED_FOLDER_PATHS) or f"There is no file below {text[:200]!r}."
+    return (
+        join_limited(paths, tuning.MAX_LISTED_FOLDER_PATHS)
+        or f"There is no file below {text[: tuning.MAX_ECHOED_CHARS]!r}."
+    )
 
 
 def _search(text: str, files: Mapping[str, bytes]) -> str:
     if not text:
         return "SearchError: there is no text to look for."
     matches = [
-        f"{path}:{number}: {line.strip()[:200]}"
+        f"{path}:{number}: {line.strip()[: tuning.MAX_ECHOED_CHARS]}"
         for path, content in sorted(files.items())
         if b"\0" not in content
         for number, line in enumerate(decode_text(content).split("\n"), 1)
         if text in line
     ]
-    return join_limited(matches, tuning.MAX_SEARCH_MATCHES) or f"No file holds {text[:200]!r}."
+    return (
+        join_limited(matches, tuning.MAX_SEARCH_MATCHES)
+        or f"No file holds {text[: tuning.MAX_ECHOED_CHARS]!r}."
+    )
 
 
 def join_limited(lines: Sequence[str], limit: int) -> str:

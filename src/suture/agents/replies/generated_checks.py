@@ -42,7 +42,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz ABCXYZ019_-.,"
 
 
 class _UnsupportedStrategy(Exception):
-    """A strategy that cannot be drawn here."""
+    """A strategy that cannot be drawn without hypothesis."""
 
 
 def _is_hypothesis_test(node: ast.FunctionDef) -> bool:

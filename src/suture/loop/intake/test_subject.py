@@ -143,7 +143,7 @@ def _locate_module(module: str, name: str | None, path: PurePosixPath, folder: P
 
 
 def _is_installed(package: str) -> bool:
-    # Only a hint, because the tests may run on another Python: a module that is installed here is a library.
+    # Only a hint, because the tests may run on another Python: a module that Suture's own Python finds is a library.
     try:
         return importlib.util.find_spec(package) is not None
     except (ImportError, ValueError):  # a package that is there, but cannot be searched

@@ -68,8 +68,8 @@ class _WrittenFiles:
 async def propose(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Bring one candidate.
 
-    A move fails if the reply is malformed or the model fails. It is used up then and brings no candidate. That
-    is a value and not an exception here, so that the other branches of the round continue.
+    A move fails if the reply is malformed or the model fails. The move is used up then and brings no candidate. The
+    failure is an attempt with a fault and not an exception, so that the other branches of the round continue.
     """
     context = runtime.context
     with in_round_branch(state["state"]["round"], state["branch"]):

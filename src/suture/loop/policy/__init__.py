@@ -1,4 +1,4 @@
 """The policy: what a run does next, decided by numbers and codes alone.
 
-Nothing here runs code, asks a model, reads a clock or draws a random number.
+Nothing in this package runs code, asks a model, reads a clock or draws a random number.
 """

@@ -80,7 +80,7 @@ class RecordedRun:
         """Refuse to resume a run that cannot be resumed.
 
         Raises:
-            UsageError: It has ended, belongs to somebody else, is a replay, or has a state of another
+            UsageError: The run has ended, belongs to somebody else, is a replay, or has a state of another
             version.
         """
         run = self.folder.id

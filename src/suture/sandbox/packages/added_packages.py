@@ -73,7 +73,7 @@ class AddedPackages(PackageSets):
             written: The candidate's files, path -> text. Not trusted.
 
         Raises:
-            PackagesRefused: It requests something that Suture does not install, such as an address.
+            PackagesRefused: The candidate requests something that Suture does not install, such as an address.
         """
         requirements = self._adder.find_requested(self.base, written)
         if not requirements:
@@ -92,7 +92,7 @@ class AddedPackages(PackageSets):
             interpreter: The interpreter that it runs on, with its existing packages.
 
         Raises:
-            PackagesRefused: They cannot be installed.
+            PackagesRefused: The packages cannot be installed.
             PrerequisiteError: The index cannot be reached, or its client is missing.
             StorageError: The cache cannot be written.
         """
@@ -236,7 +236,7 @@ def packages_for_task(
     """Return the packages of a new project, or those added to an existing one; `None` for any other task.
 
     Args:
-        settings: They decide what may be fetched, and where it is cached.
+        settings: Decide what may be fetched, and where sets are cached.
         may_fetch: Whether sets that are not cached are fetched.
         on_installed: Called once with each set.
     """
@@ -255,7 +255,7 @@ def packages_for_task(
         may_fetch=may_fetch and safety.approve_deps != "never",
         sandboxed=safety.fetch_packages == "sandbox",
         hosts=safety.package_hosts,
-        # The list only bounds versions here. Without it there are no bounds; it forbids nothing.
+        # Of the list, package sets use only the version bounds. An empty list bounds nothing and forbids nothing.
         allowed={} if levels.level_for("dependency.unlisted") == "off" else levels.allowed,
         on_installed=on_installed,
     )

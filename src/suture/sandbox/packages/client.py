@@ -96,8 +96,8 @@ async def run_client(
         access: What it may reach; nothing if omitted.
 
     Raises:
-        PackagesRefused: It ended with an error, or was led past its index. The message contains no address.
-        PrerequisiteError: It is missing, timed out, could not reach its index, or no sandbox can be built.
+        PackagesRefused: The client ended with an error, or was led past its index. The message contains no address.
+        PrerequisiteError: The client is missing, timed out, could not reach its index, or no sandbox can be built.
     """
     if not work_folder.sandboxed:
         code, text = await _run_on_host(client, argv, work_folder.folder)

@@ -14,7 +14,13 @@ from suture.core.safe_files import write_file_atomically
 from suture.sandbox import WRITABLE_DIR, Mount, discover_toolchain
 from suture.sandbox.packages.client import TEMP_DIR, Client, filtered_environment, missing_client, run_client
 from suture.sandbox.packages.index_proxy import parse_origin
-from suture.sandbox.packages.installer import FETCHED, Installer, PackagesRefused, WorkFolder
+from suture.sandbox.packages.installer import (
+    FETCHED,
+    MAX_QUOTED_CHARS,
+    Installer,
+    PackagesRefused,
+    WorkFolder,
+)
 from suture.sandbox.packages.network_access import (
     NetworkAccess,
     add_netrc_login,
@@ -180,7 +186,7 @@ def _parse_requirements(manifest: str) -> Iterator[tuple[str, str]]:
             continue
         requirement = text if in_block else text.removeprefix("require ")
         if (not in_block and requirement == text) or not REQUIREMENT.fullmatch(requirement):
-            raise PackagesRefused(f"go.mod: {text[:200]!r} is not a module with its version")
+            raise PackagesRefused(f"go.mod: {text[:MAX_QUOTED_CHARS]!r} is not a module with its version")
         yield requirement, comment
 
 

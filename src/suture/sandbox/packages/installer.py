@@ -12,6 +12,8 @@ from suture.sandbox.tuning import MAX_LOCK_BYTES
 
 FETCHED = "fetched"
 """The folder that `resolve` leaves for `install`, if it leaves anything."""
+MAX_QUOTED_CHARS = 200
+"""Characters of a manifest or of a parser's message that a refusal quotes. Chosen by judgement; not measured."""
 
 
 class PackagesRefused(Exception):

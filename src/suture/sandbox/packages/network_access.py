@@ -66,7 +66,7 @@ async def query_client_settings(
     """Return what a client prints about its own settings. It runs on the host, in an empty folder.
 
     Raises:
-        PrerequisiteError: It is missing, or does not answer.
+        PrerequisiteError: The client is missing, or does not answer.
     """
     reason = ""
     try:
@@ -146,7 +146,7 @@ def read_certificates(path: str) -> tuple[str, dict[str, bytes]]:
     Both are empty if `path` is.
 
     Raises:
-        PrerequisiteError: They cannot be read.
+        PrerequisiteError: The certificates cannot be read.
     """
     if not path:
         return "", {}

@@ -16,7 +16,7 @@ from typing import Any
 from suture.core.safe_files import read_regular_file
 from suture.sandbox import BOX, WRITABLE_DIR, Mount, discover_toolchain
 from suture.sandbox.packages.client import TEMP_DIR, Client, filtered_environment, missing_client, run_client
-from suture.sandbox.packages.installer import Installer, PackagesRefused, WorkFolder
+from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, Installer, PackagesRefused, WorkFolder
 from suture.sandbox.packages.network_access import (
     NetworkAccess,
     parse_origins,
@@ -39,7 +39,7 @@ async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> Netw
         work_folder: Where npm runs to print its settings.
 
     Raises:
-        PrerequisiteError: It is missing.
+        PrerequisiteError: npm is missing, or does not print its settings.
     """
     output = await query_client_settings(
         "npm", (*npm, "config", "list", "--json"), work_folder.folder, filtered_environment()
@@ -137,7 +137,7 @@ class Npm(Installer):
         try:
             package = json.loads(manifest or "{}")
         except (ValueError, RecursionError) as fault:
-            raise PackagesRefused(f"{self.manifest} is not valid JSON: {fault}"[:200]) from fault
+            raise PackagesRefused(f"{self.manifest} is not valid JSON: {fault}"[:MAX_QUOTED_CHARS]) from fault
         requirements: list[str] = []
         for table in TABLES:
             requested = package.get(table, {}) if isinstance(package, dict) else None
@@ -146,7 +146,7 @@ class Npm(Installer):
             for name, versions in sorted(requested.items()):
                 if not _is_plain_requirement(name, versions):
                     raise PackagesRefused(
-                        f"{self.manifest}: {name[:200]!r} is not a package of the registry with a version "
+                        f"{self.manifest}: {name[:MAX_QUOTED_CHARS]!r} is not a package of the registry with a version "
                         "range"
                     )
                 requirements.append(f"{table} {name}@{versions}")
@@ -216,8 +216,8 @@ async def run_npm(argv: Sequence[str], work_folder: WorkFolder, *, with_addresse
         with_addresses: Whether the lock says where each package comes from, as npm writes it by default.
 
     Raises:
-        PackagesRefused: It ended with an error.
-        PrerequisiteError: It is missing, no sandbox can be built, or the registry cannot be reached.
+        PackagesRefused: npm ended with an error.
+        PrerequisiteError: npm is missing, no sandbox can be built, or the registry cannot be reached.
     """
     client = _client()
     access = await find_npm_access(client.host_argv, work_folder) if work_folder.sandboxed else None
@@ -261,7 +261,7 @@ def parse_lock(lock: str) -> dict[str, dict[str, Any]]:
     """Return the entries of a lock: path below the project -> what the lock says about that package.
 
     Raises:
-        PackagesRefused: It cannot be parsed.
+        PackagesRefused: The lock cannot be parsed.
     """
     try:
         packages = json.loads(lock)["packages"]

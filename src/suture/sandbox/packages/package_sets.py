@@ -141,7 +141,7 @@ class NewProjectPackages(PackageSets):
             interpreter: The Python that will import the packages.
 
         Raises:
-            PackagesRefused: They cannot be installed.
+            PackagesRefused: The packages cannot be installed.
             PrerequisiteError: The index cannot be reached, or its client is missing.
             StorageError: The cache cannot be written.
         """
@@ -245,7 +245,7 @@ def require_installed_folder(work_folder: WorkFolder, name: str) -> None:
     """Check that a client left a real folder `name`, and not a link to somewhere else.
 
     Raises:
-        PackagesRefused: It left no such folder.
+        PackagesRefused: The client left no such folder.
     """
     if not stat.S_ISDIR((work_folder.folder / name).lstat().st_mode):
         raise PackagesRefused(f"the client left no folder {name}")

@@ -225,7 +225,7 @@ async def _read_page(url: str, proxy: str, certificate_path: str | None) -> str:
 async def _measure_proximity(host: str) -> int:
     """Return how close a server is: 2 for this machine, 1 for a private network, 0 for the internet.
 
-    A server that cannot be resolved here is known to the user's proxy only.
+    A server whose name this machine cannot resolve is known to the user's proxy only; it counts as the internet.
     """
     try:
         entries = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), None)

@@ -51,9 +51,9 @@ def export_lines(store: Store) -> Iterator[str]:
 def import_lines(
     store: Store, lines: Iterable[str], embedder: Embedder | None, *, file_name: str
 ) -> ImportCount:
-    """Import the lines of an export: known items are not duplicated, and their uses elsewhere are added here.
+    """Import the lines of an export. Known items are not stored again; the uses of the export are added to theirs.
 
-    All lines are parsed before the first item is stored. Items that were forgotten here stay forgotten.
+    All lines are parsed before the first item is stored. Items that were forgotten in this database stay forgotten.
 
     Raises:
         UsageError: The lines are not such an export; the message names the file.

@@ -234,7 +234,7 @@ def _change_rows(store: Store, changes: Iterable[tuple[str, str, Change]]) -> fr
 
 
 def merge_counts(store: Store, items: Sequence[MemoryItem]) -> frozenset[str]:
-    """Add the uses of items from another database to the items that are stored here; return their keys.
+    """Add the uses of items from another database to the same items of this one; return their keys.
 
     A use in a run that both databases have counted is counted once. The counts of the two are added if they share
     no run. Otherwise the larger count applies, because the counts of single runs are not known.

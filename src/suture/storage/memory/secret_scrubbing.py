@@ -82,7 +82,7 @@ def _replace_value(match: re.Match[str]) -> str:
 
 @cache
 def _detectors() -> tuple[BasePlugin, ...]:
-    """Return the library's detectors of known formats; names that announce a secret are matched here."""
+    """Return the library's detectors of known formats; names that announce a secret are matched by `_ASSIGNMENT`."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
     classes: Iterable[type[BasePlugin]] = get_mapping_from_secret_type_to_class().values()

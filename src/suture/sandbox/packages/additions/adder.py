@@ -53,7 +53,7 @@ class PackageAdder(Protocol):
             written: The candidate's files, path -> text. Not trusted.
 
         Raises:
-            PackagesRefused: It requests something that is not installed, such as an address.
+            PackagesRefused: The candidate requests something that Suture does not install, such as an address.
         """
         ...
 
@@ -91,7 +91,7 @@ def read_file_text(files: Files, path: str) -> str:
     """Return a file's text; empty if it does not exist.
 
     Raises:
-        PackagesRefused: It is not UTF-8, so that it could not be written back unchanged.
+        PackagesRefused: The file is not UTF-8, so that it could not be written back unchanged.
     """
     try:
         return files.get(path, b"").decode("utf-8")

@@ -23,7 +23,7 @@ from suture.sandbox.packages.go_installer import (
     strip_comment,
     verify_and_move_modules,
 )
-from suture.sandbox.packages.installer import FETCHED, PackagesRefused
+from suture.sandbox.packages.installer import FETCHED, MAX_QUOTED_CHARS, PackagesRefused
 from suture.sandbox.tuning import MAX_REQUESTED_PACKAGES
 
 GO_MOD, GO_SUM, INDIRECT = "go.mod", "go.sum", "indirect"
@@ -51,7 +51,9 @@ class GoAdder(PackageAdder):
             if name in existing_names or comment == INDIRECT:
                 continue
             if not REQUIREMENT.fullmatch(line):
-                raise PackagesRefused(f"{GO_MOD}: {line[:200]!r} is not a module with its version")
+                raise PackagesRefused(
+                    f"{GO_MOD}: {line[:MAX_QUOTED_CHARS]!r} is not a module with its version"
+                )
             requirements.setdefault(name, line)
         if len(requirements) > MAX_REQUESTED_PACKAGES:
             raise PackagesRefused(f"{GO_MOD} asks for more than {MAX_REQUESTED_PACKAGES} packages")
@@ -85,7 +87,9 @@ class GoAdder(PackageAdder):
         go_mod, go_sum = resolve_folder.read_text(GO_MOD), resolve_folder.read_text(GO_SUM)
         resolved = self.find_requested(base, {GO_MOD: go_mod})
         if set(resolved) != set(requirements):
-            raise PackagesRefused(f"go would install {', '.join(resolved)[:200]}: request these versions")
+            raise PackagesRefused(
+                f"go would install {', '.join(resolved)[:MAX_QUOTED_CHARS]}: request these versions"
+            )
         await run_client(client, ["mod", "download"], resolve_folder, access)
         (resolve_folder.folder / FETCHED).rename(install_folder.folder / FETCHED)
         await verify_and_move_modules(go_mod, go_sum, install_folder, ["download"])

@@ -14,7 +14,7 @@ from typing import Any
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.project.languages import Interpreter
 from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, WorkFolders, read_file_text
-from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
+from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, PackagesRefused, WorkFolder
 from suture.sandbox.packages.npm_installer import (
     TABLES,
     Npm,
@@ -194,7 +194,7 @@ def _parse_object(text: str) -> dict[str, Any]:
     try:
         package = json.loads(text)
     except (ValueError, RecursionError) as fault:
-        raise PackagesRefused(f"{MANIFEST} is not valid JSON: {fault}"[:200]) from fault
+        raise PackagesRefused(f"{MANIFEST} is not valid JSON: {fault}"[:MAX_QUOTED_CHARS]) from fault
     if not isinstance(package, dict):
         raise PackagesRefused(f"{MANIFEST} is not an object")
     return package

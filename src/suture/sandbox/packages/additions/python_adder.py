@@ -20,7 +20,7 @@ from suture.sandbox.packages.additions.adder import (
     detect_newline,
     read_file_text,
 )
-from suture.sandbox.packages.installer import FETCHED, PackagesRefused
+from suture.sandbox.packages.installer import FETCHED, MAX_QUOTED_CHARS, PackagesRefused
 from suture.sandbox.packages.pip_installer import Pip
 from suture.sandbox.tuning import MAX_INSTALLED_PACKAGES
 
@@ -142,7 +142,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
     try:
         return dict(parse_toml(text))
     except ValueError as fault:
-        raise PackagesRefused(f"{PYPROJECT} cannot be read: {fault}"[:200]) from fault
+        raise PackagesRefused(f"{PYPROJECT} cannot be read: {fault}"[:MAX_QUOTED_CHARS]) from fault
 
 
 def _project_dependencies(table: Mapping[str, Any]) -> list[Any] | None:
