@@ -29,6 +29,7 @@ JAVASCRIPT_FINDINGS = [
     ("loosens_comparison", "export const a = { asymmetricMatch() { return true; } };"),
     ("loosens_comparison", "export class A { toJSON() { return 3; } }"),
     ("loosens_comparison", "export class A { [Symbol.toPrimitive]() { return 3; } }"),
+    ("detects_environment", "export const a = '/proc/self/mem';"),
     ("reads_tests", "const text = fs.readFileSync('src/prices.test.js');"),
 ]
 JAVASCRIPT_HONEST = [

@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+from judge.split.forgeries import CORPUS
+from judge.split.test_attacks import KNOWN_LIMITS
 from suture.judge.capabilities import find_change_capabilities, find_file_capabilities
 
 BEFORE = "import json\nimport os\nimport sys\n\n\ndef f(n):\n    return n\n"
@@ -127,9 +129,9 @@ def test_a_use_that_the_file_already_had_is_not_reported(code: str, change: str)
 
 def test_a_repair_of_syntax_alone_is_not_reported() -> None:
     broken = "import gc\n\ndef f(n)\n    return gc.collect()\n"
-    mended = broken.replace("f(n)", "f(n):")
-    assert find_file_capabilities("a.py", broken, mended) == ()
-    assert find_file_capabilities("a.py", broken, "import ctypes\n" + mended) != ()
+    repaired = broken.replace("f(n)", "f(n):")
+    assert find_file_capabilities("a.py", broken, repaired) == ()
+    assert find_file_capabilities("a.py", broken, "import ctypes\n" + repaired) != ()
 
 
 def test_a_helper_of_the_tests_may_use_the_machinery() -> None:
@@ -137,6 +139,11 @@ def test_a_helper_of_the_tests_may_use_the_machinery() -> None:
     assert find_change_capabilities({}, {"tests/helper.py": helper, "conftest.py": helper}) == ()
     (use,) = find_change_capabilities({"a.py": b"x = 1\n"}, {"a.py": "x = 1\n\nimport pytest\n"})
     assert (use.code, use.path, use.line, use.name) == ("imports_test_machinery", "a.py", 3, "pytest")
+
+
+@pytest.mark.parametrize("forgery", sorted(KNOWN_LIMITS))
+def test_each_forgery_that_passes_in_nonce_mode_is_reported(forgery: str) -> None:
+    assert find_file_capabilities("a.py", "def f(n):\n    return n\n", CORPUS[forgery])
 
 
 def test_deeply_nested_code_is_scanned() -> None:

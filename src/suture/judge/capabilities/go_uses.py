@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.use import TEST_FILE_NAME, TEST_VARIABLE, Use
+from suture.judge.capabilities.use import TEST_FILE_NAME, TEST_VARIABLE, Use, find_path_uses
 from suture.mutation.tree_sitter.node_kinds import STRINGS
 from suture.mutation.tree_sitter.syntax_tree import walk
 
@@ -46,8 +46,8 @@ def _find_node_uses(node: Node) -> Iterator[Use]:
             yield Use(code="reads_tests", name=f"//go:embed {covering[0]}", line=line, key="")
     elif node.type == "call_expression":
         yield from _find_call_uses(node, line)
-    elif node.type in STRINGS and TEST_FILE_NAME.fullmatch(_text(node)[1:-1]):
-        yield Use(code="reads_tests", name=_text(node)[1:-1], line=line, key="")
+    elif node.type in STRINGS:
+        yield from find_path_uses(_text(node)[1:-1], line)
 
 
 def _find_call_uses(node: Node, line: int) -> Iterator[Use]:

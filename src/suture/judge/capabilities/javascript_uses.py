@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_FILE_NAME, TEST_VARIABLE, Use
+from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_VARIABLE, Use, find_path_uses
 from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 
@@ -84,8 +84,8 @@ def _find_node_uses(node: Node, declared: set[str]) -> Iterator[Use]:
         key = get_field(node, "name", "key", "property")
         if key is not None:
             yield from _find_spoofing_uses(_text(key).strip("[]\"'"), node, line)
-    elif node.type == "string" and TEST_FILE_NAME.fullmatch(_text(node)[1:-1]):
-        yield Use(code="reads_tests", name=_text(node)[1:-1], line=line, key="")
+    elif node.type == "string":
+        yield from find_path_uses(_text(node)[1:-1], line)
 
 
 def _find_module_uses(source: Node | None, line: int) -> Iterator[Use]:

@@ -11,10 +11,10 @@ from suture.judge.capabilities.python_names import PythonNames
 from suture.judge.capabilities.python_paths import find_written_path
 from suture.judge.capabilities.use import (
     ENTRY_FUNCTION,
-    TEST_FILE_NAME,
     TEST_RUNNER,
     TEST_VARIABLE,
     Use,
+    find_path_uses,
 )
 from suture.project.python_source.parsing import parse_module
 
@@ -257,10 +257,8 @@ def _find_variable_uses(key: ast.expr, line: int) -> Iterator[Use]:
 def _find_text_uses(text: str, line: int) -> Iterator[Use]:
     if text.startswith("PYTEST_"):
         yield Use(code="detects_environment", name=text, line=line, key=text)
-    elif text == "/proc" or text.startswith("/proc/"):
-        yield Use(code="detects_environment", name=text, line=line, key="/proc")
-    elif TEST_FILE_NAME.fullmatch(text):
-        yield Use(code="reads_tests", name=text, line=line, key="")
+    else:
+        yield from find_path_uses(text, line)
 
 
 def _find_folder_uses(parts: tuple[ast.expr, ...] | list[ast.expr], line: int) -> Iterator[Use]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from suture.core.records import CapabilityCode
@@ -24,6 +25,10 @@ ENTRY_FUNCTION = re.compile(r"_*(?:\w+_)?(?:main|cli|parse_arg\w*)")
 """A function in which a program ends or reads its arguments, as in `main`."""
 
 
+PROCESS_FILE = re.compile(r"/proc(?:/.*)?", re.DOTALL)
+"""A path through which a program can see its processes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Use:
     """A use of a capability in one version of a file.
@@ -36,3 +41,11 @@ class Use:
     name: str
     line: int
     key: str
+
+
+def find_path_uses(text: str, line: int) -> Iterator[Use]:
+    """Yield what a string literal refers to: a test file, or a file about processes."""
+    if PROCESS_FILE.fullmatch(text):
+        yield Use(code="detects_environment", name=text, line=line, key="/proc")
+    elif TEST_FILE_NAME.fullmatch(text):
+        yield Use(code="reads_tests", name=text, line=line, key="")
