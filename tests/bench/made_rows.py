@@ -69,8 +69,8 @@ def make_row(
         outcome=outcome or ("healed" if ends_right else "not_healed"),
         confidence=0.9 if ends_right else 0.2,
         steps=row_steps,
-        completion_tokens=max(item.completion_tokens for item in row_steps),
-        prompt_tokens=max(item.prompt_tokens for item in row_steps),
+        completion_tokens=max(step.completion_tokens for step in row_steps),
+        prompt_tokens=max(step.prompt_tokens for step in row_steps),
         calls=len(row_steps),
         cost_usd=0.001,
         seconds=10.0,
@@ -136,11 +136,11 @@ def _make_run(
     while not claimed and repair_rate and steps[-1].completion_tokens + length < 2000:
         is_right = generator.random() < repair_rate
         origin: Origin = "sample" if arm == "best_of_k" else "repair"
-        spent = steps[-1].completion_tokens + length
+        token_total = steps[-1].completion_tokens + length
         steps.append(
             make_step(
                 is_right,
-                completion_tokens=spent,
+                completion_tokens=token_total,
                 origin=origin,
                 round=len(steps),
                 error="" if is_right else error,

@@ -80,7 +80,7 @@ def test_given_code_does_not_count_as_the_first_candidate() -> None:
     metrics = compute_arm_metrics("a", [make_row("a", 0, given_code, make_step(True, completion_tokens=200))])
     assert metrics.first_pass == Ratio(count=1, of=1)
     assert metrics.errors == ()
-    assert [(item.rounds, item.runs) for item in metrics.rounds] == [(1, Ratio(count=1, of=1))]
+    assert [(group.rounds, group.runs) for group in metrics.rounds] == [(1, Ratio(count=1, of=1))]
 
 
 def test_given_code_that_needs_no_fix_counts_as_a_first_pass() -> None:
@@ -119,8 +119,11 @@ def test_success_is_counted_by_rounds_and_by_error_class() -> None:
     ]
     metrics = compute_arm_metrics("a", rows)
 
-    assert [(item.rounds, item.runs.count, item.runs.of) for item in metrics.rounds] == [(1, 1, 2), (2, 1, 2)]
-    assert [(item.error, item.healed.count, item.healed.of) for item in metrics.errors] == [
+    assert [(group.rounds, group.runs.count, group.runs.of) for group in metrics.rounds] == [
+        (1, 1, 2),
+        (2, 1, 2),
+    ]
+    assert [(group.error, group.healed.count, group.healed.of) for group in metrics.errors] == [
         ("TypeError", 1, 2),
         ("none seen", 0, 1),
     ]
@@ -157,8 +160,8 @@ def test_a_run_without_a_candidate_is_unsolved() -> None:
     metrics = compute_arm_metrics("a", [empty_run])
     assert metrics.solved.runs == Ratio(count=0, of=1)
     assert metrics.first_pass == metrics.healed == Ratio(count=0, of=1)
-    assert [(item.error, item.healed.of) for item in metrics.errors] == [("no candidate", 1)]
-    assert [(item.rounds, item.runs.of) for item in metrics.rounds] == [(0, 1)]
+    assert [(group.error, group.healed.of) for group in metrics.errors] == [("no candidate", 1)]
+    assert [(group.rounds, group.runs.of) for group in metrics.rounds] == [(0, 1)]
 
 
 def test_the_total_cost_is_unknown_if_one_cost_is() -> None:
@@ -194,8 +197,8 @@ def test_pass_at_k_is_computed_over_seeds() -> None:
         make_row("a", 1, right=False)
     ]
     metrics = compute_arm_metrics("a", rows)
-    assert [(item.k, item.tasks) for item in metrics.pass_at] == [(1, 2), (2, 1), (3, 1)]
-    assert [item.share for item in metrics.pass_at] == pytest.approx([(1 / 3 + 0) / 2, 2 / 3, 1.0])
+    assert [(estimate.k, estimate.tasks) for estimate in metrics.pass_at] == [(1, 2), (2, 1), (3, 1)]
+    assert [estimate.share for estimate in metrics.pass_at] == pytest.approx([(1 / 3 + 0) / 2, 2 / 3, 1.0])
 
 
 def test_a_task_with_more_seeds_has_the_same_weight() -> None:
@@ -224,22 +227,22 @@ def test_the_confidence_is_compared_with_the_grades() -> None:
 
 def test_counts_agree_on_a_whole_benchmark() -> None:
     rows = make_benchmark_rows(40, seeds=2)
-    for arm in {item.arm for item in rows}:
-        arm_only_rows: list[BenchmarkRow] = [item for item in rows if item.arm == arm]
-        metrics = compute_arm_metrics(arm, arm_only_rows)
+    for arm in {row.arm for row in rows}:
+        arm_rows: list[BenchmarkRow] = [row for row in rows if row.arm == arm]
+        metrics = compute_arm_metrics(arm, arm_rows)
         assert (
             sum(metrics.outcomes.values())
             == metrics.runs
-            == sum(item.runs.of for item in metrics.rounds)
+            == sum(group.runs.of for group in metrics.rounds)
             == 80
         )
         assert (
-            sum(item.runs.count for item in metrics.rounds)
+            sum(group.runs.count for group in metrics.rounds)
             == metrics.spent.solved
             == metrics.solved.runs.count
         )
         assert metrics.first_pass.of - metrics.first_pass.count == metrics.healed.of
-        assert sum(item.healed.of for item in metrics.errors) == metrics.healed.of
+        assert sum(group.healed.of for group in metrics.errors) == metrics.healed.of
         right_count = metrics.claimed.count - metrics.false_claims.count + metrics.unclaimed_right.count
         assert right_count == metrics.spent.solved
 

@@ -70,7 +70,7 @@ async def test_a_benchmark_runs_from_end_to_end(tmp_path: Path, ids: Ids) -> Non
     calls = read_calls(log)
     assert len(calls) == len(set(calls))
     assert (progress_events[-1].done, progress_events[-1].total) == (12, 12)
-    assert [(item.done, item.total) for item in progress_events if item.phase == "controls"] == [
+    assert [(event.done, event.total) for event in progress_events if event.phase == "controls"] == [
         (done, 8) for done in range(9)
     ]
     assert json.loads((folder.path / "controls.json").read_text())["tried"][0] == ["mbpp", ids["mbpp"][0]]
@@ -151,7 +151,7 @@ async def test_rows_can_be_graded_again_without_a_model(tmp_path: Path, ids: Ids
     await run_benchmark(plan, folder, Settings(), opener=make_opener(LuckyModel(tmp_path / "log")))
     rows = folder.rows()
     changed_rows = [
-        replace(row, steps=tuple(replace(item, grade=None) for item in row.steps), completion_tokens=1)
+        replace(row, steps=tuple(replace(step, grade=None) for step in row.steps), completion_tokens=1)
         for row in rows
     ]
     folder.write_rows(changed_rows)

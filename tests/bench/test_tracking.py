@@ -134,10 +134,10 @@ def find_runs(uri: str) -> tuple[Any, list[Any], str]:
 
 def assert_tracked(bench: BenchFolder, uri: str) -> None:
     """Track a benchmark twice, and assert that MLflow has each of its runs once."""
-    first_tracking = track_benchmark(bench, uri=uri)
-    assert (first_tracking.rows, first_tracking.known) == (2, 0)
+    first = track_benchmark(bench, uri=uri)
+    assert (first.rows, first.known) == (2, 0)
     second_tracking = track_benchmark(bench, uri=uri)
-    assert (second_tracking.rows, second_tracking.known, second_tracking.run) == (0, 2, first_tracking.run)
+    assert (second_tracking.rows, second_tracking.known, second_tracking.run) == (0, 2, first.run)
     client, runs, experiment_id = find_runs(uri)
     scores_by_task = {run.data.params.get("task"): run for run in runs}
     benchmark_run, good_run, failed_run = (
@@ -199,9 +199,9 @@ def test_folders_with_the_same_name_are_different_benchmarks(bench: BenchFolder,
     same_name.write_rows([make_row(1, "")])
     uri = f"sqlite:///{tmp_path}/own.db"
 
-    first_tracking, second = track_benchmark(bench, uri=uri), track_benchmark(same_name, uri=uri)
+    first, second = track_benchmark(bench, uri=uri), track_benchmark(same_name, uri=uri)
 
-    assert first_tracking.run != second.run
+    assert first.run != second.run
     assert (second.rows, second.known) == (1, 0)
 
 

@@ -57,9 +57,9 @@ def test_hidden_checks_are_not_shown(problem: Problem) -> None:
     assert problem.reference not in visible_text
 
     visible_text += "".join(files.values())
-    graded = [line for line in problem.hidden.splitlines() if line.startswith("assert ")]
+    graded_lines = [line for line in problem.hidden.splitlines() if line.startswith("assert ")]
     assert (
-        sum(line in visible_text for line in graded) <= 1 < len(graded)
+        sum(line in visible_text for line in graded_lines) <= 1 < len(graded_lines)
     )  # at most the check that reports the bug
 
 
@@ -78,25 +78,25 @@ async def test_references_pass_and_wrong_solutions_fail(sandbox: Sandbox) -> Non
         wrong = (change.why for change in (task.bug, *task.wrong))
         return {"": ("right", "split"), **dict.fromkeys(wrong, ("wrong", "split"))}
 
-    graded = await run_four_at_a_time(grade_solutions(task) for task in TASKS)
+    actual_grades = await run_four_at_a_time(grade_solutions(task) for task in TASKS)
 
-    assert graded == [expected_grades(task) for task in TASKS]
+    assert actual_grades == [expected_grades(task) for task in TASKS]
 
 
 async def test_code_to_heal_fails_visible_tests_and_its_solution_passes(sandbox: Sandbox) -> None:
     async def check_heal_task(task: SuiteTask) -> tuple[str, bool, bool, bool, bool]:
         problem = HEAL_PROBLEMS[task.entry_point]
         suite = await prepare_suite(build_task(problem), sandbox, SETTINGS)
-        given = await check_candidate(Candidate(files=problem.given_files, origin="user"), suite)
-        healed = await check_candidate(Candidate(files=problem.solution, origin="repair"), suite)
-        untouched = await grade_code(problem, {}, sandbox, SETTINGS)
-        fixed = await grade_code(problem, problem.solution, sandbox, SETTINGS)
-        realistic = bool(given.passed and given.failed)
-        return task.name, realistic, healed.all_passed, not untouched.right, fixed.right
+        given_verdict = await check_candidate(Candidate(files=problem.given_files, origin="user"), suite)
+        healed_verdict = await check_candidate(Candidate(files=problem.solution, origin="repair"), suite)
+        untouched_grade = await grade_code(problem, {}, sandbox, SETTINGS)
+        fixed_grade = await grade_code(problem, problem.solution, sandbox, SETTINGS)
+        realistic = bool(given_verdict.passed and given_verdict.failed)
+        return task.name, realistic, healed_verdict.all_passed, not untouched_grade.right, fixed_grade.right
 
-    graded = await run_four_at_a_time(check_heal_task(task) for task in TASKS)
+    actual_grades = await run_four_at_a_time(check_heal_task(task) for task in TASKS)
 
-    assert graded == [(task.name, True, True, True, True) for task in TASKS]
+    assert actual_grades == [(task.name, True, True, True, True) for task in TASKS]
 
 
 async def run_four_at_a_time(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -90,7 +90,7 @@ def repositories(tmp_path: Path) -> Path:
 def write_tasks_file(tmp_path: Path, *records: dict[str, Any]) -> Path:
     """Write tasks as JSON lines."""
     path = tmp_path / "tasks.jsonl"
-    path.write_text("\n".join(json.dumps(item) for item in records))
+    path.write_text("\n".join(json.dumps(record) for record in records))
     return path
 
 

@@ -103,8 +103,8 @@ def run_code_host() -> Iterator[CodeHost]:
         def _do(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             request_body = self.rfile.read(length)
-            allowed = (self.headers.get("Authorization"), self.headers.get("PRIVATE-TOKEN"))
-            is_authorized = f"Bearer {TOKEN}" in allowed or TOKEN in allowed
+            credentials = (self.headers.get("Authorization"), self.headers.get("PRIVATE-TOKEN"))
+            is_authorized = f"Bearer {TOKEN}" in credentials or TOKEN in credentials
             status, content = (
                 host.respond(self.command, self.path, json.loads(request_body or b"{}"))
                 if is_authorized

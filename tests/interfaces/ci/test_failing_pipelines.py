@@ -173,7 +173,8 @@ def test_gitlab_receives_a_commit_and_a_draft_merge_request(
     spec, jobs = yaml.safe_load_all(text)
     default_inputs = {"delivery": "pull_request", "test": BARE_PYTEST, "install": "none", "after": "test"}
     inputs = {
-        name: default_inputs.get(name, item.get("default")) for name, item in spec["spec"]["inputs"].items()
+        name: default_inputs.get(name, description.get("default"))
+        for name, description in spec["spec"]["inputs"].items()
     }
     variables = {
         name: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda actual: str(inputs[actual[1]]), value)
@@ -308,8 +309,11 @@ def test_zizmor_finds_no_fault(tmp_path: Path) -> None:
             check=False,
             env={**os.environ, "HOME": str(tmp_path)},
         )
-        actual = [(item["ident"], item["determinations"]["severity"]) for item in json.loads(process.stdout)]
-        assert [item for item in actual if item[0] != "unpinned-uses"] == []
+        findings = [
+            (finding["ident"], finding["determinations"]["severity"])
+            for finding in json.loads(process.stdout)
+        ]
+        assert [finding for finding in findings if finding[0] != "unpinned-uses"] == []
 
 
 def test_every_documented_input_exists_in_the_action() -> None:

@@ -62,7 +62,7 @@ async def test_most_candidates_run_only_the_new_failing_tests(
     base = make_repository(FailingPipeline(name="", outcome="healed", status=0, files=files), folder)[1]
     (folder / "shop.py").write_text(CODE.format(sign="> 2 *"))
     commit(folder, ADA, "Clip later")
-    counting = CountingSandbox()
+    counting_sandbox = CountingSandbox()
     basic_settings = {
         "paths": {"home": tmp_path / "home"},
         "model": {"name": "none"},
@@ -77,10 +77,10 @@ async def test_most_candidates_run_only_the_new_failing_tests(
             Pipeline(),
             settings,
             print,
-            sandbox=counting,
+            sandbox=counting_sandbox,
         )
     finally:
-        await counting.close()
+        await counting_sandbox.close()
     assert report.verdict is not None
     assert (report.outcome, len(report.failing), len(report.verdict.outcomes)) == ("healed", 10, 1001)
     assert report.old_failures == ("test_shop.py::test_of_old",)
@@ -92,7 +92,7 @@ async def test_most_candidates_run_only_the_new_failing_tests(
             if "search.finished" in line
         )
     )["data"]["candidates_tried"]
-    full_runs = counting.runs.count(-1)
+    full_runs = counting_sandbox.runs.count(-1)
     assert candidates_tried > 10
-    assert full_runs < 10, counting.runs
+    assert full_runs < 10, counting_sandbox.runs
     assert git(folder, "status", "--porcelain") == ""

@@ -86,14 +86,14 @@ def test_a_gate_uses_the_recorded_rate_by_default(cli: Cli, tmp_path: Path, base
 def test_a_gate_for_another_model_needs_a_rate(cli: Cli, tmp_path: Path, baseline: str) -> None:
     rows = make_arm_rows("adaptive", [True] * 20, model="ollama:larger")
     folder = str(write_rows(tmp_path / "run", rows))
-    refused = cli("bench", "gate", baseline, folder, "--model", "ollama:larger")
-    assert refused.exit_code == 2
-    assert "--min" in refused.stderr
+    refusal = cli("bench", "gate", baseline, folder, "--model", "ollama:larger")
+    assert refusal.exit_code == 2
+    assert "--min" in refusal.stderr
 
-    passed = cli(
+    accepted_result = cli(
         "bench", "gate", baseline, folder, "--model", "ollama:larger", "--min", "0.8", "--margin", "0.3"
     )
-    assert passed.exit_code == 0, passed.output
+    assert accepted_result.exit_code == 0, accepted_result.output
 
 
 def test_a_gate_names_tasks_that_were_not_run(cli: Cli, tmp_path: Path, baseline: str) -> None:

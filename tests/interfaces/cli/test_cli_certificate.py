@@ -28,17 +28,17 @@ def test_a_healed_run_can_be_verified_and_undone(
     assert "Confidence 0." in result.stderr
     certificate = next((home / "runs").glob("*/certificate.json"))
 
-    accepted = suture("verify", "last")
-    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
-    assert accepted.stdout.splitlines()[-1] == f"accepted: {BARE_PYTEST}"
-    assert "verified  mutation: " in accepted.stdout
-    assert "claimed   model: scripted:" in accepted.stdout
+    verification = suture("verify", "last")
+    assert verification.returncode == 0, verification.stdout + verification.stderr
+    assert verification.stdout.splitlines()[-1] == f"accepted: {BARE_PYTEST}"
+    assert "verified  mutation: " in verification.stdout
+    assert "claimed   model: scripted:" in verification.stdout
 
     forged = certificate.parent / "forged.json"
     forged.write_text(certificate.read_text().replace('"fixed": [', '"fixed": ["x", ', 1))
-    rejected = suture("verify", str(forged), "--json")
-    assert rejected.returncode == 1
-    assert json.loads(rejected.stdout)["ok"] is False
+    failed_verification = suture("verify", str(forged), "--json")
+    assert failed_verification.returncode == 1
+    assert json.loads(failed_verification.stdout)["ok"] is False
 
     outside = suture("undo")  # the current folder is not in the project
     assert (outside.returncode, read_files(broken_project) == before) == (2, False)
@@ -83,8 +83,8 @@ def test_delivery_options_exclude_each_other(
 def test_verify_refuses_a_missing_run_and_an_empty_certificate(suture: Suture, tmp_path: Path) -> None:
     assert suture("verify", "last").returncode == 2
     (tmp_path / "c.json").write_text("{}")
-    refused = suture("verify", "c.json")
-    assert (refused.returncode, "FALSE" in refused.stdout) == (1, True)
+    refusal = suture("verify", "c.json")
+    assert (refusal.returncode, "FALSE" in refusal.stdout) == (1, True)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -50,23 +50,23 @@ def test_a_proposed_test_is_reviewed_and_decides_after_acceptance(
         make_reply(FAILING_TEST),
         *[make_reply(FIXED_CODE)] * 3,
     )
-    parked = suture("heal", "--issue", "-", "--model", model, stdin=ISSUE, cwd=project)
-    assert parked.returncode == 5, parked.stderr
-    assert "--answer approve" in parked.stderr
-    assert "--edit" not in parked.stderr
+    first_result = suture("heal", "--issue", "-", "--model", model, stdin=ISSUE, cwd=project)
+    assert first_result.returncode == 5, first_result.stderr
+    assert "--answer approve" in first_result.stderr
+    assert "--edit" not in first_result.stderr
     review = suture("review", "last", cwd=project)
     assert "+    assert total([100, 100], discount=10) == 180" in review.stdout
     assert "got: 190" in review.stdout
     assert read_files(project) == before
 
     (project / "mine.txt").write_text("edit")
-    refused = suture("resume", "last", "--edit", f"{TEST_PATH}=mine.txt", cwd=project)
-    assert refused.returncode == 2, refused.stderr
+    refusal = suture("resume", "last", "--edit", f"{TEST_PATH}=mine.txt", cwd=project)
+    assert refusal.returncode == 2, refusal.stderr
     (project / "mine.txt").unlink()
 
-    healed = suture("resume", "last", "--answer", "approve", "--apply", "--json", cwd=project)
-    assert healed.returncode == 0, healed.stderr
-    output = json.loads(healed.stdout)
+    final_result = suture("resume", "last", "--answer", "approve", "--apply", "--json", cwd=project)
+    assert final_result.returncode == 0, final_result.stderr
+    output = json.loads(final_result.stdout)
     assert output["candidate"]["files"] == {"prices.py": FIXED_CODE}
     assert sorted(output["applied"]) == ["prices.py", TEST_PATH]
     assert (project / TEST_PATH).read_text() == FAILING_TEST
@@ -81,8 +81,8 @@ def test_an_accepted_test_is_part_of_the_certificate_and_the_replay(
     model = script(make_reply(FAILING_TEST), *[make_reply(FIXED_CODE)] * 3)
     assert suture("heal", "--issue", "issue.txt", "--model", model, cwd=project).returncode == 5
 
-    healed = suture("resume", "last", "--answer", "approve", "--json", cwd=project)
-    output = json.loads(healed.stdout)
+    final_result = suture("resume", "last", "--answer", "approve", "--json", cwd=project)
+    output = json.loads(final_result.stdout)
     certificate = json.loads((Path(output["folder"]) / "certificate.json").read_text())
     assert certificate["claims"]["accepted_tests"] == [TEST_PATH]
     assert certificate["fixed"] == [f"{TEST_PATH}::test_percent"]

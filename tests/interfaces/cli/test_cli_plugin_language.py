@@ -84,9 +84,9 @@ def test_a_project_in_a_plugin_language_is_healed(
     assert "shell" in show.stdout.lower(), show.stderr
     assert "raised: it printed `not ok`" in show.stdout
 
-    refused = suture("verify", "last")
-    assert refused.returncode == 2, refused.stderr
-    assert "there is no language 'shell'" in refused.stderr
+    refusal = suture("verify", "last")
+    assert refusal.returncode == 2, refusal.stderr
+    assert "there is no language 'shell'" in refusal.stderr
 
     verification = suture("verify", "last", env=plugin_environ)
     assert verification.returncode == 0, verification.stdout + verification.stderr
@@ -105,6 +105,6 @@ def test_an_invalid_plugin_language_is_an_error_before_the_run(
 ) -> None:
     (metadata,) = (tmp_path / "packages").glob("*.dist-info")
     (metadata / "entry_points.txt").write_text(f"[suture.languages]\n{entry}\n")
-    refused = suture("heal", str(project), "--model", "none", env=plugin_environ)
-    assert refused.returncode == 3, refused.stderr
-    assert message in refused.stderr
+    refusal = suture("heal", str(project), "--model", "none", env=plugin_environ)
+    assert refusal.returncode == 3, refusal.stderr
+    assert message in refusal.stderr

@@ -41,11 +41,11 @@ def get_port(stub: OpenAIStub) -> int:
 def test_a_run_resumes_when_its_model_server_is_back(cli: Cli, home: Path) -> None:
     with OpenAIStub() as stub:
         stub.answer(WRONG_ANSWER, DROPPED_CONNECTION)
-        stopped = run_with_stub(stub, cli)
-    assert stopped.exit_code == 6, stopped.stderr
-    assert "infra_error" in stopped.stderr
-    assert "suture resume" in stopped.stderr
-    assert "suture fork" in stopped.stderr
+        first_result = run_with_stub(stub, cli)
+    assert first_result.exit_code == 6, first_result.stderr
+    assert "infra_error" in first_result.stderr
+    assert "suture resume" in first_result.stderr
+    assert "suture fork" in first_result.stderr
 
     (ledger,) = home.glob("runs/*/ledger.jsonl")
     before = ledger.read_text()
@@ -70,10 +70,10 @@ def test_a_run_resumes_when_its_model_server_is_back(cli: Cli, home: Path) -> No
 def test_a_run_without_a_server_resumes_when_the_server_starts(cli: Cli) -> None:
     with OpenAIStub() as stub:
         pass
-    refused = run_with_stub(stub, cli)
-    assert refused.exit_code == 3, refused.stderr
-    assert "no connection is accepted" in refused.stderr
-    assert "suture resume" in refused.stderr
+    refusal = run_with_stub(stub, cli)
+    assert refusal.exit_code == 3, refusal.stderr
+    assert "no connection is accepted" in refusal.stderr
+    assert "suture resume" in refusal.stderr
 
     second_attempt = cli("resume", "last", env={"OPENAI_API_KEY": "sk-old"})
     assert second_attempt.exit_code == 3, second_attempt.stderr  # resuming may be tried any number of times
@@ -87,10 +87,10 @@ def test_a_run_without_a_server_resumes_when_the_server_starts(cli: Cli) -> None
 def test_a_run_with_a_refused_key_resumes_with_another_key(cli: Cli) -> None:
     with OpenAIStub() as stub:
         stub.answer(Answer(status=401, body={"error": {"message": "no such key"}}), CORRECT_ANSWER)
-        refused = run_with_stub(stub, cli)
-        assert refused.exit_code == 3, refused.stderr
-        assert "OPENAI_API_KEY" in refused.stderr
-        assert "suture resume" in refused.stderr
+        refusal = run_with_stub(stub, cli)
+        assert refusal.exit_code == 3, refusal.stderr
+        assert "OPENAI_API_KEY" in refusal.stderr
+        assert "suture resume" in refusal.stderr
 
         result = cli("resume", "last", env={"OPENAI_API_KEY": "sk-new"})
         assert stub.keys[-1] == "Bearer sk-new"
@@ -102,9 +102,9 @@ def test_a_wrong_address_ends_the_run_after_one_request(cli: Cli) -> None:
     for answer in (page, Answer(status=404, body=b"<html>")):
         with OpenAIStub() as stub:
             stub.answer(answer)
-            refused = run_with_stub(stub, cli)
-        assert refused.exit_code == 3, refused.stderr
-        assert "is this an OpenAI-compatible address?" in refused.stderr
+            refusal = run_with_stub(stub, cli)
+        assert refusal.exit_code == 3, refusal.stderr
+        assert "is this an OpenAI-compatible address?" in refusal.stderr
         assert len(stub.requests) == 1
 
 
@@ -137,9 +137,9 @@ def test_a_run_that_its_user_stopped_can_be_resumed(
 def test_a_finished_run_cannot_be_resumed(cli: Cli) -> None:
     with OpenAIStub() as stub:
         stub.answer(WRONG_ANSWER)
-        exhausted = run_with_stub(stub, cli, SUTURE_BUDGET_ATTEMPTS="1")
-    assert exhausted.exit_code in (1, 4), exhausted.stderr
+        first_attempt = run_with_stub(stub, cli, SUTURE_BUDGET_ATTEMPTS="1")
+    assert first_attempt.exit_code in (1, 4), first_attempt.stderr
 
-    refused = cli("resume", "last", env={"OPENAI_API_KEY": "k"})
-    assert refused.exit_code == 2
-    assert "suture fork" in refused.stderr
+    refusal = cli("resume", "last", env={"OPENAI_API_KEY": "k"})
+    assert refusal.exit_code == 2
+    assert "suture fork" in refusal.stderr

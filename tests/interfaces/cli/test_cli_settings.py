@@ -81,9 +81,9 @@ def test_config_set_without_a_project_follows_the_link_of_the_users_file(cli: Cl
 def test_an_invalid_setting_changes_no_file(
     cli: Cli, project: Path, key: str, value: str, message: str
 ) -> None:
-    refused = cli("config", "set", key, value, "--project", str(project))
-    assert refused.exit_code == 2
-    assert message in refused.stderr
+    refusal = cli("config", "set", key, value, "--project", str(project))
+    assert refusal.exit_code == 2
+    assert message in refusal.stderr
     assert not (project / "suture.toml").exists()
 
 
@@ -97,6 +97,6 @@ def test_a_symbolic_link_in_a_project_is_not_followed(cli: Cli, project: Path, t
 
 
 def test_an_empty_test_command_is_refused(cli: Cli, project: Path) -> None:
-    refused = cli("heal", str(project), "--test", "")
-    assert refused.exit_code == 2
-    assert "the test command is empty" in refused.stderr
+    refusal = cli("heal", str(project), "--test", "")
+    assert refusal.exit_code == 2
+    assert "the test command is empty" in refusal.stderr

@@ -29,10 +29,10 @@ def project(tmp_path: Path) -> Path:
 def test_an_untrusted_project_cannot_be_healed_but_can_be_inspected(
     suture: Suture, project: Path, home: Path
 ) -> None:
-    refused = suture("heal", str(project), "--model", "scripted:example")
-    assert refused.returncode == 2
-    assert "budget.tokens" in refused.stderr
-    assert f"suture trust {project}" in refused.stderr
+    refusal = suture("heal", str(project), "--model", "scripted:example")
+    assert refusal.returncode == 2
+    assert "budget.tokens" in refusal.stderr
+    assert f"suture trust {project}" in refusal.stderr
     assert not (home / "runs").exists()
 
     for command in (("history",), ("config", "show")):
@@ -42,12 +42,12 @@ def test_an_untrusted_project_cannot_be_healed_but_can_be_inspected(
 
 
 def test_trust_can_be_given_listed_and_revoked(suture: Suture, project: Path) -> None:
-    refused = suture("trust", str(project))
-    assert (refused.returncode, "cannot ask without a terminal" in refused.stderr) == (2, True)
-    assert "budget.tokens" in refused.stdout
-    assert "60000" in refused.stdout
-    assert "pw" not in refused.stdout
-    assert "sk-theirs" not in refused.stdout
+    refusal = suture("trust", str(project))
+    assert (refusal.returncode, "cannot ask without a terminal" in refusal.stderr) == (2, True)
+    assert "budget.tokens" in refusal.stdout
+    assert "60000" in refusal.stdout
+    assert "pw" not in refusal.stdout
+    assert "sk-theirs" not in refusal.stdout
     assert suture("trust", "--list").stdout.strip() == "no project is trusted"
 
     answer = json.loads(suture("trust", str(project), "--yes", "--json").stdout)
@@ -115,8 +115,8 @@ def test_a_changed_file_that_settings_name_ends_trust(
     assert "its files have changed" in suture("trust", "--list").stdout
 
     (project / "a.py").write_text("def f():\n    return 1\n")
-    refused = suture("heal", str(project), cwd=other_folder)
-    assert (refused.returncode, "needs your trust" in refused.stderr) == (2, True)
+    refusal = suture("heal", str(project), cwd=other_folder)
+    assert (refusal.returncode, "needs your trust" in refusal.stderr) == (2, True)
 
 
 def test_paths_in_project_settings_are_relative_to_the_project(
@@ -141,8 +141,8 @@ def test_files_too_large_to_hash_are_not_trusted(suture: Suture, project: Path) 
     (project / "weights").mkdir()
     with (project / "weights" / "model.safetensors").open("wb") as file:
         file.truncate(2**33)
-    refused = suture("trust", str(project), "--yes")
-    assert (refused.returncode, "too large to be trusted" in refused.stderr) == (2, True)
+    refusal = suture("trust", str(project), "--yes")
+    assert (refusal.returncode, "too large to be trusted" in refusal.stderr) == (2, True)
 
 
 def test_trust_refuses_exclusive_options_and_reports_nothing_to_trust(suture: Suture, tmp_path: Path) -> None:

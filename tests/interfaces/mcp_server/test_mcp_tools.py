@@ -251,9 +251,9 @@ async def test_a_cancelled_call_stops_its_run_and_a_crash_is_reported(tmp_path: 
         await wait_for_run(tmp_path, 2)
         for pid in job_processes():
             os.kill(pid, signal.SIGKILL)
-        crashed = await call
-        assert crashed.is_error
-        assert "process died" in read_text(crashed)
+        crash_result = await call
+        assert crash_result.is_error
+        assert "process died" in read_text(crash_result)
         assert len((await client.list_tools()).tools) == 4
 
 

@@ -70,7 +70,7 @@ def test_candidates_are_listed_with_their_verdicts(server: Server, written_run: 
 @pytest.mark.heavy
 def test_the_diff_between_two_candidates_is_served(server: Server, written_run: str, healed_run: str) -> None:
     wrong_candidate, correct_candidate = (
-        item["candidate"] for item in server.get(f"/v1/runs/{written_run}/candidates").json()
+        candidate["candidate"] for candidate in server.get(f"/v1/runs/{written_run}/candidates").json()
     )
     forward_diff = server.get(
         f"/v1/runs/{written_run}/diff", params={"from": wrong_candidate, "to": correct_candidate}
@@ -82,10 +82,13 @@ def test_the_diff_between_two_candidates_is_served(server: Server, written_run: 
     ).text
     assert "-    return 2 * n\n+    return 4 * n\n" in backward_diff
 
-    original, fixed = (item["candidate"] for item in server.get(f"/v1/runs/{healed_run}/candidates").json())
-    own_diff = server.get(f"/v1/runs/{healed_run}/diff", params={"to": fixed}).text
-    assert own_diff == server.get(f"/v1/runs/{healed_run}/diff").text
-    assert own_diff == server.get(f"/v1/runs/{healed_run}/diff", params={"from": original, "to": fixed}).text
+    healed_candidates = server.get(f"/v1/runs/{healed_run}/candidates").json()
+    original, fixed = (candidate["candidate"] for candidate in healed_candidates)
+    result_diff = server.get(f"/v1/runs/{healed_run}/diff", params={"to": fixed}).text
+    assert result_diff == server.get(f"/v1/runs/{healed_run}/diff").text
+    assert (
+        result_diff == server.get(f"/v1/runs/{healed_run}/diff", params={"from": original, "to": fixed}).text
+    )
     assert server.get(f"/v1/runs/{healed_run}/diff", params={"from": fixed, "to": fixed}).text == ""
     assert server.get(f"/v1/runs/{healed_run}/diff", params={"to": "nothing"}).status_code == 400
 
@@ -98,7 +101,8 @@ def test_the_graph_shows_visited_and_active_nodes(server: Server, written_run: s
     assert visits["mutate"] == 0
     assert {"from": "decide", "to": "review"} in graph["edges"]
 
-    visits = {n["name"]: n["visits"] for n in server.get(f"/v1/runs/{healed_run}/graph").json()["nodes"]}
+    healed_graph = server.get(f"/v1/runs/{healed_run}/graph").json()
+    visits = {node["name"]: node["visits"] for node in healed_graph["nodes"]}
     assert (visits["mutate"], visits["try_repairs"], visits["propose"]) == (1, 1, 0)
 
     baseline = server.run(kind="write", task=TASK, recipe="greedy", autonomy="review_all")
@@ -142,11 +146,11 @@ def test_events_can_include_their_text(server: Server, written_run: str) -> None
         json.loads(line) for line in _read_event_data(server, f"/v1/runs/{written_run}/events?text=true")
     ]
     assert [
-        {key: value for key, value in item.items() if key != "text"} for item in described_events
+        {key: value for key, value in event.items() if key != "text"} for event in described_events
     ] == events
     assert events == read_events(server.home, written_run)
 
-    texts = {item["kind"]: item["text"] for item in described_events}
+    texts = {event["kind"]: event["text"] for event in described_events}
     assert texts["run.finished"].startswith("healed: every trusted check passes; confidence 0.")
     assert texts["budget.settled"] is None
 

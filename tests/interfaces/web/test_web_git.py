@@ -76,9 +76,9 @@ def test_a_git_url_that_the_settings_allow_is_accepted(url: str) -> None:
     ],
 )
 def test_any_other_git_url_is_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError) as refusal:
         require_allowed_git_url(url, "", ALLOWED_URLS)
-    assert not url or url not in str(refused.value)
+    assert not url or url not in str(refusal.value)
 
 
 @pytest.mark.parametrize("ref", ["-x", "--upload-pack=id", "a..b", "a b", "a\n", "@{1}"])
@@ -211,8 +211,8 @@ def test_a_git_repository_is_healed(folder: Path) -> None:
             ({"git": f"file://{repository_folder}", "since": "HEAD~1"}, 400),
             ({"git": f"file://{repository_folder}", "archive": "0" * 64}, 400),
         ):
-            refused = server.post("/v1/runs", {"kind": "heal", **options})
-            assert refused.status_code == status, refused.text
-            assert "secret" not in refused.text
+            refusal = server.post("/v1/runs", {"kind": "heal", **options})
+            assert refusal.status_code == status, refusal.text
+            assert "secret" not in refusal.text
         assert server.get("/v1/projects").json()["git"] == [f"file://{folder}"]
         assert "secret" not in server.read_stderr()

@@ -115,12 +115,12 @@ def test_every_listener_receives_each_event_once(server: Server) -> None:
                     break
 
     with ThreadPoolExecutor(8) as threads:
-        received = list(threads.map(listen, range(8)))
+        ids_by_listener = list(threads.map(listen, range(8)))
 
     expected = [event["seq"] for event in read_events(server.home, run)]
 
     assert len(expected) > 5
-    assert received == [expected] * 8
+    assert ids_by_listener == [expected] * 8
 
 
 def test_a_listener_with_all_events_of_an_ended_run_gets_no_content(server: Server, written_run: str) -> None:
@@ -148,8 +148,8 @@ def test_a_run_continues_after_its_questions_are_answered(server: Server) -> Non
     assert question_count >= 2
     assert description["outcome"] == "healed"
 
-    repeated = server.post(f"/v1/runs/{run}/review", {"choice": "approve"})
-    assert repeated.status_code == 409
+    repeated_answer = server.post(f"/v1/runs/{run}/review", {"choice": "approve"})
+    assert repeated_answer.status_code == 409
 
 
 def test_a_run_can_be_forked_and_replayed(server: Server, written_run: str) -> None:
@@ -189,19 +189,19 @@ def test_an_idempotency_key_starts_one_run(server: Server) -> None:
 
 
 def test_a_full_queue_asks_to_retry_later_and_keeps_its_order(server: Server) -> None:
-    hanging: dict[str, Any] = {
+    hanging_request: dict[str, Any] = {
         "kind": "heal",
         "path": str(server.folder / "projects" / "hanging"),
         "test": TEST_COMMAND,
         "model": "none",
     }
-    blocking_run = server.run(**hanging)
+    blocking_run = server.run(**hanging_request)
     queued_runs = [server.run(kind="write", task=TASK) for _ in range(2)]
-    refused = server.post("/v1/runs", hanging)
+    refusal = server.post("/v1/runs", hanging_request)
 
-    assert refused.status_code == 429
-    assert int(refused.headers["retry-after"]) >= 1
-    assert "serve.queue" in refused.json()["remedy"]
+    assert refusal.status_code == 429
+    assert int(refusal.headers["retry-after"]) >= 1
+    assert "serve.queue" in refusal.json()["remedy"]
     assert [run["run"] for run in server.get("/v1/runs").json()["queued"]] == queued_runs
     assert server.get_run(queued_runs[0])["state"] == "queued"
     cancelled = server.post(f"/v1/runs/{queued_runs[1]}/cancel")
@@ -254,8 +254,8 @@ def test_metrics_and_status_routes_describe_the_server(server: Server, written_r
 @pytest.mark.heavy
 def test_a_caller_cannot_exceed_the_tokens_per_day(tmp_path: Path) -> None:
     with Server(tmp_path, "--model", "none", "--set", "serve.tokens_per_day=100") as server:
-        refused = server.post("/v1/runs", {"kind": "write", "task": TASK})
-        assert refused.status_code == 429
-        assert "tokens" in refused.json()["detail"]
+        refusal = server.post("/v1/runs", {"kind": "write", "task": TASK})
+        assert refusal.status_code == 429
+        assert "tokens" in refusal.json()["detail"]
         assert server.post("/v1/runs", {"kind": "write", "task": TASK, "tokens": 60}).status_code == 202
         assert server.post("/v1/runs", {"kind": "write", "task": TASK, "tokens": 60}).status_code == 429
