@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from suture.core import records
 from suture.core.records import (
     Candidate,
+    CapabilityUse,
     Check,
     CheckOutcome,
     CodeReview,
@@ -75,6 +76,7 @@ EXAMPLES: tuple[Any, ...] = (
     Project(kind="web_app", name="books", scaffold=("app.py",), sample="", is_feature_untested=True),
     Check(id="c", provenance="oracle"),
     CANDIDATE,
+    CapabilityUse(code="inspects_callers", path="a.py", line=3, name="sys._getframe"),
     COUNTEREXAMPLE,
     OUTCOME,
     VERDICT,
