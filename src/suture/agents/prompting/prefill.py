@@ -98,7 +98,8 @@ def open_comment(prefill: Prefill) -> Prefill | None:
 def prefill_function(path: str, text: str, name: str) -> Prefill | None:
     """Return the prefill for a function, with its file's name and its class; `None` unless there is exactly one."""
     tree = parse_module(text)
-    definitions = [pair for pair in _functions(tree) if pair[0].name == name] if tree is not None else []
+    functions = _functions(tree) if tree is not None else ()
+    definitions = [(function, owner) for function, owner in functions if function.name == name]
     if len(definitions) != 1:
         return None
     function, owner = definitions[0]

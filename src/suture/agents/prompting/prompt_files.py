@@ -101,9 +101,9 @@ class Prompt:
         Raises:
             UsageError: A variable is missing, or one is given that the template does not have.
         """
-        if odd := sorted(self.templates[template].variables ^ values.keys()):
+        if mismatched := sorted(self.templates[template].variables ^ values.keys()):
             raise UsageError(
-                f"prompt {self.name!r}, template {template!r}: variables {odd} are missing or unknown"
+                f"prompt {self.name!r}, template {template!r}: variables {mismatched} are missing or unknown"
             )
         return Template(self.templates[template].text).substitute(values).strip()
 
@@ -154,19 +154,22 @@ def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Promp
 
 
 def _check_template(file: TemplateFile, where: str, packaged: PromptTemplate | None) -> PromptTemplate:
-    form = Template(file.text)
-    if not form.is_valid():
+    template = Template(file.text)
+    if not template.is_valid():
         raise UsageError(f"{where}: a $ stands alone", remedy="write $$ for a dollar sign")
-    used = frozenset(form.get_identifiers())
-    if odd := sorted(used ^ file.variables):
-        raise UsageError(f"{where}: {odd} are declared and not used, or used and not declared")
+    used = frozenset(template.get_identifiers())
+    if mismatched := sorted(used ^ file.variables):
+        raise UsageError(f"{where}: {mismatched} are declared and not used, or used and not declared")
     shrink = file.shrink if file.shrink is not None else packaged.shrink if packaged else {}
     required = packaged.variables if packaged else used
+    # A text may omit a variable that can shrink to nothing.
     missing = {name for name in required - used if name not in shrink or shrink[name].least > 0}
-    if odd := sorted((used - required) | missing):
-        raise UsageError(f"{where}: its variables must be {sorted(required)}; {odd} are unknown or missing")
-    if rigid := sorted(shrink.keys() - (packaged.shrink.keys() if packaged else used)):
-        raise UsageError(f"{where}: {rigid} cannot shrink")
+    if mismatched := sorted((used - required) | missing):
+        raise UsageError(
+            f"{where}: its variables must be {sorted(required)}; {mismatched} are unknown or missing"
+        )
+    if unshrinkable := sorted(shrink.keys() - (packaged.shrink.keys() if packaged else used)):
+        raise UsageError(f"{where}: {unshrinkable} cannot shrink")
     return PromptTemplate(text=file.text, variables=required, shrink=shrink)
 
 

@@ -179,20 +179,20 @@ def _normalise(key: str, value: Any, run: RunFolder) -> Any:
 def _describe_difference(
     position: int, first: ComparableEvent | None, second: ComparableEvent | None
 ) -> Divergence:
-    if first is None or second is None or first[0] != second[0]:
-        present = first or second
-        assert present is not None  # zip_longest pads only one of the two
+    first_kind, first_data = first or ("", {})
+    second_kind, second_data = second or ("", {})
+    if first is None or second is None or first_kind != second_kind:
         return Divergence(
             position=position,
-            kind=present[0],
+            kind=first_kind or second_kind,
             field="",
-            first=first[0] if first else "",
-            second=second[0] if second else "",
+            first=first_kind,
+            second=second_kind,
         )
-    field, first_value, second_value = _first_unequal("", first[1], second[1])
+    field, first_value, second_value = _first_unequal("", first_data, second_data)
     return Divergence(
         position=position,
-        kind=first[0],
+        kind=first_kind,
         field=field,
         first=_render_json(first_value),
         second=_render_json(second_value),

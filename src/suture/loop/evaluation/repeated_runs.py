@@ -58,7 +58,7 @@ async def run_twice(
     try:
         await asyncio.wait([runs[0].task], timeout=_seconds_until(end_s))
         if not runs[0].task.done() and runs[1:] and runs[1].task.done():
-            runs.reverse()
+            runs.reverse()  # From now on, the first is the run that ended first.
         first = await runs[0].task
         if not passes(first):
             return first, None

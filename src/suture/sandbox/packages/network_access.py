@@ -135,7 +135,8 @@ def add_netrc_login(url: str) -> str:
     with suppress(OSError, netrc.NetrcParseError):
         login_entry = netrc.netrc(os.environ.get("NETRC")).authenticators(parts.hostname or "")
         if login_entry is not None:
-            login = f"{quote(login_entry[0], safe='')}:{quote(login_entry[2] or '', safe='')}@"
+            name, _, password = login_entry
+            login = f"{quote(name, safe='')}:{quote(password or '', safe='')}@"
             return urlunsplit(parts._replace(netloc=login + parts.netloc))
     return url
 

@@ -106,7 +106,7 @@ class PackageSets:
         try:
             sets_folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".making-", dir=sets_folder) as parent:
-                work_folders = [
+                resolve_folder, install_folder = (
                     WorkFolder(
                         folder=Path(parent) / name,
                         python=python,
@@ -115,10 +115,10 @@ class PackageSets:
                         bounds=bounds,
                     )
                     for name in ("resolve", "install")
-                ]
-                for work_folder in work_folders:
-                    work_folder.folder.mkdir()
-                yield work_folders[0], work_folders[1]
+                )
+                resolve_folder.folder.mkdir()
+                install_folder.folder.mkdir()
+                yield resolve_folder, install_folder
         except OSError as fault:
             raise StorageError(
                 f"packages cannot be stored in {str(self.cache)!r}: {fault.strerror}"

@@ -231,7 +231,10 @@ async def _measure_proximity(host: str) -> int:
         entries = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), None)
     except OSError:
         return 0
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
+    # An IPv6 address may have a zone after `%`, as in `fe80::1%eth0`.
+    addresses = [
+        ipaddress.ip_address(str(socket_address[0]).partition("%")[0]) for *_, socket_address in entries
+    ]
     return max(
         2 if address.is_loopback or address.is_unspecified else int(not address.is_global)
         for address in addresses

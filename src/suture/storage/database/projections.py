@@ -289,18 +289,20 @@ def _seconds_by_phase(events: Sequence[Event]) -> Mapping[str, float]:
     if not events:
         return {}
     decisions = list(select_events(events, MovesDecided))
-    prepared_s = decisions[0][0].time_s if decisions else events[-1].time_s
+    preparation_end = decisions[0][0] if decisions else events[-1]
     calls = (call for _, call in select_events(events, ModelCalled))
     seconds = {
-        "prepare": prepared_s - events[0].time_s,
+        "prepare": preparation_end.time_s - events[0].time_s,
         "search": sum(search.seconds for _, search in select_events(events, SearchFinished)),
         "model": sum(call.seconds for call in calls if not call.replayed),
         "checks": sum(checked.seconds for _, checked in select_events(events, CandidateChecked)),
         "certification": 0.0,
     }
     ends = [event for event, _ in select_events(events, RunFinished)]
-    if decisions and ends and decisions[-1][1].moves[0].kind == "stop":
-        seconds["certification"] = ends[-1].time_s - decisions[-1][0].time_s
+    if decisions and ends:
+        last_decision_event, last_decision = decisions[-1]
+        if last_decision.moves[0].kind == "stop":
+            seconds["certification"] = ends[-1].time_s - last_decision_event.time_s
     return {phase: max(0.0, value) for phase, value in seconds.items()}
 
 

@@ -12,6 +12,7 @@ from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
 Files = Mapping[str, bytes]
 """The files of a project, path -> content."""
 WorkFolders = tuple[WorkFolder, WorkFolder]
+"""Two empty folders: (one to resolve in, one to install in)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class PackageAdder(Protocol):
     """The projects of one package manager. Nothing that is fetched is executed."""
 
     folder: str
-    """The folder that `fetch` leaves in the second work folder."""
+    """The folder that `fetch` leaves in the work folder to install in."""
     other_locks: tuple[str, ...] = ()
     """Locks that a project may have and that are not updated, because another program writes them."""
 
@@ -68,12 +69,11 @@ class PackageAdder(Protocol):
     async def fetch(
         self, base: Files, requirements: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
-        """Resolve the requested packages, and install them all into `work_folders[1].folder / folder`.
+        """Resolve the requested packages, and install them all into `folder` below the work folder to install in.
 
         Args:
             base: The project without the candidate.
             requirements: What `find_requested` returned.
-            work_folders: Two empty folders, one to resolve and one to install in.
             interpreter: What the project runs on, with its existing packages.
 
         Raises:

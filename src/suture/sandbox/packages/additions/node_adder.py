@@ -36,14 +36,14 @@ class Member:
     Attributes:
         name: Its name, without quotes.
         start: Where the quoted name begins in the text.
-        value: Where the value begins.
-        end: Where the value ends.
+        value_start: Where the value begins.
+        value_end: Where the value ends.
     """
 
     name: str
     start: int
-    value: int
-    end: int
+    value_start: int
+    value_end: int
 
 
 def insert_member(text: str, table: str, name: str, value: str) -> str:
@@ -64,9 +64,9 @@ def insert_member(text: str, table: str, name: str, value: str) -> str:
     inner_indent = indent + indent.rpartition("\n")[2] if "\n" in indent else indent
     if table_member is None:
         return _insert_after(text, top, f"{json.dumps(table)}: {{{inner_indent}{entry}{indent}}}", indent)
-    members = list(_parse_members(text, table_member.value))
+    members = list(_parse_members(text, table_member.value_start))
     if not members:
-        before, after = text[: table_member.value], text[table_member.end :]
+        before, after = text[: table_member.value_start], text[table_member.value_end :]
         return f"{before}{{{inner_indent}{entry}{indent}}}{after}"
     names = [member.name for member in members]
     later_members = (member for member in members if member.name > name)
@@ -83,7 +83,7 @@ def _insert_after(text: str, members: list[Member], entry: str, indent: str) -> 
         line_end = indent[: indent.find("\n") + 1]
         return f"{text[:start]}{indent}{entry}{line_end}{text[start:].lstrip(WHITESPACE)}"
     last_member = members[-1]
-    before, after = text[: last_member.end], text[last_member.end :]
+    before, after = text[: last_member.value_end], text[last_member.value_end :]
     return f"{before},{_whitespace_before(text, last_member.start)}{entry}{after}"
 
 
@@ -109,10 +109,10 @@ def _parse_members(text: str, offset: int) -> Iterator[Member]:
     while text[offset : offset + 1] == '"':
         start = offset
         name, offset = decoder.raw_decode(text, offset)
-        value = _skip_whitespace(text, _skip_whitespace(text, offset) + 1)
-        _, end = decoder.raw_decode(text, value)
-        yield Member(name=name, start=start, value=value, end=end)
-        offset = _skip_whitespace(text, end)
+        value_start = _skip_whitespace(text, _skip_whitespace(text, offset) + 1)  # after the colon
+        _, value_end = decoder.raw_decode(text, value_start)
+        yield Member(name=name, start=start, value_start=value_start, value_end=value_end)
+        offset = _skip_whitespace(text, value_end)
         if text[offset : offset + 1] != ",":
             return
         offset = _skip_whitespace(text, offset + 1)
