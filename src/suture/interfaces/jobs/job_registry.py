@@ -93,6 +93,14 @@ class JobRegistry(ABC):
         newest_first = reversed(self._jobs.values())
         return next((job for job in newest_first if job.run == run and job.kind != "verify"), None)
 
+    def find_owner(self, run: str) -> str:
+        """Return the caller who started a run; empty if no request to a server started it.
+
+        A caller who continues a run of somebody else does not become its owner.
+        """
+        creating_job = self._jobs.get(run)  # a new run has the id of its job
+        return creating_job.caller if creating_job is not None else ""
+
     def find_by_key(self, caller: str, key: str) -> Job | None:
         """Return the job that a caller submitted with this idempotency key."""
         if not key:

@@ -89,7 +89,7 @@ class RunDetails(BaseModel):
     state: str
     outcome: str | None = None
     reason: str | None = None
-    caller: str | None = Field(default=None, description="The caller who started it here.")
+    caller: str | None = Field(default=None, description="Its owner: the caller who started it here.")
     error: dict[str, Any] | None = Field(default=None, description="Why its job ended without an outcome.")
     spend: dict[str, Any] = {}
     question: dict[str, Any] | None = Field(default=None, description="The question that the run waits for.")

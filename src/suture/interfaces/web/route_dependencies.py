@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request
 
 from suture.core.ledger import RunFolder
-from suture.interfaces.jobs import Job
 from suture.interfaces.web.access_tokens import LOCAL, Caller, Role
 from suture.interfaces.web.problem_details import RequestRefused
 from suture.interfaces.web.rest_schemas import RUN_ID_PATTERN
@@ -60,10 +59,13 @@ Run = Annotated[
 ]
 
 
-def require_owner(caller: Caller, job: Job) -> None:
-    """Check that the caller may stop a job: its owner and admins may."""
-    if job.caller != caller.name and not caller.has_role("admin"):
-        raise RequestRefused(403, f"{job.run} belongs to another caller", remedy="ask its owner or an admin")
+def require_owner(service: WebService, caller: Caller, run: str) -> None:
+    """Check that the caller may continue, stop or fork a run: its owner and admins may.
+
+    A run that no request to a server started, as one of the command line, belongs to admins.
+    """
+    if not caller.has_role("admin") and service.pool.find_owner(run) != caller.name:
+        raise RequestRefused(403, f"run {run} belongs to another caller", remedy="ask its owner or an admin")
 
 
 def require_ledger(service: WebService, run: str) -> RunFolder:

@@ -63,8 +63,9 @@ async def start_run(
 async def fork(
     run: Run, request_body: ForkRequest, service: WebServiceDependency, caller: Runner, key: Key = ""
 ) -> RunAccepted:
-    """Start a new run from a step of this one, with changes."""
+    """Start a new run from a step of this one, with changes; its owner or an admin may."""
     require_ledger(service, run)
+    require_owner(service, caller, run)
     request = {
         "of": run,
         "at": request_body.at,
@@ -121,21 +122,25 @@ async def review(
 
 @router.post("/runs/{run}/resume", status_code=202, responses=problem_responses(404, 409, 415, 429))
 async def resume(run: Run, service: WebServiceDependency, caller: Runner) -> RunAccepted:
-    """Continue a run that was stopped or cancelled, or that failed because of the infrastructure."""
+    """Continue a run that was stopped or cancelled, or that failed because of the infrastructure.
+
+    Its owner or an admin may.
+    """
     require_ledger(service, run)
+    require_owner(service, caller, run)
     return _job_receipt(service, service.submit(caller, "resume", {}, run=run))
 
 
 @router.post("/runs/{run}/cancel", status_code=202, responses=problem_responses(404, 409, 415))
 async def cancel(run: Run, service: WebServiceDependency, caller: Runner) -> RunAccepted:
-    """Stop this run; its results so far stay, and it can be resumed."""
+    """Stop this run; its owner or an admin may. Its results so far stay, and it can be resumed."""
     job = service.pool.find_active_job(run)
     if job is None:
         service.find_run_folder_or_404(run)
         raise RequestRefused(
             409, f"run {run} is not in progress here", remedy="check its state: GET /v1/runs"
         )
-    require_owner(caller, job)
+    require_owner(service, caller, run)
     service.pool.cancel(job)
     return _job_receipt(service, job)
 

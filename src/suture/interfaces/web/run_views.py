@@ -52,9 +52,8 @@ def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> R
             fields["events"] = run_json["events"]
     if state == "waiting" and (review := pending_review(folder.path)) is not None:
         fields["question"] = {**review_as_json(review), "key": review.key, "texts": _editable_texts(review)}
-    return RunDetails(
-        run=folder.id, state=state, caller=job.caller if job is not None else None, error=error, **fields
-    )
+    owner = pool.find_owner(folder.id) or None
+    return RunDetails(run=folder.id, state=state, caller=owner, error=error, **fields)
 
 
 def _editable_texts(review: Review) -> dict[str, str]:

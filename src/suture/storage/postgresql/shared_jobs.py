@@ -87,6 +87,13 @@ class SharedJobs:
         with self.store.read_transaction() as connection:
             return [_parse_row(row) for row in connection.execute(query).all()]
 
+    def find_caller(self, job: str) -> str:
+        """Return who requested a job; empty if there is no such job."""
+        query = select(jobs.c.caller).where(jobs.c.namespace == self.store.namespace, jobs.c.id == job)
+        with self.store.read_transaction() as connection:
+            caller = connection.execute(query).scalar()
+        return str(caller or "")
+
     def begin(self, job: str) -> JobRow | None:
         """Count one more worker of a job; return `None` if the job has ended or does not exist."""
         changes = {"attempts": jobs.c.attempts + 1, "changed_s": _now()}

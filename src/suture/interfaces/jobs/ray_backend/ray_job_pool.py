@@ -101,6 +101,10 @@ class RayJobPool(JobRegistry):
         """Return whether the job's run is copied here; runs that ended before this server started are not."""
         return job.id not in self._ended_at_start_ids
 
+    def find_owner(self, run: str) -> str:
+        """Return the caller who started a run, also of runs that ended before this server started."""
+        return super().find_owner(run) or self._shared.find_caller(run)
+
     @property
     def waiting(self) -> tuple[Job, ...]:
         """The jobs that no worker has started, oldest first."""

@@ -96,7 +96,9 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
 function headOf(state, refresh) {
   const { run, caller } = state;
   const [standing, spent, failed, acts, messages] = Array.from({ length: 5 }, () => el("div", {}));
-  const may = caller.role !== "viewer";
+  const mayRun = caller.role !== "viewer";
+  // The server allows the same: a run belongs to the caller who started it, and to admins.
+  const mayChange = caller.role === "admin" || (mayRun && state.shown.caller === caller.name);
   const ask = (path, then) => async () => {
     try { const receipt = await post(`/v1/runs/${run}/${path}`); then ? then(receipt) : await refresh(); } catch (error) { fill(messages, fault(error)); }
   };
@@ -110,9 +112,9 @@ function headOf(state, refresh) {
     [acts, ({ shown }) => [shown.state, shown.outcome, shown.question?.question], ([now, outcome, question]) => [
       now === "waiting" ? el("p", { class: "asks" }, "Waiting for your answer: ", el("a", { href: `#/runs/${run}/review` }, question ?? "see the question")) : null,
       el("p", { class: "row" },
-        may && (now === "running" || now === "queued") ? button("Stop", ask("cancel")) : null,
-        may && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Resume", ask("resume")) : null,
-        may && now === "ended" ? button("Replay", ask("replay", (receipt) => { location.hash = `#/runs/${receipt.run}`; })) : null)]],
+        mayChange && (now === "running" || now === "queued") ? button("Stop", ask("cancel")) : null,
+        mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Resume", ask("resume")) : null,
+        mayRun && now === "ended" ? button("Replay", ask("replay", (receipt) => { location.hash = `#/runs/${receipt.run}`; })) : null)]],
   ].map(([slot, of, draw]) => [of, drawIfChanged((data) => fill(slot, draw(data)))]);
   return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, spent, failed, acts, messages), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
 }

@@ -70,7 +70,9 @@ async function stepView(state, at) {
     step.next_text ? el("p", {}, `Decision after this step: ${step.next_text}`) : null,
     Object.entries(step.files).map(([path, text]) => [el("h3", {}, path), code(text, path)]),
     step.facts.map((fact) => factView(fact)),
-    state.caller.role === "viewer" ? note("Forking requires the role runner.") : forkForm(state, at, recipes, models),
+    state.caller.role === "viewer" ? note("Forking requires the role runner.")
+      : state.caller.role !== "admin" && state.shown.caller !== state.caller.name ? note("Only the run's owner or an admin can fork it.")
+        : forkForm(state, at, recipes, models),
   ];
 }
 
