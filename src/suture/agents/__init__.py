@@ -3,7 +3,7 @@
 `prompts` holds the YAML prompts and `prompting` fits them into a context; `roles` defines each role; `replies`
 turns replies into files and checks; `tools` lets a model act; `context` selects what a prompt shows; `calling`
 charges each call to the budget; `conversation` is the agent with native tools. This package never decides: a
-reply without anything usable is a `MalformedReply`, and what a role says is checked by trusted tests.
+reply without anything usable is a `MalformedReply`, and what a role says is checked by the deciding checks.
 """
 
 from suture.agents.prompting.fitting import FittedPrompt, PromptDraft, fit_prompt

@@ -50,7 +50,8 @@ of the first run and `STUCK_RUN_EXTRA_S` seconds."""
 REPORTING_RESERVE_S = 1.0
 """Seconds at the end of the run that are kept for reporting the result of a single run of the suite."""
 MAX_JUDGED_REPAIRS = 8
-"""Repairs of a search that the trusted suite judges, the most likely first; it stops at the first that passes."""
+"""Repairs of a search that the suite of deciding checks judges, the most likely first; judging stops at the first
+that passes."""
 MAX_SANDBOX_FAULTS = 2
 """Sandbox failures after which no further repair of a search is judged."""
 MAX_DIVERGENCE_FACTS = 3

@@ -18,6 +18,7 @@ from suture.project.tuning import MAX_FILE_NAME_LINE_CHARS
 OPENING_FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?)(`{3,}|~{3,})\s*([^`\n]*)$")
 CLOSING_FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})\s*$")
 PATH = r"[\w./-]+\.[A-Za-z]{1,4}"
+"""A file name with an ending, in any folder. The next three are what may surround it in a line of `PATH_LINE`."""
 LIST_MARKS = r"(?:(?:#+|//|<!--|>|[-*+]|\d{1,2}[.)])\s+)*(?:#|//)?\s{0,8}"
 KIND = r"(?:(?:create|file(?:name)?|path|module)\b\s*(?:\d{1,2})?\s*:?[\s*_]{0,8})?"
 REMARK = r"(?:\s*(?:\([^()]{0,80}\)|[-\u2013\u2014:]\s.{0,120}|-->))?"

@@ -53,9 +53,9 @@ def reviewer_with_asker(ask: Asker, reviewer: Reviewer | None) -> Reviewer:
 
     async def review_or_ask(review: Review) -> ReviewAnswer | None:
         if review.difference is not None:
-            asked = ask(review.difference)
-            choice = await asked if inspect.isawaitable(asked) else asked
-            return ReviewAnswer(choice=choice or "unsure")
+            reply = ask(review.difference)
+            choice = await reply if inspect.isawaitable(reply) else reply
+            return ReviewAnswer(choice=choice or "unsure")  # `None` means that the answer is not known.
         answer = reviewer(review) if reviewer is not None else None
         return await answer if inspect.isawaitable(answer) else answer
 

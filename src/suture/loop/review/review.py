@@ -224,9 +224,9 @@ def asked_to_distinguish(events: Iterable[Event]) -> bool:
 def make_single_answer_reviewer(answer: ReviewAnswer, review: Review, fallback: Reviewer | None) -> Reviewer:
     """Return a reviewer that answers one question with `answer`, and asks `fallback` all others."""
 
-    def ask(asked: Review) -> ReviewAnswer | Awaitable[ReviewAnswer | None] | None:
-        if asked.key == review.key:
+    def answer_or_ask(question: Review) -> ReviewAnswer | Awaitable[ReviewAnswer | None] | None:
+        if question.key == review.key:
             return answer
-        return fallback(asked) if fallback is not None else None
+        return fallback(question) if fallback is not None else None
 
-    return ask
+    return answer_or_ask
