@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from suture.bench.datasets.sources import RecordPlaces, load_records
+from suture.bench.datasets.record_sources import RecordPlaces, load_records
 
 __all__ = ["read_data"]
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from architecture.source_imports import SOURCE, source_files
-from suture.project.languages.registry import BUILT_IN_LANGUAGES
+from suture.project.languages.language_table import BUILT_IN_LANGUAGES
 
 ALLOWED = (
     "src/suture/bench/",  # a data set is in one language

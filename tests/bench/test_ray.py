@@ -26,7 +26,7 @@ from suture.bench.running.benchmark import run_benchmark
 from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.bench.running.evaluation import EvaluationJob
 from suture.core.settings import Settings
-from suture.core.settings.writing import encode_settings
+from suture.core.settings.setting_changes import encode_settings
 from suture.errors import PrerequisiteError
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox, Sandbox

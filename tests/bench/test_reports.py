@@ -22,7 +22,7 @@ from suture.bench.reports import (
 )
 from suture.bench.reports.html_report import render_html_report
 from suture.bench.reports.report_summary import compare_caps
-from suture.bench.reports.tables import budget_tables, build_tables
+from suture.bench.reports.report_tables import budget_tables, build_tables
 from suture.bench.rows import BenchmarkRow
 from suture.errors import StorageError, UsageError
 

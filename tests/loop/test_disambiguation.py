@@ -10,8 +10,8 @@ from suture.core.ledger.kinds import Choice, DistinguishingInput
 from suture.core.records import Task
 from suture.errors import UsageError
 from suture.judge.trials.trial_records import Proposal
+from suture.loop.review.questions import Review, ReviewAnswer
 from suture.loop.review.repair_choice import PlausibleRepairs, apply_choice, reviewer_with_asker
-from suture.loop.review.review import Review, ReviewAnswer
 from suture.search import Repair
 
 DIFFERENCE = DistinguishingInput(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from suture.core.settings.rendering import format_value
 from suture.core.settings.schema import setting_fields, setting_groups
-from suture.core.settings.sources import variable_name
+from suture.core.settings.setting_sources import variable_name
 
 
 @dataclass(frozen=True, kw_only=True)

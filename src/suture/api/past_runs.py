@@ -15,11 +15,11 @@ from suture.core.ledger import Limits, RunFolder, compare_runs, find_run
 from suture.core.ledger.reading import Listener
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
-from suture.core.settings.writing import override_settings
+from suture.core.settings.setting_changes import override_settings
 from suture.errors import UsageError
 from suture.loop import RecordedRun, Replay, read_recorded_run
 from suture.loop.resume.recorded_run import load_fork_origin
-from suture.loop.review.review import (
+from suture.loop.review.questions import (
     Review,
     ReviewAnswer,
     Reviewer,

@@ -20,7 +20,7 @@ from suture.core.records import Result
 from suture.core.settings import Settings
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.loop import RunContext, RunSpec, load_recipe, open_run
-from suture.loop.review.review import Review, ReviewAnswer, Reviewer
+from suture.loop.review.questions import Review, ReviewAnswer, Reviewer
 from suture.models import (
     Model,
     ReplyRecording,

@@ -13,7 +13,7 @@ from suture.api.past_runs import fork_from_iteration, load_recorded_run
 from suture.core.records import Result, render_reason
 from suture.core.settings import flags_from_arguments, load_settings
 from suture.errors import UsageError
-from suture.loop.review.review import Reviewer
+from suture.loop.review.questions import Reviewer
 
 
 class SelfHealingAgent:

@@ -9,7 +9,7 @@ from pathlib import Path
 from suture.core.ledger import Event, Limits, RunFolder
 from suture.core.records import Task
 from suture.core.settings import Settings
-from suture.loop.review.review import Reviewer
+from suture.loop.review.questions import Reviewer
 from suture.loop.state import LoopState
 from suture.models import ReplyRecording, RoleModels
 from suture.project.languages import Interpreter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.core.settings.sources import parse_dotenv
+from suture.core.settings.setting_sources import parse_dotenv
 from suture.errors import UsageError
 
 

@@ -26,7 +26,7 @@ from suture.interfaces.ci.delivery_gates import (
 )
 from suture.interfaces.ci.heal_report import CERTIFICATE, write_report_folder
 from suture.interfaces.ci.line_edits import line_edits_between, widen_to_replacement
-from suture.interfaces.ci.markdown_report import code_block, code_span, is_shown_whole, render_job_summary
+from suture.interfaces.ci.markdown_summary import code_block, code_span, is_shown_whole, render_job_summary
 from suture.interfaces.ci.pipeline_heal import HealRequest, deselect_tests, plan_heal, split_deselected
 from suture.interfaces.ci.report_formats import render_junit, render_sarif
 from suture.interfaces.cli.app import app

@@ -16,7 +16,7 @@ from suture.core.records import Counterexample, Language
 from suture.errors import UsageError
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.python_source.parsing import first_line, parse_module
-from suture.project.python_source.statements import Definition, split_lines
+from suture.project.python_source.statement_edits import Definition, split_lines
 from suture.project.workspace import decode_text
 
 

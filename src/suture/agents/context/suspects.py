@@ -13,7 +13,7 @@ from suture.agents.prompting.prompt_parts import RelatedFunction, Suspect
 from suture.core.ledger import Event, last_payload
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.project.python_source.functions import FunctionFacts, iter_functions
-from suture.project.python_source.statements import split_lines
+from suture.project.python_source.statement_edits import split_lines
 
 INDENT = 4
 """Blanks before the body of a function at the left margin."""

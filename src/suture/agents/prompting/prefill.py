@@ -12,7 +12,7 @@ from dataclasses import replace
 from suture.agents.prompting.fitting import Prefill
 from suture.agents.replies.fenced_blocks import fenced_blocks
 from suture.project.python_source.parsing import first_line, parse_module
-from suture.project.python_source.statements import Definition, defined_names, is_docstring, split_lines
+from suture.project.python_source.statement_edits import Definition, defined_names, is_docstring, split_lines
 
 FENCE = "```python"
 FENCE_END = ("\n```",)

@@ -15,7 +15,7 @@ from suture.agents.prompting.fitting import PromptPart
 from suture.agents.tuning import MAX_FACT_CHARS, MAX_LINE_CHARS
 from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample
-from suture.project.python_source.statements import defined_names, is_valid_python
+from suture.project.python_source.statement_edits import defined_names, is_valid_python
 
 NO_DIVERGENCES: Mapping[str, str] = MappingProxyType({})
 

@@ -19,7 +19,7 @@ from suture.agents.tuning import MAX_REPEATED_LINES, MIN_REPETITIONS
 from suture.errors import EditDoesNotApply, MalformedReply
 from suture.models import Reply
 from suture.project.python_source.parsing import limit_parsing_work, parse_module
-from suture.project.python_source.statements import (
+from suture.project.python_source.statement_edits import (
     complete_prefix,
     insert_after_preamble,
     is_open_ended,

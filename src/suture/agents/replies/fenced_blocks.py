@@ -11,7 +11,7 @@ from itertools import islice
 
 from suture.agents.tuning import MAX_CLOSING_FENCES
 from suture.project.python_source.parsing import parse_module, require_few_blocks
-from suture.project.python_source.statements import is_valid_python, remove_statements
+from suture.project.python_source.statement_edits import is_valid_python, remove_statements
 from suture.project.tuning import MAX_FILE_NAME_LINE_CHARS
 
 # A fence may be part of a list item, directly after its number.

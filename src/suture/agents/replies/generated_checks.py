@@ -22,7 +22,7 @@ from suture.errors import MalformedReply
 from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
 from suture.models import Reply
 from suture.project.python_source.parsing import limit_parsing_work, parse_module
-from suture.project.python_source.statements import (
+from suture.project.python_source.statement_edits import (
     Definition,
     Scope,
     complete_prefix,

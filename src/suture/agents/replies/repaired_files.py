@@ -12,7 +12,7 @@ from suture.agents.roles.coder import RepairBrief
 from suture.errors import MalformedReply
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.splicing import preserves_definitions, splice, top_level_names
-from suture.project.python_source.statements import is_valid_python, strip_examples
+from suture.project.python_source.statement_edits import is_valid_python, strip_examples
 
 CHUNK_START = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 """Where a top-level statement begins in a file that does not parse."""

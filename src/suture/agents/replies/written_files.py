@@ -16,7 +16,7 @@ from suture.models import Reply
 from suture.project.python_source.imports import loaded_files
 from suture.project.python_source.parsing import limit_parsing_work, parse_module
 from suture.project.python_source.splicing import preserves_definitions, top_level_names
-from suture.project.python_source.statements import (
+from suture.project.python_source.statement_edits import (
     Definition,
     bound_names,
     defined_names,

@@ -33,7 +33,7 @@ from suture.agents.prompting.prompt_parts import (
 from suture.agents.tuning import LONG_CODE_CHARS, MAX_SUSPECTS
 from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample, Strategy
-from suture.project.python_source.statements import is_valid_python
+from suture.project.python_source.statement_edits import is_valid_python
 
 
 @dataclass(frozen=True, kw_only=True)

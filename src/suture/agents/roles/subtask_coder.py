@@ -26,7 +26,7 @@ from suture.core.ledger.kinds import ToolStep
 from suture.errors import MalformedReply
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.splicing import preserves_definitions, splice, top_level_names
-from suture.project.python_source.statements import is_valid_python, remove_statements
+from suture.project.python_source.statement_edits import is_valid_python, remove_statements
 
 
 class InMemoryFiles:

@@ -17,7 +17,7 @@ from suture.agents.tuning import MAX_CONSECUTIVE_MALFORMED, MAX_OBSERVATION_CHAR
 from suture.core.ledger.kinds import ToolStep
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.project.python_source.statements import is_valid_python
+from suture.project.python_source.statement_edits import is_valid_python
 
 DONE = "done"
 """The action of a model that needs no more tools."""

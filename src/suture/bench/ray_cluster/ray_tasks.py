@@ -24,7 +24,7 @@ from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.evaluation import ABORTING_ERRORS, EvaluationJob, evaluate
 from suture.core.settings import Settings, load_settings
-from suture.core.settings.writing import encode_settings, restore_settings
+from suture.core.settings.setting_changes import encode_settings, restore_settings
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Model
 from suture.sandbox import Sandbox, open_sandbox

@@ -7,7 +7,7 @@ from suture.bench.reports.arm_comparison import compare_runs, render_arm_compari
 from suture.bench.reports.markdown_report import render_markdown_report
 from suture.bench.reports.report_files import load_sessions, read_rows, render_json_report, write_report
 from suture.bench.reports.report_summary import build_report
-from suture.bench.reports.tables import comparison_table
+from suture.bench.reports.report_tables import comparison_table
 
 __all__ = [
     "build_report",

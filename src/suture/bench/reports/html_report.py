@@ -15,7 +15,7 @@ from suture.bench.reports.report_summary import (
     compare_caps,
     render_sessions,
 )
-from suture.bench.reports.tables import Table, budget_tables, build_tables
+from suture.bench.reports.report_tables import Table, budget_tables, build_tables
 
 
 def render_html_report(report: BenchmarkReport) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from suture.bench.reports.report_summary import BenchmarkReport, ReportSection, compare_caps, render_sessions
-from suture.bench.reports.tables import Table, budget_tables, build_tables
+from suture.bench.reports.report_tables import Table, budget_tables, build_tables
 
 MARKUP_CHARS = re.compile(r"[\\`*{}\[\]<>#|]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that may act as markup; a `_` between two letters does not."""

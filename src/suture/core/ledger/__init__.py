@@ -26,6 +26,7 @@ from suture.core.ledger.event import (
     select_events,
     summarise_event,
 )
+from suture.core.ledger.ledger_writer import Ledger, current_position, in_branch_part, in_round_branch
 from suture.core.ledger.reading import (
     FINAL_EVENT_KINDS,
     PAUSED_KIND,
@@ -46,7 +47,6 @@ from suture.core.ledger.run_state import (
     load_result,
     load_task,
 )
-from suture.core.ledger.writing import Ledger, current_position, in_branch_part, in_round_branch
 
 __all__ = [
     "CATALOGUE",

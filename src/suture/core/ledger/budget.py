@@ -23,7 +23,7 @@ from suture.core.ledger.kinds import (
     RunResumed,
     RunStarted,
 )
-from suture.core.ledger.writing import Ledger
+from suture.core.ledger.ledger_writer import Ledger
 from suture.core.records import Spend
 from suture.errors import BudgetExceeded
 

@@ -19,6 +19,7 @@ from suture.core.settings.schema import (
     Settings,
     StoreSettings,
 )
+from suture.core.settings.setting_changes import create_settings_file, set_value
 from suture.core.settings.trust import (
     PROMPTS_FOLDER,
     RequestedSetting,
@@ -29,7 +30,6 @@ from suture.core.settings.trust import (
     trust_project,
     trusted_projects,
 )
-from suture.core.settings.writing import create_settings_file, set_value
 
 __all__ = [
     "PROMPTS_FOLDER",

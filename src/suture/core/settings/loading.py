@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from suture.core.settings.aliases import provider_of, read_aliases
 from suture.core.settings.rendering import describe_invalid_value, format_value, suggest_value
 from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings, setting_fields
-from suture.core.settings.sources import (
+from suture.core.settings.setting_sources import (
     Layer,
     SettingValue,
     Variables,

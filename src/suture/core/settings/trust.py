@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 
 from suture.core.safe_files import read_regular_file, replace_file
 from suture.core.settings.schema import FileReference, setting_fields
-from suture.core.settings.sources import (
+from suture.core.settings.setting_sources import (
     Layer,
     SettingValue,
     project_layer,

@@ -2,7 +2,7 @@
 
 This package owns `suture ci`. The api heals and verifies; this package judges no code itself. Names of
 branches, titles, files and tests, and whatever tests print, are untrusted: they reach no shell, and reach
-Markdown only through `markdown_report`. A token is sent only to the service's own address.
+Markdown only through `markdown_summary`. A token is sent only to the service's own address.
 """
 
 from suture.interfaces.ci.ci_pipeline import read_pipeline

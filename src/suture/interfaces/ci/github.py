@@ -11,7 +11,7 @@ from suture.errors import CodeHostError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.code_host import DeliveredChange, RestClient, branch_stem, field_texts, require_pull
 from suture.interfaces.ci.line_edits import LineEdit
-from suture.interfaces.ci.markdown_report import code_block, marked_commits
+from suture.interfaces.ci.markdown_summary import code_block, marked_commits
 
 HEADERS = {
     "Accept": "application/vnd.github+json",

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.code_host import DeliveredChange, RestClient, branch_stem, require_pull
-from suture.interfaces.ci.markdown_report import marked_commits
+from suture.interfaces.ci.markdown_summary import marked_commits
 
 
 class GitLab:

@@ -102,7 +102,9 @@ def refuse_links(folder: Path, checkout: Path) -> None:
         if is_ours and path.is_symlink():
             raise _redirected(folder, path)
     if os.path.lexists(absolute) and not absolute.is_dir():
-        raise UsageError(f"{str(folder)!r} is not a folder", remedy="remove it, or name another folder: --out")
+        raise UsageError(
+            f"{str(folder)!r} is not a folder", remedy="remove it, or name another folder: --out"
+        )
     for path in sorted(absolute.iterdir()) if absolute.is_dir() else ():
         if path.is_symlink():
             raise _redirected(folder, path)

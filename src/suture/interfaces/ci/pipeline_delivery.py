@@ -22,7 +22,7 @@ from suture.interfaces.ci.delivery_gates import Refusal, check_change_gates, che
 from suture.interfaces.ci.github import GitHub
 from suture.interfaces.ci.gitlab import GitLab
 from suture.interfaces.ci.line_edits import count_changed_lines, line_edits_between, widen_to_replacement
-from suture.interfaces.ci.markdown_report import is_shown_whole, render_comment
+from suture.interfaces.ci.markdown_summary import is_shown_whole, render_comment
 from suture.interfaces.ci.pipeline_heal import HealRequest, load_heal_task, split_deselected
 from suture.interfaces.ci.tuning import MAX_FIXED_TESTS, MAX_TITLE_CHARS
 from suture.interfaces.narrative.plain_text import escape_unprintable

@@ -79,9 +79,9 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Serve": {
         "ui": ("Serve the web page: start runs, watch them, answer them.", "serving.serve_command:ui"),
         "serve": ("Serve other programs: REST and server-sent events.", "serving.serve_command:serve_app"),
-        "mcp": ("Serve tools to other agents (Model Context Protocol).", "serving.agent_commands:mcp"),
-        "acp": ("Be an agent in your editor (Agent Client Protocol).", "serving.agent_commands:acp"),
-        "lsp": ("Show failing tests and their repair in your editor.", "serving.agent_commands:lsp"),
+        "mcp": ("Serve tools to other agents (Model Context Protocol).", "serving.protocol_commands:mcp"),
+        "acp": ("Be an agent in your editor (Agent Client Protocol).", "serving.protocol_commands:acp"),
+        "lsp": ("Show failing tests and their repair in your editor.", "serving.protocol_commands:lsp"),
     },
     "Measure": {
         "bench": ("Measure recipes and models on problems with hidden tests.", "bench:bench_app"),

@@ -346,7 +346,7 @@ def benchmark_as_json(home: Path, name: str) -> dict[str, Any]:
     # Imported on demand: the reports need more packages than the rest of the service.
     from suture.bench.reports import build_report, load_sessions, read_rows
     from suture.bench.reports.report_summary import render_sessions
-    from suture.bench.reports.tables import build_tables
+    from suture.bench.reports.report_tables import build_tables
 
     folder = home / "benchmarks" / name
     report = build_report(read_rows([folder]), load_sessions([folder]))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from suture.loop.tuning import MAX_CALL_CHARS
 from suture.project.python_source.parsing import parse_module
-from suture.project.python_source.statements import Definition
+from suture.project.python_source.statement_edits import Definition
 
 NAME = r"([A-Za-z_]\w*)"
 STUB_RE = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{NAME}[ \t]*\(", re.MULTILINE)

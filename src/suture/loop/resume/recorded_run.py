@@ -12,7 +12,7 @@ from suture.core.ledger import Divergence, Event, RunFolder, find_final_event, f
 from suture.core.ledger.kinds import RunFailed, RunFinished, RunStarted
 from suture.core.records import Result, Task, encode_record
 from suture.core.settings import Settings
-from suture.core.settings.writing import encode_settings, restore_settings
+from suture.core.settings.setting_changes import encode_settings, restore_settings
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe_files import list_recipes, render_recipe_toml

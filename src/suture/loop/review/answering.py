@@ -19,7 +19,7 @@ from suture.core.records import Candidate
 from suture.errors import UsageError
 from suture.judge import find_protected_files
 from suture.loop.context import RunContext
-from suture.loop.review.review import find_recorded_choice, load_review
+from suture.loop.review.questions import find_recorded_choice, load_review
 
 
 async def get_answer(question: ReviewAsked, context: RunContext) -> dict[str, Any] | None:

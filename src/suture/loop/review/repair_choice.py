@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from suture.core.ledger.kinds import Choice, DistinguishingInput
-from suture.loop.review.review import Review, ReviewAnswer, Reviewer
+from suture.loop.review.questions import Review, ReviewAnswer, Reviewer
 from suture.search import Repair
 
 Asker = Callable[[DistinguishingInput], Choice | Awaitable[Choice | None] | None]

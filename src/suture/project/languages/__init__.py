@@ -7,6 +7,18 @@ starts no process and calls no model; `suture.sandbox` finds programs and runs t
 from suture.project.languages.calling.call_driver import CallDriver, CallSite, JsonPlus
 from suture.project.languages.interpreter import PACKAGES_MOUNT, Interpreter, Toolchain
 from suture.project.languages.language import LanguageFacts, PackageCache, ProjectOverview
+from suture.project.languages.language_table import (
+    BUILT_IN_LANGUAGES,
+    LANGUAGES,
+    DetectedCommand,
+    add_report_arguments,
+    detect_command,
+    detect_file_languages,
+    detect_language,
+    find_language,
+    find_runner,
+    is_source,
+)
 from suture.project.languages.layouts import ProjectLayout, fill_placeholders
 from suture.project.languages.package_scripts import (
     TASK_FILES,
@@ -20,18 +32,6 @@ from suture.project.languages.python import (
     program_environment,
     pytest_equivalent,
     resolve_command,
-)
-from suture.project.languages.registry import (
-    BUILT_IN_LANGUAGES,
-    LANGUAGES,
-    DetectedCommand,
-    add_report_arguments,
-    detect_command,
-    detect_file_languages,
-    detect_language,
-    find_language,
-    find_runner,
-    is_source,
 )
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from suture.project.python_source.parsing import parse_module
-from suture.project.python_source.statements import Definition, inner_statements
+from suture.project.python_source.statement_edits import Definition, inner_statements
 from suture.project.tuning import MAX_SUGGESTED_FUNCTIONS
 
 BRANCHING_NODES = (

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from suture.project.python_source.parsing import first_line, parse_module
-from suture.project.python_source.statements import (
+from suture.project.python_source.statement_edits import (
     Definition,
     bound_names,
     count_preamble_lines,

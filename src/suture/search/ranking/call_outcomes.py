@@ -30,7 +30,7 @@ from suture.mutation.python.edit_locations import (
 )
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
-from suture.project.python_source.statements import is_docstring
+from suture.project.python_source.statement_edits import is_docstring
 from suture.search.tuning import MAX_BOUNDARY_INPUTS, MAX_CALLED_FUNCTIONS, MAX_NEAR_INPUTS, MAX_TRIPWIRES
 
 Call = tuple[str, str, str]

@@ -171,7 +171,7 @@ def fork(
     """
     loaded = load_command_settings(Path())
     from suture.api import fork_from_iteration, load_recorded_run
-    from suture.core.settings.writing import override_settings
+    from suture.core.settings.setting_changes import override_settings
     from suture.interfaces.cli.run_execution import run_and_report
 
     recorded = load_recorded_run(run, loaded.settings)

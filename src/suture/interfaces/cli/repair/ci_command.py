@@ -74,7 +74,7 @@ def heal(
         write_report_folder,
         write_step_outputs,
     )
-    from suture.interfaces.ci.markdown_report import render_job_summary
+    from suture.interfaces.ci.markdown_summary import render_job_summary
     from suture.interfaces.ci.report_formats import render_junit, render_sarif
 
     request = _make_request(path, test, base)

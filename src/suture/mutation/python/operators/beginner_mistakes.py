@@ -15,7 +15,7 @@ from suture.mutation.python.operators.statements import reindent
 from suture.mutation.python.operators.undefined_names import BUILTINS, known_names
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 from suture.project.python_source.parsing import first_line
-from suture.project.python_source.statements import is_docstring
+from suture.project.python_source.statement_edits import is_docstring
 
 ARITHMETIC_SIGNS = ("+", "-", "*", "//", "%", "/")
 INITIAL_BY_METHOD = {

@@ -14,7 +14,7 @@ from suture.mutation.python.operators.python_operator import PythonOperator, is_
 from suture.mutation.python.python_tree import PythonTree
 from suture.mutation.python.scope_names import ValueKind, guess_kind
 from suture.mutation.tuning import MAX_SWAPPED_ARGUMENTS
-from suture.project.python_source.statements import is_docstring
+from suture.project.python_source.statement_edits import is_docstring
 
 WRAPPERS: dict[ValueKind, tuple[str, ...]] = {
     "number": ("abs", "int", "str", "float", "round"),

@@ -11,7 +11,7 @@ from suture.mutation.edits import Edit
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.operators.undefined_names import known_names
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
-from suture.project.python_source.statements import is_docstring
+from suture.project.python_source.statement_edits import is_docstring
 
 CONFUSABLE_EXCEPTIONS = (
     ("KeyError", "IndexError", "LookupError", "AttributeError"),

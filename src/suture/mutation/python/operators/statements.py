@@ -14,7 +14,7 @@ from suture.mutation.python.operators.python_operator import PythonOperator
 from suture.mutation.python.python_tree import FUNCTIONS, Function, PythonTree
 from suture.mutation.tuning import MAX_COPIED_STATEMENTS, MAX_RETURN_VALUES, MOVE_DISTANCE
 from suture.project.python_source.parsing import first_line
-from suture.project.python_source.statements import is_docstring
+from suture.project.python_source.statement_edits import is_docstring
 
 STATEMENT_NODES = (
     ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While,

@@ -14,7 +14,7 @@ from suture.core.safe_files import create_file, replace_file
 from suture.core.settings.loading import user_file
 from suture.core.settings.rendering import describe_invalid_value, suggest_value
 from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings
-from suture.core.settings.sources import flag_layer, read_settings_text
+from suture.core.settings.setting_sources import flag_layer, read_settings_text
 from suture.errors import UsageError
 
 MACHINE_GROUPS = ("keys", "memory", "paths", "project", "store", "log")
