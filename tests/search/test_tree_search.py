@@ -407,7 +407,7 @@ WARNING_CASES: list[tuple[Language, str, str, str]] = [
 @pytest.mark.parametrize(("language", "before", "after", "code"), WARNING_CASES)
 def test_signs_of_tampering_are_reported(language: Language, before: str, after: str, code: str) -> None:
     literals = collect_tree_literals(
-        [("a.test", "assert(f(4711) == 1)" if language != "go" else "package a")], language
+        [("a.test", 'assert(f(4711, "ab") == 1)' if language != "go" else "package a")], language
     )
     assert code in [warning.code for warning in find_tree_warnings(before, after, "a.ts", language, literals)]
     assert find_tree_warnings(before, before, "a.ts", language, literals) == ()
