@@ -1,8 +1,11 @@
 """How frequent operators are between kinds of operands: a rare operator is more likely to be the mistake.
 
+"Sign" means an operator of the language here, because "operator" means a mutation operator.
+
 The tables hold thousandths, counted in the standard library of CPython 3.11 without its tests: 14,000
 comparisons, 10,700 binary operations (185 of them on numbers only), 1,300 augmented assignments. Combinations
-that are missing hardly ever occur.
+that are missing hardly ever occur. A key of a table is a kind of operand. "Display" means a literal of a
+tuple, list, set or dictionary, "other" everything whose kind the syntax does not show.
 """
 
 from __future__ import annotations
@@ -25,6 +28,10 @@ COMPARED = {
         "<=": 28,
     },
 }  # fmt: skip
+"""Kind of the right operand -> frequencies of comparison operators.
+
+If the kind is "other", but the left operand is a text or number, the key is "text first" or "number first".
+"""
 BINARY = {
     "text": {"%": 589, "+": 369, "*": 42},
     "display": {"+": 787, "%": 105, "*": 94, "|": 12, "&": 3},
@@ -42,6 +49,11 @@ BINARY = {
         ">>": 4, "<<": 2,
     },
 }  # fmt: skip
+"""Kind of operand -> frequencies of binary operators.
+
+"text" and "display" apply if either operand is one. "number" means that the right operand is a number,
+"number first" only the left one, and "numbers" both, as in `60 * 60 * 24`.
+"""
 AUGMENTED = {
     "text": {"+": 989, "*": 11},
     "display": {"+": 933, "|": 33, "%": 33},
@@ -51,12 +63,16 @@ AUGMENTED = {
         "**": 2,
     },
 }  # fmt: skip
+"""Kind of the value -> frequencies of the operators of augmented assignments, such as `+` of `+=`."""
 NUMERIC_CALLS = ("len", "int", "ord", "abs", "sum", "round")
+"""Common builtins whose result counts as a number."""
 
 
 def frequency_ratio(before: int, after: int) -> float:
     """Return the factor on a change's weight for the frequencies of both operators; 1 where they are equal.
 
+    The square root softens the ratio, because the tests must weigh more than usage in other code. Chosen by
+    judgement; not measured.
     Args:
         before: Frequency of the present operator, in thousandths.
         after: Frequency of the new operator, in thousandths.

@@ -91,6 +91,7 @@ def constants_near_edit(text: str, edits: Sequence[Edit]) -> list[object]:
     for source, end in ((text, location.end), (apply_edits(text, edits), location.end + added_bytes)):
         tree = parse_python_tree(source)
         for node in ast.walk(tree.module) if tree is not None else ():
+            # Bytes are left out: by judgement.
             if isinstance(node, ast.Constant) and tree is not None and not isinstance(node.value, bytes):
                 node_start, node_end = tree.span(node)
                 if location.start <= node_start and node_end <= end and node.value not in constants:
@@ -101,7 +102,7 @@ def constants_near_edit(text: str, edits: Sequence[Edit]) -> list[object]:
 def find_statement_span(text: str, edits: Sequence[Edit]) -> tuple[int, int]:
     """Return the span of the smallest statement with its blocks that holds all edits, or of the text."""
     spans = [(location.start, location.statement_end) for location in _locations(text)]
-    holding = [(a, b) for a, b in spans if all(a <= edit.start and edit.end <= b for edit in edits)]
+    holding = [(start, end) for start, end in spans if all(start <= e.start and e.end <= end for e in edits)]
     whole_text = (0, len(encode_source(text)))
     return min(holding, key=lambda span: span[1] - span[0], default=whole_text)
 
@@ -127,11 +128,12 @@ def build_tripwire(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     indent = line[: len(line) - len(line.lstrip())].decode("ascii", "replace")
     is_clause = line.lstrip().startswith((b"elif", b"except", b"else", b"case"))
     if is_clause or not indent.isspace():
-        return ()
+        return ()  # no statement can precede a clause, nor a statement that shares its line
     return (Edit(start=location.start, end=location.start, text=f"{indent}{STOP_STATEMENT}\n"),)
 
 
 def _is_read(node: ast.expr, tree: PythonTree) -> bool:
+    """Return whether an expression is read, outside of f-strings and patterns (see `UNEDITABLE`)."""
     return isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and not any(
         isinstance(above, (ast.JoinedStr, ast.pattern)) for above in tree.ancestors(node)
     )

@@ -74,7 +74,7 @@ class _Generator:
         changes = []
         for change in self._changes(node, line, operator):
             edits = change.trimmed_edits(self._tree.raw)
-            if all(edit.start < edit.end or edit.text for edit in edits):
+            if all(edit.start < edit.end or edit.text for edit in edits):  # else nothing is left to change
                 changes.append((change, edits))
         changes.sort(key=lambda pair: -pair[0].weight)
         rank = 1
@@ -99,6 +99,7 @@ class _Generator:
         self, node: ast.AST, change: Change, edits: tuple[Edit, ...], operator: OperatorName, factor: float
     ) -> Mutant:
         tree = self._tree
+        # Guards and final returns are inserted at the function, but lie in its body.
         is_guard = isinstance(node, FUNCTIONS) and all(edit.start == edit.end for edit in edits)
         in_function_body = is_guard or tree.enclosing_function(node) is not None
         line = tree.line_at(edits[0].start)
@@ -119,6 +120,7 @@ def _nodes_on(tree: ast.AST, lines: Collection[int] | None) -> list[tuple[int, a
     """Return `(line, node)` for the nodes on some lines."""
     nodes = []
     for node in _editable_nodes(tree):
+        # In the tree, a `for` inside an expression has no position. Nodes such as operators have none either.
         line = node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
         if lines is None or line in lines:
             nodes.append((line, node))

@@ -20,12 +20,14 @@ ATOMS = (
     ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
     ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr,
 )  # fmt: skip
+"""Expressions that can stand anywhere without parentheses."""
 STATEMENTS = (ast.Return, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.keyword)
+"""Parents that take any expression as their `value` without parentheses: statements, and `name=` in a call."""
 PARENTHESES_FREE_PARENTS = (
     *STATEMENTS, ast.If, ast.While, ast.Assert, ast.Call, ast.List, ast.Tuple, ast.Set, ast.Dict,
     ast.Subscript, ast.Slice, ast.arguments,
 )  # fmt: skip
-"""Parents that take any expression without parentheses."""
+"""Parents that take any expression without parentheses, except for what is called or subscripted."""
 
 
 def parse_python_tree(source: str) -> PythonTree | None:
@@ -35,7 +37,13 @@ def parse_python_tree(source: str) -> PythonTree | None:
 
 
 class PythonTree:
-    """The tree of one source; `parse_python_tree` creates it."""
+    """The tree of one source; `parse_python_tree` creates it.
+
+    Attributes:
+        raw: The UTF-8 bytes of the source, in which all offsets are counted.
+        siblings: Function -> `(expression, text)` for its small expressions; the operator `sibling_expression`
+            keeps them here.
+    """
 
     def __init__(self, source: str, tree: ast.Module) -> None:
         self.module = tree
@@ -116,10 +124,10 @@ class PythonTree:
         if isinstance(shape, ATOMS):
             return True
         if isinstance(shape, ast.Constant):
-            return not isinstance(parent, ast.Attribute)
+            return not isinstance(parent, ast.Attribute)  # `1.real` does not parse
         if getattr(parent, "func", None) is node or getattr(parent, "value", None) is node:
             return isinstance(parent, STATEMENTS)
-        if isinstance(parent, ast.Compare):
+        if isinstance(parent, ast.Compare):  # another comparison would become a part of the chain
             return isinstance(shape, ast.BinOp) or is_negative(shape)
         return isinstance(parent, PARENTHESES_FREE_PARENTS)
 
@@ -226,6 +234,7 @@ class PythonTree:
                 waiting.append(node.returns)
         while waiting:
             part = waiting.pop()
+            # The arguments of `Annotated` after the first are values, such as `Field(gt=0)`.
             if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple):
                 name = getattr(part.value, "attr", getattr(part.value, "id", ""))
                 waiting += part.slice.elts[:1] if name == "Annotated" else part.slice.elts
@@ -242,7 +251,7 @@ class PythonTree:
 
     @cached_property
     def attributes(self) -> dict[str, int]:
-        """Attribute that the source reads -> how often it does."""
+        """Attribute outside the direct parts of a call -> how often the source has it."""
         counts: dict[str, int] = {}
         for node in ast.walk(self.module):
             if isinstance(node, ast.Attribute) and not isinstance(self.parent(node), ast.Call):

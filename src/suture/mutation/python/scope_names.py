@@ -14,6 +14,8 @@ from suture.mutation.tuning import MAX_FIRST_VARIABLES, MAX_LAST_VARIABLES, OUTE
 
 ValueKind = Literal["number", "sequence", "set", "mapping", "text", "callable", "unknown"]
 
+# Each of these tables: a builtin or class that is called, a method that is called on a variable, or (below) the
+# type of a node -> the kind of the result, variable or node.
 KIND_BY_CALL: dict[str, ValueKind] = {
     **dict.fromkeys(("len", "int", "abs", "float", "sum", "round", "ord", "hash"), "number"),
     **dict.fromkeys(("list", "sorted", "tuple", "reversed", "range"), "sequence"),
@@ -30,6 +32,7 @@ KIND_BY_METHOD: dict[str, ValueKind] = {
 }
 
 NUMERIC_OPERATORS = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+"""Operators whose result is probably a number. `+` is not one, because it concatenates too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +56,7 @@ class ScopeNames:
             other = self.kinds[name]
             nearness = OUTER_SCOPE_FACTOR if name in self.outer else 1.0
             if kind == "unknown" or other == "unknown":
-                yield name, 0.8 * nearness
+                yield name, 0.8 * nearness  # both shares are chosen by judgement
             else:
                 yield name, nearness * (1.0 if kind == other else 0.25)
 
@@ -139,12 +142,13 @@ def guess_kind(node: ast.AST, names: ScopeNames | None = None) -> ValueKind:
 
 
 def _kind_of_value(value: object) -> ValueKind:
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # an instance of `int`, but not used as a number
         return "unknown"
     return "text" if isinstance(value, str) else "number" if isinstance(value, (int, float)) else "unknown"
 
 
 def _kind_of_operation(node: ast.BinOp, names: ScopeNames | None) -> ValueKind:
+    """Return the kind of `a + b` and the like; that of the other operand beside a number, as in `[0] * n`."""
     inner = {guess_kind(node.left, names), guess_kind(node.right, names)} - {"unknown"}
     if inner and inner <= {"number", "sequence", "text", "set"}:
         return sorted(inner - {"number"} or inner)[0]
@@ -168,7 +172,9 @@ def _evidence(node: ast.AST) -> Iterator[tuple[str, ValueKind]]:
             yield from _evidence_of_call(node)
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
             yield name, "sequence"
+        # `*` tells nothing: in `[0] * n` and `"-" * n` the other operand is no number.
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.Mult):
+            # Sets have `-` too, but numbers are far more usual; `%` also formats texts, and `+` concatenates.
             if "number" in (guess_kind(left), guess_kind(right)) or isinstance(op, (ast.Sub, ast.FloorDiv)):
                 yield from ((side.id, "number") for side in (left, right) if isinstance(side, ast.Name))
         case ast.Compare(left=left, comparators=[right]) if "number" in (guess_kind(left), guess_kind(right)):

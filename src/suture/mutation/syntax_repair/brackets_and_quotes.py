@@ -62,7 +62,7 @@ def _code_end(line: str, pattern: re.Pattern[str]) -> int:
 
 
 def _move_closer_up(lines: list[str], stop: ParseStop, pattern: re.Pattern[str]) -> Iterator[LineRewrite]:
-    """Move a superfluous closing bracket to the end of an earlier line that lacks it."""
+    """Move a superfluous closing bracket to the end of one of the two lines before. Two is by judgement."""
     for number in nearby_lines(lines, stop.line - 1, back=2):
         unclosed, _ = _unbalanced_brackets(lines[number], pattern)
         if len(unclosed) != 1:
@@ -186,7 +186,7 @@ def _fix_quote(lines: list[str], number: int, quote: str, column: int) -> Iterat
     for match in STRING_END.finditer(line, string_start + 1):
         end = match.start()
         weight = 0.9 if line[end : end + 1] in ")]}:," or end == len(line.rstrip()) else 0.4
-        if line[end - 1] != "\\":
+        if line[end - 1] != "\\":  # after a backslash, the quote would not end the string
             yield insert_token(lines, number, end, quote, weight)
     for match in STRING_START.finditer(line):
         yield insert_token(lines, number, match.start(), quote, 0.5)
@@ -215,7 +215,7 @@ def _fix_triple_quote(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite
         for later in range(number + 1, min(len(lines), number + MAX_TEXT_LINES)):
             previous = lines[later - 1]
             is_paragraph_end = not lines[later].strip() or len(get_indent(lines[later])) <= len(indent)
-            if is_paragraph_end or CODE_START.match(lines[later]):
+            if is_paragraph_end or CODE_START.match(lines[later]):  # the string ends on the line before
                 text = f"{previous}\n{indent}{triple}" if later - 1 != number else f"{previous}{triple}"
                 yield rewrite_line(lines, later - 1, text, f"{triple} after it", 0.4)
         for other in TRIPLE_QUOTES:

@@ -17,6 +17,7 @@ from suture.mutation.syntax_repair.source_lines import (
 OUTSIDE_MESSAGES = ("outside function", "outside loop", "not properly in loop", "outside async function")
 """Parts of CPython's messages about a statement that is not inside a function or loop."""
 INDENTATION_MESSAGES = ("indent", "expected 'except'", *OUTSIDE_MESSAGES)
+"""Parts of CPython's messages about a line that is probably indented wrongly."""
 
 
 def rewrite_indentation(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
@@ -55,7 +56,7 @@ def _target_indents(
     earlier_lines = (lines[earlier] for earlier in range(number - 1, -1, -1))
     indents = dict.fromkeys(get_indent(line) for line in earlier_lines if line.strip())
     nearest = sorted(indents, key=lambda indent: abs(len(indent) - len(current)))
-    for rank, indent in enumerate(nearest[:6]):
+    for rank, indent in enumerate(nearest[:6]):  # six is chosen by judgement
         if indent != current:
             yield indent, 0.9 - 0.1 * rank
     yield current + unit, 0.4

@@ -31,8 +31,10 @@ INNER_KEYWORDS = (
     "in", "not", "and", "or", "is", "if", "else", "for", "lambda", "as", "None", "True", "False",
 )  # fmt: skip
 CONDITION_KEYWORDS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
+"""Keywords after which a line has a condition."""
 BRANCH_KEYWORDS = ("if", "elif", "while")
 SINGLE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
+"""Matches a branch up to the first `=` that is no part of another sign."""
 EQUALS_ALTERNATIVES = (
     ("==", 0.9), ("-", 0.45), ("+", 0.45), ("*", 0.2), ("<=", 0.2), (">=", 0.2), ("!=", 0.2),
 )  # fmt: skip
@@ -40,7 +42,9 @@ EQUALS_ALTERNATIVES = (
 MAX_REWRITTEN_LINES = 40
 """Lines on which the same replacement is made at once. Chosen by judgement; not measured."""
 DEFINERS = "function|func|fn|fun|define|sub|public|private|static|void|method"
+"""Words of other languages before the name of a new function."""
 DECLARERS = "var|let|const|int|float|double|string|str|bool|boolean|auto|char|long|val|set|my"
+"""Words of other languages before the name of a new variable."""
 FOREIGN_SYNTAX: tuple[tuple[str, str, float], ...] = (
     (r"\belse\s+if\b", "elif", 1.0),
     (r"\b(?:elseif|elsif|elif\s+if)\b", "elif", 1.0),
@@ -109,7 +113,10 @@ FOREIGN_SYNTAX: tuple[tuple[str, str, float], ...] = (
     (r"\blambda\s+(\w+)\s*=>\s*", r"lambda \1: ", 0.9),
     (r"\(?\b(\w+)\)?\s*=>\s*", r"lambda \1: ", 0.6),
 )  # fmt: skip
-"""`(pattern, replacement, weight)` for syntax of other languages, and of older versions of Python."""
+"""`(pattern, replacement, weight)` for syntax of other languages, and of older versions of Python.
+
+All weights in this module are chosen by judgement and not measured.
+"""
 LOOK_ALIKES: dict[int, str] = str.maketrans(
     {
         **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\u2033", '"'),
@@ -136,6 +143,7 @@ def rewrite_foreign_syntax(lines: list[str], stop: ParseStop) -> Iterator[LineRe
                 yield rewrite_line(lines, number, text, text.strip()[:60], weight)
                 yield from _rewrite_all_lines(lines, pattern, replacement, weight)
         code = strip_comment(line)
+        # Several words that end like neither a block nor a call are perhaps prose.
         if len(code.split()) > 2 and not code.endswith((":", ")", "]")):
             text = f"{get_indent(line)}# {line.strip()}"
             yield rewrite_line(lines, number, text, "becomes a comment", 0.12)
@@ -184,7 +192,7 @@ def rewrite_keywords(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]
             continue
         is_keyword = keyword.iskeyword(tokens[0].text)
         for word in ("if", "while", "for", "elif", "else", "def", "with", "return"):
-            if word != tokens[0].text and len(tokens) > 2:
+            if word != tokens[0].text and len(tokens) > 2:  # more than a word and its colon
                 yield replace_token(lines, number, tokens[0], word, 0.1 if is_keyword else 0.5)
         for word in () if is_keyword else ("if", "while", "elif", "def", "else:"):
             text = f"{get_indent(line)}{word} {line.strip()}"
@@ -209,7 +217,7 @@ def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
         is_expected = stop.message.startswith("expected ':'")
         if tokens[0].text in BLOCK_KEYWORDS and not code.endswith(":"):
             yield rewrite_line(lines, number, f"{code}:{after_code}", "a colon at its end", 1.0)
-            if code[-1] in ";.,{=-)":
+            if code[-1] in ";.,{=-)":  # typed instead of the colon, or superfluous
                 yield rewrite_line(
                     lines, number, f"{code[:-1].rstrip()}:{after_code}", "a colon at its end", 0.8
                 )

@@ -138,7 +138,7 @@ def nearby_lines(lines: list[str], number: int, *, back: int = 1) -> list[int]:
 
 
 def indent_unit(lines: list[str]) -> str:
-    """Return one step of indentation in a source."""
+    """Return one step of indentation in a source: a tab if it has any, else its smallest usual width."""
     indents = [get_indent(line) for line in lines if line.strip()]
     if any("\t" in indent for indent in indents):
         return "\t"

@@ -136,7 +136,7 @@ class TokenModel:
     def unigram_odds(self, token: Token) -> float:
         """Return how likely a token is without its context, with a floor for those that the sources lack."""
         total = sum(self._class_counts.values()) + 1
-        return 0.7 * self._text_counts[token.text] / total + 0.3 / 200
+        return 0.7 * self._text_counts[token.text] / total + 0.3 / 200  # as if a language had 200 tokens
 
     def knows(self, text: str) -> bool:
         """Return whether a text appears as a token in the sources."""
@@ -150,7 +150,7 @@ class TokenModel:
         smoothed as if each text had 0.2 more occurrences and the class 10 more. Pairs of texts count as well.
         """
         classes = [name for name, _ in tokens[max(0, index - 2) : index + 1]]
-        probability = tuning.NGRAM_WEIGHTS[3] / 100
+        probability = tuning.NGRAM_WEIGHTS[3] / 100  # as if there were 100 classes
         for size, weight in zip((2, 1, 0), tuning.NGRAM_WEIGHTS, strict=False):
             if len(classes) > size:
                 ngram = tuple(classes[len(classes) - 1 - size :])

@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TreeOperators: TypeAlias = "Mapping[OperatorName, Callable[[Node, SyntaxTree], Iterator[Change]]]"
-"""Name of an operator -> the function that yields its changes of a node.
-
-`Change.weight` explains the weights of these changes.
-"""
+"""Name of an operator -> the function that yields its changes of a node, which is called for every named node."""
 PARENTHESISED_STATEMENTS = (
     "if_statement", "while_statement", "do_statement", "switch_statement", "with_statement",
 )  # fmt: skip
@@ -76,6 +73,7 @@ class SyntaxTree:
 
     def text(self, node: Node) -> str:
         """Return the text of a node."""
+        # "replace", so that no node of a broken source can make it fail.
         return self.raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def replace_with(self, node: Node, text: str, weight: float) -> Change:
@@ -89,7 +87,7 @@ class SyntaxTree:
 
     def scope_names(self, node: Node) -> list[str]:
         """Return the variables and parameters that a node may use, those of the innermost function first."""
-        last_byte = max(node.start_byte, node.end_byte - 1)
+        last_byte = max(node.start_byte, node.end_byte - 1)  # the end offset may be outside of the scope
         return [name for name, scopes in self._declared(node) if any(last_byte in scope for scope in scopes)]
 
     def kinds(self, node: Node) -> dict[str, ValueKind]:
@@ -153,7 +151,7 @@ class SyntaxTree:
         if node.type == "parenthesized_expression" and above.type in PARENTHESISED_STATEMENTS:
             return False  # these parentheses belong to the statement
         if is_same_node(above.child_by_field_name("left"), node) and above.type != "binary_expression":
-            return False
+            return False  # the target of an assignment
         if above.type == "expression_list" and above.parent is not None:
             return not is_same_node(above.parent.child_by_field_name("left"), above)
         if above.type in MEMBERS:

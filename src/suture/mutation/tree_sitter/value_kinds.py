@@ -1,7 +1,8 @@
 """Guesses the kind of value of expressions and variables, and compares operators by their frequency in other code.
 
 The frequencies were counted in Python code. They are used for JavaScript, TypeScript and Go too, because people
-compare and calculate alike in these languages.
+compare and calculate alike in these languages. The lists of names and nodes are chosen by judgement. They were
+written for JavaScript: in Go, an assignment such as `x := 1` says nothing about `x`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TEXT_METHODS = (
     "split", "toLowerCase", "toUpperCase", "charCodeAt", "charAt", "trim", "startsWith", "endsWith",
 )  # fmt: skip
 MAPPING_METHODS = ("set", "has", "entries")
-NUMERIC_OPERATORS = ("-", "*", "/", "%", "**", "-=", "*=", "/=", "%=")
+NUMERIC_OPERATORS = ("-", "*", "/", "%", "**")
 LOOSE_EQUALITY = {"===": "==", "!==": "!="}
 IDENTITY_OPERATORS = {"==": "is", "!=": "is not"}
 KIND_BY_METHOD: dict[str, ValueKind] = {
@@ -41,6 +42,7 @@ KIND_BY_NODE: dict[str, ValueKind] = {
     **dict.fromkeys((*STRINGS, "template_string"), "text"),
     **dict.fromkeys(("update_expression", "inc_statement", "dec_statement"), "number"),
     **dict.fromkeys(("array", "slice_expression"), "sequence"),
+    # By judgement: what `new` creates is most often a `Map` or another object with named parts.
     **dict.fromkeys(("object", "new_expression"), "mapping"),
 }
 
@@ -81,7 +83,10 @@ def find_kind_evidence(node: Node) -> Iterator[tuple[Node, ValueKind]]:
 
 
 def kind_fit(kind: ValueKind, replacement_kind: ValueKind) -> float:
-    """Return how well a variable of one kind can replace one of another, in (0, 1]."""
+    """Return how well a variable of one kind can replace one of another, in (0, 1].
+
+    The numbers are chosen by judgement: a variable of an unknown kind often fits, one of another kind seldom.
+    """
     if "unknown" in (kind, replacement_kind):
         return 0.8
     return 1.0 if kind == replacement_kind else 0.25
@@ -91,6 +96,8 @@ def sign_ratio(left: Node, old_sign: str, new_sign: str, right: Node) -> float:
     """Return the factor on the weight of replacing an operator, such as `<` with `<=`.
 
     It is the ratio of how frequent the new and the old one are between such operands; 1 where no counts exist.
+    In the tables of `sign_frequencies`, the kind is that of the right operand. `text first` and `number first`
+    mean that only the kind of the left one is known. `other` is for unknown kinds, and holds every operator.
     """
     old, new = LOOSE_EQUALITY.get(old_sign, old_sign), LOOSE_EQUALITY.get(new_sign, new_sign)
     left_kind, right_kind = _operand_kind(left), _operand_kind(right)
@@ -101,6 +108,7 @@ def sign_ratio(left: Node, old_sign: str, new_sign: str, right: Node) -> float:
         if kind in ("none", "bool"):
             old, new = IDENTITY_OPERATORS.get(old, old), IDENTITY_OPERATORS.get(new, new)
         return frequency_ratio(COMPARED[kind].get(old, 0), COMPARED[kind].get(new, 0))
+    # In Python, `%` formats text and `*` repeats text and lists: what is counted there says nothing here.
     are_binary = old in BINARY["other"] and new in BINARY["other"]
     if are_binary and not {"text", "display"} & {left_kind, right_kind}:
         kind = "number" if right_kind == "number" else "number first" if left_kind == "number" else "other"

@@ -29,21 +29,27 @@ SIGNS: dict[type[ast.operator], str] = {
     ast.MatMult: "@",
 }  # fmt: skip
 FAMILIES = (("+", "-", "*"), ("//", "/", "%"), ("&", "|", "^"), ("<<", ">>"), ("*", "**", "//"))
+"""Signs that are mistaken for each other. Chosen by judgement; not measured."""
 INDEXED = (ast.Subscript, ast.Slice)
 CALCULATING = (*INDEXED, ast.Call, ast.Compare, ast.BinOp, ast.Return, ast.Assign, ast.AugAssign)
+"""Parents at whose children a term may be missing."""
 OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
+"""Expressions, other than constants, that may be numbers."""
 
 
 def _other_operators(sign: str) -> tuple[str, ...]:
-    """Return all other signs, those of the same family first."""
+    """Return all other signs: those of the same family first, then one of each of the larger families.
+
+    `@` is never offered, because hardly any type but matrices has it.
+    """
     same_family = [other for family in FAMILIES if sign in family for other in family]
     signs = (*same_family, "-", "&", "//", *(other for other in SIGNS.values() if other != "@"))
     return tuple(dict.fromkeys(other for other in signs if other != sign))
 
 
-def _rank_weight(number: int) -> float:
+def _rank_weight(rank: int) -> float:
     """Return the weight of a sign by its rank: the first few are likelier, whatever their frequency is."""
-    return 1.0 - 0.1 * number if number < 4 else 0.6
+    return 1.0 - 0.1 * rank if rank < 4 else 0.6
 
 
 def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -52,8 +58,8 @@ def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         sign = SIGNS[type(node.op)]
         start, end = find_operator_sign(tree, node.target, node.value, f"{sign}=")
         old_frequency = augmented_frequency(sign, node.value)
-        for number, other in enumerate(_other_operators(sign) if end else ()):
-            weight = _rank_weight(number)
+        for rank, other in enumerate(_other_operators(sign) if end else ()):
+            weight = _rank_weight(rank)
             weight *= frequency_ratio(old_frequency, augmented_frequency(other, node.value))
             yield replace_span(start, end, f"{other}=", f"{sign}= becomes {other}=", weight)
         if end:
@@ -66,10 +72,10 @@ def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if node in tree.annotations:  # two types have no other operator between them
         others = tuple(other for other in others if other == "|")
     old_frequency = binary_frequency(node.left, sign, node.right)
-    for number, other in enumerate(others):
+    for rank, other in enumerate(others):
         note = f"{sign} becomes {other} in {tree.text(node)}"
         ratio = frequency_ratio(old_frequency, binary_frequency(node.left, other, node.right))
-        yield replace_span(start, end, other, note, _rank_weight(number) * ratio)
+        yield replace_span(start, end, other, note, _rank_weight(rank) * ratio)
 
 
 def _change_operands(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -79,7 +85,7 @@ def _change_operands(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     sign = SIGNS[type(node.op)]
     yield replace_with(tree, node, tree.text(node.left), 0.9)
     yield replace_with(tree, node, tree.text(node.right), 0.8)
-    if left != right and sign not in ("*", "&", "|", "^"):
+    if left != right and sign not in ("*", "&", "|", "^"):  # the order of their operands has no effect
         # The order matters in a sum of texts or lists, but not of numbers.
         is_sum = sign == "+" and "number" in (guess_kind(node.left), guess_kind(node.right))
         yield replace_with(tree, node, f"{right} {sign} {left}", 0.4 if is_sum else 1.0)
@@ -104,7 +110,7 @@ def _add_or_subtract_one(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     parent = tree.parent(node)
     is_summand = isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
-    if not is_read(node) or is_summand:
+    if not is_read(node) or is_summand:  # the sum as a whole gets the one
         return
     weight = _position_weight(node, tree)
     if weight:
@@ -116,7 +122,7 @@ def _add_or_subtract_one(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _position_weight(node: ast.expr, tree: PythonTree) -> float:
     """Return how likely a number is off by one in its position; 0 in positions where that is unusual."""
     parent = tree.parent(node)
-    if isinstance(parent, ast.Tuple):
+    if isinstance(parent, ast.Tuple):  # an element counts like its tuple: `a[i, j]`, `return a, b`
         node, parent = parent, tree.parent(parent)
     if isinstance(parent, INDEXED) and node is not getattr(parent, "value", None):
         return 1.0
@@ -137,16 +143,17 @@ def _change_constant(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Constant)
     value = node.value
     if isinstance(value, bool):
-        if not isinstance(tree.parent(node), ast.Return):
+        if not isinstance(tree.parent(node), ast.Return):  # the operator `returned_condition` changes these
             yield replace_with(tree, node, str(not value))
     elif isinstance(value, int):
-        if not isinstance(tree.parent(node), ast.UnaryOp):
+        if not isinstance(tree.parent(node), ast.UnaryOp):  # `-1` is changed as a whole, above
             yield from _other_numbers(node, value, tree)
     elif isinstance(value, float):
         numbers = (-value, 0.0, 1.0, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10)
         for other in dict.fromkeys(numbers):
             if other != value:
                 yield replace_with(tree, node, repr(other), 0.6)
+    # A text that is a statement is a docstring, and a text in an f-string has no quotes of its own.
     elif isinstance(value, str) and not isinstance(tree.parent(node), (ast.Expr, ast.JoinedStr)):
         yield from (replace_with(tree, node, repr(text), 0.5) for text in _other_texts(value))
         yield from (replace_with(tree, node, repr(text), 0.8) for text in _similar_texts(value, tree))
@@ -170,6 +177,7 @@ def _count_numbers(tree: PythonTree) -> Counter[int]:
 
 
 def _other_texts(value: str) -> Iterator[str]:
+    """Yield variants of a text: other blanks, another case, and fewer characters at its ends."""
     texts = (
         "", " ", value.strip(), value.lower(), value.upper(), f"{value} ", f" {value}", f"{value}\n",
         value.capitalize(), value.title(), value.swapcase(),
@@ -179,7 +187,10 @@ def _other_texts(value: str) -> Iterator[str]:
 
 
 def _similar_texts(value: str, tree: PythonTree) -> list[str]:
-    """Return texts of the file that differ from one by a little: case, a letter, or what surrounds it."""
+    """Return texts of the file that differ from one by a little: case, a letter, or what surrounds it.
+
+    Texts of one or two letters are similar to too many others. All limits are chosen by judgement.
+    """
     texts = [text for text in tree.cached("texts", _collect_texts) if text != value]
     similar = [text for text in texts if text.casefold() == value.casefold()]
     if len(value) > 2:
@@ -189,6 +200,7 @@ def _similar_texts(value: str, tree: PythonTree) -> list[str]:
 
 
 def _collect_texts(tree: PythonTree) -> list[str]:
+    """Return the first short texts of the file, each once. Both limits are chosen by judgement."""
     nodes = (node for node in ast.walk(tree.module) if isinstance(node, ast.Constant))
     return list(dict.fromkeys(n.value for n in nodes if isinstance(n.value, str) and len(n.value) < 60))[:400]
 
@@ -201,7 +213,7 @@ def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if not isinstance(parent, CALCULATING) or not _may_be_number(node, tree):
         return
     if tree.is_called(node) or (isinstance(parent, ast.Subscript) and node is parent.value):
-        return
+        return  # what is called or indexed is no number
     text = _parenthesised(tree, node)
     yield replace_with(tree, node, f"{text} ** 2", 0.6)
     yield replace_with(tree, node, f"{text} // 2", 0.5)
@@ -242,7 +254,9 @@ def _find_boolean_names(tree: PythonTree) -> frozenset[str]:
 
 
 def _may_be_number(node: ast.expr, tree: PythonTree) -> bool:
+    """Return whether an expression is an integer, or an operand that nothing shows to be something else."""
     if isinstance(node, ast.Constant):
+        # `type`, because a boolean is an instance of `int`. The `1` of `-1` is only a part of a number.
         return type(node.value) is int and not isinstance(tree.parent(node), ast.UnaryOp)
     if isinstance(node, ast.Name) and node.id in tree.functions:
         return False
@@ -255,6 +269,11 @@ def _may_be_number(node: ast.expr, tree: PythonTree) -> bool:
 
 
 def _parenthesised(tree: PythonTree, node: ast.expr, *, sums: bool = False) -> str:
+    """Return the text of an operand, in parentheses where it needs them.
+
+    Args:
+        sums: Whether the text becomes the left operand of a sum, where no other operation needs parentheses.
+    """
     text = tree.text(node)
     if is_atom(text) or isinstance(node, ast.Constant) or (sums and isinstance(node, ast.BinOp)):
         return text
@@ -262,7 +281,9 @@ def _parenthesised(tree: PythonTree, node: ast.expr, *, sums: bool = False) -> s
 
 
 COUNTABLE = (ast.Name, ast.Constant, ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
+"""Expressions that may be off by one."""
 LISTS = (ast.Name, ast.List, ast.ListComp)
+"""Expressions that may be a list."""
 OPERATORS = (
     PythonOperator(name="arithmetic_operator", nodes=(ast.BinOp, ast.AugAssign), changes=_change_operator),
     PythonOperator(name="operand", nodes=(ast.BinOp,), changes=_change_operands),

@@ -25,10 +25,13 @@ WRAPPERS: dict[ValueKind, tuple[str, ...]] = {
     "callable": (),
     "unknown": ("list", "len", "abs", "sorted", "str", "int", "set", "tuple"),
 }
+"""Kind of value -> builtins that may be missing around it, the likeliest first. Chosen by judgement."""
 WRAPPABLE_PARENTS = (
     ast.Return, ast.Assign, ast.AugAssign, ast.Compare, ast.Call, ast.For, ast.BinOp, ast.keyword,
 )  # fmt: skip
+"""Parents whose children may lack a call around them."""
 NOT_RETURNED = (ast.Yield, ast.YieldFrom, ast.Await, ast.Starred)
+"""Expressions that are complete statements, so that no `return` is missing before them."""
 
 
 def _change_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -42,6 +45,7 @@ def _change_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
                 edits = (tree.replacement(left, right_text), tree.replacement(right, left_text))
                 note = f"arguments {left_text} and {right_text} are swapped"
                 yield Change(edits=edits, note=note, weight=1.0 if right_index == left_index + 1 else 0.7)
+    # With keywords, the comma after the last positional argument would stay.
     for index, argument in enumerate(arguments if not node.keywords else ()):
         start, end = tree.span(argument)
         if index + 1 < len(arguments):  # a comma goes with the argument
@@ -56,6 +60,7 @@ def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Call)
     name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
     callee = tree.functions.get(name)
+    # The builtins and methods whose further argument is often forgotten. Chosen by judgement.
     if callee is None and name not in ("round", "int", "sorted", "sum", "pow", "range", "get", "pop", "zip"):
         return
     if callee is not None and len(node.args) >= len(callee.args.args):
@@ -63,6 +68,7 @@ def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     names = tree.scope_names(node)
     argument_texts = {tree.text(argument) for argument in node.args}
     end = tree.span(node)[1] - 1
+    # A positional argument must not follow keywords, nor the new comma a trailing one.
     if node.keywords or tree.raw[end : end + 1] != b")" or tree.raw[:end].rstrip().endswith(b","):
         return
     if node.args and isinstance(node.args[-1], ast.GeneratorExp):
@@ -94,7 +100,7 @@ def _wrap_in_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _unwrap_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Replace a call with its argument or its object; a function that calls itself mostly means to."""
+    """Replace a call with an argument or its receiver; a function that calls itself mostly means to."""
     assert isinstance(node, ast.Call)
     function = tree.enclosing_function(node)
     is_recursive = function is not None and tree.text(node.func).rpartition(".")[2] == function.name
@@ -176,12 +182,12 @@ def _change_generator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 def _change_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Return a value that is only computed, or do not return one yet."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):  # `x == 1` where `x = 1` is meant
         yield from _turn_into_assignment(node.value, tree)
     if isinstance(node, ast.Expr) and not isinstance(node.value, NOT_RETURNED) and not is_docstring(node):
         start, text = tree.span(node)[0], tree.text(node)
         callee = node.value.func if isinstance(node.value, ast.Call) else None
-        is_method = isinstance(callee, ast.Attribute)
+        is_method = isinstance(callee, ast.Attribute)  # a method is often called only for its effect
         yield insert_text(start, "return ", f"{text} is returned", 0.5 if is_method else 1.0)
         if isinstance(callee, ast.Attribute):
             yield insert_text(start, f"{tree.text(callee.value)} = ", f"{text} is assigned back", 0.7)

@@ -20,6 +20,7 @@ from suture.project.python_source.parsing import first_line
 DECORATED = (*FUNCTIONS, ast.ClassDef)
 EMPTY_LITERALS = ("[]", "()", "{}")
 ORDERING_METHODS = ("__lt__", "__le__", "__gt__", "__ge__")
+"""Methods from one of which `functools.total_ordering` makes the others."""
 
 
 def _reuse_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -50,7 +51,7 @@ def _reuse_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
                 yield replace_with(tree, argument, text, 0.8)
             for name, fit in tree.scope_names(node).fitting("unknown", node.lineno):
                 yield replace_with(tree, argument, name, 0.7 * fit)
-                if fit >= 0.8:
+                if fit >= 0.8:  # a variable of the function itself, not of one around it
                     yield replace_with(tree, argument, f"{name}[0]", 0.2)
     yield from _append_argument(node, other_calls, tree)
 
@@ -61,7 +62,7 @@ def _append_argument(node: ast.Call, other_calls: list[ast.Call], tree: PythonTr
     # A generator expression may share its parentheses with the call.
     ends_with_generator = bool(node.args) and isinstance(node.args[-1], ast.GeneratorExp)
     if ends_with_generator or tree.raw[end : end + 1] != b")" or tree.raw[:end].rstrip().endswith(b","):
-        return
+        return  # after a trailing comma, the new one would be a second
     texts: dict[str, float] = {}
     passed_keywords = {keyword.arg for keyword in node.keywords}
     for call in other_calls:
@@ -114,6 +115,7 @@ def _add_decorator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         weights |= {name: 0.9 if fit else 0.1 for name, fit in fits.items() if name not in present}
     weights |= {text: 0.9 for text in _fitting_decorators(node, tree) if text not in present}
     for text, weight in weights.items():
+        # A decorator needs a line of its own, so that nothing may precede the definition on its line.
         if not indent.strip() and len(text) <= tuning.MAX_REUSED_CHARS:
             yield insert_text(start, f"{indent}@{text}\n", f"@{text} before {node.name}", weight)
 
@@ -131,6 +133,7 @@ def _fitting_decorators(node: ast.AST, tree: PythonTree) -> Iterator[str]:
     if isinstance(parent, ast.ClassDef):
         before = [m for m in parent.body if isinstance(m, FUNCTIONS) and m.lineno < node.lineno]
         if any(m.name == node.name and m.decorator_list for m in before) and len(node.args.args) == 2:
+            # An earlier method of this name has a decorator, probably `property`; this takes a new value.
             yield f"{node.name}.setter"
     elif isinstance(parent, FUNCTIONS) and parent.args.args:
         for wraps in _accessible_name("functools", "wraps", tree):
@@ -202,7 +205,9 @@ def _calls_by_name(tree: PythonTree) -> dict[str, list[ast.Call]]:
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
             calls = calls_by_name.setdefault(last_part(tree.text(node.func)), [])
-            if len(calls) <= tuning.MAX_REUSED:
+            if (
+                len(calls) <= tuning.MAX_REUSED
+            ):  # one more than are used, because a call does not reuse itself
                 calls.append(node)
     return calls_by_name
 
@@ -218,10 +223,14 @@ SIBLING_NODES = (
     ast.Call, ast.Subscript, ast.BinOp, ast.Compare, ast.BoolOp, ast.Attribute, ast.List, ast.Tuple,
     ast.IfExp,
 )  # fmt: skip
+"""Expressions that may replace another. Names and constants are left to the operators that are made for them."""
 
 
 def _use_sibling(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Use another expression of the same function."""
+    """Use another expression of the same function.
+
+    Other operators change what is called, the owner of an attribute, and constants and names in operations.
+    """
     if not isinstance(node, ast.expr) or not is_read(node):
         return
     parent = tree.parent(node)
@@ -256,6 +265,7 @@ def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, f
         if id(other) in ancestor_ids or other is node:
             continue
         has_same_role = type(tree.parent(other)) is type(tree.parent(node))
+        # `(weight, nearness in lines, expression)`: of one text, the occurrence with the best first two counts.
         entry = (1.0 if has_same_role else 0.7, -abs(other.lineno - node.lineno), other)
         if text not in candidates or entry[:2] > candidates[text][:2]:
             candidates[text] = entry
@@ -276,6 +286,7 @@ def _collect_siblings(scope: ast.AST, tree: PythonTree) -> list[tuple[ast.expr, 
 
 
 PLACES = (*SIBLING_NODES, ast.Name, ast.Constant)
+"""Nodes that a sibling may replace."""
 OPERATORS = (
     PythonOperator(name="reused_value", nodes=(ast.Assign,), changes=_reuse_value),
     PythonOperator(name="reused_argument", nodes=(ast.Call,), changes=_reuse_argument),

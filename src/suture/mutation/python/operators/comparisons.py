@@ -24,11 +24,14 @@ LIKELY_SIGNS = {
     "==": ("!=", "is", ">=", "<=", "in"), "!=": ("==", "is not", ">", "<", "not in"),
     "is": ("==", "is not"), "is not": ("!=", "is"), "in": ("not in", "=="), "not in": ("in", "!="),
 }  # fmt: skip
+"""Sign -> the signs that may be meant, the likeliest first. Chosen by judgement; not measured."""
 BOUNDARY_SIGNS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 """Sign -> the sign that differs only at the boundary."""
 
 CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
+"""Nodes whose field `test` is a condition."""
 VALUE_NODES = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
+"""Nodes whose field `value` may be a condition."""
 
 
 def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -47,6 +50,7 @@ def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             if other != sign:
                 weight = 1.0 if other in likely_signs[:2] else 0.6 if other in likely_signs else 0.45
                 new_frequency = comparison_frequency(operand, other, right)
+                # Not between operands that are never compared so, such as `<=` with a list.
                 weight *= BOUNDARY_FACTOR if new_frequency and other == BOUNDARY_SIGNS.get(sign) else 1.0
                 weight *= frequency_ratio(old_frequency, new_frequency)
                 yield replace_span(start, end, other, f"{sign} becomes {other} in {tree.text(node)}", weight)
@@ -86,7 +90,7 @@ def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             yield replace_with(tree, test, f"not {_parenthesised(tree, test)}", weight)
     if isinstance(node, ast.BoolOp):
         for value in node.values:
-            if not isinstance(value, (ast.UnaryOp, ast.Compare)):
+            if not isinstance(value, (ast.UnaryOp, ast.Compare)):  # a comparison has an opposite sign
                 yield replace_with(tree, value, f"not {_parenthesised(tree, value)}", 0.5)
     if isinstance(node, VALUE_NODES) and node.value is not None and _is_plain(node.value):
         yield replace_with(tree, node.value, f"not {_parenthesised(tree, node.value)}", 0.25)
@@ -138,6 +142,7 @@ def candidate_conditions(node: ast.AST, tree: PythonTree) -> Iterator[tuple[str,
 
 
 def _conditions_of(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the condition of a statement or expression, or those of a part of a comprehension."""
     if isinstance(node, CONDITIONAL_NODES):
         yield node.test
     elif isinstance(node, ast.comprehension):
@@ -145,10 +150,12 @@ def _conditions_of(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _is_plain(node: ast.expr) -> bool:
+    """Return whether an expression is a value by itself, and no operation, literal or condition."""
     return isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
 
 
 def _parenthesised(tree: PythonTree, node: ast.expr) -> str:
+    """Return the text of an operand of `not`, `and` or `or`, in parentheses where they help."""
     binds_loosely = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare))
     return f"({tree.text(node)})" if binds_loosely else tree.text(node)
 

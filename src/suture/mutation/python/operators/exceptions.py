@@ -1,4 +1,7 @@
-"""Wrong exception classes, and mutable defaults that all calls share."""
+"""Wrong exception classes, and mutable defaults that all calls share.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,8 @@ def _change_tuple(classes: ast.Tuple, tree: PythonTree) -> Iterator[Change]:
     texts = [tree.text(element) for element in classes.elts]
     for index, element in enumerate(classes.elts):
         remaining = texts[:index] + texts[index + 1 :]
-        yield replace_with(tree, classes, f"({', '.join(remaining)},)", 0.4)
+        if remaining:  # the second pair of parentheses that `replace_with` may add does no harm
+            yield replace_with(tree, classes, f"({', '.join(remaining)},)", 0.4)
         if isinstance(element, ast.Name):
             for other, weight in _other_exceptions(element.id, tree):
                 if other not in texts:
@@ -68,25 +72,35 @@ def _change_tuple(classes: ast.Tuple, tree: PythonTree) -> Iterator[Change]:
 
 
 def _catch_two(exception: ast.Name, tree: PythonTree) -> Iterator[Change]:
-    """Catch two classes: the class and a similar one, or a common pair where the class is undefined."""
+    """Catch two classes: the class and a similar one.
+
+    A class that nothing defines may stand for several, so the tuples that the file catches elsewhere and pairs
+    that are often caught together are tried in its place.
+    """
     pairs = {f"({exception.id}, {other})": 0.7 for other in _confusable_with(exception.id)}
     if not _is_defined(exception.id, tree):
         pairs |= dict.fromkeys((*tree.cached("caught together", _exception_tuples), *COMMON_PAIRS), 0.6)
     start, end = tree.span(exception)
     for text, weight in pairs.items():
-        # Not `replace_with`, which would add parentheses: the text has its own.
+        # Not `replace_with`, which would put a second pair of parentheses around the tuple.
         yield replace_span(start, end, text, f"{exception.id} becomes {shorten(text)}", weight)
 
 
 def _other_exceptions(name: str, tree: PythonTree) -> Iterator[tuple[str, float]]:
-    """Yield exception classes that may be meant instead of one, each with its weight."""
+    """Yield exception classes that may be meant instead of one, each with its weight.
+
+    Likely are the classes that the file defines, those that are easily confused with this one, and any if
+    nothing defines this one. Of the others, those in `COMMON_EXCEPTIONS` rank lowest; `ValueError` and
+    `Exception` are not in it, because they are common enough to rank with the classes that the file uses.
+    """
     defined, used = tree.cached("exceptions", _collect_exceptions)
     confusable, is_defined = _confusable_with(name), _is_defined(name, tree)
     others = (*defined, *confusable, *used, "ValueError", "Exception", *COMMON_EXCEPTIONS)
     for other in dict.fromkeys(others):
         if other != name:
             is_likely = other in (*defined, *confusable) or not is_defined
-            yield other, 1.0 if is_likely else 0.3 if other in COMMON_EXCEPTIONS else 0.5
+            unlikely_weight = 0.3 if other in COMMON_EXCEPTIONS else 0.5
+            yield other, 1.0 if is_likely else unlikely_weight
 
 
 def _confusable_with(name: str) -> list[str]:
@@ -94,6 +108,7 @@ def _confusable_with(name: str) -> list[str]:
 
 
 def _is_defined(name: str, tree: PythonTree) -> bool:
+    # Functions count, because `raise make_error()` names one.
     return name in tree.functions or hasattr(builtins, name) or name in known_names(tree)
 
 

@@ -27,7 +27,9 @@ CONFUSABLE_NAMES = (
     ("bisect_left", "bisect_right", "bisect"), ("heappush", "heappop", "heappushpop", "heapreplace"),
     ("float", "int", "str"), ("isinstance", "issubclass"), ("enumerate", "range", "zip"),
 )  # fmt: skip
+"""Groups of functions and methods of Python that are mistaken for each other. Chosen by judgement."""
 IGNORED_ATTRIBUTES = ("__name__", "__doc__", "__class__")
+"""Attributes of Python itself, which nobody means in place of an attribute of the file. Chosen by judgement."""
 
 
 def _change_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -44,8 +46,9 @@ def _change_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _switch_attribute_and_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Use `node` in place of `node.value`, or the reverse."""
+    """Use `a` in place of `a.b`, or the reverse with an attribute that the file reads of `a`."""
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        # What a call calls is left to `called_name`; its arguments are excluded too, by judgement.
         if not isinstance(tree.parent(node), ast.Call) and isinstance(node.value, ast.Name):
             yield replace_with(tree, node, node.value.id, 0.6)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -100,13 +103,17 @@ def _change_called_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     confusable = [other for group in CONFUSABLE_NAMES if name in group for other in group]
     same_arity = _same_arity(name, tree, is_method=isinstance(callee, ast.Attribute))
     for other in dict.fromkeys((*confusable, *same_arity)):
-        if other != name and not other.startswith("__"):
+        if other != name and not other.startswith("__"):  # special methods are rarely called by name
             weight = 1.0 if other in confusable else 0.7
             yield replace_span(start, end, other, f"{name}() becomes {other}()", weight)
 
 
 def _same_arity(name: str, tree: PythonTree, *, is_method: bool) -> list[str]:
-    """Return the module's functions, or methods, that take as many arguments as one of them."""
+    """Return the module's functions, or methods, that take as many arguments as one of them.
+
+    Args:
+        is_method: Whether it is called as an attribute. Then only functions with `self` are returned.
+    """
     if name not in tree.functions:
         return []
     arity = len(tree.functions[name].args.args)
@@ -130,6 +137,7 @@ def _change_key(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _collect_keys(tree: PythonTree) -> list[str]:
+    """Return the first texts that the file uses as subscripts or keys. Twenty is chosen by judgement."""
     subscripts = (n.slice for n in ast.walk(tree.module) if isinstance(n, ast.Subscript))
     keys = [s.value for s in subscripts if isinstance(s, ast.Constant) and isinstance(s.value, str)]
     for node in ast.walk(tree.module):

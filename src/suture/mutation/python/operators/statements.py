@@ -21,6 +21,7 @@ STATEMENT_NODES = (
     ast.Break, ast.Continue, ast.Raise, ast.Delete, ast.Try, ast.With, ast.Assert,
 )  # fmt: skip
 EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+"""Statements after which the rest of a block never runs."""
 
 
 def _delete(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -52,7 +53,7 @@ def _remove_condition(node: ast.If, tree: PythonTree) -> Iterator[Change]:
 
 
 def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Swap a statement with the next one, or move it a little further, or to an end of its block."""
+    """Move a statement a few statements down or up, or to an end of its block."""
     assert isinstance(node, ast.stmt)
     block = tree.enclosing_block(node)
     index = next((n for n, other in enumerate(block) if other is node), 0)
@@ -71,12 +72,13 @@ def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             continue
         moves_down = new_index > index
         if isinstance(sibling if moves_down else node, EXITS):
-            continue  # the statements after a `return` never run
+            continue  # what is after an exit never runs: the node, or all that the node would move before
         offset = sibling_lines[1] if moves_down else sibling_lines[0]
         deletion = Edit(start=lines[0], end=lines[1], text="")
         insertion = Edit(start=offset, end=offset, text=text)
         direction = "after" if moves_down else "before"
         note = f"{shorten(tree.text(node))} moves {direction} line {sibling.lineno}"
+        # At the end of a file without a final newline, the text would join the last line.
         if not moves_down or tree.raw[offset - 1 : offset] == b"\n":
             weight = 1.0 if new_index == index + 1 else 0.5
             yield Change(edits=(deletion, insertion), note=note, weight=weight)
@@ -92,10 +94,10 @@ def _change_block(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     indent, text = tree.indent(node), _line_text(tree, lines)
     if isinstance(parent, ast.stmt) and not isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
         parent_lines = tree.line_span(parent)
-        if node is block[-1] and len(block) > 1 and parent_lines is not None:
+        if node is block[-1] and len(block) > 1 and parent_lines is not None:  # no block may become empty
             moved_text, parent_end = reindent(text, indent, tree.indent(parent)), parent_lines[1]
             edits: tuple[Edit, ...] = (Edit(start=lines[0], end=lines[1], text=moved_text),)
-            if parent_end != lines[1]:
+            if parent_end != lines[1]:  # other blocks of the parent, such as an `else`, follow
                 deletion = Edit(start=lines[0], end=lines[1], text="")
                 edits = (deletion, Edit(start=parent_end, end=parent_end, text=moved_text))
             yield Change(edits=edits, note=f"{shorten(tree.text(node))} moves out of its block")
@@ -119,6 +121,7 @@ def _change_loop_control(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     elif isinstance(node, ast.Return) and node.value is None and _in_loop(node, tree):
         for other in ("break", "continue"):
             yield replace_span(start, end, other, f"return becomes {other}")
+    # An `elif` cannot become a `while`.
     elif isinstance(node, (ast.If, ast.While)) and not node.orelse and tree.raw[start : start + 2] != b"el":
         old, new = ("if", "while") if isinstance(node, ast.If) else ("while", "if")
         if tree.raw[start:end].startswith(old.encode()):
@@ -152,6 +155,7 @@ def _duplicate(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _in_loop(node: ast.AST, tree: PythonTree) -> bool:
+    """Return whether a loop of the same function holds a node."""
     for parent in tree.ancestors(node):
         if isinstance(parent, FUNCTIONS):
             return False
@@ -172,8 +176,11 @@ def reindent(text: str, before: str, after: str) -> str:
 
 
 SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
+"""Statements that are copied."""
 INSERTION_POINTS = (*SIMPLE, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Return)
+"""Statements beside which others are inserted."""
 FILL_METHODS = {"sequence": ("append",), "set": ("add",), "unknown": ("append", "add")}
+"""Kind of container -> methods that put an element into it."""
 
 
 def _add_guard(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -217,7 +224,7 @@ def _guard_values(function: Function, tree: PythonTree) -> Iterator[tuple[str, f
 
 
 def _fill_container(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Put a variable into a local container that is not filled here."""
+    """Put a variable into a container of the function, or of the functions around it."""
     assert isinstance(node, ast.stmt)
     function = tree.enclosing_function(node)
     if function is None:
@@ -245,7 +252,7 @@ def _local_containers(function: Function, tree: PythonTree) -> dict[str, str]:
                 containers[variable] = "sequence"
             elif isinstance(value, ast.Set) or callee == "set":
                 containers[variable] = "set"
-            elif callee[:1].isupper():  # a class
+            elif callee[:1].isupper():  # a class, which may be a container
                 containers[variable] = "unknown"
     return containers
 
@@ -309,7 +316,8 @@ def _insert_beside(
     """Insert a line after a statement, and before it where it is the first of its block."""
     lines, indent = tree.line_span(node), tree.indent(node)
     if lines is None or indent.strip() or "\n" in text:
-        return
+        return  # the new line would not have the indentation of the node
+    # In the tree, an `elif` is an `if` that is the first of its block; no line can precede it there.
     is_elif = isinstance(node, ast.If) and tree.raw[tree.span(node)[0] :].startswith(b"elif")
     if before and not is_elif and node is tree.enclosing_block(node)[0]:
         yield insert_text(lines[0], f"{indent}{text}\n", f"{shorten(text)} before line {node.lineno}", weight)

@@ -15,6 +15,7 @@ from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 
 BUILTINS = tuple(name for name in dir(builtins) if not name.startswith("_"))
 TYPES = (list, dict, set, str, bytes, tuple, int, float)
+"""Common types, whose attributes any object may have."""
 METHODS = tuple(dict.fromkeys(name for kind in TYPES for name in dir(kind) if not name.startswith("_")))
 FOREIGN_MEMBERS = {
     **dict.fromkeys(("length", "size", "count", "len"), ("len({})",)),
@@ -69,6 +70,7 @@ def _replace_undefined_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]
         yield replace_with(tree, node, other, 0.4 * fit)
     call = tree.parent(node)
     if isinstance(call, ast.Call) and call.func is node:
+        # An undefined function may be any of the file's that takes as many arguments.
         for name, function in tree.functions.items():
             if len(function.args.args) == len(call.args):
                 yield replace_with(tree, node, name, 0.4)
@@ -105,9 +107,10 @@ def _replace_unknown_attribute(node: ast.AST, tree: PythonTree) -> Iterator[Chan
     if not is_unknown:
         return
     end = tree.span(node)[1]
-    start = end - len(node.attr.encode())
+    start = end - len(node.attr.encode())  # the attribute is the end of the node
     for other, similarity in find_similar_names(node.attr, attributes):
         yield replace_span(start, end, other, f".{node.attr} becomes .{other}", similarity)
+    # `x.f(a)` where `f(x, a)` is meant; for `self.f(a)` also `f(a)`.
     if call is not None and (node.attr in known_names(tree) or node.attr in BUILTINS):
         text = f"{node.attr}({', '.join(part for part in (owner, arguments) if part)})"
         yield replace_with(tree, call, text, 0.8)
@@ -136,12 +139,13 @@ def _correct_import(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         others: list[tuple[str, float]] = []
         if isinstance(node, ast.ImportFrom) and alias.asname is None:
             similar = dict(find_similar_names(alias.name, unbound_names))
+            # A name that the file reads and nothing binds may be the one that the import should bind.
             others += [(name, 1.0 if name in similar else 0.3) for name in unbound_names]
         if isinstance(node, ast.Import):
             others += _similar_standard_modules(alias.name)
         for other, weight in others:
             yield replace_span(start, end, other, f"import {alias.name} becomes {other}", weight)
-    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:  # not a relative import
         start = tree.raw.find(node.module.encode(), tree.span(node)[0])
         end = start + len(node.module.encode())
         for other, weight in _similar_standard_modules(node.module):
@@ -161,7 +165,7 @@ def _find_unbound_names(tree: PythonTree) -> list[str]:
 
 
 def known_names(tree: PythonTree) -> frozenset[str]:
-    """Return every name that something in a file binds."""
+    """Return every name that something in a file binds, in whatever scope."""
     return tree.cached("known names", _bound_names)
 
 
@@ -190,7 +194,10 @@ def _bound_names(tree: PythonTree) -> frozenset[str]:
 
 
 def _names_from_star_import(tree: PythonTree) -> set[str]:
-    """Return names that `import *` may bring: names that the file uses more than twice."""
+    """Return names that `import *` may bring: names that the file reads more than twice.
+
+    A misspelt name seldom appears so often. The number is chosen by judgement.
+    """
     names = (node for node in ast.walk(tree.module) if isinstance(node, ast.Name))
     counts = Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
     return {name for name, count in counts.items() if count > 2}
@@ -213,7 +220,10 @@ def _class_members(node: ast.AST, tree: PythonTree) -> dict[str, str]:
 
 
 def _find_defined_attributes(tree: PythonTree) -> tuple[str, ...]:
-    """Return attributes that the file sets or defines, or reads more than once."""
+    """Return attributes that the file sets or defines, or reads more than once.
+
+    One that is only read, and only once, may be misspelt.
+    """
     counts: Counter[str] = Counter()
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Attribute):

@@ -34,7 +34,7 @@ def _accumulate(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type not in ("assignment_expression", "assignment_statement") or left is None or right is None:
         return
     if not any(child.type == "=" for child in node.children) or right.type in FUNCTIONS:
-        return
+        return  # `+=` accumulates already, and a function is no value to accumulate
     target, value = tree.text(left), tree.text(right)
     for form in tree.syntax.min_max:
         yield tree.replace_with(right, form.format(target, value), 1.0)
@@ -60,7 +60,7 @@ def _append_element(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     target = tree.text(left)
     if node.type == "augmented_assignment_expression" and sign is not None and tree.text(sign) == "+=":
         statement = tree.syntax.append.format(target, tree.text(right))
-        yield tree.replace_with(node, statement.removesuffix(";"), 1.0)
+        yield tree.replace_with(node, statement.removesuffix(";"), 1.0)  # the node has no semicolon
     elif node.type == "assignment_expression" and right.type in CALLS:
         callee = get_field(right, "function")
         receiver = get_field(callee, "object") if callee is not None else None
@@ -110,7 +110,7 @@ def _add_final_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type not in FUNCTIONS or body is None or not tree.text(body).endswith("}"):
         return
     last_statement = body.named_children[-1] if body.named_children else None
-    if last_statement is not None and last_statement.type == "statement_list":
+    if last_statement is not None and last_statement.type == "statement_list":  # the only child of a Go block
         last_statement = last_statement.named_children[-1]
     if last_statement is None or last_statement.type in FUNCTION_EXITS or not _returns_value(node, tree):
         return
@@ -133,6 +133,7 @@ def _move_early_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     loop = enclosing_loop(node) if node.type == "if_statement" else None
     if loop is None or consequence is None or alternative is None:
         return
+    # More lines than a `return` and two braces mean that the branch does more than to leave.
     exits = [inner for inner in walk(alternative) if inner.type in FUNCTION_EXITS]
     if len(exits) != 1 or tree.text(alternative).count("\n") > MAX_ELSE_LINES:
         return

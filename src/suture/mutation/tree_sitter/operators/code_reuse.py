@@ -49,7 +49,7 @@ def _reuse_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _reuse_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Pass arguments that other calls of the same function pass."""
+    """Pass arguments that other calls of the same function pass, or variables instead of an empty value."""
     callee, argument_list = _call_parts(node)
     if callee is None or argument_list is None:
         return
@@ -150,7 +150,7 @@ def _argument_lists_by_name(tree: SyntaxTree) -> dict[str, list[Node]]:
         callee, argument_list = _call_parts(node)
         if callee is not None and argument_list is not None:
             calls = argument_lists.setdefault(last_part(tree.text(callee)), [])
-            if len(calls) <= MAX_REUSED:
+            if len(calls) <= MAX_REUSED:  # one more than are used, because a call does not reuse itself
                 calls.append(argument_list)
     return argument_lists
 

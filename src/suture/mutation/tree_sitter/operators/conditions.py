@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LOGICAL_OPERATORS = {"&&": ("||",), "||": ("&&", "??"), "??": ("||",)}
+"""Sign -> the signs that may be meant instead. Go has no `??`, so that such a change does not parse there."""
 CONDITIONAL_NODES = (
     "if_statement", "ternary_expression", "while_statement", "for_statement", "for_clause", "do_statement",
 )  # fmt: skip
 ASSIGNMENT_NODES = ("variable_declarator", "assignment_expression", "pair")
+"""Nodes that give a value to a name; a `pair` is `key: value` in an object."""
 OPPOSITE_BOOLEANS = {"true": "false", "false": "true"}
 
 
@@ -74,13 +76,13 @@ def _is_whole_chain(node: Node, tree: SyntaxTree) -> bool:
 def _change_negation(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add or remove a `!`."""
     if node.type == "unary_expression":
-        sign, operand = node.children[0], get_field(node, "argument", "operand")
+        sign, operand = node.children[0], get_field(node, "argument", "operand")  # JavaScript, Go
         if operand is not None and sign.type == "!":
             yield tree.replace_with(node, tree.text(operand), 1.0)
     condition = get_condition(node)
     if condition is not None and condition.type not in ("unary_expression", "binary_expression"):
         yield tree.replace_with(condition, f"!{tree.parenthesised(condition)}", 0.8)
-    elif condition is not None and condition.type == "binary_expression":
+    elif condition is not None and condition.type == "binary_expression":  # mostly has an opposite sign
         yield tree.replace_with(condition, f"!({tree.text(condition)})", 0.5)
     if _is_logical(node, tree):
         for side in (get_field(node, "left"), get_field(node, "right")):
@@ -138,7 +140,7 @@ def _switch_elif(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         text = f"\n{tree.indent(node)}"
         yield replace_span(consequence.end_byte, branch.start_byte, text, "else if becomes if", 0.8)
     yield replace_span(consequence.end_byte, alternative.end_byte, "", "the else branch is dropped", 0.5)
-    if tree.is_javascript:
+    if tree.is_javascript:  # not in Go, where an `if` cannot take the place of a block
         swapped = tree.swap(consequence, branch)
         yield Change(edits=swapped, note="the branches of if and else are swapped", weight=0.4)
 
@@ -180,8 +182,9 @@ def candidate_conditions(node: Node, tree: SyntaxTree) -> Iterator[tuple[str, fl
     for text, expression in tree.expressions(node):
         if _is_boolean(expression, tree) or text.startswith("!"):
             count += 1
-            if count <= MAX_TREE_CONDITIONS // 2:
+            if count <= MAX_TREE_CONDITIONS // 2:  # leaves room for comparisons with usual values
                 yield text, 1.0
+    # A substring is enough: a name that the node lacks only gets a higher weight.
     names_in_node = [name for name in tree.scope_names(node) if name in tree.text(node)]
     for name in dict.fromkeys((*names_in_node, *tree.scope_names(node)[:MAX_TREE_CONDITION_NAMES])):
         length = tree.syntax.length.format(name)

@@ -53,6 +53,7 @@ def _change_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
                 yield tree.replace_with(argument, tree.text(argument).removeprefix("..."), 0.5)
             elif argument.type in ("identifier", *MEMBERS, *CALLS):
                 yield tree.replace_with(argument, f"...{tree.text(argument)}", 0.4)
+    # An `expression_list` has as many values as its assignment or `return` needs.
     if node.type != "expression_list" and len(elements) > 1:
         texts = [tree.text(element) for element in elements]
         opening, closing = "[]" if node.type == "array" else "()"
@@ -84,7 +85,7 @@ def _add_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type not in ARGUMENTS:
         return
     arguments = [tree.text(argument) for argument in node.named_children]
-    for value in ("1", "0", *tree.scope_names(node)[:8], "10", "-1", "2"):
+    for value in ("1", "0", *tree.scope_names(node)[:8], "10", "-1", "2"):  # chosen by judgement
         if value not in arguments:
             yield tree.replace_with(node, f"({', '.join((*arguments, value))})", 0.6)
             if arguments:
@@ -102,7 +103,7 @@ def _unwrap_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             yield tree.replace_with(node, tree.text(receiver), 0.9)
     if arguments is None:
         return
-    for argument in arguments.named_children[:2]:
+    for argument in arguments.named_children[:2]:  # the value is seldom a later one; by judgement
         if argument.type not in FUNCTIONS:
             yield tree.replace_with(node, tree.text(argument), 0.9)
     for suffix in ("[0]", ".length", ".slice(1)") if tree.is_javascript else ("[0]", "[1:]"):
@@ -126,7 +127,7 @@ def _wrap_in_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         binds_tighter = template.startswith("{") or template[0] in "-*&"
         wrapped = template.replace("{}", tree.parenthesised(node) if binds_tighter else text)
         fits = kind in ("unknown", _accepted_kind(template, kind))
-        # The templates are sorted by how often people forget them.
+        # The templates are sorted by how often people forget them. The least weight is chosen by judgement.
         weight = max(0.35, 1.0 - 0.03 * rank)
         yield tree.replace_with(node, wrapped, weight if fits else tuning.UNFIT_KIND_FACTOR * weight)
 
@@ -148,6 +149,7 @@ def _extend_chain(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if above is not None and above.type in MEMBERS and is_same_node(get_field(above, "object"), node):
         suffixes += [form.removeprefix("{}") for form in tree.syntax.wrappers if form.startswith("{}.")]
     for name in tree.scope_names(node)[: tuning.MAX_SORT_TABLES]:
+        # A variable that the file subscripts, or creates as an object.
         is_table = f"{name}[" in tree.source or f"{name} = {{" in tree.source
         if is_table:
             suffixes.append(f".sort((a, b) => {name}[a] - {name}[b])")
@@ -160,7 +162,7 @@ def _extend_chain(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 def _use_sibling(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Use another expression of the same function, the nearest first."""
     if not tree.is_read(node) or node.type == "parenthesized_expression":
-        return
+        return  # what the parentheses hold is a node of its own
     above = node.parent
     if above is None or above.type in MEMBERS:
         return
@@ -184,7 +186,7 @@ def _change_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if not values:
         return
     value = values[0]
-    for name in tree.scope_names(node)[:10]:
+    for name in tree.scope_names(node)[:10]:  # chosen by judgement
         if name != tree.text(value):
             yield tree.replace_with(value, name, 0.8)
     for default in tree.syntax.default_returns:

@@ -58,22 +58,22 @@ def _change_attribute(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type not in MEMBERS or owner is None or name is None or above is None:
         return
     if is_same_node(above.child_by_field_name("function"), node):
-        return
-    of_same_owner = tree.properties.get(tree.text(owner), [])
-    for other in list(dict.fromkeys((*of_same_owner, *tree.properties[""])))[:MAX_TREE_VARIABLES]:
+        return  # a called method is left to `called_name`
+    owner_attributes = tree.properties.get(tree.text(owner), [])
+    for other in list(dict.fromkeys((*owner_attributes, *tree.properties[""])))[:MAX_TREE_VARIABLES]:
         if other != tree.text(name):
-            yield tree.replace_with(name, other, 1.0 if other in of_same_owner else 0.6)
+            yield tree.replace_with(name, other, 1.0 if other in owner_attributes else 0.6)
 
 
 def _switch_attribute_and_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Use `node` in place of `node.value`, or the reverse."""
+    """Use `a` in place of `a.b`, or the reverse with an attribute that the file reads of `a`."""
     if not tree.is_read(node):
         return
     owner, above = get_field(node, "object", "operand"), node.parent
     if node.type in MEMBERS and owner is not None and owner.type == "identifier":
         yield tree.replace_with(node, tree.text(owner), 0.6)
     elif node.type == "identifier" and above is not None and above.type not in MEMBERS:
-        for member in tree.properties.get(tree.text(node), [])[:6]:
+        for member in tree.properties.get(tree.text(node), [])[:6]:  # six is chosen by judgement
             yield tree.replace_with(node, f"{tree.text(node)}.{member}", 0.5)
 
 
@@ -86,7 +86,7 @@ def _change_iteration(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     left = get_field(node, "left")
     if node.type == "range_clause" and left is not None:
         names = [tree.text(name) for name in left.named_children]
-        if len(names) == 1:
+        if len(names) == 1:  # one name is the index
             yield tree.replace_with(left, f"_, {names[0]}", 1.0)
         elif names[0] == "_":
             yield tree.replace_with(left, names[1], 0.8)

@@ -52,6 +52,7 @@ def _change_comparison(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     sign, old = _get_sign(node, tree)
     if sign is None or node.type != "binary_expression" or old not in COMPARISON_SIGNS:
         return
+    # The other signs have the equality signs in their table, in the form that the language prefers.
     equality = tree.syntax.equality if old in BOUNDARY_SIGNS else ()
     for rank, new in enumerate((*COMPARISON_SIGNS[old], *equality)):
         weight = BOUNDARY_FACTOR if new == BOUNDARY_SIGNS.get(old) else 1.0 if rank < 2 else 0.5
@@ -67,7 +68,7 @@ def _change_operator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             weight = 1.0 - 0.15 * rank
             yield _replace_sign(tree, node, sign, new, weight * _frequency_factor(node, old, new))
         for rank, new in enumerate(ASSIGNMENT_SIGNS.get(old, ())):
-            weight = (0.35 if old == "=" else 1.0) - 0.1 * rank
+            weight = (0.35 if old == "=" else 1.0) - 0.1 * rank  # most assignments are meant as such
             yield _replace_sign(tree, node, sign, new, weight * _frequency_factor(node, old, new))
     if node.type in ("update_expression", "inc_statement", "dec_statement"):
         update_sign = next(child for child in node.children if child.type in ("++", "--"))

@@ -33,6 +33,7 @@ DEFINING_NODES = frozenset((
 ))  # fmt: skip
 """Nodes that define the name they hold, beside those in `DECLARING_NODES`."""
 DEFINED_NODES = ("identifier", "type_identifier", "shorthand_property_identifier_pattern")
+"""Nodes of names that a file can define. The last one is `a` in `const {a} = b`."""
 
 
 def _replace_undefined_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -65,6 +66,7 @@ def _replace_unknown_member(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         return
     candidates = (*tree.syntax.builtin_members, *(other for other, count in counts.items() if count > 1))
     for other, similarity in find_similar_names(name, candidates):
+        # The square, by judgement: a member that another file defines may be right.
         edit = replace_node(member, other)
         yield Change(edits=(edit,), note=f".{name} becomes .{other}", weight=similarity**2)
 
@@ -84,7 +86,7 @@ def _defines(node: Node) -> bool:
     """Return whether a name is at a place that defines it: a declaration, an import or an assignment."""
     above = node.parent
     if above is None or node.type == "shorthand_property_identifier_pattern":
-        return above is not None
+        return above is not None  # such a pattern always defines
     if above.type in ("assignment_expression", "augmented_assignment_expression"):
         return is_same_node(get_field(above, "left"), node)  # an assignment without a declaration defines too
     if above.type == "arrow_function":

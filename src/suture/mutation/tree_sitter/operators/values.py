@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 FRACTION = re.compile(r"\d{1,9}\.\d{1,9}")
-
+"""Matches a decimal fraction of few digits. The limits are chosen by judgement; not measured."""
 ADDITIVE_SIGNS = ("+", "-")
 SEPARATORS = (" ", ".", ",", "-", "/", ":", "_")
 """Common separators of two concatenated texts."""
@@ -54,7 +54,7 @@ def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     elif node.type in NUMBERS:
         candidates = (*_similar_fractions(old), *_collect_literals(tree, NUMBERS), f"{old}0", old[:-1])
         for new in dict.fromkeys(candidates):
-            if new != old and new[-1:].isdigit():
+            if new != old and new[-1:].isdigit():  # without its last digit, `1.5` would be `1.`
                 yield tree.replace_with(node, new, 0.4)
     elif node.type in ("true", "false"):
         yield tree.replace_with(node, "false" if node.type == "true" else "true", 1.0)
@@ -85,7 +85,7 @@ def _similar_fractions(old: str) -> list[str]:
 
 
 def _collect_literals(tree: SyntaxTree, node_types: frozenset[str]) -> list[str]:
-    """Return a file's literals of some node types, as written and each once."""
+    """Return a file's first literals of some node types, as written and each once. 40 is by judgement."""
     return list(dict.fromkeys(tree.text(node) for node in walk(tree.root) if node.type in node_types))[:40]
 
 
@@ -104,7 +104,7 @@ def _add_or_subtract_one(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     above = node.parent
     sign = above.child_by_field_name("operator") if above is not None else None
     if sign is not None and tree.text(sign) in ADDITIVE_SIGNS:
-        return
+        return  # the sum as a whole gets the one
     text = f"({tree.text(node)})" if node.type == "ternary_expression" else tree.text(node)
     yield tree.replace_with(node, f"{text} - 1", weight)
     yield tree.replace_with(node, f"{text} + 1", weight)
@@ -169,7 +169,7 @@ def _take_part(node: Node, above: Node, tree: SyntaxTree) -> Iterator[Change]:
     slices = (f"{name}.slice(1)", f"{name}.slice(0, -1)") if tree.is_javascript else (f"{name}[1:]",)
     for part in (f"{name}[0]", *slices, f"{name}[{tree.syntax.length.format(name)} - 1]"):
         yield tree.replace_with(node, part, weight)
-    for index in tree.scope_names(node)[:6]:
+    for index in tree.scope_names(node)[:6]:  # this number and those in `_add_term` are by judgement
         if index != name:
             yield tree.replace_with(node, f"{name}[{index}]", 0.6)
             for template in tree.syntax.slices:
@@ -192,6 +192,7 @@ def _add_term(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add a term or a factor, or an element of a list."""
     if node.type in LISTS:
         elements = tree.text(node)[1:-1].strip()
+        # In Go, the elements of a literal may also be fields of a structure.
         for value in ("0", *tree.scope_names(node)[:6]) if node.type == "array" else ():
             yield tree.replace_with(node, f"[{elements}, {value}]" if elements else f"[{value}]", 0.4)
             if elements:
@@ -204,7 +205,7 @@ def _add_term(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if not tree.is_read(node) or node.type in (*STRINGS, "true", "false", "array", "null", "nil"):
         return
     if above.type in SUBSCRIPTS and is_same_node(above.named_children[0], node):
-        return
+        return  # what is subscripted is no number
     text, kinds = tree.parenthesised(node), tree.kinds(node)
     for other in tree.scope_names(node)[:8]:
         fit = kind_fit(kinds.get(other, "unknown"), "number")
@@ -212,7 +213,7 @@ def _add_term(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             yield tree.replace_with(node, f"{text} {sign} {other}", 0.6 * fit)
     powers = ("** 2",) if tree.is_javascript else ()
     for term in ("* 2", "/ 2"):
-        yield tree.replace_with(node, f"{text} {term}", 0.61)
+        yield tree.replace_with(node, f"{text} {term}", 0.61)  # just above a variable of a fitting kind
     for term in ("+ 1", "- 1", "% 10", "+ 2", "* -1", *powers):
         yield tree.replace_with(node, f"{text} {term}", 0.5)
 
@@ -229,6 +230,7 @@ def _add_separator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if tree.text(sign) != "+" or left.type in STRINGS or right.type in STRINGS or any(numbers):
         return
     literals = _collect_literals(tree, STRINGS)
+    # A literal of three characters is one character in its quotes.
     own_separators = [text for text in literals if len(text) == 3 and not text[1].isalnum()]
     for separator in dict.fromkeys((*own_separators, *(f'"{text}"' for text in SEPARATORS))):
         yield tree.replace_with(node, f"{tree.text(left)} + {separator} + {tree.text(right)}", 0.7)
