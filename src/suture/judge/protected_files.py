@@ -28,6 +28,7 @@ PYTEST_MODULES = frozenset((
 """Pytest's modules and dependencies in all versions since 6, and what pytest-xdist's workers import early."""
 
 STRING_LITERAL = re.compile(r"""["']([^"'\n]{1,200})["']""")
+"""A string that may be a path. The maximum length is chosen by judgement; not measured."""
 
 
 def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str, ...]:

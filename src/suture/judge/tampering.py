@@ -189,7 +189,7 @@ def _count_calls(functions: Container[str], tree: ast.AST) -> Counter[str]:
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             names[name] += name in functions
-    return +names
+    return +names  # without the names that were counted 0 times
 
 
 def _count_nodes(tree: ast.AST, kinds: tuple[type[ast.AST], ...]) -> int:
@@ -248,7 +248,7 @@ def _has_constant_condition(node: ast.AST) -> bool:
     """Whether part of a condition is always true or always false: `if True`, `not self and x`, `x == x`."""
     if isinstance(node, (ast.If, ast.IfExp)):
         return _has_known_truth(node.test)
-    if isinstance(node, ast.While):
+    if isinstance(node, ast.While):  # `while True` is usual
         return _has_known_truth(node.test) and not (isinstance(node.test, ast.Constant) and node.test.value)
     if isinstance(node, ast.BoolOp):
         has_duplicates = len({ast.dump(value) for value in node.values}) < len(node.values)

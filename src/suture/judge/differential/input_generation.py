@@ -45,6 +45,7 @@ def mutate_inputs(
     traits = [[trait for trait in TRAITS if all(map(trait, column))] for column in zip(*seeds, strict=False)]
     relations = [relation for relation in RELATIONS if all(_are_related(seed, relation) for seed in seeds)]
     pool = [item for seed in seeds for item in _items(seed)]
+    # Half of `reach`, because `_mutate` draws numbers up to twice the largest one.
     largest = max([1, reach // 2, *(abs(item) for item in pool if type(item) is int)])
     known_keys = {_key(seed) for seed in seeds}
     inputs: list[Arguments] = []
@@ -140,7 +141,10 @@ def _edge_values(value: Any) -> list[Any]:
 
 
 def _mutate(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
-    """Return a changed value of the same type. `pool` has the values of the tests, for texts and items."""
+    """Return a changed value of the same type. `pool` has the values of the tests, for texts and items.
+
+    The steps and ranges of numbers are chosen by judgement; not measured.
+    """
     if value is None:
         return None
     if isinstance(value, bool):

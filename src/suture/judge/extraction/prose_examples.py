@@ -38,7 +38,8 @@ class Example:
     """One example.
 
     Attributes:
-        weak: Whether only one of `WEAK_SIGNS` connects the two.
+        start: Position of the call in the text.
+        weak: Whether only one of `WEAK_SIGNS` stands between the call and the expected value.
     """
 
     start: int

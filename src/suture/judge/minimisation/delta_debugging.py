@@ -161,6 +161,7 @@ class _Search:
         count = 2
         while len(parts) > 1:
             chunks = _split_evenly(parts, count)
+            # The complement of one of two halves is the other half.
             complements = [_without(parts, chunk) for chunk in chunks] if count > 2 else []
             smaller = await self._find_passing([*chunks, *complements])
             if smaller is not None:
@@ -193,7 +194,7 @@ class _Search:
             if self._is_over:
                 return False
             parses = all(self._parses(path, text) for path, text in files.items())
-            self.runs_left -= parses
+            self.runs_left -= parses  # what does not parse is not run
             self.judged[key] = parses and await self.oracle(files)
         return self.judged[key]
 

@@ -192,6 +192,7 @@ class ChangeBehaviour:
         answers = await compare_calls(command, [whole, whole, *proposals], calls, texts, COMPARISON_TIMEOUT_S)
         compared_functions: set[FunctionPlace] = set()
         for number, proposal in enumerate(proposals, start=2):
+            # The answers of a version that did not make all calls in time are missing: nothing is compared then.
             columns = (answers.get(0, []), answers.get(1, []), answers.get(number, []))
             for (path, name, _), first, second, part_answer in zip(calls, *columns, strict=False):
                 if path != proposal.path or first != second or first == TIMED_OUT:

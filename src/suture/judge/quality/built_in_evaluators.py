@@ -142,7 +142,7 @@ def _measure_complexity(
     blocks: list[tuple[str, Any]] = [
         (path, block) for path, text in texts.items() for block in cc_visit(text)
     ]
-    paths = [block.complexity for _, block in blocks] or [1]
+    paths = [block.complexity for _, block in blocks] or [1]  # code without a branch has one path
     return QualityResult(
         values={
             "complexity_max": float(max(paths)),

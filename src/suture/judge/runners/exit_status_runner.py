@@ -116,6 +116,7 @@ class ExitStatusRunner:
         task, base = self._line.task, self._base
         full_argv = tuple(self._line.request(task.files).argv)
         direct_argv = bypass_npm(task.test_command, task.files)
+        # Only a base run that came to its end and failed has an output to compare with.
         if direct_argv is None or base is None or base.status != "failed":
             return full_argv, None
         trial = await self._sandbox.run(self._line.link_packages(self._request(task.files, direct_argv)))
@@ -140,7 +141,9 @@ class ExitStatusRunner:
     def _explain_fewer_unittests(self, result: RunResult, base: RunResult) -> Counterexample | None:
         """Return why a success of unittest decides less than the base run; `None` if it does not."""
         (ran, skipped), (base_ran, base_skipped) = _count_unittests(result), _count_unittests(base)
-        if LOAD_FAILURE in base.stderr:  # a module that cannot be loaded counts as one test
+        # A module that cannot be loaded counts as one test, whatever it contains. So the base run says neither how
+        # many tests have to run nor how many may be skipped: it is enough that one runs and is not skipped.
+        if LOAD_FAILURE in base.stderr:
             base_ran, base_skipped = 1, max(base_skipped, ran - 1)
         if ran < base_ran:
             return self._make_fewer_tests(ran, base_ran)

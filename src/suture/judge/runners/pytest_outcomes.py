@@ -40,7 +40,7 @@ def _make_reported_outcomes(report: PytestReport, result: RunResult) -> list[Che
         return outcomes
     # Pytest did not come to its end.
     if result.status == "timeout" and not _is_stuck(report, result):
-        if last in report.phases:
+        if last in report.phases:  # its outcome is among the others
             return outcomes
         return [*outcomes, CheckOutcome(check_id=last, status="missing", evidence="nonce")]
     # The last test that pytest started is to blame.
@@ -257,7 +257,7 @@ def _is_skipped_at_base(
         # Anything that runs during a test can call `pytest.xfail`.
         calls_xfail = any((phase.get("fact") or {}).get("type") == "XFailed" for phase in phases)
         return was_skipped or (expects_failure and not calls_xfail)
-    if test.endswith(EMPTY_PARAMETERS):
+    if test.endswith(EMPTY_PARAMETERS):  # pytest skips it by itself, so the text need not mention skipping
         return False
     # The base run never reached this test, so its text decides: it or a conftest.py has to mention skipping.
     protected = task.protected or DEFAULT_PROTECTED

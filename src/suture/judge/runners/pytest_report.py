@@ -121,6 +121,7 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
         case "phase":
             report.phases.setdefault(event["id"], []).append(event)
         case "isolated":
+            # The process of the joint run has ended, without an exit code of pytest's own.
             report.joint_report = replace(report, exit_code=0)
             report.phases, report.started = {}, []
         case "end":

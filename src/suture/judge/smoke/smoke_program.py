@@ -84,7 +84,7 @@ class ErrorFormat:
         """Return the line that names the error, and the last lines."""
         lines = [line.strip() for line in text.strip().splitlines()]
         errors = [line for line in lines if self._error_line.search(line)][:1]
-        last = [line for line in lines[-4:] if line not in errors]
+        last = [line for line in lines[-4:] if line not in errors]  # four by judgement; not measured
         return " / ".join([*errors, *last])[:MAX_MESSAGE_CHARS]
 
 
@@ -111,6 +111,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _get_step_timeout(deadline: float) -> float:
+    # The minimum, by judgement, lets a step begin that then times out.
     return max(0.1, min(MAX_STEP_S, deadline - time.monotonic()))
 
 
@@ -209,7 +210,7 @@ class ProjectServer:
         except (OSError, http.client.HTTPException) as fault:
             return {"call": call, "exception": f"no answer: {fault}; {self._last_error()}"}
         actual = f"status {status}: {text[:MAX_MESSAGE_CHARS]}"
-        if status >= step.get("below", 1000):
+        if status >= step.get("below", 1000):  # without a limit, any status is below it
             return {"call": call, "actual": actual, "expected": f"a status below {step['below']}"}
         expected, answer = step.get("status"), step.get("answer")
         has_status = expected is None or status == expected

@@ -42,6 +42,7 @@ SIDE_EFFECT_FREE = (
 )  # fmt: skip
 """Syntax that can be evaluated a second time without calling anything but operators."""
 
+# The limits of a shortened `repr` are chosen by judgement; not measured.
 SHORT_REPR = reprlib.Repr()
 for _kind in ("list", "tuple", "dict", "set", "frozenset", "deque"):
     setattr(SHORT_REPR, f"max{_kind}", 40)
@@ -104,7 +105,8 @@ class AssertRecorder:
     """
 
     def __init__(self) -> None:
-        self.calls: deque[RecordedCall] = deque(maxlen=20)  # a loop may make millions of calls
+        # A loop may make millions of calls. How many are kept is by judgement.
+        self.calls: deque[RecordedCall] = deque(maxlen=20)
         self.protected_lines: frozenset[int] = frozenset()
         self.may_skip = self.may_fail = self.may_raise = self.is_idle = False
         self._first_failure: BaseException | type[BaseException] | None = None

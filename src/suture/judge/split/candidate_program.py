@@ -115,6 +115,7 @@ def _get_truth(value: Any) -> bool | None:
 def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
     """Return an exception as data: type, base classes, message, arguments and the line where it arose."""
     try:
+        # The length is chosen by judgement; not measured.
         text = str(fault.msg if isinstance(fault, SyntaxError) else fault)[:2000]
     except Exception:
         text = ""

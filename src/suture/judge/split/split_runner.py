@@ -258,6 +258,7 @@ def _check_reply(frame: bytes) -> dict[str, Any] | None:
     is_callable = message.get("callable") is True
     reply = {"value": message["value"], "nodes": message["nodes"], "callable": is_callable}
     names = message.get("exception")
+    # The module of an exception class, then the names of the class and of its base classes.
     if isinstance(names, list) and len(names) > 1 and all(isinstance(name, str) for name in names):
         reply["exception"] = names[:MAX_EXCEPTION_BASES]
     if "raised" in message:

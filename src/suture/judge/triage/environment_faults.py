@@ -47,7 +47,10 @@ ASYNC_RE = re.compile(r"^Failed: async def functions are not natively supported"
 FIXTURE_DEFINITION_RE = re.compile(
     r"fixture\b[^\n]*\n(?:(?!\s*(?:async )?def )[^\n]*\n){0,8}\s*(?:async )?def (?P<name>\w+)"
 )
-"""A function below a decorator that makes it a fixture."""
+"""A function below a decorator that makes it a fixture.
+
+Up to eight lines may stand between them, such as arguments. Chosen by judgement; not measured.
+"""
 COMPILED_SUFFIXES = (".pyx", ".c", ".cc", ".cpp", ".rs", ".proto")
 BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".gitignore")
 SIMILARITY = 0.8
@@ -140,6 +143,7 @@ def _find_missing_file(
 ) -> EnvironmentFault | None:
     """Return the fault of a missing file, by its path in the error; `None` if the code may be at fault."""
     relative_path = normpath(path.removeprefix(f"{BOX}/"))
+    # What lies outside of the project in the user's run is not known.
     if isabs(relative_path) or relative_path.startswith("../"):
         return None
     for name, reason in excluded.items():
@@ -149,7 +153,7 @@ def _find_missing_file(
             or name.startswith(f"{relative_path}/")
             or relative_path.startswith(f"{name}/")
         )
-        if reason == "unprintable_name" and is_affected:
+        if reason == "unprintable_name" and is_affected:  # the advice below names other reasons
             return EnvironmentFault(
                 explanation=f"'{name}' is not copied into the sandbox: {render_exclusion(reason)}",
                 advice="give it another name",

@@ -19,6 +19,7 @@ from suture.project.workspace import is_test_file
 
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 LOOP_EXITS = (ast.Break, ast.Return, ast.Raise, ast.Assert, ast.Yield, ast.YieldFrom, ast.Await)
+"""Syntax that may end a loop. `yield` and `await` let other code decide whether the loop continues."""
 LITERAL_ERRORS = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 HARMLESS_CALLS = ("print", "len", "sleep", "range")
 """Calls that cannot end a loop."""
@@ -90,7 +91,7 @@ def _never_ends(loop: ast.While) -> bool:
     if not (isinstance(loop.test, ast.Constant) and loop.test.value):
         return False
     return not any(
-        isinstance(node, (*LOOP_EXITS, ast.Subscript))
+        isinstance(node, (*LOOP_EXITS, ast.Subscript))  # a subscript may raise
         or (isinstance(node, ast.Call) and not _is_harmless(node))
         for statement in loop.body
         for node in ast.walk(statement)
@@ -132,7 +133,10 @@ class DocumentedResult:
 
 
 def find_documented_examples(files: Mapping[str, bytes]) -> dict[str, DocumentedResult]:
-    """Return call -> its result in a docstring, for literal arguments and functions that are defined once."""
+    """Return call -> its result in a docstring, for literal arguments and functions that are defined once.
+
+    A call names a function without its module, so that it would fit each of several functions of that name.
+    """
     code = {path: text for path, text in files.items() if path.endswith(".py") and not is_test_file(path)}
     examples: dict[str, DocumentedResult] = {}
     for path, content in code.items():

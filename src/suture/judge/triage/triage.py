@@ -76,7 +76,7 @@ class TriageResult:
         failures = [failure for failure in self.not_code if failure.cause == self.ending_cause]
         if not failures:
             return ""
-        shown = min(failures, key=lambda failure: not failure.is_permanent)
+        shown = min(failures, key=lambda failure: not failure.is_permanent)  # a permanent one explains more
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         return f"{shown.test}{more}: {shown.explanation}; {shown.advice}"
 

@@ -77,6 +77,7 @@ class PrefetchedRun:
         self.collection = await self.worker.collect(trace=trace, timeout_s=self._timeout_s)
         if self.collection is None:
             return
+        # No test was measured yet, so each may take all the time. The minimum is by judgement.
         limit_cpu_s = max(self._timeout_s, 1.0)
         reports = self.worker.run_unchanged(
             None, trace=False, slow={}, limit_cpu_s=limit_cpu_s, timeout_s=self._timeout_s
@@ -252,6 +253,7 @@ class BaselineRun:
         data.import_lines = {path: unpack_lines(packed) for path, packed in collection.lines.items()}
         data.collection = data.collection or collection
         ids = list(dict.fromkeys(collection.collected))
+        # Where it is not known which tests fail, each may be one that never ends.
         slow = self._get_cpu_limits(_select_failing(self._failing, ids) or ids)
         await _run_unchanged(self._suite_worker, data.ordered, None, slow, self._suite_left_s())
 

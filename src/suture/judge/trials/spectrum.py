@@ -82,6 +82,7 @@ def build_spectrum(
     disagreements = _find_disagreements(data, user_outcomes) if user_outcomes is not None else ()
     disagreeing = {disagreement.test for disagreement in disagreements}
     target_tests = _choose_target_tests(data, failing, disagreeing)
+    # If no test could run here, the failing tests of the user's run are taken as they are.
     nothing_ran = failing and not data.ordered and not data.alone
     if not target_tests and (nothing_ran or collection.frames):
         target_tests = tuple(sorted(failing))[:MAX_TARGET_TESTS]
@@ -167,6 +168,7 @@ def _find_disagreements(data: TraceData, user_outcomes: Mapping[str, str]) -> tu
             disagreements[test] = TrialDisagreement(test=test, run=user_outcomes[test], trial=report.outcome)
     for test, report in data.alone.items():
         expected = COMPARABLE_OUTCOMES.get(user_outcomes.get(test, ""))
+        # It fails in the user's run, and not without the other tests.
         if expected == "failed" != COMPARABLE_OUTCOMES[report.outcome] and test not in disagreements:
             disagreements[test] = TrialDisagreement(
                 test=test, run=user_outcomes[test], trial=report.outcome, only_in_isolation=True

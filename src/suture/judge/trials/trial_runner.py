@@ -144,7 +144,7 @@ class TrialRunner:
             return None
         passing, failing = report.outcomes.count("P"), report.outcomes.count("f")
         if failing or not report.finished or not passing:
-            pairs = zip(targets, report.outcomes, strict=False)
+            pairs = zip(targets, report.outcomes, strict=False)  # the last targets may not have run
             # After the first limit of failures the process stops on purpose, so that is no time-out.
             timed_out = not report.finished and failing < limits[0]
             now_passing = frozenset(test for test, outcome in pairs if outcome == "P")
@@ -168,7 +168,7 @@ class TrialRunner:
     async def _attempt_other_tests(
         self, proposal: Proposal, reimports: bool, extra_cpu_s: float
     ) -> AttemptReport | None:
-        """Run the tests that cover the change, then all tests in their order."""
+        """Run the tests that cover the change, then all tests in their order; the first failure ends each run."""
         covering = self._find_covering_tests(proposal)
         is_tiny = self._runs_whole_suite and self._spectrum.suite_s < NO_COVERING_RUN_BELOW_S
         report: AttemptReport | None = AttemptReport(outcomes="", finished=True, unsupported=False)
@@ -202,7 +202,10 @@ class TrialRunner:
         return chosen
 
     async def _can_reimport(self) -> bool:
-        """Return whether the target tests also fail after the unchanged project is imported again."""
+        """Return whether the target tests also fail after the unchanged project is imported again.
+
+        Otherwise every candidate that needs a new import would seem to repair them.
+        """
         if self._fails_when_reimported is None:
             count = len(self._target_tests)
             report = await self._attempt(None, self._target_tests, True, (count, count), 0.0)
@@ -240,6 +243,7 @@ class TrialRunner:
             timeout_s=max(MIN_TRIAL_S, self._left_s()),
             import_cpu_s=import_cpu_s,
         )
+        # A new import happens in a fork of a process that has imported nothing, and cannot end the other one.
         if report is None and not reimports:
             await self._restart_worker()
         return report

@@ -98,6 +98,7 @@ class TrialWorker:
             slow: Failing test -> CPU seconds. It may never end, and it is traced without shortcuts.
             limit_cpu_s: CPU seconds of each other test.
         """
+        # The factor is chosen by judgement; not measured.
         silence_s = max(MIN_SILENCE_S, 4 * max(slow.values(), default=0.0), min(timeout_s, limit_cpu_s))
         await self._send(
             {
@@ -177,7 +178,7 @@ class TrialWorker:
                 "reimports": True,
                 "calls": [list(call) for call in calls],
                 "call_cpu_s": call_cpu_s,
-                "silence_s": SILENCE_S + 4 * call_cpu_s,
+                "silence_s": SILENCE_S + 4 * call_cpu_s,  # the factor is chosen by judgement; not measured
                 "timeout_s": timeout_s,
                 "import_cpu_s": timeout_s,
             }

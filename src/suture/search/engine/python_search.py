@@ -191,7 +191,7 @@ class PythonSearch:
         first, *others = self._runners
         late_workers = (self._work_later(waiting, runner, is_early) for runner in others)
         await run_until_all_end([self._work(waiting, first, is_early), *late_workers])
-        if is_early:
+        if is_early:  # the other changes are still to come, and timed-out candidates are retried only once
             return
         self.result.sort_plausible()
         self.result.sort_partial()
@@ -214,6 +214,7 @@ class PythonSearch:
             is_retry = bool(self._pending) and runner.can_finish
             proposal = self._pending.pop(0) if is_retry else self._rivals.pop() or next(waiting, None)
             if proposal is None:
+                # Pending candidates can be left to the next call of `_try`, which follows early ones.
                 self._is_exhausted = is_early or not self._pending
                 if self._is_exhausted or not await runner.wait_for_spectrum(remaining_s):
                     return
@@ -242,6 +243,7 @@ class PythonSearch:
             return
         self._has_been_patient = True
         self._timed_out.sort(key=lambda pair: (-pair[1].passing, -pair[0].score))
+        # Until half of the remaining time is used. Chosen by judgement; not measured.
         end_s = (self._clock.now_s() + self._limits.max_seconds) / 2
         for proposal, _ in self._timed_out[: tuning.MAX_PATIENT_TRIALS]:
             if self._find_ending() or self._clock.now_s() > end_s or not runner.usable:
@@ -254,7 +256,7 @@ class PythonSearch:
         if trial is None:
             return
         self.result.tried_count += 1
-        if trial.is_pending:
+        if trial.is_pending:  # a retry for which the time was up; `_work` handles all others
             self._passed.append(proposal)
         elif trial.is_plausible:
             warnings = self._warnings(proposal)
@@ -286,4 +288,5 @@ def explain_missing_targets(spectrum: Spectrum) -> SearchEnding:
 
 
 def _adds_dead_code(warnings: Sequence[TamperingWarning]) -> bool:
+    """Return whether a change removes behaviour by leaving code that never runs. It is no repair."""
     return any(warning.code == "dead_code" for warning in warnings)

@@ -73,6 +73,8 @@ class SearchClock:
         if result.first_repair_s is not None and self._has_lingered(result.first_repair_s, now_s):
             return "likely_changes_tried"
         if self._first_suspicious_s is not None:
+            # A repair without warnings gets at least as much time as this one needed. Chosen by judgement;
+            # not measured.
             patience_s = 2 * self._first_suspicious_s + tuning.MIN_LINGER_S
             if now_s > max(patience_s, tuning.SUSPICIOUS_SHARE * limits.max_seconds):
                 return "likely_changes_tried"

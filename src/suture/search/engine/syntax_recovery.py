@@ -60,7 +60,8 @@ class RecoveryMethods:
         search: Searches a project whose files all parse for changes with which all tests pass.
         find_warnings: Takes a text before and after a change, and returns the tampering warnings about it.
         run_timeout_s: Wall-clock timeout of the tests on one parsable text.
-        max_rivals: How many more parsable texts are run after the first with which all tests pass.
+        max_rivals: How many more parsable texts are run after the first with which all tests pass; by default
+            all of them.
         max_run: The most parsable texts that are run.
     """
 

@@ -102,6 +102,7 @@ def find_clues(spectrum: Spectrum) -> tuple[Clue, ...]:
     return tuple(
         Clue(
             factors=FACTORS_BY_EXCEPTION[pattern],
+            # The operator of `+=` is `+`, whereas that of `<=` is whole.
             part=part.rstrip("=") if pattern.startswith("unsupported") else part,
             places=frozenset(places[pattern, part]),
             share=count / len(failing),
@@ -123,6 +124,7 @@ def clue_factor(mutant: Mutant, path: str, source: bytes, clues: Sequence[Clue])
         # A missing decorator shows where the function is used, and not at its definition.
         if clue.places and (path, mutant.line) not in clue.places and mutant.operator != "decorator":
             factor = 1.0 + (factor - 1.0) * OFF_TRACEBACK_FACTOR
+        # By the square root, a clue of a few tests still counts. Chosen by judgement; not measured.
         best = max(best, 1.0 + (factor - 1.0) * clue.share**0.5)
     return best
 

@@ -18,6 +18,9 @@ from suture.project.python_source.parsing import first_line
 from suture.search import tuning
 
 WORD = re.compile(r"[A-Za-z_$][\w$]{2,}")
+"""A name of at least three characters. The minimum is chosen by judgement; not measured."""
+MAX_RANKED_FRAMES = 8
+"""Innermost frames of a traceback that count. Chosen by judgement; not measured."""
 
 
 def ochiai(failed: int, passed: int, all_failed: int) -> float:
@@ -41,7 +44,7 @@ def rank_suspects(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Suspect
     suspects: list[SuspectLine] = []
     counts = _run_counts(spectrum, texts)
     frames = _frame_shares(spectrum)
-    called_functions = {(call.path, call.line) for call in spectrum.calls}
+    called_functions = {(call.path, call.line) for call in spectrum.calls}  # each by its first line
     all_failed = max(1, len(spectrum.failing))
     dstars = {location: dstar(failed, passed, all_failed) for location, (failed, passed) in counts.items()}
     max_finite = max((value for value in dstars.values() if value != math.inf), default=1.0) or 1.0
@@ -180,7 +183,7 @@ def _frame_shares(spectrum: Spectrum) -> dict[tuple[str, int], float]:
     """Return `(path, line)` -> its weight in tracebacks of failing tests. The innermost frame has weight 1."""
     shares: dict[tuple[str, int], float] = {}
     for test in spectrum.failing:
-        for depth, frame in enumerate(reversed(test.frames[-8:])):
+        for depth, frame in enumerate(reversed(test.frames[-MAX_RANKED_FRAMES:])):
             shares[frame] = max(shares.get(frame, 0.0), 1.0 / (1 + depth))
     return shares
 

@@ -158,6 +158,7 @@ async def order_single_changes(
             _score_mutants(mutants, path, texts[path], line_scores, lines_on_import, clues, factors)
         )
     for count, (_, proposal) in enumerate(merge(*streams, key=lambda pair: -pair[0]), 1):
+        # Rounded, so that a floating-point error does not decide between equal scores.
         rank = -round(proposal.score, 6)
         if rank <= worst_rank:
             ranked.append((rank, _tie_breaker(proposal, seed), proposal))
@@ -194,7 +195,7 @@ def _score_mutants(
     default_suspicion = max(line_scores.values()) / 2
     raw = encode_source(text)
     for mutant in mutants:
-        # An edit may begin on an earlier line than the node that it changes.
+        # An edit may begin on an earlier line than the node that it changes. The half above is by judgement.
         suspicion = line_scores.get(mutant.line, default_suspicion)
         score = mutant.prior * suspicion**tuning.SUSPICION_EXPONENT * clue_factor(mutant, path, raw, clues)
         proposal = Proposal(
@@ -203,6 +204,7 @@ def _score_mutants(
             label=mutant.label,
             score=score * factors.get(mutant.operator, 1.0),
             operators=(mutant.operator,),
+            # What ran on import, such as a default value, is not replaced with a function's new code.
             is_swappable=mutant.in_function_body and mutant.line not in lines_on_import,
         )
         yield suspicion, proposal

@@ -34,6 +34,7 @@ def has_progressed(before: FailurePoint, after: FailurePoint) -> bool:
     old, new = before.traceback, after.traceback
     if after.test != before.test or not old or not new or not after.error:
         return False
+    # A TypeError in its place is not taken for progress. By judgement.
     is_fixed = not after.error.startswith((*STRUCTURAL_ERRORS, "TypeError"))
     if before.error.startswith(STRUCTURAL_ERRORS) and is_fixed:
         return True  # even if the next fault is on an earlier line, as in a loop
@@ -208,6 +209,7 @@ class CompoundQueue:
             changed_file = {start.proposal.path: texts[start.proposal.path]}
             scores = score_lines(rank_suspects(remaining, changed_file), remaining, changed_file)
             compounds = await extend_start(start.proposal, remaining, scores, texts, seed)
+            # Scores are rounded here and below, so that a floating-point error does not decide the order.
             compounds.sort(key=lambda proposal: -round(proposal.score, 6))
             weight = passing_share(trial, spectrum) * tuning.START_DECAY**number
             for rank, proposal in enumerate(compounds[:limit]):

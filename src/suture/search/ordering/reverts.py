@@ -71,6 +71,7 @@ def generate_reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[P
         if len(edits) > 1:
             in_order = tuple(sorted(edits, key=lambda edit: edit.start))
             label = "all reverted to the earlier version"
+            # Tried after the single hunks. The half is by judgement.
             whole_files.append(_build_proposal(path, in_order, label, REVERT_PRIOR / 2))
     return (*reverts, *whole_files)
 
@@ -122,6 +123,7 @@ def _first_line(edit: Edit, text: str) -> int:
 
 
 def _build_proposal(path: str, edits: tuple[Edit, ...], label: str, score: float) -> Proposal:
+    # A hunk may change lines that run on import, which no running process can take over.
     return Proposal(
         path=path, edits=edits, label=label, score=score, operators=("revert",), is_swappable=False
     )

@@ -128,7 +128,10 @@ async def collect_outcomes(
 
 
 def count_reaching(answers: Sequence[str], reference: Sequence[str]) -> int:
-    """Return how many calls have a conclusive answer that differs from the reference, so that they reach it."""
+    """Return how many calls reach a change: those with a conclusive answer that differs from the reference.
+
+    A list of answers is empty if its code was not run in time.
+    """
     pairs = zip(answers, reference, strict=False)
     return sum(answer != other and is_conclusive(answer) for answer, other in pairs)
 
@@ -222,11 +225,12 @@ def count_broken_examples(
     """Return how many examples a repair does not answer as expected.
 
     Args:
-        answers: All answers of the repair.
+        answers: All answers of the repair; empty if it was not run.
         first_index: Index of the answer to the first example.
     """
     broken_count = 0
     for answer, (_, expected) in zip(answers[first_index:], examples, strict=False):
         text = answer.removeprefix(NO_VISIBLE_EFFECT)
+        # An answer is the `repr` of a tuple whose first item is the result.
         broken_count += not text.startswith((f"({expected},", f"(({expected}),"))
     return broken_count

@@ -91,6 +91,7 @@ def _tree_distance(left_tree: ast.Module, right_tree: ast.Module) -> float:
     if not (isinstance(left, ast.expr) and isinstance(right, ast.expr)):
         return 1.0
     distance = _expression_distance(left, right, is_condition)
+    # A call is one unknown part, so `f(a + 0)` and `f(a)` seem to differ until their arguments are compared.
     inner_pairs = _inner_differences(left, right)
     if distance and any(_expression_distance(*pair, is_condition=False) == 0.0 for pair in inner_pairs):
         return 0.0
@@ -99,7 +100,7 @@ def _tree_distance(left_tree: ast.Module, right_tree: ast.Module) -> float:
 
 def _expression_distance(left: ast.expr, right: ast.expr, is_condition: bool) -> float:
     evaluator = SymbolicEvaluator(left, right)
-    if len(evaluator.parts) > MAX_PARTS:
+    if len(evaluator.parts) > MAX_PARTS:  # not evaluated, so not known to be equal
         return 1.0
     value_sets, are_all = _value_sets(evaluator, left, right)
     results = [
@@ -113,6 +114,7 @@ def _expression_distance(left: ast.expr, right: ast.expr, is_condition: bool) ->
         left_result.effects == right_result.effects for left_result, right_result in results
     )
     # Equal results of drawn values say something only if all branches of both expressions were taken.
+    # Without that they are not known to be equal, and have the least distance that can be measured.
     is_equal = has_same_effects and (are_all or evaluator.has_taken_all_branches)
     return 0.0 if is_equal else 1 / MAX_VALUE_SETS
 

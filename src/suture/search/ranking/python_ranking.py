@@ -33,14 +33,14 @@ async def rank_python_repairs(
     seed: int = 0,
     seconds: float = COMPARE_S,
 ) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
-    """Return plausible repairs, one for each behaviour, and what distinguishes the likeliest two.
+    """Return plausible repairs, one for each behaviour, and a call on which the likeliest differs from another.
 
     Args:
         result: The result of the search.
         command: The test command with which it was found.
         tests: Sources of the tests.
         seed: Seed of the generated inputs.
-        seconds: Wall-clock seconds for running them, at most `COMPARE_S`.
+        seconds: Wall-clock seconds for calling the repairs with these inputs, at most `COMPARE_S`.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -76,7 +76,10 @@ def _distance_factor(path: str, before: str, edits: Sequence[Edit], after: str) 
 
 
 def _render_answer(answer: str) -> str:
-    """Return an answer without the arguments after it, if it can be parsed."""
+    """Return an answer as people read it.
+
+    An answer without an exception is the `repr` of `(result, arguments)`; only the result is shown.
+    """
     if answer.startswith("!"):
         return "no end in time" if answer == TIMED_OUT else f"raises {answer[1:]}"
     text = answer.removeprefix(NO_VISIBLE_EFFECT)

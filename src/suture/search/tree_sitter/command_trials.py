@@ -31,8 +31,9 @@ async def try_by_command(
     Raises:
         SandboxError: The sandbox failed.
     """
-    began_s = time.monotonic() - result.generation_s
+    began_s = time.monotonic() - result.generation_s  # the search began before the candidates were generated
     run_selected, outcomes = project.command.run_selected, project.outcomes
+    # The second number says how many candidates are tried in all; a first repair lowers it.
     waiting, last_count = iter(proposals), limits.max_candidates
     # A command that fails as a whole has an outcome "error" beside its tests, unlike one that passes.
     expected = {outcome.check_id for outcome in outcomes if outcome.status not in ("skipped", "error")}
@@ -71,6 +72,7 @@ async def try_by_command(
                     result.first_repair_s = time.monotonic() - began_s
                     last_count = result.tried_count + tuning.COMMAND_RIVALS
 
+    # A trial that has begun may end. This limit is for one that does not stop at its own.
     max_s = limits.max_seconds + limits.reserve_s + tuning.MIN_COMMAND_TIMEOUT_S
     is_in_time = await _run_in_parallel(work, max_s)
     exhausted: SearchEnding = "all_tried" if is_in_time else "time_over"

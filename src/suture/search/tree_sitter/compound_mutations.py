@@ -111,6 +111,7 @@ class CompoundMutations:
     def _lines_of_edits(self, base: Proposal) -> dict[int, float]:
         """Return the suspected lines that a change edits, with their scores."""
         raw = encode_source(self.texts[base.path])
+        # Pairs of the first line of an edit and the line after its last one.
         spans = [(raw[: e.start].count(b"\n") + 1, raw[: e.end].count(b"\n") + 2) for e in base.edits]
         scores = self.scores.get(base.path, {})
         lines = (line for first_line, end_line in spans for line in range(first_line, end_line))

@@ -50,6 +50,7 @@ class Driver:
             driver is only used for shell lines that `whole_runners` can parse. Empty if a harness runs them.
         make_interruptible: Takes the path and the text of a file, and its language. Returns the text with
             checks in its loops, by which the driver can end them. `None` if the driver has no such means.
+        extract_error: Takes what a failing test printed, and returns the error in it.
     """
 
     programs: tuple[str, ...]
@@ -112,6 +113,7 @@ def find_driver(argv: Sequence[str], files: Mapping[str, bytes], language: Langu
     """Return the driver for a test command; `None` if each trial needs a run of the command."""
     runner = find_runner(argv, files, language)
     lines = shell_lines(argv, files)
+    # Runners that report no single tests to a verdict (`STATUS_ONLY`) are known only to `whole_runners`.
     name = runner.name if runner is not None else whole_runners.find_unreported(lines)
     driver = DRIVERS_BY_RUNNER.get(name)
     if (

@@ -54,10 +54,12 @@ def _is_valid_test(test: object) -> bool:
 
 
 def select_trial_reports(reports: Sequence[dict[str, Any]], count: int) -> dict[int, dict[str, Any]]:
-    """Return number of a candidate -> its report. Of several reports, one that passes is preferred.
+    """Return number of a candidate -> its report.
+
+    Of several reports about one candidate, a pass counts: it is judged again, so that forging one gains nothing.
 
     Args:
-        count: The number of candidates that it was given.
+        count: The number of candidates that the driver was given.
     """
     selected: dict[int, dict[str, Any]] = {}
     for line in reports:
@@ -153,7 +155,7 @@ def find_disagreements(before: Mapping[str, str], after: Mapping[str, str]) -> t
 
 
 def partial_trial(line: Mapping[str, Any], targets: Sequence[str]) -> Trial | None:
-    """Return the trial of a candidate that fixed some target tests; `None` if it fixed none.
+    """Return the trial of a candidate that fixed some target tests; `None` if it fixed none or broke a test.
 
     Args:
         line: The report of the candidate.

@@ -57,7 +57,10 @@ class DriverTrials:
         """Duration of the baseline run, with the start of a runner or compiler. A round with less time than
         this is not worthwhile."""
         self.is_lost = False
-        """Whether no test runs here: no runner can be loaded, or the files are not of its kind."""
+        """Whether the driver cannot run any test: no runner can be loaded, or the files are not of its kind.
+
+        Then no candidate was tried, and each trial has to be a run of the whole command.
+        """
 
     @property
     def uses_own_runner(self) -> bool:
@@ -154,9 +157,11 @@ class DriverTrials:
             "expected_passes": [*passing, *targets],
             "covering_files": find_covering_files(runs),
             "ignored_failures": sorted(failed - {*targets}),
+            # A target that is a whole file has no name by which a runner could select its tests.
             "targets_alone": all("::" in name for name in targets),
             "max_cpu_ms": max_cpu_ms,
         }
+        # An exit status names no tests. It only contradicts a baseline run in which no test fails.
         is_comparable = not (self._has_status_only and targets)
         return Spectrum(
             tests=runs,

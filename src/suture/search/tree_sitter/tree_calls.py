@@ -166,6 +166,7 @@ def _is_deterministic(answers: Answers, count: int) -> bool:
     In Go, a loop over a map has another order each time. If one call is not deterministic, none of the
     function's answers are used.
     """
+    # Without repeated calls there are no pairs. A process that died gave no answer to compare.
     pairs = [
         pair
         for all_answers in answers.values()
@@ -209,6 +210,7 @@ def _encode_answer(answer: Mapping[str, Any]) -> str:
         return TIMED_OUT
     value = answer["value"]
     text = json.dumps(value)
+    # "foreign" tags a value that cannot be sent as data, such as an object of a class of the project.
     opaque = OPAQUE if '["foreign"' in text else ""
     return f"{NO_VISIBLE_EFFECT if value == ['undefined'] else ''}{text}{opaque}"
 

@@ -28,14 +28,15 @@ async def rank_tree_repairs(
     seed: int = 0,
     seconds: float = tuning.COMPILED_COMPARE_S,
 ) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
-    """Return plausible repairs, one for each behaviour, and what distinguishes the likeliest two.
+    """Return plausible repairs, one for each behaviour, and a call on which the likeliest differs from another.
 
     Args:
         result: The result of the search.
         project: The project.
         tests: Path -> text of the tests.
         seed: Seed of the generated inputs.
-        seconds: Wall-clock seconds for running them, at most `COMPILED_COMPARE_S` or `COMPARE_S`.
+        seconds: Wall-clock seconds for calling the repairs with these inputs, at most `COMPILED_COMPARE_S` or
+            `COMPARE_S`.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -50,6 +51,7 @@ async def rank_tree_repairs(
     literals = collect_tree_literals(tests.items(), language)
     methods = RankingMethods(
         find_warnings=lambda path, before, after: find_tree_warnings(before, after, path, language, literals),
+        # Only expressions in Python are evaluated to measure a distance.
         distance_factor=lambda path, before, edits, after: 1.0,
         render_answer=partial(render_answer, language),
     )
@@ -86,6 +88,8 @@ async def try_rivals(
 async def try_block_stops(trials: DriverTrials, result: SearchResult, limits: SearchLimits) -> None:
     """Count, for each plausible repair, the blocks that it guards and that no test runs.
 
+    A *block stop* makes such a block raise an error. If all tests still pass, none of them runs the block.
+
     Raises:
         SandboxError: The sandbox failed.
     """
@@ -102,7 +106,6 @@ async def try_block_stops(trials: DriverTrials, result: SearchResult, limits: Se
     if not all_stopped or seconds < trials.baseline_s:
         return
     passing = await trials.find_passing(all_stopped, seconds)
-    # If the tests pass although a block raises an error, no test runs the block.
     idle_counts = Counter(id(repairs[number]) for number, passes in passing.items() if passes)
     checked_counts = Counter(id(repairs[number]) for number in passing)
     for repair, stopped in guarded.stopped:

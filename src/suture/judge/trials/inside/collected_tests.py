@@ -197,7 +197,7 @@ class CollectedTests:
                 key, pairs = self._swapper.plan(path, changed, command["edits"])
             except (SyntaxError, ValueError, RecursionError):
                 return {"outcomes": "", "finished": True, "unsupported": True}
-            if key is None:
+            if key is None:  # equal code fails like the unchanged code
                 return {"outcomes": "f", "finished": True, "unsupported": False}
             key = (key, json.dumps(command["tests"]), command["extra_cpu_s"], command["trace"])
             if key in self._known_results:

@@ -31,6 +31,7 @@ MAX_TRACED_TESTS = 80
 """Tests of a package whose lines are recorded; each needs a run of its own."""
 MAX_COMPILATIONS = 12
 """Compilations of one plan; after each, the candidates that the compiler rejects are left out."""
+# The next three numbers are chosen by judgement; not measured.
 PARALLEL_TRIALS = 2
 TRACE_TIMEOUT_S = 10.0
 MIN_TRIAL_S = 0.2
@@ -93,12 +94,13 @@ class Trials:
                 continue
             began_s = time.monotonic()
             _, output = self.run(folder, 0, self.remaining_s())
+            # An entry without an id has the time of all tests of the package.
             tests.append({"id": "", "ms": 1000 * (time.monotonic() - began_s)})
             outcomes = read_outcomes(output)
             leaves = [
                 name for name in outcomes if not any(other.startswith(f"{name}/") for other in outcomes)
             ]
-            leaves.sort(key=lambda name: outcomes[name] != "failed")
+            leaves.sort(key=lambda name: outcomes[name] != "failed")  # their lines matter most
             for count, name in enumerate(leaves):
                 lines: dict[str, list[int]] = {}
                 if count < MAX_TRACED_TESTS and self.remaining_s() > 1:
@@ -133,6 +135,7 @@ class Trials:
         compilable = dict(enumerate(jobs))
         for _ in range(MAX_COMPILATIONS):
             body_lines = go_schemata.write_candidates(compilable, self.common["texts"], ROOT)
+            # `-e` has the compiler report all errors, and not only the first ten.
             results = [self.compile(folder, "-gcflags=-e") for folder in folders]
             failed = [result for result in results if result.returncode]
             if not failed:

@@ -90,6 +90,7 @@ def parse_start(lines: Sequence[str], runner: str) -> RunnerStart | None:
         elif word.startswith("--") and flags:
             flags.append(word)
         elif PurePosixPath(word).name == "node":
+            # This flag also marks that the line starts Node itself: only then do flags before the runner count.
             flags.append("--no-warnings")
         elif word not in LAUNCHERS:
             return None
