@@ -78,7 +78,7 @@ def _find_test_data(candidate_files: Mapping[str, str], suite: Suite) -> frozens
         and not detect_file_languages((path,))
         and not (task.writable and is_protected(path, task.writable))
     }
-    if not data or task.kind != "heal":
+    if not data or task.kind != "heal":  # that only a repair is restricted is by judgement
         return frozenset()
     named = {
         part

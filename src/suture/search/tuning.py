@@ -1,7 +1,8 @@
 """All numbers of the search, with their units and, where one is known, the measurement or reason behind each.
 
 Names that end in `_s` are wall-clock seconds unless the text says CPU, `_SHARE` is a share of the search's
-seconds, and `_FACTOR` multiplies a score.
+seconds, and `_FACTOR` multiplies a score. A number without a stated reason was chosen by judgement and not measured. A
+*start* is a partial repair that is extended to a compound change (see `ordering.compound_changes`).
 """
 
 from __future__ import annotations
@@ -74,33 +75,34 @@ REVERT_PRIOR = 0.9
 # --- Ordering: compound changes ---------------------------------------------------------------------------
 
 MAX_PARTNERS = 250
-"""Second changes kept for one first change."""
+"""Partners kept for one start: changes that are combined with it."""
 MAX_PARTNERS_EXAMINED = 15_000
-"""Second changes, of the most suspicious lines, among which these are selected."""
+"""Changes of the most suspicious lines among which the partners of a start are selected."""
 PROGRESS_WEIGHT = 0.5
-"""Weight of a first change with which no test passes yet, in tests that pass."""
+"""Weight of a start with which no test passes yet, in tests that pass."""
 STARTS_PER_ROUND = 6
-"""First changes that are extended in one round."""
+"""Starts that are extended in one round."""
 NON_PASSING_STARTS_PER_ROUND = 2
-"""Of those, first changes with which no test passes yet, where others exist."""
+"""Starts of one round with which no test passes yet, if there are others."""
 MAX_STARTS = 60
-"""First changes of one search that are extended."""
+"""Starts of one search that are extended."""
 MAX_EQUAL_STARTS = 2
-"""First changes with the same test results that are extended."""
+"""Starts with the same test results that are extended."""
 SETTLING_TRIALS = 60
 """Candidates tried after an improvement before the next round: a better start may follow."""
 MAX_WAITING = 3000
 """Compound changes that wait to be tried."""
 START_DECAY = 0.9
-"""Factor on the score of a compound change for each place of its first change in the round."""
+"""Factor on the score of a compound change for each better start in the same round."""
 RANK_DECAY = 0.98
-"""Factor on the score of a compound change for each place among those of the same first change."""
+"""Factor on the score of a compound change for each better one of the same start."""
 COMPOUND_SHARE = 0.3
 """From then on, every second candidate is a compound change."""
 SINGLES_PER_COMPOUND = 2
 """Before that, single changes tried for each compound change."""
 MAX_SECOND_CHANGES_AT_EDIT = 100
-"""Second changes at the place of a first change that fixed nothing (languages other than Python)."""
+"""Second changes on the lines of a single change, for pairs of changes that fix nothing by themselves (languages
+other than Python)."""
 
 # --- Engine: when a search ends ---------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ def _find_call_uses(node: Node, line: int) -> Iterator[Use]:
     name = _text(function) if function is not None else ""
     if name in ENDING_CALLS:
         function_name = _enclosing_function(node)
-        if function_name != "main":
+        if function_name != "main":  # a program may end there
             yield Use(code="ends_process", name=name, line=line, key=f"in {function_name}")
     elif name in ("os.Getenv", "os.LookupEnv"):
         arguments = node.child_by_field_name("arguments")

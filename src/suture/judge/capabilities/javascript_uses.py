@@ -29,6 +29,7 @@ PATCHED_TARGET = re.compile(
 """The left side of an assignment that changes the global object or a built-in object."""
 PATCHED_OBJECT = re.compile(rf"{GLOBAL_OBJECT}|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?")
 HARMLESS_TARGET = re.compile(r"process\.(?:exitCode|title)|Error\.stackTraceLimit")
+"""The left side of an assignment that sets a status or a setting, and changes no code."""
 PATCHING_CALL = re.compile(
     r"(?:Object|Reflect)\.(?:defineProperty|defineProperties|assign|setPrototypeOf|set|deleteProperty)"
 )
@@ -151,6 +152,7 @@ def _is_compared_with_test(node: Node) -> bool:
 def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:
     """Yield a member that decides a comparison. One that converts its own object's data is usual."""
     reads_object = any(part.type == "this" for part in walk(node))
+    # Only matchers of tests have an `asymmetricMatch`, whatever it reads.
     if member in SPOOFING_MEMBERS and (member == "asymmetricMatch" or not reads_object):
         yield Use(code="loosens_comparison", name=member, line=line, key=member)
 

@@ -76,6 +76,7 @@ class PythonNames:
             return True
         full_name = self._imported.get(node.id)
         if full_name is not None:
+            # By convention: `Account` is a class, and `ACCOUNT` is a constant.
             is_class = node.id.lstrip("_")[:1].isupper() and not node.id.isupper()
             return is_class or full_name.partition(".")[0] in sys.stdlib_module_names
         value = self.assigned.get(node.id)

@@ -82,6 +82,7 @@ def _is_in_project(node: ast.expr, names: PythonNames, depth: int = 0) -> bool:
     if depth > MAX_NAME_PARTS:
         return False
     if isinstance(node, ast.Constant):
+        # A text that begins with a placeholder may become any path.
         return isinstance(node.value, str) and node.value[:1] not in ("", "/", "~", "\\", "<", "{", "%")
     is_file_name = isinstance(node, ast.Name) and node.id == "__file__"
     is_own_file = is_file_name or (isinstance(node, ast.Attribute) and node.attr == "__file__")

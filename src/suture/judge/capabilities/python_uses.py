@@ -189,7 +189,10 @@ def _find_reference_uses(node: ast.Name | ast.Attribute, place: _Place, names: P
 def _find_patch_uses(
     owner: ast.expr, attribute: str, line: int, place: _Place, names: PythonNames
 ) -> Iterator[Use]:
-    """Yield the assignment of an attribute on an imported module, or on a class of another module."""
+    """Yield the assignment of an attribute on an imported module, or on a class of another module.
+
+    A comparison method counts on any object, because it may make wrong results equal the expected ones.
+    """
     root = owner
     while isinstance(root, ast.Attribute):
         root = root.value

@@ -34,7 +34,8 @@ class Use:
     """A use of a capability in one version of a file.
 
     Attributes:
-        key: What must be the same in the old version for the use not to be new, besides the code.
+        key: What must be the same in the old version for the use not to be new, besides the code. If it is
+            empty, any earlier use with the same code and an empty key makes this one old.
     """
 
     code: CapabilityCode

@@ -126,6 +126,7 @@ def _make_assert(call: str, expression: ast.expr, output: str) -> str | None:
         expected = ast.parse(output, mode="eval")
     except PARSE_FAULTS:
         return None
+    # An output such as `1 - 2` is printed text and no `repr`.
     if not is_literal(expected) or isinstance(expected.body, ast.BinOp):
         return None
     # Built as a tree, because text would need brackets: `f(1) is None == True` means something else.

@@ -77,6 +77,7 @@ def _find_early_reads(tree: ast.Module, names: set[str]) -> set[str]:
     bound: set[str] = set()
     for statement in tree.body:
         name_nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        # What is inside other statements, such as functions, may run later or not at all.
         if isinstance(statement, (ast.Assert, ast.Assign, ast.AugAssign, ast.Expr)):
             read_early |= ({node.id for node in name_nodes if isinstance(node.ctx, ast.Load)} & names) - bound
         bound |= {node.id for node in name_nodes if not isinstance(node.ctx, ast.Load)}
@@ -120,7 +121,7 @@ def _record_use(
         use.called = True
         use.as_data = use.as_data and _is_used_as_data(parent, parents, names_with_attributes)
     elif isinstance(parent, ast.Subscript) and parent.value is node:
-        pass
+        pass  # plain data has items too
     else:
         use.as_data = use.as_data and _is_used_as_data(node, parents, names_with_attributes)
 

@@ -124,7 +124,7 @@ def plan_program(source: str, task_names: TaskNames) -> ProgramPlan:
     remover = _ImportRemover(
         task_names.modules(), {} if task_names.only is None else {main_module: task_names.only}
     )
-    remaining = remover.visit(parse_module(source) or tree)  # parsed again, because it changes the tree
+    remaining = remover.visit(parse_module(source) or tree)  # parsed again: the remover changes the tree
     text = ast.unparse(remaining) if remover.has_removed else source
     try:
         free_names = find_free_names(text, remaining, functions)
@@ -177,6 +177,7 @@ def _is_class(name: str, use: NameUse, task_names: TaskNames) -> bool:
         return False
     if name in task_names.classes:
         return True
+    # By convention: `Account` is a class, `ACCOUNT` is a constant, and `Some_name` is neither.
     is_named_like_class = name[:1].isupper() and any(char.islower() for char in name) and "_" not in name
     return is_named_like_class and not use.as_data
 

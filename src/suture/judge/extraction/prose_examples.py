@@ -31,6 +31,9 @@ WEAK_SIGNS = ("=", ":", "is", "be")
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<input>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
 FOR_SENTENCE_RE = re.compile(r"\bFor\s+(?P<input>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
 DEF_RE = re.compile(r"\bdef[ \t]+$")
+"""What stands before a name that is defined and not called."""
+MAX_DEF_CHARS = 20
+"""Characters before a name in which its `def` must begin. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +115,7 @@ class _ShownCall:
 
 def _read_call(text: str, start: int) -> _ShownCall | None:
     """Return the call at a position; `None` if there is none, or if no sign of a result follows."""
-    if DEF_RE.search(text, max(0, start - 20), start):
+    if DEF_RE.search(text, max(0, start - MAX_DEF_CHARS), start):
         return None
     call_and_end = find_call(text, start)
     if call_and_end is None:

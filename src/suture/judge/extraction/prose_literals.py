@@ -96,6 +96,7 @@ def find_literal(text: str, start: int, closing: str = "") -> tuple[str, int] | 
         if re.search(r"\d\.\s*$", source):
             continue  # the dot ends the sentence and is no decimal point
         tree = _parse_expression(source)
+        # Values without brackets, such as `1, 2`, may be an enumeration and no tuple.
         if tree is None or not is_literal(tree) or (isinstance(tree.body, ast.Tuple) and source[0] != "("):
             continue
         literal = source.strip() if source[0] == "(" else ast.unparse(tree)

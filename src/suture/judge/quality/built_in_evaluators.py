@@ -147,6 +147,7 @@ def _measure_complexity(
         values={
             "complexity_max": float(max(paths)),
             "complexity_mean": sum(paths) / len(paths),
+            # `multi`: strings of several lines count as comments.
             "maintainability_min": min(float(mi_visit(text, multi=True)) for text in texts.values()),
         },
         findings=tuple(

@@ -198,6 +198,7 @@ def main() -> None:
         try:
             answer = candidate.answer(request)
         except BaseException as fault:
+            # The length is chosen by judgement; not measured.
             answer = {"died": f"{type(fault).__name__}: {fault}"[:500], "value": None, "nodes": []}
         stream.flush_prints()
         try:

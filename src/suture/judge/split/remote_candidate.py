@@ -113,7 +113,7 @@ class RemoteCandidate:
 
     def _find_line(self) -> int:
         """Return the line of the program that calls the candidate; 0 if it is not on the stack."""
-        frame: FrameType | None = sys._getframe(2)
+        frame: FrameType | None = sys._getframe(2)  # the caller of `call`
         while frame is not None and frame.f_code.co_filename != self._program:
             frame = frame.f_back
         return 0 if frame is None else frame.f_lineno
@@ -142,7 +142,7 @@ class RemoteCandidate:
                 return RemoteFunction(self, target)
             value = self._read_reply(reply, [])
             self.request_count += 1
-            if type(value) is OpaqueObject:
+            if type(value) is OpaqueObject:  # the name is bound to no function, so calling it is a mistake
                 value.__dict__["_may_be_called"] = False
             return value
         raise NameMissing(name)

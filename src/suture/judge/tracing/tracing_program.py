@@ -25,6 +25,7 @@ FIRST_ENTRIES, LAST_ENTRIES = 120, 40
 """Entries that are kept of the beginning and of the end of a run."""
 MAX_LINES = 20000
 """Executed lines after which the run is stopped."""
+# What one entry shows, and how much is printed: chosen by judgement; not measured.
 MAX_NAMES = 20
 MAX_VALUE_CHARS = 120
 MAX_PRINTED_CHARS = 2000
@@ -143,7 +144,7 @@ def run(request: dict[str, Any], root: str) -> dict[str, Any]:
     except BaseException as fault:
         sys.settrace(None)
         answer["ending"] = "raised"
-        answer["exception"] = (type(fault).__name__ + ": " + str(fault))[:400]
+        answer["exception"] = (type(fault).__name__ + ": " + str(fault))[:400]  # by judgement; not measured
     text = printed.getvalue()
     answer["printed"] = text if len(text) <= MAX_PRINTED_CHARS else text[:MAX_PRINTED_CHARS] + "\n..."
     answer["entries"] = [*tracer.head, *tracer.tail]

@@ -94,7 +94,7 @@ async def run_traced_code(
         "setup": setup,
         "code": code,
         "trace": trace,
-        "seconds": max(wall_s - TRACE_SPARE_S, wall_s / 2),
+        "seconds": max(wall_s - TRACE_SPARE_S, wall_s / 2),  # at least half of a short limit
     }
     result = await target.sandbox.run(_make_request(target, json.dumps(request).encode(), wall_s))
     return _parse_trace(result, wall_s)
@@ -137,6 +137,7 @@ def render_trace(trace: RunTrace, files: Mapping[str, bytes]) -> str:
     }
     lines = [_render_line(entry, sources) for entry in trace.entries]
     if trace.omitted or len(lines) > MAX_TRACE_LINES:
+        # Two thirds from the beginning, the rest from the end. Chosen by judgement; not measured.
         head = lines[: MAX_TRACE_LINES * 2 // 3]
         tail = lines[max(len(head), len(lines) - MAX_TRACE_LINES // 3) :]
         missing = len(lines) - len(head) - len(tail) + max(trace.omitted, 0)
@@ -149,7 +150,7 @@ def _render_line(entry: TracedLine, sources: Mapping[str, list[str]]) -> str:
     lines = sources.get(entry.file, [])
     source = lines[entry.line - 1].strip() if 0 < entry.line <= len(lines) else ""
     values = ", ".join(f"{name} = {value}" for name, value in entry.changed)
-    indent = "  " * min(max(entry.depth - 1, 0), 6)
+    indent = "  " * min(max(entry.depth - 1, 0), 6)  # of a deep recursion, six levels by judgement
     if entry.note == "called":
         return f"{indent}{entry.function} is called" + (f" with {values}" if values else "")
     details = "; ".join(part for part in (values, entry.note) if part)

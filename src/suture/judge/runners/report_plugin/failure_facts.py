@@ -10,6 +10,7 @@ from typing import Any
 from .time_limits import TestTimeout, TimeLimits
 
 MAX_TEXT_CHARS = 4000
+"""Characters of each reported text. Chosen by judgement; not measured."""
 PLUGIN_FOLDER = os.path.dirname(__file__)
 
 
@@ -61,6 +62,7 @@ class FailureFacts:
 
     def is_project_file(self, path: str) -> bool:
         """Whether a file belongs to the project and is not a test file by its name."""
+        # The project's folder may contain an environment with installed packages.
         is_inside = path.startswith(self._root + os.sep) and "site-packages" not in path
         name = os.path.basename(path)
         return (

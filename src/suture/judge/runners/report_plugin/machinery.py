@@ -8,6 +8,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 OWNERS = frozenset(("_pytest", "pytest", "pluggy", "unittest", "doctest", "builtins", "xdist", "execnet"))
+"""Packages that decide whether a test passes, or that run tests in other processes."""
 ASSERTION_PACKAGES = frozenset(("testing", "_testing", "hypothesis", "hamcrest", "assertpy"))
 """Parts of the names of assertion packages, whose functions must not come from the project."""
 DESCRIPTORS = (property, staticmethod, classmethod)
@@ -42,6 +43,7 @@ class TestMachinery:
         self._values.append((name, sys.modules, name, module, None))
         self._record_values(name, members)
         for key, value in list(members.items()):
+            # The classes of `builtins` are left out, because Python lets nobody change them.
             if isinstance(value, type) and vars(value).get("__module__") == name and name != "builtins":
                 attributes = vars(value)
                 self._classes.append((f"{name}.{key}", value, frozenset(attributes)))

@@ -18,7 +18,8 @@ A slow test must not be mistaken for an endless one, so the first share is a hal
 test often contain more of them, and a sixteenth then leaves time for the tests behind them.
 """
 SLOWDOWN = 5
-"""A test may always take this many times as long as the longest test that has finished."""
+"""A test may always take this many times as long as the longest test that has finished. Chosen by judgement; not
+measured."""
 MIN_LIMIT_S = 1.0
 """Every test may take this many seconds, however little time remains."""
 
@@ -53,6 +54,7 @@ class TimeLimits:
         is_ours = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and current_thread() is main_thread()
         if is_ours:
             signal.signal(signal.SIGALRM, self._stop)
+            # Repeated after the same time, in case the test catches the first exception.
             signal.setitimer(signal.ITIMER_REAL, self.limit_s, self.limit_s)
         yield
         if is_ours and signal.getsignal(signal.SIGALRM) == self._stop:

@@ -143,10 +143,11 @@ def _find_window(tree: Any, first: int, last: int) -> tuple[int, int, list[str]]
             end = _last_line(enclosing)
             siblings = [node for node in body if node is not enclosing]
             is_alone = not any(_first_line(node) <= end and begin <= _last_line(node) for node in siblings)
+            # Each header takes the place of one line above the function.
             return (begin, end, headers) if is_alone and len(headers) < begin else None
         if not isinstance(enclosing, ast.ClassDef):
             return None
-        if enclosing.col_offset and not headers:
+        if enclosing.col_offset and not headers:  # other code precedes it on its line
             return None
         headers.append(" " * enclosing.col_offset + f"class {enclosing.name}:")
         body = enclosing.body

@@ -94,7 +94,9 @@ ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 HIDDEN_ADDRESS = " at ?"
 """Replaces an address in the text of an object whose content is not visible."""
 MAX_CHARS = 4000
+"""Characters of one answer. Chosen by judgement; not measured."""
 MAX_DEPTH = 40
+"""Levels of a value that are rendered; the walk is recursive."""
 CHECKSUM_CHARS = 16
 """Characters of the checksum that replaces the end of a long text, so that different long texts differ."""
 

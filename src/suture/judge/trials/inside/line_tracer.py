@@ -108,7 +108,7 @@ class Tracer:
         if path is None:
             renders = code.co_name in REPR_FUNCTIONS and code.co_filename.endswith(REPR_MODULES)
             return self._pause_until_return(frame) if renders else None
-        caller = frame.f_back
+        caller = frame.f_back  # a test, unless its file is traced
         if caller is not None and self.find_path(caller.f_code.co_filename) is None:
             self._record_call(frame, path)
         lines = self.lines[path]
@@ -141,7 +141,7 @@ class Tracer:
 
     def _record_call(self, frame: Any, path: str) -> None:
         code = frame.f_code
-        if len(self.calls) >= MAX_CALLS or code.co_name.startswith("<"):
+        if len(self.calls) >= MAX_CALLS or code.co_name.startswith("<"):  # such as `<lambda>`
             return
         names = code.co_varnames[: code.co_argcount]
         try:

@@ -258,7 +258,7 @@ class TrialServer:
         limited_tests = self._limits.by_test or items.ids  # if nothing was collected before, all tests
         chosen = items.select_in_order(limited_tests) if tests is None else items.select(tests)
         missing = [name for name in tests or () if not items.select([name])]
-        for _ in missing:
+        for _ in missing:  # a test that the candidate made disappear has failed
             self._write(b"f")
         if not missing and chosen:
             run_tests(chosen, self._outcomes, self._limits, self._task, self._write)

@@ -3,6 +3,8 @@
 const assert = require("node:assert");
 const real = require("node:test");
 
+// How long a test waits for the assertions of its plan if it sets no limit, and how often it counts them. Chosen by
+// judgement; not measured.
 const PLAN_WAIT_MS = 1000;
 const PLAN_POLL_MS = 5;
 const HOOK_NAMES = ["before", "after", "beforeEach", "afterEach"];

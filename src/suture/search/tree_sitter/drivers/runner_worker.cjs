@@ -1,5 +1,10 @@
 // Runs a project's tests repeatedly with the project's own runner, which stays loaded, each time with a candidate's
 // text in one file.
+//
+// An engine's `start` returns an object with `run`, which runs files and returns their tests, and with `fileChanged`,
+// which is called when a file has another text. It may have `files`, all test files that the runner finds by itself.
+// `runsWholeFiles` says that it cannot select tests. `isQuick` says that a run is cheap enough for a second one, and
+// that the tests share the globals of this process.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");

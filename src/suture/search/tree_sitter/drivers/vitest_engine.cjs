@@ -14,6 +14,7 @@ exports.start = async (common, root) => {
   const modulePath = createRequire(path.join(root, "package.json")).resolve("vitest/node");
   const { createVitest, parseCLI } = await import(pathToFileURL(modulePath).href);
   const { options } = parseCLI(["vitest", "run", ...common.arguments], { allowUnknownOptions: true });
+  // An empty reporter prints nothing.
   const own = { watch: false, run: true, pool: "threads", coverage: { enabled: false }, bail: 0, reporters: [{}] };
   const vitest = await createVitest("test", { ...options, ...own, fileParallelism: false });
   // These methods were renamed between the versions of Vitest.
