@@ -13,8 +13,8 @@ from suture.judge.differential.behaviour_comparison import (
     BehaviourComparison,
     ComparisonLimits,
     compare_candidates,
-    edge_questions,
-    generate_questions,
+    generate_edge_calls,
+    generate_near_calls,
 )
 from suture.judge.split.answer_digest import digest_answer
 from suture.sandbox import Sandbox
@@ -54,7 +54,7 @@ async def test_the_larger_cluster_is_preferred_and_a_difference_is_shown(compare
     assert comparison.clusters == ((one, two, three), (guessed,))
     assert comparison.preferred == one
     assert comparison.calls > 10
-    assert (comparison.code, comparison.sizes[0]) == ("majority", 3)
+    assert (comparison.code, comparison.sizes[0]) == ("plurality", 3)
 
     first = comparison.disagreements[0]
     assert first.call.startswith("middle(")
@@ -66,7 +66,7 @@ async def test_a_candidate_that_was_drawn_several_times_counts_as_often(compare:
     names = [Candidate(files={"solution.py": code}, origin="sample").hash for code in (SORTED, GUESSED)]
     comparison, (_, guessed) = await compare(SORTED, GUESSED, drawn={names[1]: 3})
     assert comparison.preferred == guessed
-    assert (comparison.code, comparison.sizes[0]) == ("majority", 3)
+    assert (comparison.code, comparison.sizes[0]) == ("plurality", 3)
 
 
 async def test_exceptions_and_endless_loops_count_as_behaviour(compare: Compare) -> None:
@@ -93,7 +93,7 @@ async def test_edge_cases_are_asked_if_nothing_else_differs(compare: Compare) ->
 async def test_without_a_majority_the_first_candidate_leads_and_the_code_says_so(compare: Compare) -> None:
     comparison, (guessed, one) = await compare(GUESSED, SORTED)
     assert comparison.clusters == ((guessed,), (one,))
-    assert comparison.code == "no_majority"
+    assert comparison.code == "tie"
 
 
 async def test_a_comparison_that_is_impossible_has_a_reason(compare: Compare) -> None:
@@ -134,10 +134,10 @@ async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: 
 
 def test_questions_are_new_and_reproducible_and_use_hints() -> None:
     hints = (Check(id="h", provenance="spec", source="assert middle(7, 7, -1) == 99"),)
-    assert "middle(0, 2, 3)" in edge_questions(TASK, hints, 20)
+    assert "middle(0, 2, 3)" in generate_edge_calls(TASK, hints, 20)
 
-    questions = generate_questions(TASK, hints, 20, 1)
-    assert questions == generate_questions(TASK, hints, 20, 1) != generate_questions(TASK, hints, 20, 2)
+    questions = generate_near_calls(TASK, hints, 20, 1)
+    assert questions == generate_near_calls(TASK, hints, 20, 1) != generate_near_calls(TASK, hints, 20, 2)
     assert questions[0] == "middle(7, 7, -1)"
     assert len(set(questions)) == 20
     assert not {"middle(1, 2, 3)", "middle(3, 1, 2)"} & set(questions)

@@ -73,13 +73,13 @@ def test_bytecode_is_placed_beside_its_source() -> None:
         "a/__pycache__/b.cpython-311.pyc": b"abc",
         "a/__pycache__/b.cpython-311-pytest-9.pyc": b"de",
     }
-    assert compiled_files.list_backdated(SOURCES) == ["a/b.py"]
+    assert compiled_files.list_unchanged_sources(SOURCES) == ["a/b.py"]
 
 
 def test_a_changed_source_gets_no_bytecode() -> None:
     compiled_files = read_compiled_files(HEAD + b"abcde", SOURCES)
     assert compiled_files.select_unchanged({**SOURCES, "a/b.py": b"x = 2\n"}) == {}
-    assert compiled_files.list_backdated({"a/c.py": b""}) == []
+    assert compiled_files.list_unchanged_sources({"a/c.py": b""}) == []
 
 
 @pytest.mark.parametrize(

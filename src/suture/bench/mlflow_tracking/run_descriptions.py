@@ -35,9 +35,14 @@ def describe_benchmark(
 ) -> RunDescription:
     """Describe a whole benchmark as one MLflow run.
 
+    Its caps are maximum reply tokens for each task. Its regime says which tests a run may see. A benchmark may
+    be continued in several sessions, on other machines or with other versions. The parameters `made.*` describe
+    the environment of the last session only, because an MLflow parameter has one value.
+
     Args:
         key: Id of the benchmark; folders of the same name are different benchmarks.
     """
+    last_session = plan.sessions[-1] if plan.sessions else {}
     params = {
         "sets": ", ".join(f"{dataset} ({len(ids)})" for dataset, ids in plan.ids.items()),
         "arms": ", ".join(plan.arms),
@@ -45,7 +50,7 @@ def describe_benchmark(
         "seeds": str(plan.seeds),
         "caps": ", ".join(map(str, plan.caps)),
         "regime": plan.regime,
-        **{f"made.{key}": value for key, value in (plan.sessions[-1] if plan.sessions else {}).items()},
+        **{f"made.{fact}": value for fact, value in last_session.items()},
     }
     metrics: dict[str, float] = {"rows": len(rows), "faults": sum(bool(row.fault) for row in rows)}
     for arm, cap in itertools.product(plan.arms, plan.caps):
@@ -107,6 +112,7 @@ def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
         tags["suture.fault"] = row.fault[:MAX_PARAM_CHARS]
     if row.sandbox_failure:
         tags["suture.sandbox_failure"] = row.sandbox_failure[:MAX_PARAM_CHARS]
+    # Without repetitions every seed is 0, which would only lengthen the name; the parameters have it.
     name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
     return RunDescription(name=name, params=_shorten(params), metrics=metrics, tags=tags)
 

@@ -89,6 +89,7 @@ def reliability(title: str, series: int, calibration: Calibration) -> Markup:
     x, y = _scale(left, right), _scale(bottom, top)
     parts = [
         _share_axis(left, right, top, bottom),
+        # The diagonal of perfect calibration, on which confidence and accuracy are even.
         element("line", class_="even", x1=x(0), y1=y(0), x2=x(1), y2=y(1)),
         *(_text(x(share), bottom + 18, f"{share:.0%}", anchor="middle") for share in (0.0, 0.5, 1.0)),
         _text((left + right) / 2, bottom + 38, "confidence (mean of the bin)", anchor="middle"),
@@ -114,7 +115,8 @@ def _arm_line(
     for x, result in zip(positions, solved, strict=True):
         if result is None or (share := result.share) is None:
             continue
-        counts = f"{result.runs.count} of {result.runs.of}"
+        # The share is of tasks: one task may have several runs, so the counts need not give the same share.
+        counts = f"{result.runs.count} of {result.runs.of} runs"
         label = f"{arm}, {result.tokens:,} tokens: {share.estimate:.1%}, {counts}"
         points.append(f"{x:.1f},{y(share.estimate):.1f}")
         marks.append(_interval(x, y(share.low), y(share.high), series))

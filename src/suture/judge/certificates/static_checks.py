@@ -45,7 +45,10 @@ BYTECODE_SUFFIXES = frozenset((".pyc", ".pyo"))
 NATIVE_SUFFIXES = frozenset((".so", ".pyd", ".dll", ".dylib", ".node"))
 """Suffixes of machine code that an import or a `require` can load."""
 IMPORTABLE_SUFFIXES = BYTECODE_SUFFIXES | NATIVE_SUFFIXES | {".pyi", ".egg", ".whl", ".zip", ".egg-link"}
-"""Suffixes of files that are no source code, and that Python can import, or find modules with."""
+"""Suffixes of files that are no source code, and that Python can import, or find modules with.
+
+Python itself ignores `.pyi`; it is listed by caution.
+"""
 SITE_MODULES = frozenset(("sitecustomize", "usercustomize"))
 """Modules that Python imports at start-up if they exist."""
 NOWHERE = Path("/nowhere")
@@ -95,8 +98,9 @@ def revert_certified_change(certificate: Certificate, project: Mapping[str, byte
 def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files that a certificate was made for, each checked by its hash.
 
-    A further file that could change what the tests say refutes the certificate. So does a compiled file that
-    Python would run in place of a source: the certificate must be about the code that a reader sees.
+    A further file that could change what the tests say refutes the certificate of a repair. New code is
+    certified with the files of its task alone, so what lies beside it later does not count. A compiled file that
+    Python would run in place of a source refutes any certificate: it must be about the code that a reader sees.
     """
     has_hash = certificate.project_hash == content_hash(dict(certificate.project))
     require(has_hash, "project", "the list of files does not have the certified hash")
@@ -189,7 +193,10 @@ def check_certified_diff(certificate: Certificate, files: Mapping[str, bytes]) -
 def check_changed_paths(
     certificate: Certificate, candidate: Candidate, suite: Suite, after: Mapping[str, bytes]
 ) -> None:
-    """Refute a diff that changes files that decide, whatever the certificate calls protected."""
+    """Refute a diff that changes protected files, which are those that decide the verdict.
+
+    What the certificate itself calls protected does not count here, because its author chose it.
+    """
     task = suite.task
     paths = candidate.files.keys()
     may_change_files = task.kind == "heal" or task.project is not None or not paths & task.files.keys()
@@ -199,7 +206,9 @@ def check_changed_paths(
     if task.kind == "heal":
         protected |= paths & set(find_deciding_files(task.test_command, after, NOWHERE))
     elif not task.test_command:
-        protected -= set(task.modules)  # asserts run in another process
+        # Without a test command only asserts decide. They run outside of the candidate's process, so it does
+        # no harm that the requested module has the name of a protected file.
+        protected -= set(task.modules)
         if is_new_project:
             # Tests of a new project do not decide.
             protected = {path for path in protected if not is_test_file(path)}
@@ -208,6 +217,8 @@ def check_changed_paths(
         manifest = manifest_name_for(task.language)
         protected = {path for path in protected if path != manifest and not is_lock_path(path)}
     protected = {path for path in protected if not is_dependency_file(path, candidate.files, suite)}
+    # What the judge refuses in a run too, with its own exemptions: also test data, files outside of the writable
+    # ones, and files that stand for a dependency or for what the tests import.
     protected |= set(find_protected_files(candidate.files, suite))
     has_protected_module = any(is_protected(path, default_protected()) for path in task.modules)
     require(
@@ -217,5 +228,6 @@ def check_changed_paths(
     )
     listed = ", ".join(sorted(protected)[:MAX_LISTED])
     require(not protected, "files", f"the diff changes protected files: {listed}")
+    # A candidate is text: it keeps each file's encoding, line ends and final newline, which a diff can change.
     is_reachable = overlay_candidate(task.files, candidate.files) == dict(after)
     require(is_reachable, "files", "no candidate of a run can have this result")

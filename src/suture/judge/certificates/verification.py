@@ -10,7 +10,7 @@ from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Language
 from suture.core.safe_files import read_regular_file
-from suture.core.settings import SandboxSettings, Settings
+from suture.core.settings import Settings
 from suture.errors import StorageError, UsageError
 from suture.judge.certificates.certificate import (
     CERTIFICATE_FILE,
@@ -90,7 +90,7 @@ async def verify_certificate_file(
         yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
     files, left_out, interpreter = _find_files_and_interpreter(
-        certificate, path.parent, project, settings.sandbox
+        certificate, path.parent, project, settings
     )
     replay_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
@@ -105,13 +105,14 @@ async def verify_certificate_file(
 
 
 def _find_files_and_interpreter(
-    certificate: Certificate, folder: Path, project: Path | None, settings: SandboxSettings
+    certificate: Certificate, folder: Path, project: Path | None, settings: Settings
 ) -> tuple[Mapping[str, bytes], Collection[str], Interpreter | None]:
     """Return the files to check against the certified hashes, the paths not read, and the tests' interpreter."""
     if project is not None:
-        snapshot = take_snapshot(project, secrets=settings.secrets)
+        snapshot = take_snapshot(project, secrets=settings.sandbox.secrets)
         language = certificate.task.language
-        interpreter = discover_programs(snapshot.root, os.environ, language, settings.python)
+        interpreter = discover_programs(snapshot.root, os.environ, language, settings.sandbox.python)
+        # The folder of git is in every project and in no snapshot: that it is missing tells the reader nothing.
         left_out = [path for path, reason in snapshot.skipped.items() if reason != "version_control"]
         return revert_certified_change(certificate, snapshot.files), left_out, interpreter
     run = RunFolder(folder)
@@ -126,14 +127,18 @@ def _find_files_and_interpreter(
             files[path] = run.load_blob(sha256)
         except StorageError:
             continue  # the replay reports which files are missing
-    return files, (), _find_interpreter(run, certificate.task.language)
+    return files, (), _find_interpreter(run, certificate.task.language, settings)
 
 
-def _find_interpreter(run: RunFolder, language: Language) -> Interpreter:
-    """Return the interpreter of the run if it still exists, and otherwise the one found here."""
+def _find_interpreter(run: RunFolder, language: Language, settings: Settings) -> Interpreter:
+    """Return the interpreter of the run if it still exists and the run is the user's own.
+
+    Otherwise it is the one that the settings name, or that a command in the current folder would use: a run
+    folder records no other place to look in.
+    """
     try:
         started = first_payload(read_ledger(run.ledger_path).events, RunStarted)
-        recorded = load_interpreter(started, run, Settings().paths.home) if started else None
+        recorded = load_interpreter(started, run, settings.paths.home) if started else None
     except (StorageError, ValueError):
         recorded = None
-    return recorded or discover_programs(Path.cwd(), os.environ, language)
+    return recorded or discover_programs(Path.cwd(), os.environ, language, settings.sandbox.python)

@@ -25,14 +25,16 @@ from suture.judge.verdicts import run_programs
 from suture.project.python_source.parsing import parse_module
 
 ComparisonCode = Literal[
-    "single_candidate", "no_known_call", "no_comparable_call", "all_alike", "majority", "no_majority"
+    "single_candidate", "no_known_call", "no_comparable_call", "all_alike", "plurality", "tie"
 ]
+"""What a comparison showed. In a plurality, one cluster is larger than each of the others, even if it is not more
+than half; in a tie, the two largest are equal."""
 TIMED_OUT = "no answer in time"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonLimits:
-    """Limits of a comparison.
+    """Limits of a comparison. The numbers are chosen by judgement and not measured.
 
     Attributes:
         inputs: Calls near those of the checks, per candidate.
@@ -100,8 +102,8 @@ def render_comparison(comparison: BehaviourComparison) -> str:
         "no_known_call": "not compared: no other call is known",
         "no_comparable_call": "not compared: no call could be compared",
         "all_alike": f"all {total} candidates answer {comparison.calls} further calls alike",
-        "majority": f"{largest} of {total} candidates answer {comparison.calls} further calls alike{timed_out}",
-        "no_majority": f"no majority: {total} candidates answer {comparison.calls} further calls in "
+        "plurality": f"{largest} of {total} candidates answer {comparison.calls} further calls alike{timed_out}",
+        "tie": f"no majority: {total} candidates answer {comparison.calls} further calls in "
         f"{len(comparison.sizes)} ways{timed_out}",
     }
     return texts[comparison.code]
@@ -135,8 +137,8 @@ async def compare_candidates(
     compared = {candidate.hash: candidate for candidate in candidates[: limits.candidates]}
     if len(compared) < 2:
         return BehaviourComparison(code="single_candidate")
-    near_calls = generate_questions(suite.task, hints, limits.inputs, seed)
-    edge_calls = edge_questions(suite.task, hints, limits.edges)
+    near_calls = generate_near_calls(suite.task, hints, limits.inputs, seed)
+    edge_calls = generate_edge_calls(suite.task, hints, limits.edges)
     answers: dict[str, list[_Answer | None]] = {hash_: [] for hash_ in compared}
     call_timeout_s = min(limits.call_timeout_s, suite.settings.check_timeout_s)
     slots = asyncio.Semaphore(limits.concurrency)
@@ -169,7 +171,8 @@ async def compare_candidates(
 
 
 def _iter_batches(calls: Sequence[str]) -> Iterator[Sequence[str]]:
-    yield calls[:FIRST_CALL_BATCH]
+    if calls:
+        yield calls[:FIRST_CALL_BATCH]
     for start in range(FIRST_CALL_BATCH, len(calls), CALL_BATCH):
         yield calls[start : start + CALL_BATCH]
 
@@ -185,7 +188,7 @@ def _read_answer(result: ProgramOutcome) -> _Answer | None:
     """Return the answer to a call; `None` if it is not data, so that it cannot be compared."""
     if result.digest:
         return _Answer(key=result.digest[0], text=result.digest[1])
-    if result.live_reason:
+    if result.live_reason:  # the answer is a live object: it exists only in the candidate's process
         return None
     if result.status == "timeout":
         return _Answer(key=TIMED_OUT, text=TIMED_OUT)
@@ -219,11 +222,11 @@ def _compare_answers(
 
     clusters.sort(key=lambda cluster: (-size(cluster), cluster[0] in timed_out, order.index(cluster[0])))
     sizes = tuple(size(cluster) for cluster in clusters)
-    code: ComparisonCode = "majority"
+    code: ComparisonCode = "plurality"
     if sizes[0] == sum(sizes):
         code = "all_alike"
     elif sizes[1] == sizes[0]:
-        code = "no_majority"
+        code = "tie"
     disagreements = [
         AnswerDifference(call=calls[position], answers={hash_: answer.text for hash_, answer in row.items()})
         for position, row in comparable.items()
@@ -243,7 +246,7 @@ def _has_timed_out(answers: Sequence[_Answer | None]) -> bool:
     return sum(answer is not None and answer.key == TIMED_OUT for answer in answers) >= MAX_CALL_TIMEOUTS
 
 
-def generate_questions(task: Task, hints: Sequence[Check], count: int, seed: int) -> tuple[str, ...]:
+def generate_near_calls(task: Task, hints: Sequence[Check], count: int, seed: int) -> tuple[str, ...]:
     """Return calls of a task's function that no trusted check makes: those of the hints, then mutated ones.
 
     Args:
@@ -257,12 +260,13 @@ def generate_questions(task: Task, hints: Sequence[Check], count: int, seed: int
         for name, texts in by_function.items()
         for arguments in mutate_inputs(read_arguments(texts), count, draw)
     ]
+    # Half of the calls at most: hints are not trusted, and mutated calls of the checks are known to be valid.
     hinted_calls = [_render_call(name, arguments) for name, arguments in hinted[: count // 2]]
     return tuple(dict.fromkeys((*hinted_calls, *mutated_calls)))[:count]
 
 
-def edge_questions(task: Task, hints: Sequence[Check], count: int) -> tuple[str, ...]:
-    """Return calls with arguments at the edges of their types; the arguments are as in `generate_questions`."""
+def generate_edge_calls(task: Task, hints: Sequence[Check], count: int) -> tuple[str, ...]:
+    """Return calls with arguments at the edges of their types; the arguments are as in `generate_near_calls`."""
     by_function, _ = _find_seeds(task, hints)
     return tuple(
         _render_call(name, repr(arguments))

@@ -22,6 +22,7 @@ from suture.judge.tuning import (
     SELECTED_MUTANTS,
 )
 from suture.mutation import Mutant, OperatorName, apply_edits, generate_mutants, has_grammar
+from suture.mutation.edits import encode_source
 from suture.mutation.syntax_repair.tree_repair import tree_has_error
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 from suture.project.languages import LANGUAGES, is_source
@@ -82,12 +83,13 @@ def generate_file_mutants(
     """
     facts = LANGUAGES[language]
     if facts.parsed:
+        # An operator that fails costs its own mutants only: a measurement must not end a run that has a result.
         return generate_mutants(
             source, lines, operators=ALL_OPERATORS, on_fault=lambda operator, line, fault: None
         )
     if not facts.compiled:
         return generate_tree_mutants(source, path, language, lines, ALL_OPERATORS)
-    raw = source.encode("utf-8", "surrogatepass")
+    raw = encode_source(source)  # the bytes in which the offsets of edits are counted
     mutants = generate_tree_mutants(source, path, language, lines, COMPILABLE_OPERATORS)
     return (mutant for mutant in mutants if not _deletes_return(mutant, raw))
 
@@ -115,6 +117,7 @@ class MutantRun:
     Attributes:
         line: The line that it changes, from 1.
         diff: The change as a unified diff over the result.
+        killed: Whether a test noticed it; `False` before it was run.
     """
 
     path: str
@@ -204,6 +207,7 @@ async def select_mutants(
 
 
 def _encode(text: str) -> bytes:
+    """Return the bytes of a file's text, in which bytes that are not UTF-8 were decoded to surrogates."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -244,6 +248,7 @@ async def measure_mutation_score(
         async with asyncio.timeout(timeout_s):
             selection = await select_mutants(after, statements, language)
             runs = selection.mutants[:max_mutants]
+            # Round by round, so that finished rounds count when the time runs out.
             for start in range(0, len(runs), MUTANTS_PER_ROUND):
                 done += await replay_mutants(after, runs[start : start + MUTANTS_PER_ROUND], is_noticed)
     except TimeoutError:
@@ -291,7 +296,8 @@ async def build_mutant_detector(
     """Return a function that says whether a check that passes on some files fails on a mutant of them.
 
     Tests that the change fixed run first, because they execute it. If one of them notices the mutant, the
-    others need not run. Only those that also pass without the others run first.
+    others need not run. Only those that also pass without the others run first, and only with pytest: another
+    command may not be able to run some of its tests.
 
     Args:
         files: The change that passes, path -> text over the project's own files.

@@ -78,6 +78,9 @@ def _load(point: EntryPoint) -> Evaluator:
     if not isinstance(evaluator, Evaluator):
         reason = f"{point.value} returns no evaluator (name, evaluate)"
         return UnavailableEvaluator(name=point.name, reason=reason)
+    if evaluator.name != point.name:  # it is chosen by the one name, and its results are kept by the other
+        reason = f"{point.value} has the name {evaluator.name!r}, and its entry point {point.name!r}"
+        return UnavailableEvaluator(name=point.name, reason=reason)
     return evaluator
 
 

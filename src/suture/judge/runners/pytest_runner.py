@@ -42,7 +42,8 @@ finally:
 """
 """Imports pytest and its plugins as pytest itself does, and collects nothing.
 
-`preload` sets `DISABLED_PLUGINS` before it.
+The options keep it away from every project: `/dev/null` is an empty configuration, and `/etc/hosts` a file that
+exists and holds no test. `preload` sets `DISABLED_PLUGINS` before it.
 """
 USAGE_ERROR_CODE = 4
 """The exit code of pytest when it refuses its options."""
@@ -64,7 +65,11 @@ def preload(command: Sequence[str], disabled: str = "") -> str:
 
 
 class PytestRunner:
-    """Runs a pytest command, and keeps the bytecode that its first run compiled."""
+    """Runs a pytest command, and keeps the bytecode that its first run compiled.
+
+    Python accepts bytecode only if its source has the time stamp that the bytecode records. So the plugin gives
+    one fixed time stamp to the sources that are compiled, and in later runs to those that are unchanged.
+    """
 
     def __init__(self, line: CommandLine, sandbox: Sandbox) -> None:
         self._line = line
@@ -77,13 +82,13 @@ class PytestRunner:
         other._line = line
         return other
 
-    def list_backdated(self) -> list[str]:
-        """Return the task's files that need their original time stamp for their bytecode to be used."""
-        return self._bytecode.list_backdated(drop_private_files(self._line.task.files))
+    def list_unchanged_sources(self) -> list[str]:
+        """Return the task's sources whose bytecode can be used."""
+        return self._bytecode.list_unchanged_sources(drop_private_files(self._line.task.files))
 
-    def forget_bytecode(self, tests: Collection[str]) -> None:
-        """Drop the bytecode of some files, so that later runs compile them again."""
-        self._bytecode = self._bytecode.without(tests)
+    def forget_bytecode(self, sources: Collection[str]) -> None:
+        """Drop the bytecode of some sources, such as tests, so that later runs compile them again."""
+        self._bytecode = self._bytecode.without(sources)
 
     async def run(
         self,
@@ -100,7 +105,8 @@ class PytestRunner:
         Args:
             only: Ids of the tests to run; empty for all.
             isolated: Ids of the tests that also run in a process of their own.
-            compile_for_later: Whether to keep the bytecode of this run; the files must be the task's own.
+            compile_for_later: Whether to keep the bytecode of this run. The files must be the task's own, because
+                a candidate could leave bytecode for runs of other candidates.
         """
         key = secrets.token_bytes(32)
         project_files = drop_private_files(files)
@@ -112,7 +118,8 @@ class PytestRunner:
             "isolated": sorted(isolated),
             "root": BOX,
             "compiled": f"{BOX}/{BYTECODE_PATH}" if compile_for_later else "",
-            "sources": python_files if compile_for_later else self._bytecode.list_backdated(project_files),
+            # The sources that get the fixed time stamp.
+            "sources": python_files if compile_for_later else self._bytecode.list_unchanged_sources(project_files),
             "wall_s": wall_s or self._line.settings.test_timeout_s,
         }
         result = await self._sandbox.run(
@@ -168,7 +175,8 @@ class PytestRunner:
 def is_misused(result: RunResult, report: PytestReport) -> bool:
     """Whether the command itself is at fault: pytest refused its options, or never got to a test.
 
-    A conftest.py that cannot be loaded is a fault of the code.
+    A conftest.py that cannot be loaded is a fault of the code. A run that times out before the first test counts
+    as misuse, because it cannot be told whether the command or the code hangs, and no test can be judged.
     """
     if report.exit_code is not None or report.items or report.uncollectable:
         return False
@@ -203,13 +211,13 @@ class CompiledFiles:
         """Return the bytecode of sources that are unchanged; files of the project are never replaced."""
         return {
             path: content
-            for source in self.list_backdated(files)
+            for source in self.list_unchanged_sources(files)
             for path, content in self.by_source[source].items()
             if path not in files
         }
 
-    def list_backdated(self, files: Mapping[str, bytes]) -> list[str]:
-        """Return the unchanged sources. Python accepts their bytecode only with their original time stamp."""
+    def list_unchanged_sources(self, files: Mapping[str, bytes]) -> list[str]:
+        """Return the sources that are as they were when they were compiled."""
         return [path for path in self.by_source if files.get(path) == self.sources[path]]
 
     def without(self, paths: Container[str]) -> CompiledFiles:

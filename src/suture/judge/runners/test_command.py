@@ -75,7 +75,7 @@ class TestCommand:
     @property
     def backdated_files(self) -> list[str]:
         """The files that need their original time stamp for their bytecode to be used."""
-        return self._pytest.list_backdated()
+        return self._pytest.list_unchanged_sources()
 
     @property
     def test_files(self) -> tuple[str, ...]:

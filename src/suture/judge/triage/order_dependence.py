@@ -31,7 +31,7 @@ class Reruns:
     timeout_s: float
 
     async def find_failing(self, tests: Collection[str]) -> frozenset[str]:
-        """Return those of some tests that fail when only they run."""
+        """Return those of some tests that fail when they run together, without any other test."""
         outcomes = await self.command.run_selected(self.suite.task.files, tests, self.timeout_s)
         return frozenset(outcome.check_id for outcome in outcomes if not outcome.passed)
 
@@ -99,7 +99,10 @@ def _find_module_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _iter_test_and_setup(tree: ast.Module, name: str) -> Iterator[FunctionNode]:
-    """Yield the test, the fixtures that it names, and the set-up of its class or module."""
+    """Yield the test, the fixtures that it names itself, and every set-up function of the file.
+
+    Set-up functions of other classes are included: the class of a test is not known here.
+    """
     functions = [node for node in ast.walk(tree) if isinstance(node, FunctionNode)]
     fixtures = {arg.arg for function in functions if function.name == name for arg in function.args.args}
     for function in functions:

@@ -1,7 +1,8 @@
 """Scores plausible repairs, and groups those that behave alike.
 
 The score of a repair starts from its prior. Tampering warnings, broken examples and idle blocks lower it. Agreement
-with the other repairs on the same calls, and naturalness of the new text, raise it.
+with the other repairs on the same calls, and naturalness of the new text, raise it. An idle block is one that the
+repair guards with a condition or a handler, and that no test runs. `suture.search.tuning` explains the factors.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class RankingMethods:
 async def rank_repairs(
     result: SearchResult, proposals: Sequence[Proposal], answers: RepairAnswers, methods: RankingMethods
 ) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
-    """Return plausible repairs, one for each behaviour, and what distinguishes the likeliest two.
+    """Return plausible repairs, one for each behaviour, and a call that the likeliest answers unlike another.
 
     Args:
         answers: Their answers to the same calls.
@@ -116,20 +117,24 @@ async def score_repairs(
         text = apply_edits(before, proposal.edits)
         warnings = methods.find_warnings(proposal.path, before, text)
         score = proposal.score * WARNING_FACTOR ** len(warnings)
-        score *= BROKEN_EXAMPLE_FACTOR ** min(1, answers.broken_examples[number])
+        if answers.broken_examples[number]:  # however many: one is enough to doubt the repair (by judgement)
+            score *= BROKEN_EXAMPLE_FACTOR
+        # Agreement can only lower a score. Naturalness is centred on 1, which an unknown value of 0.5 leaves as
+        # it is.
         score *= 1 - AGREEMENT_SHARE + AGREEMENT_SHARE * _agreement(number, answer_lists, proposals)
         score *= 1 - NATURALNESS_SPREAD / 2 + NATURALNESS_SPREAD * measure_naturalness(before, proposal)
         score *= IDLE_BLOCK_FACTOR ** result.idle_block_counts.get(change_key(proposal), 0)
         score *= methods.distance_factor(proposal.path, before, proposal.edits, text)
         repair = Repair(proposal=proposal, text=text, score=score, warnings=warnings)
         repairs.append((repair, answers.outcomes[number]))
+    # Rounded, so that repairs whose scores differ only by floating-point noise keep their given order.
     return sorted(repairs, key=lambda pair: -round(pair[0].score, 6))
 
 
 def _agreement(number: int, answer_lists: Sequence[tuple[str, ...]], proposals: Sequence[Proposal]) -> float:
     """Return the share of equal answers of the other repairs, weighted by their scores.
 
-    It is 1 if nothing can be compared.
+    It is 1 if nothing can be compared. A repair that was not run has no answers.
     """
     total_weight = agreeing_weight = 0.0
     for other, answers in enumerate(answer_lists):
@@ -226,7 +231,9 @@ def _rival_labels(number: int, groups: Sequence[ScoredRepair]) -> tuple[str, ...
 def find_difference(
     repairs: Sequence[ScoredRepair], calls: Sequence[Call], render_answer: Callable[[str], str]
 ) -> DistinguishingInput | None:
-    """Return what distinguishes the first repair from the next different one; `None` if nothing does.
+    """Return the first call that the first repair answers unlike another; `None` if there is no such call.
+
+    The other repairs are compared with the first one in their order, and the first that differs is named.
 
     Args:
         repairs: Repairs with their answers, the likeliest first.
@@ -234,12 +241,13 @@ def find_difference(
     """
     best, best_outcomes = repairs[0]
     for other, other_outcomes in repairs[1:]:
+        # Not strict: a repair that was not run has no answers.
         answered = zip(calls, best_outcomes.answers, other_outcomes.answers, strict=False)
         for number, ((_, name, arguments), best_answer, other_answer) in enumerate(answered):
             if render_answer(best_answer) != render_answer(other_answer):
                 answers = (outcomes.answers for _, outcomes in repairs)
                 return DistinguishingInput(
-                    call=f"{name}{arguments.replace(',)', ')')}",
+                    call=_render_call(name, arguments),
                     answers={
                         best.proposal.label: render_answer(best_answer),
                         other.proposal.label: render_answer(other_answer),
@@ -247,3 +255,8 @@ def find_difference(
                     answers_by_repair=tuple(render_answer(a[number]) if a else "" for a in answers),
                 )
     return None
+
+
+def _render_call(name: str, arguments: str) -> str:
+    """Return a call as people write it: only the outermost tuple loses the comma after its single element."""
+    return f"{name}{arguments.removesuffix(',)')})" if arguments.endswith(",)") else f"{name}{arguments}"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 COMMON_LITERALS = ("0", "1", "2", '""', "''", "``", "' '", '" "')
 COMPARISON_SIGNS = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
-CONSTANT_IF_EQUAL = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
-"""Operators whose result is fixed if both operands are the same."""
+POINTLESS_IF_EQUAL = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
+"""Operators that nobody applies to equal operands: the result is fixed, or the operand itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class _Signs:
         calls: Name of a function of the file -> number of its calls.
         throws: Number of places where an exception is thrown.
         swallowing: Number of exception handlers that do nothing.
-        unread: Names that appear only once, so that nothing reads them.
+        unread: Names that a function declares and that appear only there, so that nothing reads them.
     """
 
     literals: frozenset[str]
@@ -107,7 +107,8 @@ def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language
 @lru_cache(maxsize=128)
 def _count_signs(text: str, path: str, language: Language) -> _Signs:
     tree = SyntaxTree(text, path, language)
-    literals, compared, declared = set[str](), set[str](), set[str]()
+    literals, compared = set[str](), set[str]()
+    last_identifier: dict[str, Node] = {}
     calls, uses = Counter[str](), Counter[str]()
     dead = throws = swallowing = statements = 0
     for node in walk(tree.root):
@@ -122,19 +123,25 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
             uses[tree.text(node)] += 1
         function = get_field(node, "function")
         called_name = tree.text(function) if function is not None else ""
-        calls[called_name] += called_name in tree.functions
+        if called_name in tree.functions:
+            calls[called_name] += 1
         throws += node.type == "throw_statement" or called_name == "panic"
         swallowing += node.type == "catch_clause" and not _holds_code(get_field(node, "body"))
         statements += tree.is_statement(node)
         dead += _is_dead(node, tree)
-        if tree.enclosing_function(node) is not None and node.type == "identifier":
-            declared.add(tree.text(node))
-    unread = frozenset(name for name in declared if uses[name] == 1 and name not in tree.functions)
+        if node.type == "identifier":
+            last_identifier[tree.text(node)] = node
+    # What no function declares, such as an import or the built-in `Math`, may well be read only once.
+    unread = frozenset(
+        name
+        for name, node in last_identifier.items()
+        if uses[name] == 1 and name not in tree.functions and tree.is_declared(node)
+    )
     return _Signs(
         literals=frozenset(literals),
         compared=frozenset(compared),
         dead=dead,
-        calls=+calls,  # without the names that were counted 0 times
+        calls=calls,
         throws=throws,
         swallowing=swallowing,
         unread=unread,
@@ -147,7 +154,8 @@ def _holds_code(body: Node | None) -> bool:
 
 
 def _is_dead(node: Node, tree: SyntaxTree) -> bool:
-    """Return whether a node is a statement after an exit, or a condition that is always the same."""
+    """Return whether a node is a statement after an exit, or a condition that is constant or makes no sense."""
+    # JavaScript hoists a function, so it can be called although its declaration is never reached.
     if tree.is_statement(node) and node.type != "function_declaration":
         previous, above = node.prev_named_sibling, node.parent
         return previous is not None and previous.type in EXITS and above is not None and above.type in BLOCKS
@@ -160,7 +168,8 @@ def _is_dead(node: Node, tree: SyntaxTree) -> bool:
     if node.type != "binary_expression" or sign is None or left is None or right is None:
         return False
     is_settled = tree.text(sign) in ("&&", "||") and left.type in ("true", "false")
+    # The nodes are compared by caution: no grammar is known that has one node in both fields.
     is_equal = tree.text(left) == tree.text(right) and not is_same_node(left, right)
-    has_fixed_result = tree.text(sign) in CONSTANT_IF_EQUAL and is_equal
+    is_pointless = tree.text(sign) in POINTLESS_IF_EQUAL and is_equal
     # Two calls may return different values.
-    return is_settled or (has_fixed_result and "(" not in tree.text(left))
+    return is_settled or (is_pointless and "(" not in tree.text(left))

@@ -25,7 +25,7 @@ from suture.search.tree_sitter.compound_mutations import (
 )
 from suture.search.tree_sitter.driver_trials import DriverTrials, EarlyBaseline, start_early_baseline
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
-from suture.search.tree_sitter.tree_ranking import try_block_stops, try_rivals
+from suture.search.tree_sitter.tree_ranking import count_idle_blocks_with_driver, try_rivals
 
 
 async def search_with_tree_sitter(
@@ -57,7 +57,7 @@ async def search_with_tree_sitter(
     proposals = await order_single_changes(
         scores,
         texts,
-        {},
+        import_lines={},  # only trials of Python distinguish changes that need a reimport
         seed=limits.seed,
         limit=min(limits.max_candidates, tuning.MAX_SINGLES),
         seconds=limits.max_seconds * tuning.GENERATION_SHARE,
@@ -72,7 +72,8 @@ async def search_with_tree_sitter(
         is_suspicious = partial(_is_suspicious, result, language, literals)
         trials.began_s = began_s
         await _try_with_driver(trials, proposals, scores, result, limits, is_suspicious)
-        if trials.is_lost:
+        if trials.is_lost:  # the driver cannot run any test here
+            # `try_by_command` reckons from it when the search began, so it must include the lost trials.
             result.generation_s = time.monotonic() - began_s
     if trials is None or trials.is_lost or not has_targets:
         await try_by_command(project, proposals, result, limits)
@@ -102,14 +103,17 @@ async def _try_with_driver(
     waiting = deque(proposals)
     batch = _take(waiting, tuning.LIKELIEST_SINGLES)
     while batch:
+        # `try_all` sets an ending again: "all_tried" if the search may continue, another one if it is over, as
+        # after the first repair that is not suspicious.
         result.reopen()
         await trials.try_all(_untried(batch, trials), result, limits, is_suspicious)
         if result.ending != "all_tried":
             break
         for proposal, trial in result.partial[recorded_count:]:
-            compounds.record(proposal, trial, {}, result.tried_count)
+            # Without `before`, only more passing tests count as progress of a single change.
+            compounds.record(proposal, trial, before={}, tried_count=result.tried_count)
         recorded_count = len(result.partial)
-        if result.plausible:  # all that passes is suspicious, and a longer change would not be better
+        if result.plausible:  # all repairs so far are suspicious, and longer changes would not be better
             batch = _take(waiting, tuning.ROUND_SINGLES)
             continue
         if compounds.is_due(result.tried_count):
@@ -124,10 +128,11 @@ async def _try_with_driver(
         extensions = islice(iter(compounds.pop, None), tuning.ROUND_COMPOUNDS)
         batch = [*_take(waiting, tuning.ROUND_SINGLES), *extensions]
         batch = batch or await mutations.likeliest_pairs(tuning.ROUND_SINGLES, find_clues(result.spectrum))
+    # Once a repair is found, its rivals are tried too, and then blocks that no test runs count against repairs.
     if result.plausible and not trials.is_lost:
         await try_rivals(trials, proposals, result, limits)
     if result.plausible and not trials.is_lost:
-        await try_block_stops(trials, result, limits)
+        await count_idle_blocks_with_driver(trials, result, limits)
 
 
 def _take(waiting: deque[Proposal], count: int) -> list[Proposal]:

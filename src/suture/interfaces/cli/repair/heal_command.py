@@ -110,6 +110,7 @@ def heal(
     # Checked before slow imports. Path.exists would raise if a parent folder is not accessible.
     if not os.path.lexists(path):
         raise UsageError(f"{path!r} does not exist", remedy="name the project's folder")
+    # The settings are those of the folder; a file stands for the folder that holds it.
     project = Path(path) if Path(path).is_dir() else Path(path).parent
     require_at_most_one({"--no-model": no_model, "--model": options.model, "--proposer": proposer})
     if proposer is not None and not proposer.strip():
@@ -124,6 +125,7 @@ def heal(
     loaded = options.settings(
         project,
         model__name="none" if no_model else options.model,
+        # A model that is set for the coder takes precedence over `model.name`, so it is turned off as well.
         models__coder="none" if no_model else None,
         sandbox__python=str(python) if python else None,
         proposer__command="" if options.model or no_model else proposer,
@@ -155,9 +157,11 @@ def heal(
             commit=commit,
             branch=branch,
             patch=patch,
+            # Recorded replies to use in place of a model, and whether to ask it for those that are missing.
             replies=options.replies,
             or_live=options.or_live,
             ask=ask,
+            # The program passes the time at which it started, so that its start-up counts towards the run.
             requested_at_s=context.obj if isinstance(context.obj, float) else None,
             on_review=on_review,
             on_event=on_event,

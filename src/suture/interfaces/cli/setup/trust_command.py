@@ -15,10 +15,10 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_answer,
     print_json,
     print_note,
+    print_prompt,
     print_text,
     stdin_is_terminal,
 )
-from suture.interfaces.narrative.plain_text import escape_unprintable
 
 
 @handle_errors
@@ -72,7 +72,8 @@ def _confirm_trust(project: Path, *, yes: bool, as_json: bool) -> None:
     from suture.core.settings import compute_project_digest, find_requested_settings, trust_project
 
     require_project_folder(project)
-    digest = compute_project_digest(project)  # computed first, so that what is shown below is at least as new
+    # Computed before the files are read to be shown: a change between the two is then noticed below.
+    digest = compute_project_digest(project)
     home, requested = find_requested_settings(project)
     if not requested:
         text = "there is nothing to trust: the project's files set nothing beyond harmless settings"
@@ -80,9 +81,13 @@ def _confirm_trust(project: Path, *, yes: bool, as_json: bool) -> None:
             {"project": str(project.resolve()), "settings": [], "trusted": False}, text, as_json=as_json
         )
         return
+    rows = [(setting.key, setting.before, setting.after, setting.origin) for setting in requested]
+    table = format_table([("setting", "now", "if trusted", "from"), *rows])
     if not as_json:
-        rows = [(setting.key, setting.before, setting.after, setting.origin) for setting in requested]
-        print_text(format_table([("setting", "now", "if trusted", "from"), *rows]))
+        print_text(table)
+    elif not yes:  # nobody can answer without seeing the settings; stdout is for the JSON alone
+        for line in table.splitlines():
+            print_note(line)
     if not yes and not _ask_confirmation():
         raise UsageError(
             "the project was not trusted", remedy="your own settings need no trust: suture config show"
@@ -102,7 +107,8 @@ def _confirm_trust(project: Path, *, yes: bool, as_json: bool) -> None:
 def _ask_confirmation() -> bool:
     if not stdin_is_terminal():
         raise UsageError("cannot ask without a terminal", remedy="check the settings above, then use --yes")
+    print_prompt("Trust these settings? [y/N]")
     try:
-        return input(escape_unprintable("Trust these settings? [y/N] ")).strip().lower() in ("y", "yes")
+        return input().strip().lower() in ("y", "yes")
     except EOFError:
         return False

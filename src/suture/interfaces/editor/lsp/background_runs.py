@@ -48,6 +48,9 @@ class BackgroundRuns:
     Args:
         publish: Called with the failing tests as soon as they are known, because the search for a repair
             takes up to a minute.
+
+    Attributes:
+        test: The projects' test command. An editor may name another one when it connects.
     """
 
     def __init__(
@@ -92,7 +95,8 @@ class BackgroundRuns:
 
     async def _run_job(self, root: Path, *, asks_model: bool) -> RunFindings:
         settings = self._options.settings
-        # A language server cannot ask the user during a run.
+        # The job's own flags take precedence over those of the command line. A language server cannot ask the
+        # user during a run.
         job_flags: dict[str, object] = {"loop.autonomy": "full_auto"}
         if not asks_model:
             seconds = min(self._options.seconds, settings.budget.seconds)
@@ -165,5 +169,5 @@ class _EditorProgress:
         """Wait until the user cancels the work."""
         if not self._is_visible:
             await asyncio.get_running_loop().create_future()
-        with suppress(asyncio.CancelledError):
+        with suppress(asyncio.CancelledError):  # pygls cancels the token's future when the user cancels
             await asyncio.wrap_future(self._server.work_done_progress.tokens[self._token])

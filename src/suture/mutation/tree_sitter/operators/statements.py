@@ -89,6 +89,8 @@ def _change_block(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     outer_statement = _statement_around(node, tree)
     if outer_statement is not None and node.type not in DECLARATIONS:
         insertion = insert_at(outer_statement.end_byte, f"\n{tree.indent(outer_statement)}{tree.text(node)}")
+        # The deletion of whole lines may reach past an outer statement that no brace ends; edits must not
+        # overlap.
         if deletion.end <= insertion.start:
             note = f"{shorten(tree.text(node))} moves after the block"
             weight = 1.0 if node.type in EXITS else 0.8
@@ -160,6 +162,7 @@ def _add_assignment(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add an assignment such as `previous = current`, or a counter."""
     if tree.enclosing_function(node) is None or not tree.is_statement(node):
         return
+    # By judgement: the value may be any of the first names, and the target one of those declared last of them.
     names, end = tree.scope_names(node)[: 2 * tuning.MAX_TREE_STATEMENT_NAMES], tree.syntax.terminator
     previous = node.prev_named_sibling
     saving = _plain_assignment(previous, tree) if previous else None
@@ -192,6 +195,7 @@ def _fill_container(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Append a variable to a sequence that starts empty."""
     if tree.enclosing_function(node) is None or not tree.is_statement(node):
         return
+    # Twice as many names as elsewhere, because few of them start empty (by judgement).
     names = tree.scope_names(node)[: 2 * tuning.MAX_TREE_STATEMENT_NAMES]
     for target in names:
         # The file is read with replacement characters, because it may hold lone surrogates.
@@ -210,6 +214,7 @@ def _add_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type == "expression_statement":
         value = node.named_children[0]
         yield tree.replace_with(value, f"return {tree.text(value)}", 1.0)
+    # By judgement: the names that were declared last are the likeliest results.
     for name in (*tree.scope_names(node)[-tuning.MAX_TREE_STATEMENT_NAMES :], "true", "false"):
         yield from _insert_beside(node, tree, f"return {name}{tree.syntax.terminator}", 0.6, before=False)
     for word in ("break", "continue"):

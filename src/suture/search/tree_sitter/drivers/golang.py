@@ -23,7 +23,11 @@ LABEL = re.compile(rb"\bgoto\s|^\s*(?!default)\w+:\s*$", re.MULTILINE)
 
 
 def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[str, ...]:
-    """Return the command line of the driver, which is Python and starts `go` itself."""
+    """Return the command line of the driver, which is Python and starts `go` itself.
+
+    All drivers take the same arguments. `lines` are the shell lines of the test command (see
+    `driver_protocol`). They are not needed here, because `go` finds the tests by itself.
+    """
     return (python, "-I", "-S", f"{driver_folder}/go_trials.py")
 
 
@@ -56,7 +60,7 @@ def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, An
 
 
 def build_common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
-    """Return what all jobs share: the name of the Go module."""
+    """Return what all jobs share: the name of the Go module. Other drivers also use the tests and shell lines."""
     match = MODULE.search(files.get("go.mod", b""))
     return {"module": match[1].decode("utf-8", "replace") if match else ""}
 
