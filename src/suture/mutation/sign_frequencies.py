@@ -73,6 +73,7 @@ def frequency_ratio(before: int, after: int) -> float:
 
     The square root softens the ratio, because the tests must weigh more than usage in other code. Chosen by
     judgement; not measured.
+
     Args:
         before: Frequency of the present operator, in thousandths.
         after: Frequency of the new operator, in thousandths.

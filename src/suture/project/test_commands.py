@@ -18,10 +18,12 @@ from suture.project.tuning import MAX_LOADED_GLOBS, MAX_REACHED_LINES, MAX_SHELL
 from suture.project.workspace import is_protected, is_test_file
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+"""Matches a variable before a command, as in `CI=1 npm test`, which only a shell sets."""
 SHELL_CHARACTERS = frozenset(";<>|&`")
 WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
 COMMAND_ENDS = re.compile(r"[;&|\n]+")
 WHOLE_FOLDER_GLOB = re.compile(r"/$|/\*(?:\.\w+)?$")
+"""Matches a glob of everything in a folder, or of everything with one ending."""
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
 """Options of `python -m unittest` whose next word is not a test."""
 
@@ -109,6 +111,7 @@ def _reached_lines(command: Sequence[str], files: Mapping[str, bytes], root: Pat
         for words in _commands_in((line,)):
             started_lines += find_task_commands(words, files)
         for path in find_named_files((line,), files, root):
+            # A file that is no source of a language is read as a shell script, whatever its name is.
             is_shell = not any(is_source(path, language) for language in LANGUAGES)
             if is_shell and len(files[path]) <= MAX_SHELL_SCRIPT_BYTES:
                 started_lines += files[path].decode("utf-8", "replace").splitlines()

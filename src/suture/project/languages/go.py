@@ -53,10 +53,14 @@ SYNTAX = SyntaxTemplates(
     confusable_names=CONFUSABLE_NAMES,
     concatenations=("append({0}, {1}...)",),
 )  # fmt: skip
+"""Groups of names that are mistaken for each other, and templates of Go code. Both are chosen by judgement."""
 SOURCE_POSITION = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
+"""Matches a message of the compiler or of a failing test, which begins with the file and the line."""
 FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
+"""Matches a line of a stack trace, which has an absolute path."""
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 BUILD_FAILURE = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
+"""Matches the line, outside of the JSON, by which `go test` reports a package that does not compile."""
 DEFINITION = re.compile(
     r"func\s+(\([^)]*\)\s*[A-Za-z_]\w*)|func\s+([A-Za-z_]\w*)|(?:type|var|const)\s+([A-Za-z_]\w*)"
     r"|(package)\s|(import)\s"
@@ -234,6 +238,7 @@ def find_go_run_files(words: Sequence[str]) -> tuple[str, ...]:
     pairs = list(pairwise(words))
     program_at = pairs.index(("go", "run")) + 2 if ("go", "run") in pairs else len(words)
     program = next((word for word in words[program_at:] if not word.startswith("-")), "")
+    # Globs that end with a slash are those of a folder, such as `./cmd/check`.
     return tuple(f"{glob}*.go" for glob in expand_word_globs(program) if glob.endswith("/"))
 
 
@@ -250,14 +255,14 @@ GO = LanguageFacts(
             command=re.compile(r"(?:^|[\s/])go\s+test(?:\s|$)"),
             read=read_stream,
             environment=lambda folder: {"GOFLAGS": "-p=4 -v -json"},
-            conflicting_options=re.compile(r"\s-c(?:\s|$)"),
+            conflicting_options=re.compile(r"\s-c(?:\s|$)"),  # it only compiles the tests
             group_separator="/",
             attestation=GO_ATTESTATION,
         ),
     ),
     line_comment="//",
     test_files=("*_test.go", "testdata/"),
-    # Assertion libraries are often vendored.
+    # Assertion libraries are often vendored: copied into `vendor`.
     config_globs=("go.mod", "go.work", "go.sum", "go.work.sum", "/vendor/**/*.go"),
     find_loaded_files=find_go_run_files,
     detect_test_command=detect_go_tests,

@@ -108,15 +108,19 @@ TEST_RUNNERS = frozenset(
 """Programs whose arguments are test files, and whose report Suture does not read."""
 PROGRAM_STARTERS = frozenset(("node", "tsx", "ts-node", "bun"))
 LOAD_OPTIONS = ("-r", "--require", "--import", "--loader", "--experimental-loader")
+"""Options of node for modules that it loads before the program."""
 PROGRAM_ENDING = re.compile(r"\.(?:[cm]?js|cmd)$")
+"""Matches the ending of a program's file: `node_modules/.bin/mocha.cmd` is mocha."""
 MISSING_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
 STACK_POSITION = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
+"""Matches a position in a stack trace: an absolute path, a line, and perhaps a column."""
 NAME = r"([A-Za-z_$][\w$]*)"
 DEFINITION = re.compile(
     r"(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
     rf"(?:function\s*\*?|class|const\s+enum|const|let|var|interface|type|enum|namespace)\s+{NAME}"
     r"|((?:module\.)?exports(?:\.[\w$]+)?)\s*="
 )
+"""Matches the start of a definition. The group holds its name; an assignment to `exports` counts too."""
 COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -147,6 +151,7 @@ def read_events(output: RunnerOutput) -> Report:
 
 
 def _path(file: object, output: RunnerOutput) -> str:
+    """Return the path relative to the project of a file that a reporter names by its path or address."""
     return str(file).removeprefix("file://").removeprefix(f"{output.root}/")
 
 
@@ -240,10 +245,12 @@ def find_missing_package(line: str, files: Mapping[str, bytes]) -> tuple[str, st
     requirements: both are faults of the code.
     """
     match = MISSING_PACKAGE.search(line)
+    # Paths, `imports` of the project's own package.json (`#`), modules of node, and addresses are no packages.
     if match is None or match["name"].startswith((".", "/", "#", "node:", "file:")):
         return None
     package = "/".join(match["name"].split("/")[: 2 if match["name"].startswith("@") else 1])
     required = _requirements(files)
+    # The similarity is chosen by judgement; not measured.
     if package not in required and get_close_matches(package, required, n=1, cutoff=0.8):
         return None
     return f"the package {package!r} is not installed", "run `npm install` in the project"

@@ -32,13 +32,14 @@ class ProjectOverview:
 
 
 DetectTestCommand = Callable[[ProjectOverview], tuple[tuple[str, ...], str] | None]
-"""Returns (test command as an argument vector, how it was found in words), or `None` if there is none."""
+"""Returns `(test command as an argument vector, how it was found in words)`, or `None` if there is none."""
 
 NEVER = re.compile(r"(?!)")
+"""Matches nothing, for languages that lack a pattern."""
 WILDCARD = re.compile(r"[*?\[{]")
 BRACES = re.compile(r"\{([^{}]*)\}")
 FindMissing = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
-"""Takes a line of output and the project's files; returns (what is not installed, what to do), or `None`."""
+"""Takes a line of output and the project's files; returns `(what is not installed, what to do)`, or `None`."""
 
 
 @dataclass(frozen=True, kw_only=True)

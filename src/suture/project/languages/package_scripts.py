@@ -35,11 +35,15 @@ COMMAND_SEPARATORS = re.compile(r"&&|\|\||[;|&\n]")
 FOLDER_OPTIONS = ("--prefix", "-C", "--dir", "--cwd")
 """Options of npm, yarn and pnpm for the working folder."""
 PLAIN_FOLDER = re.compile(r"(?:\./)?[\w.@-]+(?:/[\w.@-]+)*/?")
+"""Matches a folder of the project that is written without variables or patterns."""
 PLAIN_SCRIPT = re.compile(r"(?!workspaces?$|exec$|dlx$)\w[\w:.-]*|-s|--silent")
+"""Matches a word that leads to no other folder: the name of a script, or an option for less output."""
 SCRIPT_STARTERS = (*RUNNERS, "npm-run-all", "run-s", "run-p", "bun", "--run")
 """Words of a script that are followed by names of scripts, such as in `node --run NAME`."""
 BETWEEN_WORDS = re.compile(r"[\s;&|()<>'\"]+")
+"""Matches what separates the words of a shell line."""
 PLAIN_NAME = re.compile(r"[a-z][\w.-]*")
+"""Matches the plain name of a program. What has a version or a scope, npx may have to fetch first."""
 
 
 def detect_npm_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
@@ -94,6 +98,7 @@ def find_reachable_scripts(command: Collection[str], files: Mapping[str, bytes])
             continue
         reached[line] = None
         words = BETWEEN_WORDS.split(line)
+        # Any word may be the name of a script: which ones are, each program decides in its own way.
         if any(PurePosixPath(word).name in SCRIPT_STARTERS for word in words):
             patterns = [word for word in words if "*" in word][:MAX_SCRIPT_PATTERNS]
             matching = {name for name in scripts for pattern in patterns if fnmatchcase(name, pattern)}
@@ -127,7 +132,7 @@ def _prefix_words(words: Sequence[str], folder: str, names: Collection[str]) -> 
     """
     is_after_runner = False
     for word in words:
-        if word[0] in "-/&|;":
+        if word[0] in "-/&|;":  # an option, an absolute path, or the end of a command
             is_after_runner = is_after_runner and word[0] not in "&|;"
             yield word
         elif word in RUNNERS:
@@ -176,12 +181,14 @@ def bypass_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str,
     name = "test" if words[:1] == ["test"] else words[1] if words[:1] == ["run"] and len(words) == 2 else ""
     scripts = _scripts(files)
     hooks = {f"pre{name}", f"post{name}"} & scripts.keys()
+    # Further words are arguments for the script, which npm passes in its own way.
     if program != "npm" or name not in scripts or hooks or (name == "test" and len(words) > 1):
         return None
     return ("/bin/sh", "-c", scripts[name])
 
 
 def _scripts(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the scripts of the project's `package.json`, name -> shell line."""
     try:
         package = json.loads(files.get("package.json", b"{}"))
     except (ValueError, RecursionError):
@@ -193,6 +200,7 @@ def _scripts(files: Mapping[str, bytes]) -> dict[str, str]:
 
 MAKE = ("make", "gmake", "remake")
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+"""The files that make looks for, in its order."""
 JUSTFILES = ("justfile", "Justfile", ".justfile")
 TASK_FILES_BY_PROGRAM: Mapping[str, tuple[str, ...]] = {
     "tox": ("tox.ini", "setup.cfg", "pyproject.toml", "tox.toml"),
@@ -210,6 +218,7 @@ TASK_FILES = (
     "hatch.toml", "pixi.toml", "gulpfile.*", "Gruntfile.*",
 )  # fmt: skip
 """Globs of the files that define tasks, besides the configuration of languages."""
+# The lines of a task file that start a program which may run tests.
 PROGRAM_START = re.compile(
     r"(?<![\w.-])(?:python[\d.]*|py\.?test|coverage|node|tsx|np[mx]|yarn|pnpm|mocha|tape|ava|go|sh|bash)(?![\w.-])"
 )
@@ -218,6 +227,7 @@ TARGET_RULE = re.compile(r"@?([^\s:=#][^:#]*?)\s*::?(?!=)\s*([^;#]*)(?:;(.*))?")
 VARIABLE_REFERENCE = re.compile(r"\$[({]([\w.-]+)[)}]|\{\{\s*([\w.-]+)\s*\}\}")
 INCLUDE_DIRECTIVE = re.compile(r"-?s?(?:include|import)\s+(.+)")
 WITH_VALUE = ("-f", "--file", "--makefile", "--justfile", "-C", "--directory")
+"""Options of make and just that take a value: the first four name the file, the others the working folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +264,7 @@ def _target_lines(
     words: Sequence[str], files: Mapping[str, bytes], default_files: Collection[str]
 ) -> Iterator[str]:
     """Yield the lines of the requested targets, or of the first one, and of all targets that these need."""
-    options = {before: word for before, word in pairwise(words) if before in WITH_VALUE}
+    options = {option: value for option, value in pairwise(words) if option in WITH_VALUE}
     folder = options.get("-C", options.get("--directory", ""))
     file = next((options[option] for option in WITH_VALUE[:4] if option in options), "")
     names = [file] if file else default_files
@@ -270,8 +280,10 @@ def _target_lines(
         needs = targets.needs.get(target, [])
         for line in targets.runs.get(target, []):
             count += 1
+            # `$<` is the first target that is needed, and `$^` all of them.
             with_needs = line.replace("$<", next(iter(needs), "")).replace("$^", " ".join(needs))
             expanded = _expand_variables(with_needs[:MAX_TASK_LINE_CHARS], targets.variables)
+            # `@`, `+` and `-` before a line change how make runs it, and `$$` is a dollar sign.
             words_of_line = expanded.replace("$$", "$").lstrip("@+- \t").split()
             yield " ".join(_in_folder(folder, word) for word in words_of_line)
         waiting += [need for need in needs if need not in seen]
@@ -286,6 +298,11 @@ def _in_folder(folder: str, word: str) -> str:
 def _parse_targets(
     text: str, folder: str, files: Mapping[str, bytes], targets: _Targets, depth: int = MAX_TASK_INDIRECTIONS
 ) -> None:
+    """Add the targets and variables of a Makefile or justfile, and those of the files that it includes.
+
+    Args:
+        depth: How many further levels of included files are read.
+    """
     names: list[str] = []
     for line in text.replace("\\\n", " ").splitlines()[:MAX_TASK_LINES]:
         if line[:1] in (" ", "\t"):
@@ -319,5 +336,6 @@ def _expand_variables(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str:
+    """Return the text of a file; empty if it is missing or too large."""
     content = files.get(path, b"")
     return content.decode("utf-8", "replace") if len(content) <= MAX_TASK_FILE_BYTES else ""

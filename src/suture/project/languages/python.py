@@ -16,7 +16,9 @@ from suture.project.languages.safety_rules import python_rules as in_python
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
 OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+"""Options of Python itself that take the next word as their value."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+"""The folders of the machine's programs, which every sandbox shows."""
 PYTEST_CONFIGURATION: Mapping[str, bytes] = {
     "pytest.ini": b"",
     ".pytest.ini": b"",
@@ -43,6 +45,7 @@ UNITTEST_OPTIONS = {
 }  # fmt: skip
 """Options of unittest with a value -> what the value is."""
 TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
+"""Matches a class of tests that unittest can run. A file with a match of the next pattern needs pytest."""
 PYTEST_TEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
 PYTEST_COMMAND = ("python", "-m", "pytest", "-q")
 PYTEST_FILE_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")

@@ -19,11 +19,14 @@ PYTEST_CONFIG_FILES = (
     "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg",
 )  # fmt: skip
 PLUGIN_ENTRY_POINT = re.compile(rb"\bpytest11\b")
+"""Matches the group of entry points by which a package offers itself to pytest as a plugin."""
 PACKAGE_METADATA_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
+# The options in pytest's configuration, up to the next setting or section.
 ADDOPTS = re.compile(r"^\s*addopts\s*=(.*(?:\n(?!\s*[\w.-]+\s*=|\[[\w.-]|\[\[).*)*)", re.MULTILINE)
 PLUGIN_OPTION = re.compile(r"(?<![\w-])-p[\s\"',=]*([A-Za-z_][\w.]*)(?![\w.:])")
 PLUGIN_LIST = re.compile(r"^pytest_plugins\s*(?::[^=\n]*)?\+?=\s*([\[(][^\])]*|[^\n]*)", re.MULTILINE)
 QUOTED = re.compile(r"[\"']([A-Za-z_][\w.]*)[\"']")
+# Files in which pytest reads `pytest_plugins`: of all its files, those whose names it knows.
 MAY_LIST_PLUGINS = re.compile(r"(?:.*/)?(?:conftest|test_[^/]*|[^/]*_test|tests)\.py")
 
 NODE_CONFIG_FILE = re.compile(
@@ -31,6 +34,8 @@ NODE_CONFIG_FILE = re.compile(
     r"|karma\.conf\.\w+|\.mocharc(?:\.\w+)?|\.taprc|\.nycrc(?:\.\w+)?|jasmine\.json)"
 )
 RUNNER_KEYS = ("jest", "vitest", "mocha", "ava", "tap", "nyc", "c8", "jasmine")
+"""Keys of a `package.json` under which a test runner is configured."""
+# A setting whose value names files that a runner loads. The groups are its key and its value.
 LOADING_KEY = re.compile(
     r"(?<![\w.-])[\"']?(setupFiles(?:AfterEnv)?|setupFile|globalSetup|globalTeardown|testEnvironment|testRunner"
     r"|runner|reporters?|transform|resolver|snapshotSerializers|testResultsProcessor|testSequencer|preset|environment"
@@ -67,8 +72,9 @@ def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
             text = _runner_settings(text)
         words = ((key, word) for key, value in LOADING_KEY.findall(text) for word in WORD.findall(value))
         for key, word in islice(dict.fromkeys(words), MAX_CONFIGURED_NAMES):
+            # `<rootDir>` is Jest's name for the folder of its configuration.
             path_in_project = posixpath.normpath(posixpath.join(folder, word.removeprefix("<rootDir>/")))
-            if key == "spec":
+            if key == "spec":  # the tests themselves, often as a glob
                 yield from expand_word_globs(path_in_project)
             # A name without a slash or a dot, or a path outside of the project, is an installed package.
             elif ("/" in word or "." in word) and path_in_project[0] not in "./":

@@ -65,6 +65,7 @@ def _is_too_large(patch: ast.Module) -> bool:
 
 
 def _is_method(node: ast.stmt) -> bool:
+    """Return whether a function looks like a method: by its first parameter, or as a `staticmethod`."""
     if not isinstance(node, Function):
         return False
     if any(getattr(decorator, "id", "") == "staticmethod" for decorator in node.decorator_list):
@@ -129,6 +130,7 @@ class _Merge:
         self._merge_scope(old_scope, [node for node in merged if node not in methods], prefix="")
 
     def _merge_import(self, new: Import, old_scope: Sequence[ast.stmt], old_names: frozenset[str]) -> None:
+        """Add an import of new names, or replace the only one that binds the same names."""
         source = self._new_source(new, self.patch.body, "")
         if not bound_names(new) <= old_names:
             line = count_preamble_lines(old_scope)
@@ -156,6 +158,7 @@ class _Merge:
     def _merge_members(
         self, owner: ast.ClassDef, members: Sequence[ast.stmt], new_scope: list[ast.stmt]
     ) -> None:
+        """Merge statements of the patch into the body of a class of the original."""
         first_member = owner.body[0]
         if first_member.lineno == owner.lineno or first_line(first_member) <= owner.lineno:
             raise _NoPlaceError  # the class stands in one line
@@ -215,7 +218,8 @@ class _Merge:
                 if role in olds_by_role
             ]
         elif set(old_roles) <= set(new_roles) and "register" not in new_roles:
-            # Another number of overloads: the new ones replace all old ones.
+            # Another number of overloads: the new ones replace all old ones. Functions with the role `register`
+            # (of `functools.singledispatch`) are left out, because each of them is a different function.
             sources = "\n".join(self._new_source(node, new_scope, prefix) for node in news)
             self._replace(olds[0], old_scope, sources)
             for old in olds[1:]:
@@ -276,7 +280,7 @@ class _Merge:
         new_scope: list[ast.stmt],
     ) -> None:
         """Insert new definitions before the first replaced statement, or else at the end of the scope."""
-        gap = "\n" if prefix else "\n\n"
+        gap = "\n" if prefix else "\n\n"  # blank lines between members, and between definitions of a module
         if prefix and (fields := [node for node in added if not isinstance(node, Definition)]):
             self._insert_fields(fields, old_scope, prefix, new_scope)
             added = [node for node in added if node not in fields]
@@ -303,10 +307,12 @@ class _Merge:
         self.edits.append((line, line, source))
 
     def _insert_after(self, old: ast.stmt, source: str) -> None:
+        """Insert text after a statement of the original, and a blank line between them."""
         line = old.end_lineno or 0
         self.edits.append((line, line, "\n" + source))
 
     def _replace(self, old: ast.stmt, old_scope: Iterable[ast.stmt], source: str) -> None:
+        """Replace a statement of the original by text."""
         _require_own_lines(old, old_scope)
         self.edits.append((first_line(old) - 1, old.end_lineno or old.lineno, source))
 
@@ -336,9 +342,11 @@ def _require_own_lines(node: ast.stmt, scope: Iterable[ast.stmt]) -> None:
 
 
 Member = tuple[str, ...]
-"""(classes around the member..., name of the member, its role), such as `("Cart", "total", "setter")`."""
+"""`(classes around the member..., name of the member, its role)`, such as `("Cart", "total", "setter")`."""
 BROKEN_DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:\[]", re.MULTILINE)
+"""Matches a function or class at the top level of a module that need not be valid."""
 BROKEN_METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\([ \t]*(?:self|cls)\b", re.MULTILINE)
+"""Matches a method in such a module."""
 
 
 def preserves_definitions(code: str, original: str) -> bool:
@@ -360,6 +368,7 @@ def preserves_definitions(code: str, original: str) -> bool:
     # An import that only the old code used may be dropped: it may be the mistake itself. An import that
     # nothing used is there for other modules.
     new_names = {name for node in new.body for name in bound_names(node)}
+    # `annotations` comes from `__future__`; nothing reads it.
     dropped = _imported(old.body) - new_names - {"annotations"}
     return not (dropped & read_names(new.body)) and dropped <= read_names(old.body)
 
@@ -403,6 +412,7 @@ def _header_members(node: ast.ClassDef) -> Iterator[Member]:
 
 
 def _imported(body: Iterable[ast.stmt]) -> frozenset[str]:
+    """Return the names that the imports of a scope bind, also those inside `if`, `try` and the like."""
     names: set[str] = set()
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -67,6 +67,7 @@ def inner_statements(node: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _bound(target: ast.expr) -> Iterator[str]:
+    """Yield the names that an assignment to a target defines."""
     # `d["k"] = 1` and `a.b = 1` change existing objects and define nothing.
     if isinstance(target, ast.Name):
         yield target.id
@@ -124,6 +125,7 @@ def strip_examples(code: str) -> str:
 
 
 def _is_demo(node: ast.stmt) -> bool:
+    """Return whether a statement is an `assert` or a `print`."""
     if isinstance(node, ast.Assert):
         return True
     call = node.value if isinstance(node, ast.Expr) else None
@@ -157,6 +159,7 @@ def is_main_guard(node: ast.stmt) -> bool:
 
 
 LEADING_COMMENT = re.compile(r"#!|#.*coding[:=]")
+"""Matches the line that names the interpreter, or the one that names the encoding."""
 
 
 def insert_after_preamble(code: str, extra: str) -> str:
@@ -243,6 +246,7 @@ def known_names(nodes: Sequence[ast.stmt]) -> frozenset[str]:
 
 
 def _bound_in(part: ast.AST) -> Iterator[str]:
+    """Yield the names that a single node binds, in whatever scope."""
     if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
         yield part.id
     elif isinstance(part, ast.arg):
@@ -260,11 +264,13 @@ def _without(node: ast.stmt, entry_point: str | None) -> ast.stmt | None:
         return ast.ImportFrom(node.module, aliases, node.level) if aliases else None
     if entry_point is not None and entry_point in bound_names(node):
         return None
+    # A statement with an assertion is a test of its own. In a function, the assertion runs only on a call.
     has_assertion = any(isinstance(part, ast.Assert) for part in ast.walk(node))
     return None if has_assertion and not isinstance(node, Definition) else node
 
 
 def _defines(node: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement defines; of a block also those that its inner functions define."""
     if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try):
         return frozenset(name for part in ast.walk(node) for name in _bound_in(part))
     return bound_names(node)

@@ -36,6 +36,8 @@ RULE_REASONS = {
 }
 RULES = tuple(SafetyRule(name=name, why=why, level="ask") for name, why in RULE_REASONS.items())
 Approval = Literal["ask", "allowlist", "never"]
+"""What happens with packages that are not on the list: a person is asked, or they are refused. With `never`, even
+packages on the list are refused."""
 LEVELS: Mapping[Approval, SafetyLevel] = {"ask": "ask", "allowlist": "block", "never": "block"}
 Allowed = Mapping[str, Mapping[str, str]]
 """Ecosystem -> normalised name -> versions as in PEP 440; empty for any version."""

@@ -35,6 +35,7 @@ from suture.project.safety.pyproject_manifest import in_pyproject
 from suture.project.tuning import MAX_MANIFEST_CHARS, MAX_MANIFEST_PACKAGES, MAX_REQUIREMENT_CHARS
 
 SETUPTOOLS_LISTS = ("install_requires", "setup_requires", "tests_require", "extras_require")
+"""Arguments and settings of setuptools that hold lists of packages."""
 
 
 def in_requirements(text: str) -> Iterator[PackageRequirement]:
@@ -58,10 +59,12 @@ def in_setup_py(text: str) -> Iterator[PackageRequirement]:
 
 
 def _called(function: ast.expr) -> str:
+    """Return the last name of what is called: `setup` of `setuptools.setup(...)`."""
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _literal_requirements(name: str, value: ast.expr) -> Iterator[PackageRequirement]:
+    """Yield the packages of one list, or of a dictionary of lists, by the name of its argument."""
     try:
         lists = ast.literal_eval(value)
     except ValueError:
@@ -86,6 +89,7 @@ def in_pipfile(text: str) -> Iterator[PackageRequirement]:
     for name, value in tomllib.loads(text).items():
         if name == "source":
             yield from index_requirements(*value)
+        # Every other table of a Pipfile is a group of packages, whatever its name is.
         elif name not in ("requires", "pipenv", "scripts", "pipfile"):
             yield from table_requirements(value)
 
@@ -93,11 +97,12 @@ def in_pipfile(text: str) -> Iterator[PackageRequirement]:
 def in_client_settings(text: str) -> Iterator[PackageRequirement]:
     """Yield each setting of a package client, because it may name another index or enable scripts."""
     for line in text.splitlines():
-        if line.strip() and line.strip()[0] not in "#;[":
+        if line.strip() and line.strip()[0] not in "#;[":  # no comment, and no heading of a section
             yield outside_index("python", line.strip())
 
 
 INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
+"""Scripts of `package.json` that npm runs by itself during an installation."""
 NPM_TABLES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 Reader = Callable[[str], Iterable[PackageRequirement]]
 
@@ -151,6 +156,7 @@ def _package_json(text: str) -> Iterator[PackageRequirement]:
 def _flat(table: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, Any]]:
     """Yield names and versions. An override may contain overrides for the requirements of a package."""
     for name, value in table.items():
+        # `.` is the package itself, `a@1` one version of a package, and `**/a` (yarn) a package at any depth.
         package = parent if name == "." else re.sub(r"(?<=.)@[^/]*$", "", name.rpartition("/**/")[2])
         if isinstance(value, dict):
             yield from _flat(value, package)
@@ -159,6 +165,7 @@ def _flat(table: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, Any
 
 
 def _npm_requirement(name: str, versions: str) -> PackageRequirement:
+    # `owner/name` is a repository on GitHub.
     if OUTSIDE_INDEX.search(versions) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", versions):
         return outside_index("javascript", name, versions)
     if versions.startswith("npm:"):
@@ -195,6 +202,7 @@ def _go_directive(directive: str, arguments: list[str]) -> Iterator[PackageRequi
         yield PackageRequirement(ecosystem="go", name=arguments[0])  # `go tool` builds it and runs it
     elif directive == "replace" and len(arguments) > 1:
         yield outside_index("go", arguments[0], " ".join(arguments[1:]).removeprefix("=> "))
+    # A workspace may use only modules inside the project.
     elif directive == "use" and arguments and (".." in arguments[0] or arguments[0].startswith("/")):
         yield outside_index("go", arguments[0])
 

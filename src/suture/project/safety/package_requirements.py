@@ -16,7 +16,9 @@ LOWEST_VERSION = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(])
 OUTSIDE_INDEX = re.compile(
     r"(?:[a-z+]+:)?//|^git\b|^file:|^\.{0,2}/|^(?:github|gitlab|bitbucket):|@\s*(?:[a-z+]+:)?//"
 )
+"""Matches what says that a package comes from an address, a repository or a path."""
 NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
+"""Matches a requirement: its name, its extras and the rest, such as the versions."""
 HARMLESS_OPTIONS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
 """Options of pip that require nothing."""
 REQUIREMENTS_FILE = re.compile(
@@ -66,7 +68,7 @@ def outside_index(ecosystem: Ecosystem, name: str, source: str = "") -> PackageR
         name: Name of the package, or what the manifest says.
         source: Where it comes from. Another source must be another text, so that an edit is noticed.
     """
-    if not source:
+    if not source:  # what is cut from the name must stay part of the requirement's text
         source = name[MAX_QUOTED_REQUIREMENT_CHARS:]
     return PackageRequirement(
         ecosystem=ecosystem,
@@ -91,6 +93,8 @@ def lowest_version(versions: str) -> str:
 
 
 def _parts(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, to compare it with others."""
+    # Nine digits of each are enough: converting a text of any length could take long.
     return tuple(int(part[:9]) for part in version.split("."))
 
 
@@ -104,7 +108,7 @@ def _requirement(text: str) -> PackageRequirement | None:
     if line.startswith("-"):
         option, _, value = re.sub(r"[\s=]+", " ", line).partition(" ")
         if option in ("-r", "-c", "--requirement", "--constraint"):
-            if "//" in value:
+            if "//" in value:  # an address, from which pip would fetch the file
                 return outside_index("python", line)
             return required_file(value, line)
         return None if HARMLESS_OPTIONS.fullmatch(line) else outside_index("python", line)
@@ -156,6 +160,7 @@ def render_value(value: Any) -> str:
 
 
 def _table_requirement(name: str, value: Any) -> PackageRequirement:
+    """Return one package of a table. Its value is its versions, or a table with more about it."""
     if isinstance(value, dict) and OUTSIDE_KEYS & value.keys():
         return outside_index("python", name, render_value(value))
     versions = str(value.get("version", "") if isinstance(value, dict) else value)

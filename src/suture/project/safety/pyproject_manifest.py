@@ -24,6 +24,7 @@ UV_LISTS = (
     "override-dependencies",
     "build-constraint-dependencies",
 )
+"""Settings of uv that hold lists of requirements."""
 INDEX_OPTIONS = (
     "index-url", "extra-index-url", "default-index", "find-links", "no-index", "index-strategy",
     "allow-insecure-host", "trusted-host",
@@ -82,6 +83,7 @@ def _dynamic_dependencies(
 
 
 def _uv_tables(uv: Mapping[str, Any]) -> Iterator[PackageRequirement]:
+    """Yield the packages, their sources and the indexes in uv's tables."""
     yield from _lists(*(uv.get(name, []) for name in UV_LISTS))
     yield from _lists(*uv.get("extra-build-dependencies", {}).values())
     for name, sources in uv.get("sources", {}).items():
@@ -95,10 +97,12 @@ def _uv_tables(uv: Mapping[str, Any]) -> Iterator[PackageRequirement]:
 
 
 def _poetry_tables(poetry: Mapping[str, Any]) -> Iterator[PackageRequirement]:
+    """Yield the packages, the plugins and the indexes in Poetry's tables."""
     tables = [poetry, *poetry.get("group", {}).values()]
     for table in tables:
         for key in ("dependencies", "dev-dependencies"):
             packages = table.get(key, {})
+            # The entry `python` bounds the version of Python itself.
             yield from table_requirements({name: packages[name] for name in packages if name != "python"})
     yield from table_requirements(poetry.get("requires-plugins", {}))
     yield from index_requirements(*poetry.get("source", []))

@@ -62,6 +62,7 @@ class Levels:
         """
         if rule in self.exact:
             return self.exact[rule]
+        # The level of packages that are not allowed follows from `safety.approve_deps`.
         default = LEVELS[self.approval] if rule.startswith("dependency.") else default
         return next((level for glob, level in self.globs if fnmatch.fnmatchcase(rule, glob)), default)
 
@@ -228,7 +229,7 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
     try:
         issues = bandit_issues(texts) or []  # `resolve_levels` has checked that it is installed
     except ValueError as fault:
-        if len(texts) > 1:
+        if len(texts) > 1:  # scan each file alone, so that only the unreadable one is a finding
             for path, text in texts.items():
                 yield from bandit_uses({path: text})
         else:
@@ -237,7 +238,7 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
         return
     lines = {path: text.splitlines() for path, text in texts.items()}
     for issue in issues:
-        if issue.severity != "low":
+        if issue.severity != "low":  # by judgement: low ones, such as each `assert`, would mostly be noise
             source = lines[issue.path]
             code = quote_code(source[issue.line - 1]) if 0 < issue.line <= len(source) else ""
             yield issue.path, UnsafeUse(rule=f"bandit.{issue.test}", line=issue.line, code=code), issue.text

@@ -72,10 +72,12 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
 
 
 def _require_unchanged(root: Path, path: str, expected: bytes | None) -> None:
+    """Check that a file lies inside the project, and that its content is the expected one; `None` if missing."""
     parts = PurePosixPath(path).parts
     if not parts or PurePosixPath(path).is_absolute() or ".." in parts or "\0" in path:
         raise UsageError(f"the path {path!r} is not inside the project")
-    if any(part.lower() == ".git" for part in parts):  # git runs files in there
+    # Git runs files in there. On a file system that ignores case, `.GIT` is the same folder.
+    if any(part.lower() == ".git" for part in parts):
         raise UsageError(f"the path {path!r} lies in a git repository's own folder; nothing was written")
     for count in range(1, len(parts) + 1):
         if root.joinpath(*parts[:count]).is_symlink():

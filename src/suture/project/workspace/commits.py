@@ -84,6 +84,7 @@ def plan_commit(
         elif index_entry is not None and head is not None:
             restaged.append(change.apply_to(index_entry, "staged"))
         else:
+            # The user has staged that the file is added or deleted. That stays as it is.
             restaged.append(index_entry or TreeEntry(path=name))
     with tempfile.TemporaryDirectory(prefix="suture-index-") as folder:
         scratch_index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
@@ -146,6 +147,7 @@ class _PathChange:
         return TreeEntry(path=entry.path, mode=entry.mode, blob=blob)
 
     def _merge(self, old: bytes | None, user_changes: str) -> bytes | None:
+        """Return a content with the change merged into it; `None` if the change deletes the file."""
         if old == self.before:
             return self.after
         if old is not None and self.before is not None and self.after is not None:
@@ -194,7 +196,8 @@ def _find_in_index(repository: Repository, path: str) -> TreeEntry | None:
 def _write_index(
     repository: Repository, entries: Iterable[TreeEntry], env: Mapping[str, str] | None = None
 ) -> None:
-    null_hash = "0" * len(repository.head())  # tells git to remove an entry
+    """Write entries into the index; an entry without a blob is removed from it."""
+    null_hash = "0" * len(repository.head())  # as long as a hash of this repository; removes an entry
     text = ""
     for entry in entries:
         mode_and_blob = f"{entry.mode} {entry.blob}" if entry.blob else f"0 {null_hash}"

@@ -91,6 +91,7 @@ def _span(start: int, end: int) -> str:
 
 
 def _line(sign: str, line: str) -> str:
+    """Return a line of a hunk, with the note that the file ends without a newline if it does."""
     return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n{NO_NEWLINE}"
 
 
@@ -106,6 +107,7 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _quote(name: str) -> str:
+    """Return a path as the header of a diff names it."""
     # Like git's C-style quoting; names with control characters are never in a snapshot.
     if '"' not in name and "\\" not in name:
         return name
@@ -113,6 +115,7 @@ def _quote(name: str) -> str:
 
 
 def _end_of_name(name: str) -> str:
+    """Return what ends a path in the header of a diff."""
     return "\t" if " " in name else ""  # otherwise `patch` reads the text after the space as a date
 
 
@@ -142,6 +145,7 @@ def apply_diff(files: Mapping[str, bytes], diff: str, *, reverse: bool = False) 
 
 
 def _apply_part(files: dict[str, bytes], part: str, reverse: bool) -> None:
+    """Apply the part of a diff that is about one file."""
     lines = _split_lines(part)
     path = _parse_path(lines[0])
     header_end = next((number for number, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
@@ -164,7 +168,9 @@ def _apply_part(files: dict[str, bytes], part: str, reverse: bool) -> None:
 
 
 def _parse_path(line: str) -> str:
+    """Return the path in the first line of a file's diff."""
     text = line.removeprefix("diff --git ").removesuffix("\n")
+    # The two names differ only in `a` and `b`, so that the space between them is in the middle.
     middle = len(text) // 2
     left, right = text[:middle], text[middle + 1 :]
     if left.startswith('"'):
@@ -175,6 +181,7 @@ def _parse_path(line: str) -> str:
 
 
 def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
+    """Return the text of a file with the hunks of its diff applied."""
     before = _split_lines(old)
     after: list[str] = []
     next_index = 0
@@ -187,13 +194,15 @@ def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
 
 
 def _parse_hunks(path: str, hunks: list[str], reverse: bool) -> list[tuple[int, list[str], list[str]]]:
-    """Return (index of its first line, its old lines, its new lines) of each hunk."""
+    """Return `(index of its first line, its old lines, its new lines)` of each hunk."""
     parsed: list[tuple[int, list[str], list[str]]] = []
+    # `signs` are those of the old and of the new lines; `line_signs` are those of the last line that was read.
     signs, line_signs = "+-" if reverse else "-+", ""
     for line in hunks:
         header = HUNK.fullmatch(line)
         if header:
             start, length = (header[3], header[4]) if reverse else (header[1], header[2])
+            # An empty range is named by the line before it (see `_span`), and others by their first line, from 1.
             parsed.append((int(start) - (length != "0"), [], []))
         elif not parsed:
             raise DiffDoesNotApply(f"{path!r} has lines outside of any hunk")

@@ -77,6 +77,10 @@ DISABLING_OPTIONS = (
     "--no-replace-objects",
     "--literal-pathspecs",
 )
+"""Disable every program, hook and transport that a configuration can name by a fixed name.
+
+The last options keep a repository from replacing objects by others, and from giving a path a special meaning.
+"""
 PROGRAM_SETTING = re.compile(
     r"(?:filter|diff|difftool|merge|mergetool|gpg|credential|remote|trailer|pager|alias|browser|man|sequence"
     r"|interactive|uploadpack|tar|guitool|sendemail|submodule)\..*(?<=\.)(?:clean|smudge|process|command|cmd|textconv"
@@ -263,6 +267,7 @@ def _search_path(folder: Path) -> str:
 
 
 INCLUDED_CONFIG = re.compile(rb"""(?im)^[ \t]*(?:\[[^\]\n]*\])?[ \t]*path[ \t]*=[ \t]*"?([^"\n#;]+)""")
+"""Matches the `path` setting by which a configuration includes another file."""
 
 
 def require_no_pipes(root: Path) -> None:

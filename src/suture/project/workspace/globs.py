@@ -65,6 +65,7 @@ class Globs:
     def _path_fits(self, pattern: Sequence[Part], parts: Sequence[str]) -> bool:
         """Return whether a pattern matches a path, both split at their slashes. `**` matches any folders."""
         pattern_at = path_at = 0
+        # Where the last `**` is in the pattern, and the part of the path up to which it matches so far.
         star_at = retry_at = -1
         while path_at < len(parts):
             if pattern_at < len(pattern) and pattern[pattern_at] is FOLDERS:
@@ -83,7 +84,7 @@ class Globs:
     def _part_fits(self, pattern: Part, name: str) -> bool:
         """Return whether one part of a pattern matches one name in a path."""
         pattern_at = name_at = 0
-        star_at = retry_at = -1
+        star_at = retry_at = -1  # as in `_path_fits`, for `*` and the characters of the name
         steps = 0
         try:
             while name_at < len(name):
@@ -137,6 +138,7 @@ CLASSES = {
     "upper": str.isupper,
     "xdigit": "0123456789abcdefABCDEF".__contains__,
 }
+"""Name of a POSIX class, as in `[[:alpha:]]` -> whether a character belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)

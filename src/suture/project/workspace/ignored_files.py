@@ -50,11 +50,14 @@ IMPORT = re.compile(
     r"|import[ \t]+(?P<modules>[^\n]{0,4000}))",
     re.MULTILINE,
 )
+"""Matches an import statement, up to its names. The bounds limit the time that a hostile file can cost."""
 IMPORT_BY_NAME = re.compile(
     r"(?:import_module|__import__|importorskip)\([ \t\n]{0,80}[fr]?[\"'](?P<name>[.\w]{1,200})"
 )
+"""Matches a function that imports what a literal names."""
 WORD = re.compile(r"[^\W\d]\w*")
 PRIVATE_KEY = b"PRIVATE KEY-----"
+"""End of the first line of a key in PEM format, of whatever kind."""
 
 EXCLUSION_TEXTS: Mapping[ExclusionReason, str] = {
     "version_control": "version control",
@@ -163,6 +166,7 @@ def looks_private(path: str, content: bytes) -> bool:
     """
     if any(is_private_name(part) for part in path.rpartition(".")[0].split("/")):
         return True
+    # The name of code says nothing: `secrets.py` may be a module about secrets.
     if path.endswith(".py"):
         return may_hold_secret(content)
     if module_name(path.rpartition("/")[2]) or b"\0" in content:
@@ -203,7 +207,7 @@ class IgnoredModules:
 
     def add(self, path: Path, *, is_folder: bool) -> None:
         """Add an ignored file, or the modules in an ignored folder."""
-        if is_folder and path.name.isidentifier():
+        if is_folder and path.name.isidentifier():  # others cannot be packages
             self.modules.update(_modules_below(path))
         elif not is_folder and module_name(path.name):
             name = module_name(path.name)
@@ -276,6 +280,7 @@ def _modules_below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     """Yield (path, names that an import must contain to load it) of each module in an ignored folder."""
     entries_left = MAX_IGNORED_ENTRIES
     for parent, folders, files in walk(folder):
+        # Changing the list in place is how `os.walk` is told which folders to enter.
         folders[:] = sorted(name for name in folders if name.isidentifier() and not name.startswith("__"))
         entries_left -= len(folders) + len(files)
         if entries_left < 0:

@@ -99,20 +99,21 @@ class _ProjectReader:
     top: Path
     """The project's folder."""
     allowed: Globs
+    """Globs of files that the user allows although they look like secrets."""
     max_bytes: int
     max_files: int
     files: dict[str, bytes] = field(default_factory=dict)
     skipped: dict[str, ExclusionReason] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
     fixtures: dict[str, bytes] = field(default_factory=dict)
-    """Files among the tests that look like secrets."""
+    """Files among the tests that look like secrets. They are added if they are committed unchanged."""
     unprintable: dict[str, ExclusionReason] = field(default_factory=dict)
     links: list[Path] = field(default_factory=list)
     """Links, which are resolved when all files are known."""
     entries: int = 0
     """Number of names that were listed."""
     requested_file: Path | None = None
-    """The single file that the user asked for."""
+    """The single file that the user asked for, which is read even if it looks like a secret."""
     size_bytes: int = 0
 
     def __post_init__(self) -> None:
@@ -143,10 +144,11 @@ class _ProjectReader:
             is_folder = entry.is_dir(follow_symlinks=False)
             reason = "unprintable_name" if not entry.name.isprintable() else non_code_reason(path)
             if reason == "unprintable_name" and len(self.unprintable) < tuning.MAX_EXCLUDED_FILES:
+                # `repr` escapes what cannot be printed; the slice takes off its quotes.
                 self.unprintable[repr(path.relative_to(self.top).as_posix())[1:-1]] = reason
             if reason is None and rules.ignores(path, is_folder=is_folder):
                 reason = "ignored"
-                if not entry.is_symlink():
+                if not entry.is_symlink():  # a link may lead out of the project
                     self.modules.add(path, is_folder=is_folder)
             if reason is not None:
                 self._skip(path, reason)
@@ -225,6 +227,7 @@ class _ProjectReader:
             self._skip_secret(path)
 
     def _is_secret(self, path: Path, *, is_folder: bool) -> bool:
+        """Return whether the name of a file or folder looks like a secret that the user has not allowed."""
         name = path.relative_to(self.top).as_posix()
         is_allowed = self.allowed.verdict(name, is_folder=is_folder) or self.allowed.covers(name)
         return has_secret_name(name, is_folder=is_folder) and not is_allowed

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 GO_GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
 DRIVER = "calls/calls.go"
 PREFIX = "package p\n\nvar _ = "
+"""Makes a list of literals a file that the grammar can parse."""
 ANY_ERROR = ["error", None, None]
+"""An error whatever its message is."""
 WORDS: Mapping[str, JsonPlus] = {
     "nil": None,
     "true": True,
@@ -36,6 +38,7 @@ WORDS: Mapping[str, JsonPlus] = {
     "math.Inf(1)": ["number", "Infinity"],
     "math.Inf(-1)": ["number", "-Infinity"],
 }
+"""Text of an expression -> its value as JSON-plus."""
 MAKES_ERROR = re.compile(r"(?:errors\.New|fmt\.Errorf)\((.*)\)", re.DOTALL)
 PACKAGE = re.compile(rb"^\s*package[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 MODULE = re.compile(rb"^module\s+\"?([\w./~-]+)", re.MULTILINE)
@@ -70,6 +73,7 @@ def _value(node: Node) -> JsonPlus:
     if text in WORDS:
         return WORDS[text]
     if node.type == "int_literal":
+        # `017` is octal in Go, which Python writes `0o17`.
         return int(re.sub(r"^0(?=\d)", "0o", text.replace("_", "")), 0)
     if node.type == "float_literal":
         return float(text.replace("_", ""))
@@ -93,14 +97,16 @@ def _value(node: Node) -> JsonPlus:
 
 
 def _unary(sign: str, value: JsonPlus) -> JsonPlus:
+    """Return the value of `-x` or `&x`."""
     if sign == "&" and isinstance(value, list) and value[0] in ("object", "list"):
-        return value
+        return value  # a pointer to a value is written as the value
     if sign == "-" and isinstance(value, (int, float)) and not isinstance(value, bool):
         return -value
     raise NotALiteral
 
 
 def _composite(node: Node) -> JsonPlus:
+    """Return the value of a literal with its type, such as `[]int{1, 2}` or `map[string]int{"a": 1}`."""
     kind, body = node.child_by_field_name("type"), node.child_by_field_name("body")
     if kind is None or body is None:
         raise NotALiteral
@@ -110,6 +116,7 @@ def _composite(node: Node) -> JsonPlus:
 
 
 def _listed(body: Node) -> JsonPlus:
+    """Return the value of `{...}`: a structure if its elements have names, otherwise a list."""
     children = [child for child in body.named_children if child.type != "comment"]
     if children and all(child.type == "keyed_element" for child in children):
         return ["object", [_keyed(child, _field) for child in children]]
@@ -117,6 +124,7 @@ def _listed(body: Node) -> JsonPlus:
 
 
 def _keyed(node: Node, read: Callable[[Node], JsonPlus]) -> list[JsonPlus]:
+    """Return `[key, value]` of an element `key: value`, with the key read by a function."""
     if node.type != "keyed_element" or node.named_child_count != 2:
         raise NotALiteral
     key, value = node.named_children
@@ -131,6 +139,7 @@ def _field(node: Node) -> str:
 
 
 def _converted(node: Node, text: str) -> JsonPlus:
+    """Return the value of a new error, or of a conversion such as `int64(1)`, which does not change the value."""
     if match := MAKES_ERROR.fullmatch(text):
         (value,) = read_values(match[1]) or (None,)
         if isinstance(value, str):
@@ -190,6 +199,7 @@ def _argv(site: CallSite) -> tuple[str, ...]:
     package = site.module[len(root) :].rpartition("/")[0]
     build = f"go test -c -o /tmp/calls {shlex.quote(f'./{package}')} </dev/null >&2"
     change_folder = f"cd {shlex.quote(f'./{root}')} && " if root else ""
+    # The driver talks on descriptors 3 and 4, so that what the candidate prints on stdout does no harm.
     return ("sh", "-c", f"{change_folder}{build} && exec /tmp/calls 3<&0 4>&1 </dev/null >&2")
 
 

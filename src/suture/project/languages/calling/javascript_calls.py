@@ -31,9 +31,11 @@ WORDS: Mapping[str, JsonPlus] = {
     "NaN": ["number", "NaN"],
     "Infinity": ["number", "Infinity"],
 }
+"""Text of an expression -> its value as JSON-plus."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
 MAX_SAFE_INTEGER = 1 << 53
+"""Up to this, JavaScript's numbers represent every integer exactly."""
 STRIP_TYPES_OPTION = "--experimental-strip-types"
 
 
@@ -77,10 +79,11 @@ def _number(text: str) -> JsonPlus:
 
 
 def _signed(sign: str, value: JsonPlus) -> JsonPlus:
-    if sign == "+" or isinstance(value, bool):
+    """Return the value of a number with a sign."""
+    if sign == "+" or isinstance(value, bool):  # operations, whose results are not data as written
         raise NotALiteral
     if isinstance(value, (int, float)):
-        return -value if value else ["number", "-0"]
+        return -value if value else ["number", "-0"]  # JSON has no negative zero for integers
     if value == ["number", "Infinity"]:
         return ["number", "-Infinity"]
     if isinstance(value, list) and value[0] == "bigint":
@@ -91,10 +94,12 @@ def _signed(sign: str, value: JsonPlus) -> JsonPlus:
 def _string(node: Node) -> str:
     if any(child.type == "template_substitution" for child in node.named_children):
         raise NotALiteral
+    # Encoding and decoding joins two escapes of a surrogate pair to one character.
     return ESCAPE.sub(_escaped, node_text(node)[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16")
 
 
 def _escaped(match: re.Match[str]) -> str:
+    """Return the character of an escape; a backslash before a line break stands for nothing."""
     code = match[1]
     if code[0] in "ux" and len(code) > 1:
         return chr(int(code[1:].strip("{}"), 16))
@@ -102,6 +107,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _pair(node: Node) -> list[JsonPlus]:
+    """Return `[name, value]` of a member of an object."""
     key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
     if node.type != "pair" or key is None or value is None:
         raise NotALiteral
@@ -129,6 +135,7 @@ def _new_object(node: Node) -> JsonPlus:
 
 
 def _item(item: JsonPlus) -> list[JsonPlus]:
+    """Return `[key, value]` of an item of a `Map`, which is written as a list of two."""
     if not (isinstance(item, list) and item[0] == "list" and len(item[1]) == 2):
         raise NotALiteral
     return list(item[1])

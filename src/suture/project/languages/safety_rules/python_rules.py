@@ -72,12 +72,14 @@ RULE_BY_NAME: Mapping[str, str] = {
 }  # fmt: skip
 """A name with its module -> its rule, whether it is called or passed on."""
 TEXT_RUNNING_RULES = ("python.eval", "python.exec", "python.compile")
+"""Rules for functions that run text. If the text is decoded or downloaded on the spot, it is hidden code too."""
 DECODING_FUNCTIONS = frozenset((
     "b64decode", "b32decode", "b16decode", "a85decode", "b85decode", "urlsafe_b64decode", "decodebytes",
     "unhexlify", "fromhex", "decompress", "a2b_base64", "urlopen",
 ))  # fmt: skip
 """Calls that decode or download the text that is run."""
 FETCHING_PREFIXES = ("requests.", "httpx.", "urllib.request.", "aiohttp.", "codecs.decode", "marshal.load")
+"""Beginnings of further such names, with their modules."""
 PROCESS_STARTERS = tuple(
     f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")
 )
@@ -85,6 +87,7 @@ EVERY_ADDRESS = ("0.0.0.0", "::", "[::]")
 LISTENERS = frozenset(
     ("bind", "run", "serve", "start_server", "create_server", "listen", "run_app", "run_simple")
 )
+"""Functions and methods, of whatever module, that may get the address on which to listen."""
 SQL_STATEMENTS = ("select ", "insert ", "update ", "delete ", "drop ", "create ", "alter ", "replace ")
 
 
@@ -151,12 +154,14 @@ class _Names:
 
 
 def _find_rules(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, names: _Names) -> Iterator[str]:
+    """Yield the names of the rules that a node alone violates."""
     if isinstance(node, ast.Name | ast.Attribute):
         rule = RULE_BY_NAME.get(names.resolve(node)) if isinstance(node.ctx, ast.Load) else None
         if rule:
             yield rule
     elif isinstance(node, ast.Call):
         name = names.resolve(node.func)
+        # `getattr(os, "system")` means the same as `os.system`.
         rule = RULE_BY_NAME.get(names.resolve(node)) if name == "getattr" else None
         if rule:
             yield rule
@@ -167,6 +172,7 @@ def _find_rules(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, names: _Na
 
 
 def _find_call_rules(name: str, node: ast.Call, names: _Names) -> Iterator[str]:
+    """Yield the names of the rules that depend on a call's arguments."""
     last_name = name.rpartition(".")[2] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
     keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     has_shell = "shell" in keywords and not _is_constant(keywords["shell"], False, 0, None)
@@ -174,7 +180,7 @@ def _find_call_rules(name: str, node: ast.Call, names: _Names) -> Iterator[str]:
         yield "python.shell"
     if name in ("yaml.load", "yaml.load_all"):
         loader = keywords.get("Loader") or (node.args[1] if len(node.args) > 1 else None)
-        if loader is None or "Safe" not in names.resolve(loader):
+        if loader is None or "Safe" not in names.resolve(loader):  # `SafeLoader` or `CSafeLoader`
             yield "python.yaml-load"
     if name == "torch.load" and not _is_constant(keywords.get("weights_only"), True):
         yield "python.pickle"
@@ -200,6 +206,7 @@ def _all_arguments(node: ast.Call) -> list[ast.expr]:
 
 
 def _is_constant(node: ast.expr | None, *values: object) -> bool:
+    """Return whether an expression is one of some constants; `0` is not `False` here."""
     return isinstance(node, ast.Constant) and any(
         type(node.value) is type(value) and node.value == value for value in values
     )
@@ -240,5 +247,6 @@ def _builds_sql(node: ast.expr) -> bool:
 
 def _source(node: ast.expr, lines: list[str]) -> str:
     """Return the text of a node; of a node over several lines, the first few."""
+    # Three further lines are more than a finding can quote of usual code. Chosen by judgement.
     last_line = min(node.end_lineno or node.lineno, node.lineno + 3, len(lines))
     return "\n".join(line[:MAX_SOURCE_LINE_CHARS] for line in lines[node.lineno - 1 : last_line])
