@@ -18,7 +18,7 @@ COEFFICIENTS = (-0.42, 1.22, 1.2, 0.6)
 DEFAULT_MUTATION_SCORE = 0.9
 """Used if there is no mutation score: about the mean of the fitted results."""
 DEFAULT_RIVALS = 1
-"""Used if no search compared any rivals."""
+"""Used if no search compared any rivals. That one is assumed then, and not none, is by judgement."""
 MAX_FIXED_WITH_RIVALS = 2.0
 """Limit of the weight of fixed checks if there are rivals. Rivals pass these checks too, so the checks show the
 faulty place and not which change of it is right. Chosen on 15 results with rivals (docs/results.md)."""

@@ -136,7 +136,7 @@ class SearchResult:
         return limits.end_s(has_repair=bool(self.plausible))
 
     def sort_plausible(self) -> None:
-        """Sort plausible candidates, the likeliest first."""
+        """Sort plausible candidates, the likeliest first; a floating-point error decides nothing."""
         self.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
 
     def sort_partial(self) -> None:

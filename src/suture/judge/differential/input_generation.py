@@ -42,6 +42,7 @@ def mutate_inputs(
     """
     if not seeds:
         return []
+    # Calls of one function may have different numbers of arguments; only those that all have are described.
     traits = [[trait for trait in TRAITS if all(map(trait, column))] for column in zip(*seeds, strict=False)]
     relations = [relation for relation in RELATIONS if all(_are_related(seed, relation) for seed in seeds)]
     pool = [item for seed in seeds for item in _items(seed)]
@@ -53,7 +54,7 @@ def mutate_inputs(
         if len(inputs) >= count:
             break
         values = list(draw.choice(seeds))
-        for _ in range(draw.randint(1, 3)):
+        for _ in range(draw.randint(1, 3)):  # how many values change is by judgement
             if values:
                 index = draw.randrange(len(values))
                 values[index] = _mutate(values[index], draw, [*pool, largest] if reach else pool)

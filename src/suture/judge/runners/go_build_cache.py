@@ -40,7 +40,9 @@ ENTRY_RE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}-[ad]")
 IMPORT_RE = re.compile(
     rb'^\s*(?:import\s+)?(?:[\w.]+\s+)?"([a-z][a-z0-9/]{0,80})"\s*(?://.*)?$', re.MULTILINE
 )
+"""An import. Packages of the standard library have short names in lower case; 80 is by judgement."""
 EXCLUDED_NAMES = {"all", "builtin", "cgo", "cmd", "internal", "race", "std", "vendor"}
+"""Parts of names that mean a set of packages to Go, or packages that a project cannot import."""
 REQUIRE_RE = re.compile(rb"^\s*require\b", re.MULTILINE)
 COMMON_PACKAGES = (
     "crypto/sha256",
@@ -137,6 +139,7 @@ def _create_cache(folder: Path, go: Toolchain) -> None:
     """Create an empty cache, with the script that links it into a run's own cache and then starts Go."""
     if (folder / "packages").exists():
         return
+    # Go keeps an entry in the folder that has the first byte of its name.
     for subfolder in (folder, folder / "bin", *(folder / "entries" / f"{n:02x}" for n in range(256))):
         subfolder.mkdir(parents=True, exist_ok=True)
         subfolder.chmod(0o755)

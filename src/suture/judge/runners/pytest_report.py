@@ -223,8 +223,10 @@ def _parse_introspection(text: str) -> dict[str, str]:
 
 
 LIST_FIELDS = {"begin": ("named", "patterns", "left_out"), "items": ("ids",), "end": ()}
+"""Event -> its fields that must be lists of texts."""
 OPTIONAL_LIST_FIELDS = ("files", "deselected")
 PAIR_FIELDS = ("early", "changed", "meanwhile")
+"""Fields of any event that are lists of `Pair`s."""
 TEXT_FIELDS = {"uncollectable": ("id", "text"), "start": ("id",), "phase": ("id", "when", "outcome", "text")}
 PHASE_OUTCOMES = ("passed", "failed", "skipped", "rerun")
 """`rerun` comes from pytest-rerunfailures: the test failed and starts again."""

@@ -16,6 +16,7 @@ from typing import Any
 
 SIGNATURE_RE = re.compile(rb"[0-9a-f]{64}")
 PROCESS_NAME_RE = re.compile(rb"[a-z0-9]{1,20}(?:\.[0-9]{1,20})?")
+"""Such as `gw0` for a worker of pytest-xdist, `gw0.123` for its fork with the id 123, and `123` for another fork."""
 
 
 def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:

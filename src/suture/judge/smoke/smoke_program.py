@@ -33,6 +33,7 @@ MAX_STEP_S = 30.0
 MAX_OUTPUT_BYTES = 200_000
 """How much of a program's output, or of a response, is read."""
 MAX_MESSAGE_CHARS = 600
+"""Characters of a text in the report. Chosen by judgement; not measured."""
 PR_SET_DUMPABLE = 4
 """From `linux/prctl.h`: other processes cannot read a process that is not dumpable."""
 PATH_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"

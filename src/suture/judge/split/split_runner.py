@@ -24,6 +24,7 @@ from suture.judge.tuning import JUDGE_GRACE_S, MAX_EXCEPTION_BASES, MAX_FAULT_CH
 from suture.sandbox import RunResult, Sandbox
 
 REQUEST_FIELDS = {"op", "module", "name", "handle", "value", "nodes"}
+"""The fields of a judge's request that the host passes on to the candidate."""
 EXCEPTION_FIELDS: dict[str, type | tuple[type, ...]] = {
     "type": str,
     "module": str,
@@ -32,6 +33,7 @@ EXCEPTION_FIELDS: dict[str, type | tuple[type, ...]] = {
     "file": str,
     "line": (int, type(None)),
 }
+"""Field of an exception that a candidate describes -> its type."""
 ENDING_EXCEPTIONS = frozenset(("GeneratorExit", "KeyboardInterrupt", "SystemExit"))
 """Exceptions that end a program unless it expects them."""
 

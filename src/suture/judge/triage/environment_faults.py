@@ -52,7 +52,9 @@ FIXTURE_DEFINITION_RE = re.compile(
 Up to eight lines may stand between them, such as arguments. Chosen by judgement; not measured.
 """
 COMPILED_SUFFIXES = (".pyx", ".c", ".cc", ".cpp", ".rs", ".proto")
+"""Endings of sources that a build turns into a Python module."""
 BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".gitignore")
+"""Files that may name a module that the build generates."""
 SIMILARITY = 0.8
 """Similarity of two names, by `difflib`, from which one may be a misspelling of the other. Chosen by judgement;
 not measured."""

@@ -53,6 +53,7 @@ class CheckClaim:
         call: The statements before the assert, and the call in it, as source; empty unless the check is a
             single assert of one call.
         expected: What the call should give; `None` if `call` is empty.
+        names: Names that the program reads.
         trivial: Whether it compares an expression with itself, or asserts a constant.
     """
 
@@ -172,6 +173,7 @@ def _reject_against_given(
             continue
         if contradict(claim.expected, example.expected):
             return RejectedCheck(check=check, code="contradicts_given", subject=example.last_line)
+        # The given check shows the result, and that includes its truth.
         if claim.expected == example.expected or claim.expected.kind == "truth":
             return RejectedCheck(check=check, code="repeats_given")
     return None
@@ -181,6 +183,7 @@ def _reject_repetition(
     check: Check, claim: CheckClaim, earlier: Sequence[CheckClaim]
 ) -> RejectedCheck | None:
     for other in earlier:
+        # `repr` distinguishes the results 1, 1.0 and True, which are equal.
         is_same = claim.call and claim.call == other.call and repr(claim.expected) == repr(other.expected)
         if is_same or claim.program == other.program:
             return RejectedCheck(check=check, code="repeats_generated", subject=other.last_line)

@@ -374,6 +374,7 @@ def _row_values(tree: SyntaxTree, row: Node, names: list[str]) -> dict[str, str]
     elements = [element for element in row.named_children if element.type != "comment"]
     if all(element.type == "keyed_element" for element in elements):
         return {tree.text(e.named_children[0]): tree.text(e.named_children[-1]) for e in elements}
+    # A file that does not compile may have another number of values than fields.
     return dict(zip(names, map(tree.text, elements), strict=False))
 
 

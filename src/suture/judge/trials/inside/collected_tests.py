@@ -27,6 +27,7 @@ from .line_tracer import Tracer
 from .pytest_items import Items, Outcomes, describe_error, get_traceback
 
 OUTCOME_LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
+"""Outcome of a test -> what is sent for it (see `process_reports.AttemptReport`)."""
 NO_LIMIT_CPU_S = 3600.0
 """CPU seconds of a test without a limit."""
 TIMEOUT_EXIT_CODE = 3

@@ -35,7 +35,7 @@ MAX_COMPILATIONS = 12
 PARALLEL_TRIALS = 2
 TRACE_TIMEOUT_S = 10.0
 MIN_TRIAL_S = 0.2
-MAX_STACK_CHARS = 4000
+MAX_STACK_CHARS = 4000  # as in `suture.search.tuning`
 SCRATCH = tempfile.gettempdir()
 
 
@@ -93,7 +93,7 @@ class Trials:
             if self.compile(folder, "-cover", "-coverpkg=./...").returncode:
                 continue
             began_s = time.monotonic()
-            _, output = self.run(folder, 0, self.remaining_s())
+            _, output = self.run(folder, 0, self.remaining_s())  # 0 selects the unchanged code
             # An entry without an id has the time of all tests of the package.
             tests.append({"id": "", "ms": 1000 * (time.monotonic() - began_s)})
             outcomes = read_outcomes(output)
@@ -103,6 +103,7 @@ class Trials:
             leaves.sort(key=lambda name: outcomes[name] != "failed")  # their lines matter most
             for count, name in enumerate(leaves):
                 lines: dict[str, list[int]] = {}
+                # Less than a second is not worth a run, by judgement.
                 if count < MAX_TRACED_TESTS and self.remaining_s() > 1:
                     lines = self.trace_lines(folder, name)
                 tests.append(
@@ -150,7 +151,7 @@ class Trials:
         else:
             return
         others = dict.fromkeys(name.partition("::")[0] for name in self.common["expected_passes"])
-        later = [folder for folder in others if folder not in folders]
+        later = [folder for folder in others if folder not in folders]  # packages without a target test
         later = [folder for folder in later if not self.compile(folder).returncode]
         waiting = iter(sorted(compilable))
         with ThreadPoolExecutor(PARALLEL_TRIALS) as pool:

@@ -4,7 +4,7 @@ const path = require("node:path");
 const { createRequire } = require("node:module");
 const { numberDuplicates, selectionPattern } = require("./runner_worker.cjs");
 
-const MAX_STACK = 2000;
+const MAX_STACK = 2000; // characters, by judgement
 let results = null;
 let coverage = null;
 let coveredLines = new Map();

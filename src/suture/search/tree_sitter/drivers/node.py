@@ -18,12 +18,14 @@ PROGRAMS = (
     "node_hooks.mjs",
 )  # fmt: skip
 LOADER_FLAGS = re.compile(r"--(?:import|require|loader|experimental-loader|conditions)(?:[= ](\S+))|-r (\S+)")
+"""Options of Node that load something before the tests, or that choose which file an import finds."""
 TSX = re.compile(r"(?:^|[\s/])tsx\s")
 RUNTIME = re.compile(r"(?:^|[\s/])(?:node|tsx)\s")
 TICK = "globalThis.sutureTick?.()"
 """The call that is inserted into each loop. With it, `node_worker.cjs` interrupts a loop that takes too long.
 In other processes nothing defines it."""
 SOURCE_ENDINGS = (".js", ".cjs", ".jsx", ".ts", ".cts", ".tsx")
+"""Endings of sources that are not modules by their name alone."""
 MODULE_TYPE = re.compile(rb"\"type\"\s*:\s*\"module\"")
 
 

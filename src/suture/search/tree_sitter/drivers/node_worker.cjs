@@ -8,6 +8,7 @@ const { mock } = require("node:test");
 const { registerReloading, serveJobs, snapshotGlobals } = require("./node_isolation.cjs");
 const { createHarness, createShim } = require("./node_test_shim.cjs");
 
+// The numbers here are chosen by judgement; not measured.
 // Loop iterations between two readings of the CPU clock.
 const ITERATIONS_PER_READING = 256;
 const ENDLESS_LOOP = "Timeout: a loop takes too long";

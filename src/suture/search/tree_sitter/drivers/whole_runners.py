@@ -25,6 +25,7 @@ TAPE = (*COMMON, "node_hooks.mjs", "tape_engine.cjs")
 STATUS_ONLY = ("mocha", "tape")
 """Runners whose command is judged by its exit status. Which of their tests pass only orders candidates."""
 SHELL_SYNTAX = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
+"""Characters by which a shell does more with a line than to split it into words."""
 SHELL_SYNTAX_WITHOUT_GLOBS = re.compile(r"[&|;<>$`()~#\\\n]")
 """The same for runners that expand file patterns themselves."""
 GLOB = re.compile(r"(\*\*/|\*\*|\*|\?)")
