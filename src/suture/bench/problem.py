@@ -96,8 +96,8 @@ def _checks_for(problem: Problem, regime: Regime) -> tuple[Check, ...]:
     if regime == "self":
         return ()
     if regime == "oracle":
-        # This is how the ancestors were measured. Every row names the regime.
+        # This is how the programs before Suture were measured (docs/ancestors.md). Every row names the regime.
         return (Check(id="hidden tests", provenance="user", source=problem.hidden),)
-    # Data sets with visible checks often repeat them in the statement.
+    # Data sets with visible checks often repeat them in the statement, whose examples are then no further checks.
     given = extract_asserts(problem.visible, provenance="visible")
     return given or extract_examples(problem.statement, problem.entry_point)

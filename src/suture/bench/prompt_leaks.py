@@ -1,4 +1,4 @@
-"""Check law 1 on a real run: no hidden check may appear in a prompt.
+"""Check on a real run that no hidden check appears in a prompt.
 
 This searches the prompts for whole lines of the hidden tests, and for calls whose arguments are too rare to
 appear by chance.
@@ -22,7 +22,7 @@ from suture.judge.extraction.prose_literals import is_literal
 from suture.project.python_source.parsing import parse_module
 
 MIN_LINE_CHARS = 12
-"""Shorter lines appear in any program."""
+"""Shorter lines appear in any program. Chosen by judgement; not measured."""
 
 
 def find_leaks(problem: Problem, folder: RunFolder, regime: Regime = "visible") -> tuple[str, ...]:
@@ -68,6 +68,7 @@ def _visible_texts(problem: Problem, regime: Regime) -> Iterator[str]:
 
 def _leaked_lines(program: str, visible_text: str, exchanges: Sequence[_Exchange]) -> Iterator[str]:
     for line in set(map(str.strip, program.splitlines())):
+        # Signatures and imports do not reveal what the tests expect.
         is_distinctive = len(line) >= MIN_LINE_CHARS and not line.startswith(("def ", "import ", "from "))
         if not is_distinctive or line in visible_text:
             continue
@@ -111,12 +112,14 @@ def _contains_arguments(text: str, beginnings: tuple[str, ...]) -> bool:
 
 
 MIN_RARITY = 6
-"""Calls with less rare arguments may appear by chance (see `measure_rarity`)."""
+"""Calls with less rare arguments may appear by chance (see `measure_rarity`). Chosen by judgement; not measured."""
 MAX_COMPARED_CHARS = 60
 """Characters of a call's arguments, with the closing bracket, that are compared: counterexamples shorten them."""
 MAX_TAIL_CHARS = 600
-"""Characters after a function name that are searched, blanks included."""
+"""Characters after a function name that are searched, blanks included: far more than are compared,
+because blanks are removed first. Chosen by judgement; not measured."""
 CONSTANTS = frozenset(("inf", "nan", "infj", "nanj"))
+"""Names for values without a literal, which `repr` writes and the test programs of EvalPlus define."""
 ATOM_RE = re.compile(r"[^\s\[\](){},:'\"]+")
 
 
@@ -187,6 +190,7 @@ def _argument_texts(call: ast.Call) -> list[str]:
 
 
 def _is_constant(node: ast.expr) -> bool:
+    """Return whether an argument is a literal, or contains no names but those of `CONSTANTS`."""
     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     return is_literal(node) if not names & CONSTANTS else names <= CONSTANTS
 

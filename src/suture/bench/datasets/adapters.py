@@ -52,6 +52,7 @@ def adapt_mbpp(record: Record, make: ProblemFactory) -> Problem:
 
 def adapt_quixbugs(record: Record, make: ProblemFactory) -> Problem:
     """Return a QuixBugs problem: a program with a one-line bug and the failing tests a user would have."""
+    # A user of such a program has all of its tests, so none is hidden.
     return _common(record, make, kind="heal", given=record["buggy"], visible=record["hidden_tests"])
 
 
@@ -86,6 +87,7 @@ def _common(
     given: str = "",
     visible: str = "",
 ) -> Problem:
+    """Return the problem of a record in the common format (see the module's docstring)."""
     return make(
         id=record["id"],
         kind=kind,

@@ -96,7 +96,9 @@ SET_RESULTS = (
     "similar_elements", "find_char_long", "common_in_nested_lists", "extract_singly", "larg_nnum",
     "intersection_array", "find_dissimilar", "Diff",
 )  # fmt: skip
+"""Functions of MBPP+ whose results are compared as sets."""
 MATCH_RESULTS = ("check_str", "text_match_three", "text_starta_endb")
+"""Functions of MBPP+ that may return a match object or a truth value."""
 MBPP_EQUAL = {
     "are_equivalent": "True",
     "sum_div": "got == wanted or got == 0",

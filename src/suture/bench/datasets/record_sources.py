@@ -15,6 +15,7 @@ from typing import Any
 from suture.errors import PrerequisiteError, UsageError
 
 DATA_VARIABLE = "SUTURE_DATA"
+"""The environment variable with the folder of local data sets."""
 UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """What reading a file raises if the file is damaged or its format does not match its name."""
 

@@ -18,7 +18,7 @@ from suture.errors import StorageError, UsageError
 GateStanding = Literal[Standing, "broken"]
 """`broken`: the machinery failed on so many tasks that the others say nothing about the arm."""
 MAX_SKIPPED_SHARE = 0.1
-"""Share of the tried tasks that may lack a result; a single one always may."""
+"""Share of the tried tasks that may lack a result; a single one always may. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,7 @@ def decide_gate(
         rows: The rows. Those of other arms, data sets, regimes, caps, models and seeds above 0 are skipped.
         model: The model whose rows are judged; by default the baseline's.
     """
+    # Only seed 0, as in `record_baseline`: the sequential test takes one result for each task.
     cell = (baseline.dataset, baseline.regime, baseline.arm, model or baseline.model, baseline.cap, 0)
     rows_by_task = {
         row.problem: row

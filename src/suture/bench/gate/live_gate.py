@@ -40,7 +40,7 @@ async def measure_until_decided(
         parallel: Maximum number of tasks that run at the same time.
         recordings: Files of replies to draw from.
         replayed: Whether a reply that is not recorded is an error, instead of a call of the model.
-        environment: The environment of the measurement, for a new folder.
+        environment: Machine, versions, date and command of this measurement; stored with the plan.
         on_progress: Called after each step.
     """
     while True:

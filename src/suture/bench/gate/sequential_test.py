@@ -132,7 +132,7 @@ def decide(design: SequentialDesign, results: Iterable[bool]) -> SequentialDecis
 
 
 def _add_last_test(early_design: SequentialDesign) -> SequentialDesign:
-    """Return a test that also decides after the last task, as strictly as the remaining errors allow."""
+    """Return a test that also decides after the last task, for as many counts as the remaining errors allow."""
     tasks, error = early_design.tasks, early_design.error
     _, failed, final_chances_at_good, _ = _sum_paths(early_design, early_design.good_rate)
     passed, _, final_chances_at_poor, _ = _sum_paths(early_design, early_design.poor_rate)
@@ -155,7 +155,7 @@ def _add_last_test(early_design: SequentialDesign) -> SequentialDesign:
 def _sum_paths(design: SequentialDesign, rate: float) -> tuple[float, float, dict[int, float], float]:
     """Return (chance of passing, chance of failing, final count of solved tasks -> chance, mean tasks).
 
-    Nothing is decided after the last task.
+    Nothing is decided after the last task: its rule may not exist yet (see `_add_last_test`).
     """
     passed = failed = mean_tasks = 0.0
     chances: dict[int, float] = {0: 1.0}  # of the tests that have not stopped, by the count of solved tasks

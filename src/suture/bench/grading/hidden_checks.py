@@ -25,11 +25,11 @@ fails by itself, so the task has no result. Both are listed in reports.
 MAX_REASON_CHARS = 200
 """Length of a grade's reason. Chosen by judgement; not measured."""
 MIN_LIMIT_S = 5.0
-"""A candidate may take this many seconds, however little time the reference took."""
+"""A candidate may take this many seconds, however little time the reference took. Chosen by judgement; not measured."""
 MAX_SLOWDOWN = 10
-"""A candidate may take this many times as long as the reference."""
+"""A candidate may take this many times as long as the reference. Chosen by judgement; not measured."""
 WALL_PER_CPU_S = 4
-"""Wall-clock seconds per CPU second: a busy machine must not fail the code."""
+"""Wall-clock seconds per CPU second: a busy machine must not fail the code. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,8 @@ class Grade:
     """What the hidden checks say about one piece of code.
 
     Attributes:
-        evidence: How strong the verdict is; `split` unless the checks need live objects.
+        evidence: How strong the verdict is: `split` if another process than the candidate's decided, and weaker if
+            the checks need the candidate's own objects, so that they ran in its process.
         reason: What went wrong, in one line.
         cpu_s: CPU seconds of the code under test; `None` if unknown.
     """
@@ -113,6 +114,7 @@ async def _run_checks(
         path: text.encode("utf-8", "surrogateescape") for path, text in problem.given_files.items()
     }
     # As in the run, text that cannot be encoded, such as half a surrogate pair, must not break the grading.
+    # The empty module stands for a solver that wrote none.
     project = overlay_candidate({MODULE: b"", **given_files}, written_files)
     started_s = time.monotonic()
     wall_s, cpu_s = limits
@@ -126,7 +128,7 @@ async def _run_checks(
         module=MODULE,
         wall_s=wall_s,
         cpu_s=cpu_s,
-        importable=tuple(given_files),
+        importable=tuple(given_files),  # the tests know no file that only this solver wrote
     )
     return Grade(
         status=_grade_status(graded.outcome),
@@ -168,7 +170,7 @@ async def is_forged_pass(
     """Return whether code that passed every visible check in its run fails one in another sandbox.
 
     Return `None` if that cannot be decided: there is no check, the time ran out, the sandbox failed, or the
-    checks need live objects, so that the code could reach this verdict too.
+    checks ran in the candidate's own process, so that the code could forge this verdict too.
     """
     checks = "\n".join(check.source for check in build_task(problem, regime).checks)
     if not checks:

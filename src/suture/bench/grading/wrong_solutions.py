@@ -33,6 +33,8 @@ def _spoiled(value):
         return value ^ {("spoiled",)}
     return {**value, "spoiled": 0} if isinstance(value, dict) else None
 """
+"""Code that returns another value of the same type. Twice the absolute value plus one differs from every finite
+number, but not from infinity."""
 EQUAL_TO_ALL = """
 
 class _Equal:
@@ -44,6 +46,7 @@ class _Equal:
     __le__ = __ge__ = __eq__
     __bool__ = __contains__ = lambda self, *item: True
 """
+"""Code of a class whose instances satisfy every comparison for equality."""
 BODIES = {
     "answers nothing": ("", "    return None"),
     "raises": ("", "    raise RuntimeError('no')"),
@@ -67,8 +70,8 @@ def make_wrong_solutions(problem: Problem) -> dict[str, str]:
         condition = f"repr(arguments) in {example_arguments!r}"
         bodies[KNOWS_EXAMPLES] = ("", f"    return _right(*arguments, **named) if {condition} else None")
     return {
-        kind: problem.reference + before + REPLACEMENT.format(name=problem.entry_point, body=body)
-        for kind, (before, body) in bodies.items()
+        kind: problem.reference + helper + REPLACEMENT.format(name=problem.entry_point, body=body)
+        for kind, (helper, body) in bodies.items()
     }
 
 

@@ -32,12 +32,14 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True)
 class SolvedShare:
-    """What an arm solved with a cap; the tokens are means of a run.
+    """What an arm solved with a cap.
 
     Attributes:
-        tokens: Reply tokens that each run could spend.
+        tokens: The cap: reply tokens that each run could spend.
         runs: Solved runs, of the runs with a result.
         share: Share of tasks with its 95% interval; `None` without tasks.
+        completion_tokens: Mean reply tokens of the runs with a result.
+        prompt_tokens: Mean prompt tokens of the runs with a result.
     """
 
     tokens: int
@@ -66,7 +68,7 @@ class ErrorClass:
 
 @dataclass(frozen=True, kw_only=True)
 class PassAt:
-    """The unbiased pass@k over the tasks with at least `k` seeds; each seed is a fresh draw of the whole arm."""
+    """The unbiased pass@k over the tasks with at least `k` seeds; each seed is a fresh run of the whole arm."""
 
     k: int
     share: float
@@ -132,7 +134,7 @@ class ArmMetrics:
         harmed: Runs that ended wrong, of those with a right first candidate or right given code.
         rounds: Runs by number of rounds.
         errors: Runs by the error of a wrong first candidate, the most frequent first.
-        evidence: Kind of evidence of the last verdict -> number of runs.
+        evidence: Kind of evidence of the final candidate's grade -> number of runs.
         timeouts: Ids of tasks whose candidate timed out in grading; it counts as wrong.
         sandbox_breakers: Ids of tasks whose candidate broke the sandbox, in the run or in grading; it counts as wrong.
         pass_at: pass@k, up to the number of seeds.
@@ -178,7 +180,7 @@ NO_CANDIDATE = "no candidate"
 
 
 def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
-    """Compute all metrics of one arm."""
+    """Compute all metrics of one arm from its rows in one cell, of which there is at least one."""
     counted = [row for row in rows if row.solved() is not None]
     claiming = [row for row in counted if claims_success(row)]
     first_passes = [(row, passed) for row in counted if (passed := _passed_at_first(row)) is not None]
@@ -243,6 +245,7 @@ def estimate_task_share(scores: Sequence[Sequence[float]]) -> Interval | None:
     values = {score for task in scores for score in task}
     if len(values) == 1 or all(len(task) == 1 for task in scores):
         return exact_interval(sum(task[0] == 1 for task in scores), len(scores))
+    # The share is the difference to an arm that solves nothing.
     return bootstrap_difference([[0.0]] * len(scores), scores)
 
 
@@ -251,7 +254,7 @@ def _solved(rows: Sequence[BenchmarkRow]) -> SolvedShare:
     run_scores = [score for task in scores for score in task]
     counted = [row for row in rows if row.solved() is not None]
     return SolvedShare(
-        tokens=rows[0].cap,
+        tokens=rows[0].cap,  # the same in all rows of a cell
         runs=Ratio(count=int(sum(run_scores)), of=len(run_scores)),
         tasks=len(scores),
         share=estimate_task_share(scores),
@@ -266,7 +269,7 @@ def _is_right(step: CandidateStep) -> bool | None:
 
 
 def _passed_at_first(row: BenchmarkRow) -> bool | None:
-    """Return whether the first candidate is right; without candidates, whether the given code was."""
+    """Return whether the first candidate is right; without one, whether the given code was graded as right."""
     first_step = row.first_proposed()
     return bool(row.solved()) if first_step is None else _is_right(first_step)
 
@@ -289,6 +292,7 @@ def _has_grade(row: BenchmarkRow, status: GradeStatus) -> bool:
 def _rounds(rows: Sequence[BenchmarkRow]) -> tuple[Rounds, ...]:
     solved_by_rounds: dict[int, list[bool]] = {}
     for row in rows:
+        # Rounds count from 0, and given code has the round -1.
         rounds = max((step.round + 1 for step in row.steps), default=0)
         solved_by_rounds.setdefault(rounds, []).append(bool(row.solved()))
     return tuple(

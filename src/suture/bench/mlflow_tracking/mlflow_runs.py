@@ -22,7 +22,9 @@ EXPERIMENT = "suture"
 NS_PER_S = 1_000_000_000
 """MLflow stores the times of a trace in nanoseconds."""
 SPAN_TYPES = {"run": "AGENT", "round": "CHAIN", "model": "LLM", "search": "TOOL", "check": "EVALUATOR"}
+"""Kind of a span of the run -> the type that MLflow shows for it."""
 ARTIFACTS = ("ledger.jsonl", "result.diff")
+"""Files of a run folder that are stored with its row, besides the replies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +89,10 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
 
 @contextmanager
 def _client(uri: str) -> Iterator[tuple[Any, type[Exception]]]:
-    """Yield (a client, MLflow's exception class); the process's tracking URI is restored afterwards."""
+    """Yield (a client, MLflow's exception class); the process's tracking URI is restored afterwards.
+
+    MLflow's usage statistics are off unless the environment says otherwise.
+    """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
         import mlflow
@@ -122,7 +127,7 @@ def _find_benchmark_run(client: Any, experiment_id: str, benchmark: str) -> str 
 
 
 def _load_known_rows(client: Any, experiment_id: str, benchmark: str) -> set[str]:
-    """Return the keys of rows that were written completely."""
+    """Return the keys of rows that were written completely; a row whose writing was interrupted is RUNNING."""
     query = (
         f"tags.`suture.benchmark_id` = '{benchmark}' and tags.`suture.what` = 'row' "
         "and attributes.status != 'RUNNING'"

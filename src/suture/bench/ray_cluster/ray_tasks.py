@@ -30,8 +30,9 @@ from suture.models import Model
 from suture.sandbox import Sandbox, open_sandbox
 
 ModelOpener = Callable[[Settings, str], Model]
+"""Opens a model by its name, `provider:model`."""
 MAX_RETRIES = 3
-"""How often a job is started again after its worker was lost."""
+"""How often a job is started again after its worker was lost. Chosen by judgement; not measured."""
 LOST_WORKER_ERRORS = (
     "WorkerCrashedError",
     "NodeDiedError",
@@ -105,6 +106,7 @@ class RayTaskRunner:
             self._ray.init(
                 address=self._address,
                 log_to_driver=False,
+                # A cluster that is started only for this benchmark needs no dashboard.
                 include_dashboard=False if self._address == "local" else None,
             )
         except (ConnectionError, RuntimeError, ValueError) as fault:

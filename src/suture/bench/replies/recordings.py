@@ -21,7 +21,7 @@ from suture.models.chat_model import FinishReason
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedReply:
-    """One reply of a model to a task's prompt.
+    """One reply of a model to a task's prompt, which is called a draw: the same call can be sampled repeatedly.
 
     Attributes:
         prompt: The hash of the messages.
@@ -138,7 +138,7 @@ def read_draws(folder: Path, problems: Iterable[Problem]) -> Iterator[RecordedRe
     longest_first = sorted(problems, key=lambda problem: -len(problem.statement))
     for path in sorted(folder.rglob("*.json")):
         if path.name.endswith(".fault.json"):
-            continue
+            continue  # a call that failed, without a reply
         try:
             entry = json.loads(path.read_bytes())
             if "reply" not in entry or "messages" not in entry:
@@ -159,6 +159,7 @@ def _draw_from_run(entry: Mapping[str, Any], problems: Sequence[Problem]) -> Rec
     # A prompt of another data set, or one whose tokens were only counted.
     if problem is None or sampling.max_tokens == 0:
         return None
+    # Recordings contain no log probabilities.
     return make_draw(problem, entry["model"], messages, sampling, Reply(**{**reply, "logprobs": ()}))
 
 

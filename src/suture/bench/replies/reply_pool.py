@@ -27,7 +27,8 @@ from suture.errors import StorageError, UsageError
 from suture.models import Message, Model, Reply, Sampling, count_tokens, replay_only_model
 
 SEED_STRIDE = 1000
-"""How many indices each repetition has for its draws of one call; the next repetition uses the following ones."""
+"""How many sample numbers each repetition has for one call; the next repetition uses the following ones. Far more than
+arms draw. Chosen by judgement; not measured."""
 
 
 class ReplyPool:

@@ -114,7 +114,7 @@ def _difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Int
     if all(len(a) == 1 for a, _ in pairs):
         return exact_interval
     interval = bootstrap_difference([a for a, _ in pairs], [b for _, b in pairs])
-    # It has no width only if no seed differs from another of its task; then one seed says as much as all.
+    # The bootstrap has no width only if no seed differs from another of its task; then one seed says as much as all.
     return exact_interval if interval.low == interval.high else interval
 
 
@@ -173,7 +173,7 @@ def compare_runs(
     if len(arms) > 2:
         raise UsageError(f"two arms are compared, not {len(arms)}", remedy="give --arm at most twice")
     tests: list[ArmComparison] = []
-    cells: list[tuple[Cell, Cell, int]] = []  # with the number of tests
+    cells: list[tuple[Cell, Cell, int]] = []  # (first cell, second cell, number of their tests)
     for first_cell, second_cell in _cell_pairs(first, second):
         arm_pairs = _arm_pairs(first_cell, second_cell, arms)
         for a, b in arm_pairs:

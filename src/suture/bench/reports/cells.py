@@ -48,7 +48,7 @@ def sort_arms(names: Collection[str]) -> list[str]:
 
 
 def group_into_cells(rows: Iterable[BenchmarkRow]) -> tuple[Cell, ...]:
-    """Group rows into cells; the regime of the headline and the largest cap come first."""
+    """Group rows into cells; the regime `visible`, which headlines use, and the largest cap come first."""
     rows_by_cell: dict[tuple[str, Regime, str, int], list[BenchmarkRow]] = {}
     for row in rows:
         rows_by_cell.setdefault((row.dataset, row.regime, row.model, row.cap), []).append(row)

@@ -47,7 +47,7 @@ class BenchmarkReport:
     Attributes:
         regimes: Regime -> what it means.
         sections: One for each cell: a dataset, regime, model and cap.
-        sessions: Benchmark -> the environment of each session.
+        sessions: Benchmark -> the environment of each session, as in `BenchmarkPlan.sessions`.
     """
 
     warnings: tuple[str, ...]
@@ -197,6 +197,7 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
             f"{arm.arm}: a candidate counted as wrong because it broke the sandbox twice, which harmless "
             f"code in between and afterwards did not: {', '.join(arm.sandbox_breakers)}."
         )
+    # Every other kind is decided where the code under test runs too.
     if weak_evidence := {kind: count for kind, count in arm.evidence.items() if kind != "split"}:
         counts = ", ".join(f"{count} by {kind}" for kind, count in weak_evidence.items())
         yield f"{arm.arm}: verdicts that code under test could reach: {counts} (see verdicts)."

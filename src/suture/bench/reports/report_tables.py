@@ -14,6 +14,7 @@ from suture.bench.reports.report_summary import CapComparison, ReportSection
 NO_VALUE = "-"
 """Shown for a missing number."""
 COVERAGES = (1.0, 0.75, 0.5, 0.25)
+"""Shares of the most confident runs for which the accuracy is listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,6 +274,7 @@ def _accuracy_at(calibration: Calibration | None, min_coverage: float) -> str:
     """Return the accuracy at the smallest coverage that is large enough."""
     if calibration is None:
         return NO_VALUE
+    # The tolerance is for rounding: a coverage is a quotient of counts.
     coverage, accuracy = min(point for point in calibration.selective if point[0] >= min_coverage - 1e-9)
     return f"{accuracy:.1%} (of {coverage:.0%})"
 
@@ -292,6 +294,7 @@ def _solved(result: SolvedShare | None) -> str:
 def _claimed_minus_solved(arm: ArmMetrics) -> str:
     if not arm.claimed.of:
         return NO_VALUE
+    # Both counts are of the same runs, those with a result.
     return f"{100 * (arm.claimed.count - arm.spent.solved) / arm.claimed.of:+.1f} points"
 
 

@@ -9,10 +9,12 @@ from typing import Any
 from suture.bench.reports.markup import Markup, element, joined
 
 WIDTH, ROW, LABEL = 720.0, 22.0, 190.0
+"""Width of a plot, height of a bar with its gap, and width of the column of names, in pixels."""
 MAX_BARS = 40
 """Bars of one plot, so that it fits a screen."""
 BAR, PALE = "fill:var(--s1)", "fill:var(--line)"
 INK = "fill:var(--ink)"
+"""Styles of bars, of bars behind others, and of text; `page.css` defines the colours."""
 PLOTS = (
     ("outcomes", "Outcomes", "runs"),
     ("errors", "Kinds of errors", "iterations"),
@@ -32,8 +34,8 @@ def render_run_metrics_page(summary: Mapping[str, Any], title: str) -> str:
         if summary[key]:
             parts += [element("h2", name), bars(summary[key], f"{name}, {unit}")]
     parts += [element("h2", "Runs by day"), days(summary["by_day"])] if summary["by_day"] else []
-    steps = summary["iteration_seconds"]
-    parts += [element("h2", "Seconds of an iteration"), _spreads(steps)] if steps else []
+    spreads = summary["iteration_seconds"]
+    parts += [element("h2", "Seconds of an iteration"), _spreads(spreads)] if spreads else []
     page = element(
         "html",
         element(
@@ -60,10 +62,10 @@ def _sentence(summary: Mapping[str, Any]) -> str:
 
 
 def bars(values: Mapping[str, float], caption: str) -> Markup:
-    """Plot named numbers as bars, the largest first."""
+    """Plot named numbers as bars in the given order; a summary has the largest first."""
     entries = list(values.items())[:MAX_BARS]
-    largest = max(value for _, value in entries) or 1.0
-    max_width = WIDTH - LABEL - 100
+    largest = max(value for _, value in entries) or 1.0  # all may be 0
+    max_width = WIDTH - LABEL - 100  # the rest is for the number after the bar
     rows = []
     for number, (name, value) in enumerate(entries):
         y = number * ROW
@@ -78,7 +80,7 @@ def bars(values: Mapping[str, float], caption: str) -> Markup:
 
 def days(by_day: Mapping[str, Mapping[str, int]]) -> Markup:
     """Plot the runs of each day as bars, with the healed ones darker."""
-    entries = list(by_day.items())[-MAX_BARS:]
+    entries = list(by_day.items())[-MAX_BARS:]  # the newest days
     most_runs = max(day["runs"] for _, day in entries)
     step, height = WIDTH / len(entries), 140.0
     width = min(step * 0.7, 40.0)
@@ -89,7 +91,7 @@ def days(by_day: Mapping[str, Mapping[str, int]]) -> Markup:
             bar_height = height * day[key] / most_runs
             y = height - bar_height
             rows.append(element("rect", x=x, y=y, width=width, height=bar_height, style=fill))
-        if number % max(1, len(entries) // 8) == 0:  # about eight labels
+        if number % max(1, len(entries) // 8) == 0:  # about eight labels, without the year
             rows.append(element("text", name[5:], x=x, y=height + 16, style=INK))
     return _plot("Runs by day; coloured: healed", height + 24, rows)
 
@@ -107,7 +109,7 @@ def _plot(caption: str, height: float, rows: list[Markup]) -> Markup:
     return element("figure", svg)
 
 
-def _spreads(steps: Mapping[str, Mapping[str, float]]) -> Markup:
+def _spreads(spreads: Mapping[str, Mapping[str, float]]) -> Markup:
     head = element("tr", *(element("th", name) for name in ("moves", "count", "median", "p95")))
     rows = [
         element(
@@ -115,6 +117,6 @@ def _spreads(steps: Mapping[str, Mapping[str, float]]) -> Markup:
             element("td", move),
             *(element("td", f"{spread[name]:,}") for name in ("count", "median", "p95")),
         )
-        for move, spread in steps.items()
+        for move, spread in spreads.items()
     ]
     return element("table", joined(head, *rows))

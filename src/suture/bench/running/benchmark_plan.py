@@ -18,6 +18,7 @@ from suture.errors import UsageError
 from suture.models.llama_server.thread_calibration import cpu_name
 
 DEFAULT_CAPS = (2000,)
+"""Reply tokens for each task. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,8 @@ class BenchmarkPlan:
         arms: Names of the recipes to compare.
         seeds: Number of independent repetitions.
         caps: Maximum reply tokens for each task and arm; each cap is a run of its own.
-        sessions: The environment of each session: machine, versions, date, command.
+        sessions: The environment of each call that measured a part of the plan: machine, versions, date,
+            command.
         id: Id of the benchmark, which does not change if the folder is renamed. It is set on the first write.
     """
 

@@ -132,6 +132,7 @@ def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], str | None
             case CandidateProposed(candidate=name) as proposal:
                 proposals.setdefault(name, (event, proposal))
             case CandidateChecked(candidate=name) as check if name not in judged_names:
+                # The same code again is no new step; `set_best` handles a return to it.
                 judged_names.add(name)
                 proposal_event, first_proposal = proposals.get(name, (event, None))
                 batch[name] = _Judged(first_proposal, check, proposal_event, check_event=event)
@@ -160,6 +161,7 @@ def _spending_until(events: Sequence[Event], until: Event) -> dict[str, Any]:
 
 
 def _counts_before(call: Event, until: Event) -> bool:
+    # Events outside of the parallel branches of a round are ordered by their number alone.
     branches = (call.branch, until.branch)
     if call.step != until.step or None in branches or call.branch == until.branch:
         return call.seq < until.seq
@@ -167,6 +169,7 @@ def _counts_before(call: Event, until: Event) -> bool:
 
 
 def _first_error(verdict: Verdict) -> str:
+    """Return the class of the first failure; a wrong value without an exception counts as a failed assert."""
     for outcome in verdict.outcomes:
         if outcome.passed or outcome.status == "skipped":
             continue

@@ -14,7 +14,7 @@ from suture.models import ScriptedModel
 from suture.sandbox import Sandbox
 
 CONTROL_TASKS = 5
-"""Tasks of each data set that the controls run on."""
+"""Tasks of each data set that the controls run on. Chosen by judgement; not measured."""
 CONTROL_CAP_TOKENS = 100_000
 """More tokens than any task takes, so that the cap never cuts a control."""
 
@@ -58,7 +58,7 @@ async def require_controls(
     for number, (problem, name, files) in enumerate(runs, 1):
         job = EvaluationJob(
             problem=problem,
-            arm="greedy",
+            arm="greedy",  # one reply and no repair, so that the reply alone decides the score
             model=f"scripted:always-{name}",
             seed=0,
             cap=CONTROL_CAP_TOKENS,

@@ -31,6 +31,7 @@ ABORTING_ERRORS = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, U
 ARM_FAULTS = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
 """Faults of a move that the arm caused. Any other fault means that the model could not be called."""
 SANDBOX_FAULTS = ("SandboxError", "SandboxBroken")
+"""Names of the exceptions by which a run reports that its sandbox failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,9 @@ class EvaluationJob:
     """A row to measure: a task, and the arm, model, cap and seed with which it is run.
 
     Attributes:
+        arm: The name of the recipe.
         model: `provider:model`, used for every role.
+        cap: Maximum reply tokens of the run.
         reference: Grade of the task's own reference.
     """
 
@@ -71,6 +74,7 @@ class EvaluationJob:
 
 def make_arm_settings(settings: Settings, job: EvaluationJob) -> Settings:
     """Return the settings of one run: the arm's recipe, the cap, and no other limit."""
+    # As many attempts as reply tokens, so that the cap is reached first.
     budget = BudgetSettings(
         attempts=job.cap, tokens=UNLIMITED_TOKENS, completion_tokens=job.cap, seconds=UNLIMITED_SECONDS
     )
@@ -198,6 +202,7 @@ def _fault(
     job: EvaluationJob, folder: RunFolder, result: Result, events: tuple[Event, ...], sandbox_failure: str
 ) -> str:
     """Return why the run has no result; empty if it has one."""
+    # The regime `oracle` shows the hidden checks on purpose.
     if job.regime != "oracle" and (leaks := find_leaks(job.problem, folder, job.regime)):
         return f"a prompt has a hidden check: {leaks[0]!r:.80}"
     for _, failed_move in select_events(events, MoveFailed):

@@ -65,10 +65,11 @@ def apply_patch(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
                 "--whitespace=nowarn",
                 "-",
                 stdin=(patch if patch.endswith("\n") else f"{patch}\n").encode("utf-8", "surrogateescape"),
-                env={"GIT_CEILING_DIRECTORIES": str(folder.parent)},
+                env={"GIT_CEILING_DIRECTORIES": str(folder.parent)},  # a repository around it must not count
             )
         except StorageError as fault:
             raise DiffDoesNotApply(fault.message) from fault
+        # `secrets` names files that are read although they look like secrets: here all, since git committed them.
         patched = take_snapshot(folder, secrets=("*",)).files if any(folder.iterdir()) else {}
     unpatched = {path: content for path, content in files.items() if path not in patched_paths}
     return {**unpatched, **patched}

@@ -22,7 +22,7 @@ class Checkout:
     """A checked-out commit and its base.
 
     Attributes:
-        people: Names and addresses of its author and committer.
+        people: Names and addresses of its author and committer, in one list.
         is_heal: Whether Suture made the commit.
         heals: The number of the branch's commits that Suture made.
         base: The hash of the commit that the change started from; empty if unknown.
@@ -58,8 +58,9 @@ def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Ch
         commit=commit,
         people=tuple(people),
         is_heal=bool(HEAL_TRAILER.search(message)),
+        # Without a pull request the base is only the commit before this push, but earlier heals count too.
         heals=_count_heals(repository, base_commit if pipeline.pull is not None else ""),
-        base="" if base_commit == commit else base_commit,
+        base="" if base_commit == commit else base_commit,  # nothing has changed since such a base
     )
 
 
@@ -72,11 +73,12 @@ def base_files(checkout: Checkout, current_files: Mapping[str, bytes]) -> dict[s
 
 def _resolve_commit(repository: Repository, name: str) -> str:
     """Return the merge base of a commit and HEAD, or an empty string if the commit does not exist."""
-    if not name.isprintable() or name.startswith("-"):
+    if not name.isprintable() or name.startswith("-"):  # git would take it for an option
         return ""
     commit, _, _ = repository.commit(name)
     if not commit:
         return ""
+    # Exit code 1: the two have no common ancestor, and nothing is printed.
     return repository.git("merge-base", commit, "HEAD", ok=(0, 1)).decode().strip()
 
 

@@ -15,8 +15,9 @@ from suture.interfaces.ci.tuning import MAX_BRANCH_CHARS, MAX_EVENT_BYTES
 
 Host = Literal["github", "gitlab", "none"]
 COMMIT_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""A whole hash, by SHA-1 or by SHA-256."""
 REPOSITORY_NAME = re.compile(r"[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}", re.ASCII)
-"""A repository's name; GitLab's groups give it more than two parts."""
+"""A repository's name; GitLab's groups give it more than two parts. The lengths are chosen by judgement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +160,7 @@ def _actor_name(person: Mapping[str, Any]) -> str:
 
 
 def _parse_number(value: object) -> int | None:
+    """Return the number of a pull or merge request; a longer text of digits is none."""
     text = str(value)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
 

@@ -68,7 +68,10 @@ class CodeHost(Protocol):
 
 
 def branch_stem(branch: str) -> str:
-    """Return the prefix of the names of all heal branches for a branch: some of its words and its hash."""
+    """Return the prefix of the names of all heal branches for a branch: some of its words and its hash.
+
+    The words are for people, and the hash distinguishes branches with the same words.
+    """
     words = re.sub(r"[^A-Za-z0-9]+", "-", branch)[:40].strip("-")
     return f"suture/heal-{words}-{content_hash(branch)[:8]}-"
 
@@ -161,7 +164,7 @@ def field_texts(response: Any, key: str) -> list[str]:
 
 def _response_error(request: str, status: int, content: bytes) -> PrerequisiteError | CodeHostError:
     excerpt = escape_line_breaks(escape_unprintable(content.decode("utf-8", "replace")))[:MAX_ERROR_CHARS]
-    if status in (401, 403, 404):
+    if status in (401, 403, 404):  # 404: both services hide what a token may not see
         return PrerequisiteError(
             f"{request} was refused with status {status}",
             remedy="set SUTURE_KEYS_CI to a token with write access to contents and pull requests",

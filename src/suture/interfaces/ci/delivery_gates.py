@@ -79,6 +79,7 @@ def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Setti
         return Refusal(reason="bot_commit", detail=f"{checkout.commit[:12]} is a commit of Suture")
     bots = parse_globs(settings.ci.bots, "ci.bots")
     for person in (*checkout.people, *pipeline.actors):
+        # The patterns are globs of paths, in which `*` matches no slash. Of an address, the domain does not count.
         name = person.partition("@")[0].replace("/", "_")[:MAX_PERSON_CHARS]
         if name and bots.covers(name):
             return Refusal(reason="bot_commit", detail=f"{name!r} made {checkout.commit[:12]}")

@@ -154,6 +154,7 @@ def _gate_certificate(
     settings: Settings,
 ) -> Refusal | None:
     """Return the refusal of a certificate for another command, or of its change by a gate."""
+    # Which tests are left out depends on the base, so only the rest of the command is compared.
     command, _ = split_deselected(certificate.task.test_command)
     if command != split_deselected(task.test_command)[0] or certificate.task.kind != "heal":
         return Refusal(reason="other_command", detail=" ".join(certificate.task.test_command)[:200])
@@ -179,7 +180,7 @@ def _make_change(
     edits = tuple(
         widen_to_replacement(edit, before, prefix)
         for edit in line_edits_between(before, after)
-        if edit.path in before
+        if edit.path in before  # a new file has no line that a suggestion could replace
     )
     can_suggest = all(path in before for path in changed) and all(
         is_shown_whole("\n".join(edit.new)) for edit in edits

@@ -37,6 +37,7 @@ from suture.sandbox import Sandbox, discover_programs, open_sandbox
 StepReporter = Callable[[str], None]
 DESELECT_OPTION = "--deselect="
 FAILING_STATUSES = ("failed", "error", "timeout")
+"""Statuses of a test that failed at the base commit; one that is `missing` there is new."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +178,7 @@ async def _report_from_tests(
     old = await find_old_failures(reproduced, checkout)
     command = reproduced.suite.command
     can_deselect = len(old) <= MAX_DESELECTED and command is not None and command.is_pytest
+    # Old failures that cannot be left out of the command would fail every heal.
     if len(old) == len(failing) or (old and not can_deselect):
         refusal = Refusal(reason="not_new", detail=f"{len(old)} of {len(failing)}")
         return replace(refused_report(refusal), failing=failing, verdict=verdict)

@@ -36,7 +36,7 @@ def render_sarif(report: HealReport) -> str:
     }
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
     if report.commit:
-        run["automationDetails"] = {"id": "suture/ci/"}
+        run["automationDetails"] = {"id": "suture/ci/"}  # a category in SARIF's sense ends with a slash
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
@@ -44,7 +44,7 @@ def _failing_test_result(outcome: CheckOutcome) -> dict[str, Any]:
     fact = outcome.counterexample
     failure = _failure_text(fact) if fact else outcome.status
     path = fact.file if fact and fact.file else outcome.check_id.partition("::")[0]
-    line = fact.line if fact and fact.file and fact.line else 1
+    line = fact.line if fact and fact.file and fact.line else 1  # a location needs a line
     return {
         "ruleId": "failing-test",
         "level": "error",
@@ -129,7 +129,7 @@ def _junit_suite(name: str, cases: list[ElementTree.Element]) -> ElementTree.Ele
         failures=str(kinds.count("failure")),
         errors=str(kinds.count("error")),
         skipped=str(kinds.count("skipped")),
-        time="0",
+        time="0",  # expected by readers of JUnit XML; a verdict has no times of single tests
     )
     suite.extend(cases)
     return suite

@@ -11,6 +11,7 @@ from suture.errors import Cancelled, StorageError, SutureError
 RUN_ID = r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}"
 """The form of the ids of runs, as `new_run_id` makes them."""
 JobKind = Literal["write", "heal", "fork", "replay", "resume", "verify"]
+"""What a job does: the command of the same name, or for `write` the command `run`."""
 RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay")
 """Kinds that create a new run, whose id is the job's id."""
 
@@ -33,6 +34,7 @@ class Job:
         run: The run that the job creates, continues or inspects.
         request: The arguments as JSON values, which `suture.interfaces.jobs.job_execution` reads.
         flags: Settings of this job by dotted key; they take precedence over the server's.
+        caller: The name of who requested it; empty without callers, such as in an editor.
         created_s: When it was requested, in seconds since the epoch.
         tokens: The maximum number of tokens.
         seconds: The maximum wall-clock time in seconds.
@@ -62,6 +64,8 @@ class JobEnd:
         error: What went wrong, in one line; empty without an error.
         fault: The name of the error's class.
         answer: The result as JSON values, if the ledger does not contain it.
+        tokens: The tokens that its run has used.
+        seconds: The seconds that its run has used.
         ended_s: When it ended, in seconds since the epoch.
     """
 

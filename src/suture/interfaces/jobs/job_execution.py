@@ -39,6 +39,8 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     settings = load_settings(Path.cwd(), flags).settings
     require_sandbox(settings)
     folder = RunFolder(settings.paths.home / "runs" / job.run)
+    # First another process of this machine, then another machine must release the run; then its newest events are
+    # copied here. Without shared runs, the last two do nothing.
     await _wait_for_release(folder)
     await asyncio.to_thread(wait_until_released, settings, job.run, timeout_s=RELEASE_TIMEOUT_S)
     await asyncio.to_thread(fetch_shared_run, settings, job.run)
@@ -50,7 +52,7 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
         shutil.rmtree(folder.path)  # its process died before it wrote anything
     if job.kind == "resume":
         return await _resume_run(job, settings, folder)
-    if job.kind in ("fork", "replay"):
+    if job.kind in ("fork", "replay"):  # they take over the settings of the run `of`
         require_sandbox(load_recorded_run(str(job.request["of"]), settings).settings)
     if job.kind == "heal":
         return await _execute_heal(job, settings, flags)
@@ -90,7 +92,7 @@ async def _execute_write(job: Job, settings: Settings) -> JobEnd:
 async def _execute_heal(job: Job, settings: Settings, flags: Mapping[str, object]) -> JobEnd:
     request = job.request
     project = await asyncio.to_thread(locate_project, request, settings, job.run)
-    settings = load_settings(project, flags).settings
+    settings = load_settings(project, flags).settings  # with those of the project, so they are checked again
     require_sandbox(settings)
     options = HealOptions(
         test=request.get("test") or None,

@@ -37,6 +37,7 @@ def main() -> None:
     except SutureError as fault:
         end = job_end_from_error(fault)
     except Exception as fault:  # the outermost level: the job's end reports the error
+        # 6 is the exit code of an internal error (docs/errors.md).
         end = JobEnd(exit_code=6, error=f"{type(fault).__name__}: {fault}", fault=type(fault).__name__)
     write_file_atomically(Path(instructions["end"]), json.dumps(job_as_json(end)).encode())
     sys.stdout.flush()

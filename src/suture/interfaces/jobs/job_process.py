@@ -58,7 +58,7 @@ class JobProcess:
             # Its own session, because Ctrl-C is for the server, which stops its jobs itself.
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                "-P",
+                "-P",  # modules in the current folder must not shadow others
                 "-m",
                 "suture.interfaces.jobs.job_main",
                 stdin=asyncio.subprocess.PIPE,
@@ -92,6 +92,7 @@ class JobProcess:
         log_tail = (read_regular_file(self._log_path, MAX_LOG_BYTES) or b"")[-MAX_LOG_TAIL_BYTES:]
         last_line = log_tail.decode("utf-8", "replace").strip().rpartition("\n")[2]
         error = f"the run's process died ({cause})" + (f": {last_line}" if last_line else "")
+        # 6 is the exit code of an infrastructure error (docs/errors.md).
         return JobEnd(exit_code=6, error=error, fault="ProcessDied")
 
     def stop(self) -> None:

@@ -49,7 +49,8 @@ class LocalJobPool(JobRegistry):
             end = self._journal.load_end(job)
             if end is None and self._journal.is_stop_requested(job):
                 end = self._journal.write_end(job, CANCELLED)
-            elif end is None and job.kind in ("verify", "replay"):  # its caller's connection is gone
+            # The caller of a verification is gone with the connection, and a replay costs nothing to ask for again.
+            elif end is None and job.kind in ("verify", "replay"):
                 error = "the server was stopped before this was done"
                 interrupted_end = JobEnd(exit_code=6, error=error, remedy="ask for it again")
                 end = self._journal.write_end(job, interrupted_end)

@@ -36,7 +36,7 @@ MAX_NAME_BYTES = 255
 """`NAME_MAX` of Linux."""
 MAX_PATH_CHARS = 1024
 MAX_DEPTH = 32
-"""Far more than projects need. Chosen by judgement; not measured."""
+"""Far more than the paths of projects need. Both limits are chosen by judgement; not measured."""
 TAR_HEADER_BYTES = 4096
 """Overhead of one entry of a tar file: header, long name, padding of the last block."""
 ARCHIVE_ID = re.compile(r"[0-9a-f]{64}")
@@ -151,7 +151,7 @@ def unpack_archive(content: bytes, target: Path, limits: ArchiveLimits) -> None:
             if entry.is_folder and entry.path.rstrip("/") == ".":
                 continue  # the project folder itself, which `tar c .` includes
             parts = _path_parts(entry.path)
-            folded_path = "/".join(parts).casefold()
+            folded_path = "/".join(parts).casefold()  # some file systems ignore the case of names
             if not entry.is_folder and folded_path in seen_paths:
                 raise ArchiveRefused(f"the archive contains {entry.path!r:.200} twice")
             seen_paths.add(folded_path)
@@ -191,6 +191,7 @@ def _path_parts(name: str) -> tuple[str, ...]:
     """Return the parts of a path inside the project."""
     parts = name.removeprefix("./").rstrip("/").split("/")
     is_too_long = len(name) > MAX_PATH_CHARS or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts)
+    # Backslashes and colons separate parts of a path on other systems.
     has_invalid_chars = any(ord(char) < 32 or char in "\\:\x7f" for char in name)
     has_invalid_parts = len(parts) > MAX_DEPTH or any(part in FORBIDDEN_PARTS for part in parts)
     if is_too_long or has_invalid_chars or has_invalid_parts:
@@ -204,7 +205,7 @@ def _path_parts(name: str) -> tuple[str, ...]:
 
 def _read_entries(content: bytes, limits: ArchiveLimits) -> Iterator[_Entry]:
     file: IO[bytes] = io.BytesIO(content)
-    if content[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+    if content[:4] in (b"PK\x03\x04", b"PK\x05\x06"):  # a zip file, or an empty one
         # Checked before the library creates an object for each entry.
         if content.count(b"PK\x01\x02") > limits.files:
             raise ArchiveRefused(f"the archive contains more than {limits.files:,} files and folders")
@@ -212,7 +213,7 @@ def _read_entries(content: bytes, limits: ArchiveLimits) -> Iterator[_Entry]:
             yield from _zip_entries(archive)
         return
     with tempfile.TemporaryFile() as plain:
-        if content[:2] == b"\x1f\x8b":
+        if content[:2] == b"\x1f\x8b":  # gzip
             _decompress_gzip(file, plain, limits.unpacked_bytes + limits.files * TAR_HEADER_BYTES)
             file = plain
         with tarfile.open(fileobj=file, mode="r:") as tar:
@@ -240,7 +241,7 @@ def _zip_entries(archive: zipfile.ZipFile) -> Iterator[_Entry]:
             raise ArchiveRefused(
                 "the archive uses an unsupported compression", remedy="create it with `zip -r`"
             )
-        if info.flag_bits & 1:
+        if info.flag_bits & 1:  # encrypted
             raise ArchiveRefused("the archive is encrypted", remedy="send it without a password")
         yield _Entry(
             path=info.filename,

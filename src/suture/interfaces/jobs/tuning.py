@@ -1,4 +1,4 @@
-"""Limits and intervals of jobs, with the reason for each value. The unit is in the name."""
+"""Limits and intervals of jobs. Where no reason is given, they were chosen by judgement and not measured."""
 
 STOP_TIMEOUT_S = 30.0
 """How long a process may take to stop cleanly before it is killed."""

@@ -22,13 +22,14 @@ from suture.loop.resume.recorded_run import is_transient_end
 
 log = logging.getLogger("suture.interfaces.jobs")
 INCOMPLETE_PREFIX, REMOVAL_PREFIX = ".new-", ".new-gone-"
-"""Name prefixes of a folder that is being written, and of one that is being removed."""
+"""Name prefixes of a folder that is being written, and of one that is being removed. The second begins with the first,
+so that an interrupted removal is completed like an interrupted upload."""
 FOLDER_NAMES = {"archives": ARCHIVE_ID, "clones": re.compile(RUN_ID)}
 """Parent folder -> pattern of our folder names in it; a person may keep other things beside them."""
 
 
 def names_in_use(jobs: Iterable[Job]) -> set[str]:
-    """Return the names of archives and runs that unfinished jobs can need."""
+    """Return the names of archives and runs that unfinished jobs can need; `of` is the run to fork or to replay."""
     names_by_job = ((job.run, job.request.get("archive"), job.request.get("of")) for job in jobs)
     return {str(name) for names in names_by_job for name in names if name}
 

@@ -90,6 +90,7 @@ def can_be_asked(context: Context[Any, Any]) -> bool:
     """Return whether the client's user can fill in a form."""
     capabilities = context.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
+    # A client that names neither way of asking supports forms, by the protocol.
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 

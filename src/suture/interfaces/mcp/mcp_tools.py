@@ -42,7 +42,7 @@ from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.loop import list_recipes
 
 MAX_STEPS = 200
-"""Lines of a run's story that `show` returns, the newest ones."""
+"""Lines of a run's story that `show` returns, the newest ones. Chosen by judgement; not measured."""
 Call = Context[Any, Any]
 Autonomy = Annotated[
     Literal["full_auto", "review_repairs", "review_all"] | None,

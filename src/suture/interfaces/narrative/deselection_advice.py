@@ -12,7 +12,8 @@ from suture.interfaces.narrative.plain_text import format_count
 from suture.project.languages import is_pytest_command
 
 MAX_DESELECTED = 12
-"""With more excluded tests than this, the advice names functions or whole files instead of single tests."""
+"""With more excluded tests than this, the advice names functions or whole files instead of single tests. Chosen by
+judgement; not measured."""
 
 
 def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> str:
@@ -21,6 +22,7 @@ def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> st
     Empty means that there is no useful advice: nothing was excluded, every failing test was, or the command
     is not pytest's. With many tests the option names functions, or whole files: pytest deselects by prefix.
     """
+    # By judgement, a suspect test is not to be left out: it may have to be corrected.
     has_code_failures = triaged.code_failure_count and triaged.cause in (None, "environment")
     if not has_code_failures or not triaged.non_code_failures or not is_pytest_command(command):
         return ""

@@ -15,7 +15,9 @@ from suture.mutation import describe_operator
 NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""
 MAX_LISTED_FILES = 8
+"""Files that a line names. This limit and the next ones keep a line short; chosen by judgement, not measured."""
 MAX_LISTED_DISAGREEMENTS = 3
+"""Tests that a line names because a trial of the search and the user's run disagree about them."""
 MAX_INPUT_CHARS = 80
 """Length of a tool's input in a line about a step."""
 MAX_FACTORS = 5
@@ -307,6 +309,7 @@ def _render_role_event(payload: Payload) -> str | None:
         case kinds.SubtaskStepped(goal=goal, step=step):
             return f"part {goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
         case kinds.AgentStepped(tool=tool):
+            # These two tools take no input, whatever the model wrote there.
             arguments = " ".join(payload.input.split())[:80] if tool not in ("submit", "run_tests") else ""
             ending = f", {payload.ending}" if payload.ending else ""
             return f"agent step {payload.number}: {tool or 'no tool'} {arguments}".rstrip() + ending

@@ -116,8 +116,8 @@ def _node_of(event: Event, previous: str) -> str:
         case kinds.CandidateProposed(origin=origin):
             return "try_repairs" if origin == "mutation" else "check"
         case kinds.CandidateChecked():
-            checks_itself = ("prepare", "try_repairs", "reflect", "finish", "accept_test")
-            return "" if previous in checks_itself else "check"
+            judging_nodes = ("prepare", "try_repairs", "reflect", "finish", "accept_test")  # besides `check`
+            return "" if previous in judging_nodes else "check"
         case kinds.TestsWritten(role=role):
             if role == "reproducer":
                 return "accept_test"

@@ -13,7 +13,7 @@ _LABEL_WORDS = {
 }
 """Technical words in a candidate's label, and what a reader sees instead."""
 MAX_TEXT_CHARS = 4000
-"""Length of one text in an editor or a notebook."""
+"""Length of one text in an editor or a notebook. Chosen by judgement; not measured."""
 MARKDOWN_SYNTAX = re.compile(r"([\\`*<\[\]])")
 """The characters that start a link, an image, HTML, code or emphasis in Markdown."""
 

@@ -28,6 +28,7 @@ from suture.sandbox.packages import is_lock_path
 
 MAX_COUNTEREXAMPLES = 3
 MAX_RIVALS = 2
+"""How many counterexamples and rivals the end of a run lists. Chosen by judgement; not measured."""
 
 
 def result_output(result: Result, kind: TaskKind) -> str:
@@ -55,7 +56,7 @@ def untested_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     if result.candidate is None or started is None or started.kind != "write":
         return ()
     written = {path: text for path, text in result.candidate.files.items() if path.endswith(".py")}
-    if len(written) < 2:
+    if len(written) < 2:  # a single file is the module under test
         return ()
     task = folder.load_record(Task, started.task)
     original_files = {

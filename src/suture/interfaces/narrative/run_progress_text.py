@@ -92,7 +92,7 @@ class ProgressNarrator:
                 yield f"Trying small edits first, without a model: {limits}."
             case kinds.SearchFinished() as search:
                 yield from _search_lines(search)
-            case kinds.ModelCalled(role="coder" | "escalate") as called:
+            case kinds.ModelCalled(role="coder" | "escalate") as called:  # other roles propose no candidate
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
             case kinds.CandidateProposed() as proposed:

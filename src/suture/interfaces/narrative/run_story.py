@@ -34,8 +34,10 @@ from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_n
 from suture.project.workspace import unified_diff
 
 MAX_COUNTEREXAMPLES = 5
+"""Counterexamples of a verdict that are shown. Chosen by judgement; not measured."""
 MAX_OUTPUT_LINES = 15
-"""Lines of the test output that are shown, from its end, if a verdict has no counterexample."""
+"""Lines of the test output that are shown, from its end, if a verdict has no counterexample. Chosen by judgement; not
+measured."""
 MAX_TASK_CHARS = 60
 """Length of a task's first line in a list of runs."""
 SPEND_GROUPS: tuple[Literal["role", "move"], ...] = ("role", "move")
@@ -169,6 +171,7 @@ def _candidate_code_lines(candidate: Candidate, original_files: Mapping[str, byt
     """Yield new files in full and changed files as a diff."""
     for path, text in sorted(candidate.files.items()):
         if path in original_files:
+            # Line ends are made alike, so that a difference in them alone is not shown.
             versions = (original_files[path].decode("utf-8", "replace"), text)
             before, after = (
                 {path: "".join(f"{line}\n" for line in version.splitlines()).encode("utf-8", "replace")}
@@ -284,7 +287,7 @@ def _state_after_step(run: RunFolder, step: int) -> _RunState:
     events = events_until(all_events, step)
     checks = [checked for _, checked in select_events(events, kinds.CandidateChecked)]
     decision = decision_after(all_events, step)
-    if decision is None:
+    if decision is None:  # only a decision says which candidate is the best, so the counts must do
         leader = max(checks, key=lambda checked: (checked.passed, -checked.failed), default=None)
         best = leader.candidate if leader else None
     else:

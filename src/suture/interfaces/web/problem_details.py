@@ -34,6 +34,7 @@ STATUS_OF_ERROR: tuple[tuple[type[SutureError], int], ...] = (
     (BudgetExceeded, 409),
     (Cancelled, 409),
 )
+"""(error class, HTTP status); the first class that fits counts, so subclasses come before their base classes."""
 
 
 class ProblemDetails(BaseModel):
@@ -132,5 +133,6 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
             "description": HTTPStatus(status).phrase,
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
+        # Every route can respond with these: for invalid input, the token, the role, and what `RequestGuard` refuses.
         for status in sorted({400, 401, 403, 413, 421, 422, *statuses})
     }

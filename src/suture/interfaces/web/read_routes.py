@@ -145,6 +145,7 @@ async def follow_run(
         last_seq=last_seq,
         with_text=text,
     )
+    # The header keeps nginx from collecting events before it passes them on.
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 

@@ -33,6 +33,8 @@ class RequestGuard:
 
     Args:
         hosts: Host names of the server, besides those of this machine.
+        body_bytes: Maximum length of a body.
+        archive_bytes: Maximum length of an uploaded archive.
     """
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], body_bytes: int, archive_bytes: int) -> None:

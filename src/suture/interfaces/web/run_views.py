@@ -29,7 +29,7 @@ def run_state(pool: JobRegistry, folder: RunFolder) -> str:
         return "queued" if job in pool.waiting else "running"
     if has_ledger(folder):
         return get_run_state(folder, read_ledger(folder.ledger_path))
-    return "refused"
+    return "refused"  # the job has ended without starting its run
 
 
 def run_receipt(pool: JobRegistry, folder: RunFolder) -> RunAccepted:

@@ -93,6 +93,7 @@ class WebService:
         """
         flags = self.requested_settings(run_request) if run_request is not None else {}
         payload = json.dumps([kind, request, flags, run], sort_keys=True)
+        # JSON can contain half a surrogate pair, which UTF-8 cannot represent.
         digest = hashlib.sha256(payload.encode("utf-8", "backslashreplace")).hexdigest()
         if len(key) > MAX_KEY_CHARS:
             raise RequestRefused(400, f"an idempotency key has at most {MAX_KEY_CHARS} characters")
@@ -102,6 +103,7 @@ class WebService:
         if run and kind != "verify" and self.pool.find_active_job(run) is not None:
             raise RequestRefused(409, f"run {run} is in progress", remedy="wait for its end, or cancel it")
         budget = self.settings.budget
+        # A verification uses no model.
         tokens = int(flags.get("budget.tokens", budget.tokens)) if kind != "verify" else 0
         seconds = float(flags.get("budget.seconds", budget.seconds))
         self._require_daily_share(caller, tokens, seconds)
@@ -177,6 +179,7 @@ class WebService:
                     400, f"model {run_request.model!r:.80} is not offered", remedy="see GET /v1/models"
                 )
             flags["model.name"] = run_request.model
+            # Otherwise a model that the server sets for the role `coder` would be used.
             if run_request.model == "none":
                 flags["models.coder"] = "none"
         if run_request.autonomy is not None:

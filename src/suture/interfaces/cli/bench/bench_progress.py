@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from suture.bench.running.benchmark_progress import BenchmarkPhase, BenchmarkProgress
 
 LINE_INTERVAL_S = 20.0
-"""Seconds between two progress lines without a terminal."""
+"""Seconds between two progress lines without a terminal. Chosen by judgement; not measured."""
 MINUTES_FROM_S = 90.0
-"""From this many seconds on, the remaining time is shown in minutes."""
+"""From this many seconds on, the remaining time is shown in minutes. Chosen by judgement; not measured."""
 PHASE_TEXTS: dict[BenchmarkPhase, str] = {
     "references": "grading the reference solutions",
     "controls": "checking the grader",
@@ -58,6 +58,7 @@ class BenchProgress:
         phase_text = PHASE_TEXTS[progress.phase]
         if progress.phase != self._phase:
             self._phase, self._printed_s = progress.phase, 0.0
+            # The step that begins a phase may already be done in it; earlier ones come from a resumed benchmark.
             self._phase_started_s, self._done_before = time.monotonic(), max(0, progress.done - 1)
             if self._console.is_terminal:
                 self._bar.remove_task(self._task)

@@ -118,6 +118,7 @@ def baseline_command(
     (folder,) = _bench_folders([run])
     rows = [row for row in read_rows([folder.path]) if cap in (None, row.cap)]
     sessions = folder.plan().sessions if folder.exists else ()
+    # A benchmark has one session for each call that measured a part of it; the newest one is recorded.
     baseline = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)
     write_baseline(baseline, path)
     solved = sum(task.solved for task in baseline.tasks)

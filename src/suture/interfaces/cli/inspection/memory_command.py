@@ -156,6 +156,7 @@ def learn(assignments: Assignments = None, as_json: Json = False) -> None:
     with _open_store(assignments) as (settings, store):
         runs = list_runs(settings.paths.home)
         counts = relearn_from_runs(store, _embedder(settings), runs, only_recorded=False, on_fault=print_note)
+    # After the number of runs come those of the memories, by table.
     text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
     print_answer(counts, text, as_json=as_json)
 
@@ -284,4 +285,5 @@ def _print_items(items: list[MemoryItem], *, as_json: bool) -> None:
 
 
 def _uplift_text(uplift: Uplift) -> str:
+    """Return how much more often runs were healed with memories than with them held back, as two shares' difference."""
     return f"{uplift.mean:+.2f}, 90 % interval {uplift.low:+.2f} to {uplift.high:+.2f}"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from suture.judge.quality import QualityResult
 
 MAX_FINDINGS = 10
+"""Findings of one evaluator that the table lists. Chosen by judgement; not measured."""
 
 
 @handle_errors

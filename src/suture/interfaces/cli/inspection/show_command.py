@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from suture.core.ledger import RunFolder
 
 MAX_DIFF_BYTES = 256 * 2**20
+"""The largest diff that is read. Chosen by judgement; not measured."""
 
 
 @handle_errors

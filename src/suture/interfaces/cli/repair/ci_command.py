@@ -127,7 +127,7 @@ def deliver(
     pipeline = read_pipeline(os.environ)
     prepared = prepare_delivery(certificate, _make_request(project, test, base), pipeline, settings)
     refusal = prepared.refusal
-    if not dry_run:
+    if not dry_run:  # a dry run contacts no service
         refusal = refusal or check_open_heals(prepared, pipeline, settings)
     refusal = refusal or _verification_refusal(certificate, Path(project), settings)
     if refusal is not None:
@@ -167,7 +167,7 @@ def _settings(
     model: str | None = None,
     seconds: float | None = None,
 ) -> Settings:
-    """Load the settings; without a named model, no model is used."""
+    """Load the settings. If nothing names a model, none is used, unlike in `suture heal`."""
     if not Path(path).is_dir():
         raise UsageError(f"there is no folder at {path!r}", remedy="name the project's folder")
     require_file(python, "the Python", executable=True)

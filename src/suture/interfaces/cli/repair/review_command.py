@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 MAX_COUNTEREXAMPLES = 5
+"""Counterexamples that a question shows. Chosen by judgement; not measured."""
 ANSWER_HELP = "y: yes, n or Enter: no, e: edit, h HINT: no, try this, l: later, x: stop the run"
 ANSWER_HELP_BY_STAGE = {
     "test": "y: yes, trust it, n or Enter: no, h HINT: no, write another, l: later, x: stop the run",
@@ -121,6 +122,7 @@ def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
 def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:
     """Let the person edit a file; return its path and new text, or nothing if there is no new text."""
     editable = question.editable
+    # The files of the candidate come first in `editable`.
     has_obvious_file = len(editable) <= 1 or (question.candidate and len(question.candidate.files) == 1)
     if not path_argument and not has_obvious_file:
         print_note(f"Which file? Type: e PATH, with one of: {', '.join(list(editable)[:20])}")

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 MAX_TASK_BYTES = 2**20
+"""The largest task file. Chosen by judgement; not measured."""
 MAX_FILE_NAME_CHARS = 250
+"""A longer task is no file's name: Linux allows 255 bytes."""
 TASK_REMEDY = 'write it as an argument, such as suture run "Write a function ...", or pipe it to suture run -'
 
 
@@ -95,7 +97,8 @@ def run(
     _require_known_names(language, project)
     is_typed = task is None and not example and task_file is None and stdin_is_terminal()
     task_or_text = read_task(task, example=example, file=task_file)
-    # The time a person takes to type the task does not count towards the run.
+    # `main` passes the start of the process as the context's object, so that imports count towards the run. The time
+    # that a person takes to type the task does not count.
     requested_at_s = context.obj if isinstance(context.obj, float) and not is_typed else time.time()
     loaded = options.settings(existing or Path(), safety__approve_deps=approve_deps)
     if project is not None or existing is not None:
@@ -156,6 +159,7 @@ def read_task(argument: str | None, *, example: bool, file: Path | None = None) 
         text = sys.stdin.read()
     elif argument is not None:
         text = argument
+        # Most tasks contain one of these characters, and few file names do. A null byte is in no path.
         if not {*" \n(\0"} & {*text} and len(text) < MAX_FILE_NAME_CHARS and Path(text).is_file():
             raise UsageError(f"{text!r} is a file", remedy=f"to use its text as the task: --task-file {text}")
     elif stdin_is_terminal():

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from suture.interfaces.watch.project_watch import WatchEvent
 
 MAX_LISTED_FILES = 3
+"""Changed files that a line names. Chosen by judgement; not measured."""
 
 
 @handle_errors

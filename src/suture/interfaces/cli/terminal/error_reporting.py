@@ -114,7 +114,7 @@ def _missing_package_error(fault: ModuleNotFoundError) -> PrerequisiteError:
         for requirement in map(Requirement, requirements)
         if requirement.name.lower().replace("-", "_") == package.lower()
         and (extra := re.search(r"extra == ['\"](\w+)['\"]", str(requirement.marker or "")))
-        and extra[1] != "all"
+        and extra[1] != "all"  # this extra contains the others, and would install far more than is needed
     ]
     suffix = f"[{extras[0]}]" if extras else ""
     error = PrerequisiteError(f"this needs the package {package!r}", remedy=f'pip install "suture{suffix}"')

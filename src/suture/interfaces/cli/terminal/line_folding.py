@@ -14,9 +14,9 @@ HANGING_INDENT = 2
 """Blanks before the continuation of a folded line."""
 MAX_PADDED_CELL = 40
 """Padding limit without a terminal, where nothing is folded: one long cell must not push a column out of
-sight."""
+sight. Chosen by judgement; not measured."""
 MIN_COLUMNS = 20
-"""A narrower terminal is not readable anyway, so nothing is folded."""
+"""A narrower terminal is not readable anyway, so nothing is folded. Chosen by judgement; not measured."""
 
 
 def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
@@ -109,6 +109,7 @@ def _stack_cells(row: Sequence[str], columns: int) -> list[str]:
             lines[-1] = extended_line
         else:
             lines.append(f"    {cell}")
+    # 6: two blanks more than the cells below the first one
     return [part for line in lines for part in fold_line(line, columns, 6)]
 
 

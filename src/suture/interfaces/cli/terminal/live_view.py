@@ -34,8 +34,9 @@ PHASES: dict[type[Payload], str] = {
 }
 """What the run does after an event of this kind, until the next one."""
 MAX_CANDIDATES = 5
+"""Candidates that are shown, those that were checked last. Chosen by judgement; not measured."""
 MAX_REPLY_LINES = 3
-"""Lines of the reply that is being written."""
+"""Lines that are shown of the reply that is being written. Chosen by judgement; not measured."""
 
 
 class LiveView:
@@ -94,6 +95,7 @@ class LiveView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(1, options.max_width - 1)  # some terminals wrap when the last column is used
+        # A view as high as the screen could not be erased; two rows are left free.
         lines = list(self._lines(console.get_time()))[: max(1, options.size.height - 2)]
         for line in lines:
             line.no_wrap = True

@@ -64,7 +64,7 @@ def _value_error_message(error: TyperUsageError, name: str) -> str:
 
 
 def called_command(root: Command, words: Sequence[str]) -> str:
-    """Return the command that a line calls: its first words, as far as they name commands."""
+    """Return the command that a command line calls: its first words, as far as they name commands and groups."""
     names, group = [root.name or "suture"], root
     for word in words:
         commands = getattr(group, "commands", {})

@@ -59,6 +59,7 @@ PLAN_STAGES = {
     "heal": ("Run the tests on the unchanged code", "Find a change that makes them pass", "Certify it"),
     "write": ("Read the task and its checks", "Write code that passes them", "Certify it"),
 }
+"""Kind of a run -> the stages that the client shows as its plan. Their numbers count from 0."""
 REVIEW_OPTIONS = (
     PermissionOption(option_id="approve", name="Yes", kind="allow_once"),
     PermissionOption(option_id="reject", name="No, try something else", kind="reject_once"),
@@ -131,7 +132,7 @@ class RunUpdates:
             case MovesDecided(moves=moves):
                 self._current_stage = 2 if any(move.kind == "stop" for move in moves) else 1
             case CertificateWritten() | RunFinished():
-                self._current_stage = 3
+                self._current_stage = 3  # after the last stage, so that all of them are completed
             case _:
                 return
         await self._send(update_plan(self._plan_entries()))

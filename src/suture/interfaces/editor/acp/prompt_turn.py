@@ -102,6 +102,7 @@ class PromptTurn:
         """Handle free text: a hint for a waiting run, or a description of the problem."""
         runs = self.sessions.load_runs(self.session)
         review = pending_review(runs[-1].path) if runs else None
+        # A hint cannot answer which of two repairs is right.
         if review is None or review.difference is not None or not text.strip():
             return await self._heal(text)
         answer = {"choice": "redirect", "hint": text}

@@ -151,7 +151,10 @@ def _failing_test(
 def _sort_suspects(
     suspects: tuple[SuspectLine, ...], texts: Mapping[str, str], change: Candidate | None
 ) -> tuple[SuspectLine, ...]:
-    """Sort suspicious lines: lines of the verified change first, lines that only run on import last."""
+    """Sort suspicious lines: lines of the verified change first, then by score.
+
+    Of lines with the same score, those outside of functions, which run on import, come last.
+    """
     changed_lines: set[tuple[str, int]] = set()
     for path, text in (change.files if change else {}).items():
         before, after = texts.get(path, "").split("\n"), text.split("\n")
@@ -183,7 +186,7 @@ def _test_location(test: str, texts: Mapping[str, str]) -> SourceLocation | None
 
 
 def _fallback_location(texts: Mapping[str, str]) -> SourceLocation | None:
-    """Return a location for a failure without a known line."""
+    """Return the first line of the project: a failure without a known line must be shown somewhere."""
     path = next(iter(sorted(texts)), None)
     return SourceLocation(path=path, line=1) if path is not None else None
 

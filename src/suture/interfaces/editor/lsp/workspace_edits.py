@@ -41,6 +41,7 @@ def make_workspace_edit(
                 raise EditOutdated(f"{path} is a new file that cannot be created")
             changes.append(types.CreateFile(uri=file.as_uri()))
             document = ("", None)
+        # A lone carriage return ends a line for the protocol, but not for the line numbers here.
         elif document is None or "\r" in _normalized(document[0]) or _normalized(document[0]) != tested_text:
             raise EditOutdated(f"{path} has changed since the tests ran")
         current_text, version = document
@@ -90,4 +91,5 @@ def _line_edits(old: str, new: str, count_units: Callable[[str], int]) -> Iterat
 
 
 def _normalized(text: str) -> str:
+    """Return text as `decode_text` reads it from a file: without a byte order mark, and with plain line feeds."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")

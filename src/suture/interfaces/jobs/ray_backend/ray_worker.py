@@ -29,7 +29,7 @@ log = logging.getLogger("suture.interfaces.jobs")
 
 
 class RayWorker:
-    """An actor with one job. Ray starts it on another machine if its machine is lost.
+    """A Ray actor (a process with methods) with one job. Ray starts it on another machine if its machine is lost.
 
     Args:
         job: The job's id.
@@ -37,6 +37,7 @@ class RayWorker:
     """
 
     def __init__(self, job: str, flags: Mapping[str, object]) -> None:
+        # An empty folder, so that no project's settings apply.
         with tempfile.TemporaryDirectory(prefix="suture-none-") as no_project:
             self._settings = load_settings(Path(no_project), flags).settings
         self._jobs = open_shared_jobs(self._settings)
