@@ -21,6 +21,7 @@ from suture.models.chat_model import Message, Model, Reply, Sampling, Unavailabl
 from suture.models.token_counting import count_tokens
 
 IDENTIFYING_FIELDS = ("temperature", "max_tokens", "index")
+"""Fields of a sampling that always identify a call (see `call_record`)."""
 
 
 def call_hash(model: str, messages: Sequence[Message], sampling: Sampling) -> str:

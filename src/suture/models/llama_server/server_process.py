@@ -29,6 +29,7 @@ from suture.models.tuning import (
 )
 
 QUOTED_STDERR_BYTES = 1500
+"""End of the server's output that a message quotes. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)

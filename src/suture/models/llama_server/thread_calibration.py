@@ -105,6 +105,7 @@ def calibrate_threads(
         speeds=speeds,
         load=round(load, 2),
     )
+    # The same cache may hold calibrations of other models, and of other machines that share the folder.
     others = [stored for stored in list_calibrations(cache) if _key(stored) != _key(calibration)]
     entries = [asdict(stored) for stored in (*others, calibration)]
     write_file_atomically(_store_path(cache), json.dumps(entries, indent=1).encode())
@@ -133,7 +134,12 @@ def measure_speed(model_path: Path, threads: int) -> TokenSpeed:
     import httpx
 
     options = LlamaServerOptions(
-        model_path=model_path, context_tokens=512, slots=1, threads=threads, batch_threads=threads
+        # A small context, which loads faster; the prompt and the reply fit.
+        model_path=model_path,
+        context_tokens=512,
+        slots=1,
+        threads=threads,
+        batch_threads=threads,
     )
     server = start_llama_server(options)
     try:
@@ -199,6 +205,7 @@ def _machine_fields(model_path: Path) -> dict[str, Any]:
 
 
 def _key(calibration: ThreadCalibration) -> tuple[str, int, str, str]:
+    """Return what a calibration is for, in the order of `_machine_fields`."""
     return calibration.cpu, calibration.cores, calibration.model_file, calibration.engine
 
 

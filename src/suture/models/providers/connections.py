@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
+"""Matches user and password in a URL."""
 
 
 async def _close_nothing() -> None:

@@ -43,12 +43,13 @@ def read_retry_after_s(fault: Exception, now_s: float | None = None) -> float | 
 
 
 def _bounded(seconds: float) -> float | None:
+    """Return a wait within the bounds, or `None` for a number that is none."""
     return None if math.isnan(seconds) else min(MAX_RETRY_AFTER_S, max(0.0, seconds))
 
 
 def format_wait(seconds: float, now_s: float | None = None) -> str:
     """Return a wait for people: its length, and from an hour on also the date and time of its end."""
-    if seconds < 2 * MINUTE_S:
+    if seconds < 2 * MINUTE_S:  # up to here, rounding to minutes would be too coarse
         return f"{math.ceil(seconds)} s"
     if seconds < HOUR_S:
         return f"{math.ceil(seconds / MINUTE_S)} min"
@@ -118,8 +119,11 @@ STATUSES: Mapping[int, ProviderErrorKind] = {
     524: "timeout",
     529: "overloaded",
 }
+"""HTTP status -> kind of error. 501 means that no such function exists; 52x are Cloudflare's, 529 is Anthropic's."""
 MAX_QUOTED_CHARS = 300
+"""Length of a vendor's message that is shown. Chosen by judgement; not measured."""
 MAX_SCANNED_CHARS = 4000
+"""Beginning of an error's body in which phrases are looked for. Chosen by judgement; not measured."""
 MAX_SHOWN_KEY_CHARS = 8
 """A prefix of this length shows only the kind of a key (`sk-proj-`); longer prefixes are masked."""
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
@@ -161,6 +165,7 @@ class ModelTarget:
 
     def masked(self, text: str) -> str:
         """Return a text without the key and without credentials in URLs."""
+        # A message may quote a key with other than ASCII characters as Python writes it, without the quotes.
         for spelling in (self.secret, ascii(self.secret)[1:-1]) if self.secret else ():
             text = text.replace(spelling, "***")
         # A quoted answer may have been cut in the middle of the key.
@@ -204,6 +209,7 @@ def _describe_fault(fault: Exception, target: ModelTarget) -> str:
     if _has_no_status(fault) and (connection_failure := find_connection_failure(fault)) is not None:
         _, message = connection_failure
         return f"{target.address}: {message}" if target.address else message
+    # OpenAI's and Anthropic's SDKs say "Connection error." here; the innermost cause says what happened.
     if any(cls.__name__ == "APIConnectionError" for cls in type(fault).__mro__):
         return [text for cause in _walk_causes(fault) if (text := str(cause))][-1]
     return str(fault)
@@ -231,6 +237,7 @@ def classify_provider_error(fault: Exception) -> ProviderErrorKind:
             return "connection_closed"
         if "closed" not in messages:
             return "not_a_reply"  # the response is not HTTP
+    # What fails now failed after the connection was made: the server broke off.
     if class_names & {"OSError", "APIConnectionError", "TransportError"}:
         return "cut_off"
     if isinstance(fault, UNREADABLE):

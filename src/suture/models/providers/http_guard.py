@@ -27,6 +27,7 @@ from suture.models.tuning import (
 WireProtocol = Literal["OpenAI", "Anthropic", "Ollama"]
 ResponseFault = Literal["redirect", "web_page", "too_long", "bad_encoding", "not_a_reply", "cut_off"]
 QUOTED_CHARS = 200
+"""Length of what is quoted of a response. Chosen by judgement; not measured."""
 EXPECTED_CONTENT: Mapping[WireProtocol, str] = {
     "OpenAI": "`choices` with a message in each",
     "Anthropic": "`content` with its parts",
@@ -55,12 +56,14 @@ async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> As
             for line in filter(bytes.strip, lines.split(b"\n")):
                 _require_answer(protocol, line)
             yield lines + b"\n"
+    # After Ollama's last line nothing may be left; the other protocols answer with one object.
     if unchecked.strip() or protocol != "Ollama" or not has_content:
         _require_answer(protocol, bytes(unchecked))
     yield bytes(unchecked)
 
 
 def _require_answer(protocol: WireProtocol, text: bytes) -> None:
+    """Refuse a text that is no answer of the protocol."""
     try:
         answer: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -84,6 +87,7 @@ def _require_answer(protocol: WireProtocol, text: bytes) -> None:
 
 
 def _is_answer(protocol: WireProtocol, answer: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object has what every answer of the protocol has (`EXPECTED_CONTENT`)."""
     if protocol == "Ollama":
         return isinstance(answer.get("message"), Mapping)
     if protocol == "Anthropic":
@@ -99,6 +103,7 @@ def _is_answer(protocol: WireProtocol, answer: Mapping[str, Any]) -> bool:
 
 
 def _quoted(value: Any) -> str:
+    """Return the beginning of a JSON value for a message, in ASCII."""
     text = value if isinstance(value, str) else json.dumps(value)
     return ascii(text[:QUOTED_CHARS])
 
@@ -141,7 +146,7 @@ def guarded_client_options(protocol: WireProtocol) -> dict[str, Any]:
     return {
         # A redirected POST is a second paid call, and it would send prompt, code and key to another server.
         "follow_redirects": False,
-        "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=())),  # no server may set a cookie
         "event_hooks": {"request": [_request_plain_body], "response": [partial(_check_response, protocol)]},
     }
 

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 
 MAX_QUOTED_CHARS = 200
+"""Length of a library's message that is shown. Chosen by judgement; not measured."""
 
 
 class LangChainModel:
-    """A LangChain chat model behind our seam.
+    """A LangChain chat model as a `Model`.
 
     Args:
         target: The model's name, and what messages about a fault say of it.
@@ -58,7 +59,8 @@ class LangChainModel:
         self._timeout_s = timeout_s
         self._retries = retries
         self._target = target
-        # The embedded server has a queue of its own, so this only bounds the open connections.
+        # Without an endpoint, this is the embedded server. It has a queue of its own, so this number only
+        # bounds the open connections.
         self._endpoint = endpoint or Endpoint(target.name, EndpointLimits(concurrency=64))
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = WeakKeyDictionary()
 
@@ -79,6 +81,7 @@ class LangChainModel:
         """
         connection, sampling = self._connection(), samplings[0]
         model = apply_sampling(connection.chat, sampling, seed=self._seed + sampling.index)
+        # A last message of the assistant is a prefill: the beginning of the reply, which the model continues.
         if messages[-1].role == "assistant" and connection.prefill_body:
             extra_body = getattr(model, "extra_body", None) or {}
             model = model.model_copy(update={"extra_body": {**extra_body, **connection.prefill_body}})
@@ -184,7 +187,7 @@ def apply_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Bas
     if (getattr(chat, "profile", None) or {}).get("temperature") is False:
         del update["temperature"]  # reasoning models refuse a temperature
     extra_body = getattr(chat, "extra_body", None)
-    if extra_body is not None:
+    if extra_body is not None:  # a server other than OpenAI's (see `connect_openai`)
         update["extra_body"] = {**extra_body, "max_tokens": sampling.max_tokens}
     else:
         update |= {"max_tokens": sampling.max_tokens, "num_predict": sampling.max_tokens}

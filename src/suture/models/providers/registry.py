@@ -85,7 +85,7 @@ LOCAL_PROVIDERS = ("local", "huggingface", "scripted")
 
 
 def wrap_langchain_chat(settings: Settings, chat: BaseChatModel) -> Model:
-    """Return a LangChain chat model behind our seam."""
+    """Return a `Model` that calls a LangChain chat model."""
     kind = str(getattr(chat, "_llm_type", type(chat).__name__))
     model = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
     name = f"{kind}:{model}"

@@ -51,7 +51,8 @@ def convert_answers(
     replies = [_convert_answer(answer, messages, sampling, name, len(answers)) for answer in answers]
     if len(replies) == 1:
         return replies
-    # The provider counts the replies of one request together. All but the first had a cached prompt.
+    # The provider counts the replies of one request together, so that each counts its log probabilities, which
+    # were requested only for that. All but the first had a cached prompt.
     return [
         replace(
             reply,
@@ -116,6 +117,7 @@ def _add_usage(
     prompt_tokens = _plausible(
         reported.get("input_tokens"),
         minimum=sum(token_lower_bound(message.content) for message in messages),
+        # Twice the bound, by judgement: a provider may count in its own way, but not in another dimension.
         maximum=2 * prompt_token_upper_bound(messages) + MAX_PROVIDER_OVERHEAD_TOKENS,
     )
     # A server that ignores our limit may write more tokens, but never more tokens than bytes.

@@ -96,6 +96,7 @@ async def ask_structured(
                 sampling = _raise_temperature(sampling)
             continue
         try:
+            # A reply that ended for an unknown reason may be incomplete, so that only plain JSON is read.
             parsed = parse_reply(reply.text, type_, salvage=reply.finish == "stop")
         except UnreadableReply as fault:
             reason = str(fault)
@@ -130,12 +131,14 @@ def _require_full_length(reply: Reply, sampling: Sampling, type_name: str) -> No
 
 
 def _raise_temperature(sampling: Sampling) -> Sampling:
+    """Return the sampling of a retry. A temperature that is already above the bound stays as it is."""
     raised = min(sampling.temperature + RETRY_TEMPERATURE_STEP, MAX_RETRY_TEMPERATURE)
     return replace(sampling, temperature=max(sampling.temperature, raised))
 
 
 def _refuses_schema(fault: ModelError) -> bool:
     """Return whether a server refused the schema; it can be called without one, as replies are validated."""
+    # Subclasses have a known cause of another kind, such as a missing key.
     if type(fault) not in (ModelError, ModelRequestRejected):
         return False
     text = fault.message.lower()

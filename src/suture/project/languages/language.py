@@ -191,6 +191,7 @@ class SyntaxTemplates:
         min_max: Two expressions: the greater of `{0}` and `{1}`, and the smaller one; empty if the language
             has none.
         slices: Two expressions: a sequence `{0}` from index `{1}` on, and the sequence up to that index.
+        confusable_names: Groups of functions and methods that people mistake for each other.
         concatenations: A sequence `{0}` followed by another sequence `{1}`.
         global_names: Names that exist in every file without a definition. Empty if another file of the same
             folder may define names, so that no name is known to be undefined.
