@@ -20,6 +20,7 @@ IMPORT_CODES: dict[str, CapabilityCode] = {
     "testing": "imports_test_machinery",
     "os/exec": "starts_test_process",
 }
+"""Imported package -> what its use means."""
 ENDING_CALLS = ("os.Exit", "syscall.Exit")
 
 

@@ -17,28 +17,34 @@ if TYPE_CHECKING:
 TEST_MODULE = re.compile(
     r"(?:node:)?(?:test|assert)(?:/\w+)?|(?:@jest/|@vitest/|jest-)[\w/-]+|(?:vitest|jest|mocha|chai|expect)(?:/\w+)?"
 )
+"""A module of a test runner or of an assertion library."""
 TEST_GLOBALS = ("expect", "jest", "vi")
+"""Names that test runners define without an import."""
 BUILT_IN = (
     r"(?:Array|ArrayBuffer|BigInt|Boolean|Date|Error|Function|JSON|Map|Math|Number|Object|Promise|Proxy|Reflect"
     r"|RegExp|Set|String|Symbol|TypeError|WeakMap|WeakSet|assert|console|expect|process)"
 )
+"""Objects of the language, of Node and of test runners that tests rely on."""
 GLOBAL_OBJECT = r"(?:globalThis|global)"
 PATCHED_TARGET = re.compile(
     rf"{GLOBAL_OBJECT}[.\[].*|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?[.\[].+", re.DOTALL
 )
 """The left side of an assignment that changes the global object or a built-in object."""
 PATCHED_OBJECT = re.compile(rf"{GLOBAL_OBJECT}|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?")
+"""The object that `PATCHING_CALL` changes, such as `Array.prototype`."""
 HARMLESS_TARGET = re.compile(r"process\.(?:exitCode|title)|Error\.stackTraceLimit")
 """The left side of an assignment that sets a status or a setting, and changes no code."""
 PATCHING_CALL = re.compile(
     r"(?:Object|Reflect)\.(?:defineProperty|defineProperties|assign|setPrototypeOf|set|deleteProperty)"
 )
+"""A function that changes the properties of its first argument."""
 CALL_CODES: dict[str, CapabilityCode] = {
     **dict.fromkeys(("process.exit", "process.abort", "process.reallyExit", "process.kill"), "ends_process"),
     **dict.fromkeys(
         ("process.on", "process.once", "process.addListener", "process.prependListener"), "hooks_interpreter"
     ),
 }
+"""Called function -> what the call means."""
 SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive")
 """Members through which an object decides how it is compared."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from suture.project.tuning import MAX_NAME_PARTS
 
 IMPORT_CALLS = ("__import__", "builtins.__import__", "importlib.import_module", "importlib.__import__")
+"""Functions that import the module whose name is their first argument."""
 
 
 class PythonNames:

@@ -14,8 +14,11 @@ from suture.project.tuning import MAX_NAME_PARTS
 PATH_FUNCTIONS = (
     "Path", "PurePath", "PosixPath", "str", "fspath", "join", "abspath", "dirname", "realpath", "normpath",
 )  # fmt: skip
+"""Functions whose result is in the project if their first argument is."""
 FOLDER_FUNCTIONS = ("os.getcwd", "pathlib.Path.cwd")
+"""Functions that return the current folder, which is the project's while tests run."""
 PATH_CLASSES = ("pathlib.Path", "pathlib.PosixPath")
+"""Classes whose methods may write files."""
 WRITING_FUNCTIONS = {
     **dict.fromkeys(
         (
@@ -37,6 +40,7 @@ WRITING_FUNCTIONS = {
 WRITING_METHODS = (
     "write_text", "write_bytes", "unlink", "rename", "replace", "rmdir", "touch", "symlink_to", "hardlink_to",
 )  # fmt: skip
+"""Methods of a path that change the file or folder there."""
 
 
 def find_written_path(node: ast.Call, names: PythonNames) -> str | None:

@@ -27,6 +27,7 @@ MODULE_CODES: dict[str, CapabilityCode] = {
     "atexit": "hooks_interpreter",
     "linecache": "inspects_callers",
 }
+"""Top-level module -> what its use means."""
 NAME_CODES: dict[str, CapabilityCode] = {
     **dict.fromkeys(
         ("pytest.skip", "pytest.xfail", "pytest.exit", "pytest.importorskip", "unittest.SkipTest"), "skips_tests"
@@ -54,16 +55,21 @@ NAME_CODES: dict[str, CapabilityCode] = {
 FRAME_ATTRIBUTES = frozenset(
     ("f_back", "f_globals", "f_locals", "tb_frame", "gi_frame", "cr_frame", "__globals__")
 )
+"""Attributes that lead to a frame, or from a frame or function to the variables of other code."""
 ENDING_CALLS = ("sys.exit", "exit", "quit", "builtins.exit", "builtins.quit", "SystemExit")
 COMPARISON_METHODS = (
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__instancecheck__", "__subclasscheck__",
 )  # fmt: skip
+"""Methods by which a class decides comparisons and `isinstance`."""
 SETTERS = ("setattr", "delattr", "object.__setattr__", "type.__setattr__", "builtins.setattr")
+"""Functions that set or delete the attribute that their second argument names."""
 DICTIONARY_CHANGES = ("update", "setdefault", "pop", "clear", "__setitem__")
+"""Methods that change a dictionary, such as the namespace of a module."""
 PROCESS_STARTERS = (
     "subprocess.", "os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn",
     "asyncio.create_subprocess", "runpy.",
 )  # fmt: skip
+"""Beginnings of the names of functions that start a program."""
 PATH_CALLS = (
     "open", "Path", "PurePath", "join", "joinpath", "glob", "iglob", "rglob", "listdir", "scandir", "walk",
 )  # fmt: skip

@@ -63,7 +63,9 @@ DENIED_COMPARISON_RE = re.compile(r"[ \t]*===?(?!=|[ \t]*false\b)[^\n]*(?://|#)[
 COMMA_RE = re.compile(r"\s*,\s*")
 """What follows a call inside `assert.equal`, before the expected value."""
 EQUALITY_ASSERTS = ("equal", "strictEqual", "deepEqual", "deepStrictEqual")
+"""Functions of `node:assert` that compare a call with an expected value."""
 FAILURE_ASSERTS = ("throws", "rejects")
+"""Functions of `node:assert` that expect a call to fail."""
 EXPECT_EQUAL_RE = re.compile(r"\)\s*\.(?:resolves\.)?to(?:Be|Equal|StrictEqual)\(\s*")
 """What follows a call inside `expect`, before the expected value."""
 EXPECT_THROW_RE = re.compile(r"\}?\s*\)\s*\.(?:rejects\.)?toThrow(?:Error)?\((\w*)")

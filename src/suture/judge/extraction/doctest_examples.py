@@ -17,7 +17,9 @@ from suture.project.python_source.parsing import PARSE_FAULTS
 
 PROMPT_RE = re.compile(r"^([ \t]*)>>>(?:[ ]|(?=\S)|$)(.*)$")
 CONTINUATION_RE = re.compile(r"^[ \t]*\.\.\.(?:[ ]|$)(.*)$")
+"""A further line of the code behind a prompt."""
 EXCEPTION_RE = re.compile(r"^(?:[\w.]*\.)?(\w+)(?::|$)")
+"""The last line of a traceback; the group is the exception's name without its module."""
 TRACEBACK_HEAD = "Traceback (most recent call last):"
 RAISED_BY_HELPER = """def raised_by(call):
     try:
@@ -26,6 +28,7 @@ RAISED_BY_HELPER = """def raised_by(call):
         return type(error).__name__
     return "nothing"
 """
+"""Added to a check whose example shows a traceback."""
 
 
 @dataclass

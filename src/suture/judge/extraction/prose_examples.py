@@ -29,7 +29,9 @@ RESULT_SIGN_RE = re.compile(
 WEAK_SIGNS = ("=", ":", "is", "be")
 """Signs that often stand in a statement that is no example, such as `f(2) = 1 for all x`."""
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<input>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
+"""Named inputs up to their result, as in `Input: x = 1 Output: 3`."""
 FOR_SENTENCE_RE = re.compile(r"\bFor\s+(?P<input>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
+"""Named inputs up to their result, as in `For x = 1, the output should be 3`."""
 DEF_RE = re.compile(r"\bdef[ \t]+$")
 """What stands before a name that is defined and not called."""
 MAX_DEF_CHARS = 20

@@ -14,6 +14,7 @@ from suture.judge.tuning import MAX_EXPRESSION_CHARS, MAX_METHOD_CALLS
 from suture.project.python_source.parsing import PARSE_FAULTS
 
 WORD_LITERALS = {"true": "True", "false": "False", "none": "None", "null": "None"}
+"""Words that people write for a value, in any case -> the literal of Python."""
 WORD_RE = re.compile(r"(true|false|none|null)\b", re.IGNORECASE)
 VALUE_END_RE = re.compile(
     r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""

@@ -36,6 +36,7 @@ from suture.project.workspace import decode_text, overlay_candidate
 FunctionPlace = tuple[str, str]
 """A path, and the name of a top-level function of that file."""
 PROSE_SUFFIXES = frozenset((".md", ".rst"))
+"""Endings of files that no code reads."""
 
 
 def changed_functions(

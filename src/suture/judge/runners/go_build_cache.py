@@ -37,6 +37,7 @@ ENTRIES_FILE = "entries.zip"
 STATE_FILE = "state.json"
 """Brings back how many new entries did not fit into the archive."""
 ENTRY_RE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}-[ad]")
+"""The path of a cache entry, `-a` for an action and `-d` for its data, inside the folder of its first byte."""
 IMPORT_RE = re.compile(
     rb'^\s*(?:import\s+)?(?:[\w.]+\s+)?"([a-z][a-z0-9/]{0,80})"\s*(?://.*)?$', re.MULTILINE
 )
@@ -44,6 +45,7 @@ IMPORT_RE = re.compile(
 EXCLUDED_NAMES = {"all", "builtin", "cgo", "cmd", "internal", "race", "std", "vendor"}
 """Parts of names that mean a set of packages to Go, or packages that a project cannot import."""
 REQUIRE_RE = re.compile(rb"^\s*require\b", re.MULTILINE)
+"""A line by which a go.mod file asks for third-party modules."""
 COMMON_PACKAGES = (
     "crypto/sha256",
     "database/sql",

@@ -13,6 +13,7 @@ MODULE_FOLDER = BOX / "library"
 MAX_PACKED_BYTES = 24 << 20
 """Compressed bytes that one run packs; it can bring back 32 MiB in all."""
 STANDARD_PACKAGE_TEMPLATE = "{{if and .Standard .GoFiles}}{{.ImportPath}}{{end}}"
+"""Prints a package's name if it belongs to the standard library and has Go files here."""
 TEST_COMMANDS = (
     ("go", "test", "."),
     ("go", "test", "-c", "-vet=off", "-cover", "-coverpkg=./...", "-o", "/dev/null", "."),

@@ -228,6 +228,7 @@ OPTIONAL_LIST_FIELDS = ("files", "deselected")
 PAIR_FIELDS = ("early", "changed", "meanwhile")
 """Fields of any event that are lists of `Pair`s."""
 TEXT_FIELDS = {"uncollectable": ("id", "text"), "start": ("id",), "phase": ("id", "when", "outcome", "text")}
+"""Event -> its fields that must be texts."""
 PHASE_OUTCOMES = ("passed", "failed", "skipped", "rerun")
 """`rerun` comes from pytest-rerunfailures: the test failed and starts again."""
 

@@ -19,6 +19,7 @@ BUILTINS = frozenset(dir(builtins))
 APPLYING_FUNCTIONS = frozenset(("filter", "map", "partial", "reduce", "starmap", "submit"))
 """Functions that call their first argument with the other arguments."""
 IDENTITY_ASSERTS = frozenset(("assertIs", "assertIsNot"))
+"""Asserts that compare objects by identity."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 INNER_SCOPES = (*FUNCTIONS, ast.ClassDef)
 """Nodes whose statements belong to a scope of their own."""

@@ -24,6 +24,7 @@ from suture.judge.split.wire import FrameStream
 PROGRAM_NAME = "<test>"
 """The file name that the program's stack frames show."""
 WRITABLE_FOLDERS = (".", "/tmp", "/dev/shm")
+"""Folders in the sandbox in which a test may leave files."""
 SET_DUMPABLE = 4
 """`PR_SET_DUMPABLE` of linux/prctl.h; Python's library has no `prctl`."""
 

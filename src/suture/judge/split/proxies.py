@@ -22,10 +22,12 @@ DATA_ATTRIBUTES = (
 ) - {"__call__"}
 """Attributes that a test of plain data may read; an object of the candidate that lacks them is a wrong answer."""
 NAN_RE = re.compile(r"\bnan\b|is_?nan|isfinite", re.IGNORECASE)
+"""Text by which a test shows that it expects nan."""
 ARITHMETIC = (
     "abs", "add", "divmod", "floordiv", "mod", "mul", "neg", "pos", "pow", "round", "sub", "truediv",
 )  # fmt: skip
 REFLECTED = ("radd", "rdivmod", "rfloordiv", "rmod", "rmul", "rpow", "rsub", "rtruediv")
+"""Arithmetic operators with `NotANumber` on the right."""
 
 
 class NeedsLiveObjects(BaseException):

@@ -21,6 +21,7 @@ ATTRIBUTE_RE = re.compile(
 )
 FILE_RE = re.compile(r"^FileNotFoundError: .*No such file or directory: '(?P<path>[^']+)'")
 VARIABLE_RE = re.compile(r"^KeyError: '(?P<name>[A-Z][A-Z0-9_]+)'")
+"""A missing key in capitals, as environment variables are named by convention."""
 NO_LOCALE = "Error: unsupported locale setting"
 NETWORK_RE = re.compile(
     r"^[\w.]+: .*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable"
@@ -34,9 +35,11 @@ be the project's fault, so it counts only with these classes.
 UNRESOLVED_RE = re.compile(
     r"Temporary failure in name resolution|Name or service not known|No address associated with hostname"
 )
+"""An unknown host, which stays unknown whatever the code does."""
 PRINTED_FILE_RE = re.compile(
     r"ENOENT: no such file or directory, \w+ '(?P<node>[^']+)'|open (?P<go>\S+): no such file"
 )
+"""Messages of Node and Go about a missing file."""
 PRINTED_NETWORK_RE = re.compile(
     r"\b(?:EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ENETUNREACH)\b|dial tcp\b.*(?:lookup|refused|unreachable)"
 )

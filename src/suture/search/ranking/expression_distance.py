@@ -36,6 +36,7 @@ BASIC_VALUES = (0, 1, 2, -1, 3, True, False, None, "", "a", "ab", (), (1,), 1.5)
 STEPS = (-1, -0.5, 0.5, 1)
 """From a number in the expression to its neighbours: `n < 10` differs from `n <= 9` where `n` is 9.5."""
 CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
+"""Nodes of whose `test` only the truth counts."""
 
 
 def measure_distance(text: str, left: Sequence[Edit], right: Sequence[Edit]) -> float:

@@ -33,7 +33,9 @@ SEQUENCES = (str, bytes, tuple)
 SINGLETON_TYPES = (type(None), bool)
 """Types whose equal values are the same object; for all others the interpreter decides."""
 EVALUATED_NODES = (ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp)
+"""Expressions that are computed here. All others, except constants, are parts."""
 EFFECT_NODES = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+"""Expressions that may have effects."""
 PURE_BUILTINS = frozenset((
     "abs", "all", "any", "bool", "chr", "float", "hasattr", "int", "isinstance", "issubclass", "len", "max",
     "min", "ord", "repr", "round", "sorted", "str", "sum", "tuple", "type",

@@ -16,8 +16,10 @@ from suture.judge.trials.trial_records import TestOutcome, TestRun, Trial
 from suture.search.tuning import MAX_FAULT_CHARS, MAX_REPORTED_MS, MAX_STACK_CHARS
 
 LOCATION = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
+"""A file and a line in a stack trace."""
 OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 GOOD_STATUSES = ("passed", "skipped")
+"""Statuses that a repair need not change."""
 MAX_FRAMES = 8
 """Frames of a stack trace that are kept, the innermost ones. Chosen by judgement; not measured."""
 

@@ -12,6 +12,7 @@ OWNERS = frozenset(("_pytest", "pytest", "pluggy", "unittest", "doctest", "built
 ASSERTION_PACKAGES = frozenset(("testing", "_testing", "hypothesis", "hamcrest", "assertpy"))
 """Parts of the names of assertion packages, whose functions must not come from the project."""
 DESCRIPTORS = (property, staticmethod, classmethod)
+"""Class attributes that wrap a function, and are not always callable themselves."""
 DECIDING_VALUES = (float, type)
 """Class attributes that decide too, such as a tolerance or the exception type that is raised."""
 

@@ -31,6 +31,7 @@ OUTCOME_LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 NO_LIMIT_CPU_S = 3600.0
 """CPU seconds of a test without a limit."""
 TIMEOUT_EXIT_CODE = 3
+"""Exit code of a fork whose test reached its CPU limit; any code but 0 would do."""
 Write = Callable[[bytes], None]
 
 

@@ -23,6 +23,7 @@ SELECTOR_FILE = "suture_mutant.go"
 PACKAGE = re.compile(r"^package\s+(\w+)", re.MULTILINE)
 SYNTAX_ERROR = "syntax error"
 ERROR = re.compile(r"^(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: ", re.MULTILINE)
+"""Beginning of a compiler's message: its file and line."""
 
 BodyLines = dict[str, list[tuple[int, int, int]]]
 """Path -> (number of a candidate, first line of its body, last line of its body)."""

@@ -26,6 +26,7 @@ import go_schemata  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
 ENDED = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
 BEGUN = re.compile(r"^=== RUN\s+(\S+)", re.MULTILINE)
 BLOCK = re.compile(r"^(.+\.go):(\d+)\.\d+,(\d+)\.\d+ \d+ (\d+)$", re.MULTILINE)
+"""A line of Go's coverage profile: file, first line, last line, number of runs."""
 STATUS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 MAX_TRACED_TESTS = 80
 """Tests of a package whose lines are recorded; each needs a run of its own."""

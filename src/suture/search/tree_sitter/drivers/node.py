@@ -27,6 +27,7 @@ In other processes nothing defines it."""
 SOURCE_ENDINGS = (".js", ".cjs", ".jsx", ".ts", ".cts", ".tsx")
 """Endings of sources that are not modules by their name alone."""
 MODULE_TYPE = re.compile(rb"\"type\"\s*:\s*\"module\"")
+"""What in a package.json makes all `.js` files of the package modules."""
 
 
 def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[str, ...]:
