@@ -2,7 +2,8 @@
 
 Names that end in `_s` are wall-clock seconds unless the text says CPU, `_SHARE` is a share of the search's
 seconds, and `_FACTOR` multiplies a score. A number without a stated reason was chosen by judgement and not measured. A
-*start* is a partial repair that is extended to a compound change (see `ordering.compound_changes`).
+*start* is a partial repair that is extended to a compound change (see `ordering.compound_changes`). *Rivals* are
+candidates that are tried after a plausible one, to be compared with it.
 """
 
 from __future__ import annotations

@@ -100,14 +100,18 @@ class PythonSearch:
         await self._turns.close()
         await self._pool.close()
 
-    async def run(self, failing: frozenset[str], baseline: Mapping[str, str] | None = None) -> SearchResult:
+    async def run(
+        self, failing: frozenset[str], user_outcomes: Mapping[str, str] | None = None
+    ) -> SearchResult:
         """Run the search.
 
         Args:
-            baseline: Id of a test -> its status in the user's run of the unchanged code.
+            user_outcomes: Id of a test -> its status in the user's run of the unchanged code.
         """
         result, limits = self.result, self._limits
-        self._candidates = self._pool.start_baseline(self._command, result.texts, failing, baseline, limits)
+        self._candidates = self._pool.start_baseline(
+            self._command, result.texts, failing, user_outcomes, limits
+        )
         result.spectrum = await self._candidates.run_failing_tests()
         result.localisation_s = self._clock.now_s()
         self._all_tests = asyncio.create_task(self._candidates.run_all_tests())

@@ -141,7 +141,7 @@ class TrialPool:
         command: TestCommand,
         texts: Mapping[str, str],
         failing: Collection[str],
-        baseline: Mapping[str, str] | None,
+        user_outcomes: Mapping[str, str] | None,
         limits: SearchLimits,
     ) -> BaselineCandidates:
         """Start the baseline run in the background; a second call returns the first run.
@@ -150,14 +150,14 @@ class TrialPool:
             command: The command, collected.
             texts: Path -> text of the files that may be changed.
             failing: Ids of the tests that fail in the user's run.
-            baseline: Id of a test -> its status in the user's run.
+            user_outcomes: Id of a test -> its status in the user's run.
             limits: The limits of the search.
         """
         if self._baseline is None:
             paths = list(texts)
             first_worker = self._first_worker or TrialWorker(command, texts, paths, self._wall_s)
             prefetched = self._prefetched
-            if prefetched is not None and not prefetched.is_usable((baseline or {}).values()):
+            if prefetched is not None and not prefetched.is_usable((user_outcomes or {}).values()):
                 self._closing = asyncio.create_task(prefetched.close())
                 prefetched = None
             second_worker = (
@@ -168,7 +168,7 @@ class TrialPool:
                 self.workers,
                 texts,
                 failing,
-                baseline,
+                user_outcomes,
                 LOCATE_SHARE * limits.max_seconds,
                 suite_timeout_s=FULL_SUITE_SHARE * limits.max_seconds,
                 collecting=self._collecting,
