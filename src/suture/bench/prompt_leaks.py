@@ -121,6 +121,7 @@ because blanks are removed first. Chosen by judgement; not measured."""
 CONSTANTS = frozenset(("inf", "nan", "infj", "nanj"))
 """Names for values without a literal, which `repr` writes and the test programs of EvalPlus define."""
 ATOM_RE = re.compile(r"[^\s\[\](){},:'\"]+")
+"""A number or a word: what is left between blanks, brackets, commas, colons and quotes."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,7 @@ GROUP = "suture.datasets"
 RECORD_FAULTS = (AttributeError, IndexError, KeyError, SyntaxError, TypeError, ValueError)
 """What an adapter raises if a record lacks a field or holds another type there."""
 TEXT_FIELDS = ("id", "statement", "entry_point", "given", "visible", "hidden", "reference")
+"""Fields of a `Problem` that must be text."""
 
 
 @dataclass(frozen=True, kw_only=True)

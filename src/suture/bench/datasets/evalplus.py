@@ -19,6 +19,7 @@ CASE = "_case"
 """The function that the test program calls once per input, with the candidate's arguments."""
 
 Arguments = list[Any]
+"""The arguments of one call, as JSON has them."""
 
 
 def adapt_humaneval_plus(record: Record, make: ProblemFactory) -> Problem:
@@ -90,6 +91,8 @@ DECODERS: tuple[tuple[frozenset[int], Callable[[Arguments], Iterable[Any]]], ...
 """Ids of MBPP+ -> how to decode the arguments from JSON values; other ids use the values as they are."""
 
 EQUAL = "got == wanted"
+"""The condition for a right answer, as source that `PROGRAM` contains; `got` is the candidate's answer and `wanted` the
+reference's."""
 POLYNOMIAL = "abs(sum(c * math.pow(got, n) for n, c in enumerate(given[0]))) <= _atol"
 """For HumanEval/32, which asks for any zero and not for the reference's zero."""
 SET_RESULTS = (

@@ -17,6 +17,7 @@ _right = {name}
 def {name}(*arguments, **named):
 {body}
 """
+"""Code that replaces the right function, which stays available to the new one as `_right`."""
 SPOILING_HELPER = """
 
 

@@ -19,6 +19,7 @@ from suture.errors import PrerequisiteError, StorageError
 from suture.storage.tracing import Span, build_spans
 
 EXPERIMENT = "suture"
+"""The default name of the experiment that contains the runs in MLflow."""
 NS_PER_S = 1_000_000_000
 """MLflow stores the times of a trace in nanoseconds."""
 SPAN_TYPES = {"run": "AGENT", "round": "CHAIN", "model": "LLM", "search": "TOOL", "check": "EVALUATOR"}

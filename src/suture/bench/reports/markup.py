@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 VOID = frozenset({"circle", "line", "path", "polyline", "rect", "meta"})
+"""Elements without content, which have no end tag."""
 
 
 class Markup(str):

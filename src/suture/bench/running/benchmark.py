@@ -27,6 +27,7 @@ from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 
 RowEvaluator = Callable[[EvaluationJob], Awaitable[BenchmarkRow]]
+"""Evaluates a job, in this process or on a cluster."""
 ItemT = TypeVar("ItemT")
 
 

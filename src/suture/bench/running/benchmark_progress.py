@@ -9,6 +9,7 @@ from typing import Literal
 from suture.bench.rows import BenchmarkRow
 
 BenchmarkPhase = Literal["references", "controls", "tasks", "grading"]
+"""What is being done: grading the references, running the control solvers, measuring, or grading again."""
 
 
 @dataclass(frozen=True, kw_only=True)

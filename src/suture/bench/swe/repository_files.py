@@ -14,6 +14,7 @@ from suture.project.workspace.git import run_git
 from suture.project.workspace.snapshot import take_snapshot
 
 DIFF_HEADER = re.compile(r"^diff --git (?:a/(.+?) b/(.+)|\"a/(.+?)\" \"b/(.+)\")$", re.MULTILINE)
+"""The first line of a file in a diff of git, which quotes paths with unusual characters."""
 
 
 def read_commit_files(task: SweTask, repos: Path) -> dict[str, bytes]:

@@ -18,6 +18,7 @@ from suture.errors import UsageError
 MAX_FILE_BYTES = 512 * 2**20
 """The largest file of records or predictions that is read. Chosen by judgement; not measured."""
 TEXT_FIELDS = ("instance_id", "repo", "base_commit", "patch", "test_patch")
+"""Fields of a record that must be text."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from suture.project.workspace import Repository, open_repository
 HEAL_TRAILER = re.compile(r"^Healed-by: suture ", re.MULTILINE)
 """The last line of the message of every commit that Suture makes."""
 COMMIT_PERSON = re.compile(rb"^(?:author|committer) (.*) <(.*)> \d+ [+-]\d+$", re.MULTILINE)
+"""A line of a commit with a name and an address."""
 
 
 @dataclass(frozen=True, kw_only=True)

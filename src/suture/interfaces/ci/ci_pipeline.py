@@ -14,6 +14,7 @@ from suture.errors import UsageError
 from suture.interfaces.ci.tuning import MAX_BRANCH_CHARS, MAX_EVENT_BYTES
 
 Host = Literal["github", "gitlab", "none"]
+"""The service that runs a pipeline."""
 COMMIT_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """A whole hash, by SHA-1 or by SHA-256."""
 REPOSITORY_NAME = re.compile(r"[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}", re.ASCII)

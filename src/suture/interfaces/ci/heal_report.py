@@ -18,6 +18,7 @@ from suture.interfaces.narrative.exit_codes import EXIT_CODES
 REFUSED = 7
 """The exit code of a command that a gate of `ci` refuses."""
 CERTIFICATE, PATCH, SUMMARY = "certificate.json", "fix.patch", "summary.md"
+"""Names of files in the report folder."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from suture.interfaces.narrative.plain_text import escape_unprintable
 MARK = "<!-- suture-heal {commit} -->"
 """Hidden text by which Suture recognizes its own comments."""
 MARK_PATTERN = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
+"""A mark at the start of a comment; the group is the commit, by SHA-1 or SHA-256."""
 
 
 def render_job_summary(report: HealReport) -> str:

@@ -35,7 +35,9 @@ from suture.project.workspace import overlay_candidate
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
 StepReporter = Callable[[str], None]
+"""Shows what is being done, in one line."""
 DESELECT_OPTION = "--deselect="
+"""pytest's option that leaves out one test."""
 FAILING_STATUSES = ("failed", "error", "timeout")
 """Statuses of a test that failed at the base commit; one that is `missing` there is new."""
 

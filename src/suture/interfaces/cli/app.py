@@ -160,6 +160,7 @@ class SutureGroup(TyperGroup):
         """Write the sections of the help page."""
         for title, commands in SECTIONS.items():
             with formatter.section(title):
+                # Padded, so that the texts of all sections begin in the same column.
                 formatter.write_dl([(name.ljust(10), text) for name, (text, _) in commands.items()])
 
 

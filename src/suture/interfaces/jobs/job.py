@@ -60,7 +60,8 @@ class JobEnd:
     """How a job ended.
 
     Attributes:
-        exit_code: The exit code of the equivalent command.
+        exit_code: The exit code of the equivalent command (docs/errors.md), such as 6 for an internal or
+            infrastructure error.
         error: What went wrong, in one line; empty without an error.
         fault: The name of the error's class.
         answer: The result as JSON values, if the ledger does not contain it.

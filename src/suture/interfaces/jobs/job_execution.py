@@ -75,7 +75,7 @@ async def _wait_for_release(folder: RunFolder) -> None:
     while folder.ledger_path.is_file() and time.monotonic() < deadline_s:
         if get_run_state(folder, read_ledger(folder.ledger_path)) != "running":
             return
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # by judgement: a person may be waiting
 
 
 async def _execute_write(job: Job, settings: Settings) -> JobEnd:

@@ -28,6 +28,7 @@ from suture.interfaces.jobs.tuning import (
 )
 
 EventHandler = Callable[[Event], Awaitable[None]]
+"""Called with each event of a run."""
 
 
 class JobProcess:

@@ -12,6 +12,7 @@ from suture.interfaces.jobs.job import Job, JobEnd
 from suture.interfaces.jobs.tuning import RETRY_AFTER_S
 
 DAY_S = 86_400.0
+"""Seconds of a day, the period for which a caller's usage is limited."""
 CANCELLED = JobEnd(exit_code=130, error="cancelled", fault="Cancelled")
 """The end of a job that its caller cancelled."""
 _NOTIFICATIONS: set[asyncio.Task[None]] = set()

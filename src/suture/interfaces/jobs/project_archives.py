@@ -40,7 +40,9 @@ MAX_DEPTH = 32
 TAR_HEADER_BYTES = 4096
 """Overhead of one entry of a tar file: header, long name, padding of the last block."""
 ARCHIVE_ID = re.compile(r"[0-9a-f]{64}")
+"""The name of an archive: the SHA-256 of its file."""
 FORBIDDEN_PARTS = (".", "..", "")
+"""Parts of a path that stand for no entry of their own."""
 INVALID_ARCHIVE_ERRORS = (
     EOFError,
     NotImplementedError,
@@ -234,7 +236,7 @@ def _decompress_gzip(source: IO[bytes], target: IO[bytes], max_bytes: int) -> No
 
 def _zip_entries(archive: zipfile.ZipFile) -> Iterator[_Entry]:
     for info in archive.infolist():
-        mode = info.external_attr >> 16
+        mode = info.external_attr >> 16  # the Unix mode; 0 in archives of other systems
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
             raise ArchiveRefused(f"the archive contains {info.filename!r:.200}, which is a link or a device")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

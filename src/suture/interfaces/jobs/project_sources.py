@@ -19,6 +19,7 @@ GIT_URL = re.compile(
 )
 """A repository's URL without user, password, escapes, query or fragment."""
 GIT_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}", re.ASCII)
+"""A branch or a tag; it cannot be taken for an option, because it does not begin with a hyphen."""
 
 
 def archive_limits(settings: Settings) -> ArchiveLimits:

@@ -54,8 +54,10 @@ Recipe = Annotated[str | None, Field(description="The strategy, such as adaptive
 Seconds = Annotated[float | None, Field(gt=0, description="Max wall-clock seconds.")]
 Run = Annotated[str, Field(description="A run's id; `last` is the newest.")]
 REQUESTED_RUN = re.compile(rf"last|{RUN_ID}")
+"""How a client names a run."""
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 RUNS_CODE = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+"""Hints for clients: whether a tool changes the state of Suture, as a new run does. No tool changes a project."""
 MAX_DIFF_BYTES = 2**20
 """A longer diff is only available as a resource: megabytes would fill an agent's context."""
 

@@ -12,6 +12,7 @@ from suture.errors import UsageError
 from suture.loop import Recipe, describe_recipe, list_recipes
 
 START, END = "__start__", "__end__"
+"""LangGraph's names for the nodes before the first and after the last one."""
 NODE_OF_EVENT: dict[type, str] = {
     kinds.RunStarted: "prepare",
     kinds.TaskPrepared: "prepare",

@@ -8,6 +8,7 @@ from suture.core.records import Spend
 from suture.interfaces.narrative.plain_text import format_count
 
 SPEND_UNITS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
+"""(field of `Spend`, unit) in the order in which they are shown."""
 
 
 def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:

@@ -13,6 +13,7 @@ from types import ModuleType
 from suture.errors import UsageError
 
 CODE_FILE, TESTS_FILE, EARLIER_FILE = "cell.py", "test_cell.py", "earlier_cells.py"
+"""Files of the project that a cell becomes."""
 ASSERT_PLACEHOLDER = "# assert {} belongs here"
 MAX_LITERAL_CHARS = 100_000
 """Length of a value that is copied from an earlier cell. Chosen by judgement; not measured."""

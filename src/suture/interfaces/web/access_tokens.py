@@ -19,6 +19,7 @@ Role = Literal["viewer", "runner", "reviewer", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 """Each role includes the rights of those before it."""
 TOKEN_NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}", re.ASCII)
+"""The form of a caller's name, which token and caller share."""
 TOKEN_PREFIX = "sut_"
 """Lets secret scanners recognize a leaked token."""
 

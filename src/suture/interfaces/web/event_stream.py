@@ -17,6 +17,7 @@ from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.web.tuning import HEARTBEAT_S, MAX_READ_BYTES, POLL_S, RETRY_MS
 
 END_EVENT = b"event: end\ndata: {}\n\n"
+"""Tells a client that nothing follows."""
 
 
 class _LedgerReader:

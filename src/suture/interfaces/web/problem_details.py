@@ -24,6 +24,7 @@ from suture.interfaces.jobs import QueueFull, RunBusy
 from suture.interfaces.web.tuning import MAX_VALIDATION_ERRORS
 
 MEDIA_TYPE = "application/problem+json"
+"""The media type of a problem, as RFC 9457 has it."""
 STATUS_OF_ERROR: tuple[tuple[type[SutureError], int], ...] = (
     (QueueFull, 429),
     (RunBusy, 409),

@@ -18,6 +18,7 @@ from suture.interfaces.web.problem_details import problem_response
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+"""Methods that change nothing, so that a page of another site gains nothing by them."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),

@@ -12,6 +12,8 @@ RUN_ID_PATTERN = f"^{RUN_ID}$"
 Text = Annotated[str, StringConstraints(max_length=200_000)]
 Line = Annotated[str, StringConstraints(max_length=4_000)]
 Lines = Annotated[list[Line], Field(max_length=200)]
+"""Texts of requests. These lengths, and the maxima of numbers below, are far above any use; chosen by judgement, not
+measured."""
 
 
 class RunChoices(BaseModel):

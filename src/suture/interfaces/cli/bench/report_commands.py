@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from suture.bench.running.bench_folder import BenchFolder
 
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
+"""MLflow's own environment variable."""
 
 
 @handle_errors

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 AnswerWord = Literal["approve", "reject", "abort", "first", "second", "neither", "unsure"]
 """Answers of one word; the last four answer which of two repairs is right."""
 ANSWER_WORDS: dict[str, AnswerWord] = {word: word for word in get_args(AnswerWord)}
+"""Maps a typed word to itself, so that the type checker knows it as an `AnswerWord`."""
 
 
 @handle_errors

@@ -18,6 +18,7 @@ from suture.errors import Cancelled, PrerequisiteError, SutureError, UsageError
 
 Debug = Annotated[bool, Option("--debug", help="On an error, also print the traceback.")]
 DEBUG = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
+"""The parameter that `handle_errors` adds to a command without one of its own."""
 
 
 def handle_errors(command: Callable[..., None]) -> Callable[..., None]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
+"""(start of a line, style) of a diff; the first start that fits counts."""
 
 
 def make_console(*, stderr: bool = False) -> Console:

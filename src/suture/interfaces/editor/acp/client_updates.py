@@ -149,6 +149,7 @@ class RunUpdates:
             )
             entries.append(plan_entry(stage, priority="high", status=status))
             if number == 1:  # the planner's subtasks belong to this stage
+                # Lengths of titles and goals are chosen by judgement.
                 entries += [plan_entry(escape_markdown(goal, 300), status=status) for goal in self._subtasks]
         return entries
 

@@ -11,6 +11,7 @@ from suture.interfaces.editor.tuning import MAX_MESSAGE_CHARS
 from suture.interfaces.narrative.plain_text import sanitize_text
 
 SOURCE = "suture"
+"""What the editor shows as the origin of a diagnostic."""
 CodeAction = types.CodeAction | types.Command
 
 
