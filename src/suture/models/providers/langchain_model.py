@@ -86,7 +86,7 @@ class LangChainModel:
             extra_body = getattr(model, "extra_body", None) or {}
             model = model.model_copy(update={"extra_body": {**extra_body, **connection.prefill_body}})
         if len(samplings) > 1:
-            # The usage covers only the first reply: the log probabilities tell how many tokens each one has.
+            # The usage does not tell how many tokens each reply has, but the log probabilities do.
             model = model.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
         chat = (
             bind_tools_to(model, sampling.tools)

@@ -51,8 +51,8 @@ def convert_answers(
     replies = [_convert_answer(answer, messages, sampling, name, len(answers)) for answer in answers]
     if len(replies) == 1:
         return replies
-    # The provider counts the replies of one request together, so that each counts its log probabilities, which
-    # were requested only for that. All but the first had a cached prompt.
+    # The usage of a request does not tell how many tokens each of its replies has. So the log probabilities are
+    # counted, which were requested only for that. All but the first reply had a cached prompt.
     return [
         replace(
             reply,
@@ -111,8 +111,8 @@ def _add_usage(
 ) -> Reply:
     """Return the reply with the tokens that are charged to the budget.
 
-    `reported` is the provider's usage with LangChain's keys. The provider counts all `reply_count` replies of a
-    request together.
+    `reported` is the provider's usage with LangChain's keys. The provider may count all `reply_count` replies of
+    a request together.
     """
     prompt_tokens = _plausible(
         reported.get("input_tokens"),

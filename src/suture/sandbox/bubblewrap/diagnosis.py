@@ -165,11 +165,12 @@ def _remedy_for(lines: Iterable[str]) -> str:
     error_output = "; ".join(lines)
     if "shared libraries" in error_output:
         return UNREADABLE_REMEDY
+    # The system's message about bwrap itself, and not bwrap's message about a path.
     if any("No such file" in line and not line.startswith("bwrap:") for line in lines):
         return INSTALL_REMEDY
     if "No such file" in error_output:
         return "bwrap exists, but a path that it names is missing: restore that path"
-    if "nknown option" in error_output:
+    if "nknown option" in error_output:  # with a capital letter or a small one, as below
         return f"this bubblewrap is too old: {INSTALL_REMEDY}"
     if "nesting depth" in error_output or "max_" in error_output:
         return "raise user.max_user_namespaces, or start fewer containers inside one another"

@@ -23,6 +23,7 @@ from suture.sandbox.contract import SANDBOX_UIDS
 TOOL_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 STAGE_FOLDERS = ("/mnt", "/media", "/srv", "/opt", "/home")
 """Standard folders of every Linux. A stage covers one of them, inside its own mount namespace only."""
+# Binds each source at `FOLDER/NUMBER`, prints that it is ready, and keeps the namespace until its stdin ends.
 STAGE_SCRIPT = """
 set -e
 at=$1; shift

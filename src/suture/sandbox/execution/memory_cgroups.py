@@ -22,6 +22,7 @@ from suture.sandbox.execution.supervisor import parse_oom_kills
 
 PROC = Path("/proc")
 NAME = "suture"
+"""First part of the name of every control group that Suture creates; the second is its process."""
 _numbers = itertools.count()
 
 

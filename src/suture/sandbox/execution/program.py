@@ -38,6 +38,7 @@ class ProgramEnding:
     files: dict[str, bytes] = field(default_factory=dict)
 
 
+# The letters of the report's line `E` (see `supervisor.py`).
 KINDS: dict[bytes, EndingKind] = {b"e": "exit", b"s": "signal", b"t": "timeout", b"m": "memory"}
 
 
@@ -228,7 +229,7 @@ class Program:
         if ending is None:
             # The report is forged or broken. A sandbox that ends by itself tells more by its exit code.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._run.wait(), 1)
+                await asyncio.wait_for(self._run.wait(), 1)  # a second is chosen by judgement
             self.kill("failed")
         await self._wait_until_gone(tuning.KILL_TIMEOUT_S, *self._tasks)
         status, exit_code, signal = self._determine_status(ending)
@@ -277,6 +278,7 @@ class Program:
         return "memory" if self._ended_with_memory_error() else "failed", ending.number, None
 
     def _determine_status_without_report(self, code: int) -> tuple[RunStatus, int | None, int | None]:
+        """Return `(status, exit code, signal)` by the exit code of what built the sandbox."""
         if code < 0:
             last_line = self._run.error_text.splitlines()[-1:]
             message = f"the sandbox was killed from outside, by signal {-code}"
@@ -287,6 +289,7 @@ class Program:
         return "failed", None, None
 
     def _ended_with_memory_error(self) -> bool:
+        """Return whether the program is a Python that ended because an allocation exceeded its limit."""
         lines = self._stderr.content().rstrip().splitlines()
         return bool(lines) and lines[-1].startswith(b"MemoryError")
 

@@ -46,6 +46,7 @@ so the interval is shorter."""
 SET_DUMPABLE = 4
 """`PR_SET_DUMPABLE` of `linux/prctl.h`: with 0, no other process of this user may look into this one."""
 WRITABLE = ("/box", "/tmp", "/dev/shm")
+"""The folders of the sandbox that a program may write to."""
 INODE_BYTES = 1024
 """Roughly what the kernel uses for an in-memory file, however empty."""
 PAGE_BYTES = resource.getpagesize()
@@ -153,7 +154,7 @@ def exec_program(request: dict[str, Any]) -> None:
         os.execvpe(argv[0], argv, request["env"])
     except OSError as fault:
         os.write(2, f"cannot start {argv[0]!r}: {os.strerror(fault.errno or 0)}\n".encode())
-        os._exit(127 if fault.errno == errno.ENOENT else 126)
+        os._exit(127 if fault.errno == errno.ENOENT else 126)  # the exit codes of a shell
     finally:
         os._exit(126)
 
@@ -314,7 +315,7 @@ def build_ending(kind: bytes, number: int) -> bytes:
 
 def kill_remaining() -> None:
     """Kill whatever the program left behind, so that nothing changes files while they are collected."""
-    for _ in range(400):  # at most two seconds
+    for _ in range(400):  # with the pauses below, two seconds
         try:
             os.kill(-1, 9)
         except ProcessLookupError:

@@ -41,9 +41,10 @@ CLIENT_LIMITS = ProgramLimits(
 NO_PIP = "No module named pip"
 """What Python prints if the client is pip and is not installed."""
 SECRET_VARIABLE = re.compile(r"_API_KEY$|^SUTURE_|DATABASE_URL$")
+"""Matches the names of variables that a client does not get (see `filtered_environment`)."""
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
 """Replaced in messages: a client's output may name the index, and with it a password."""
-PORT = 3128
+PORT = 3128  # the usual one of HTTP proxies
 """The port on the sandbox's own loopback at which the client reaches the proxy."""
 TEMP_DIR = ".temporary"
 """The client's TMPDIR, below its folder."""
@@ -120,6 +121,7 @@ async def run_client(
 
 
 def _raise_for_output(client: Client, code: int, text: str) -> None:
+    """Raise the exception that fits what a client printed; nothing if it ended well."""
     if NO_PIP in text:
         raise missing_client(client.name, NO_PIP)
     if not code:

@@ -46,16 +46,19 @@ FIXED_VARIABLES = {
 UNREACHABLE = re.compile(
     r"dial tcp|proxyconnect|connection re(?:fused|set)|i/o timeout|x509:|: (?:401|403|407|429|5\d\d) "
 )
+# A requirement, a statement and a line of `go.sum`, without comments.
 REQUIREMENT = re.compile(r"(?P<name>[\w~-]+(?:\.[\w~-]+)+(?:/[\w.~-]+)*) (?P<version>v\d+\.\d+\.\d+[\w.+-]*)")
 STATEMENT = re.compile(r"go \d+\.\d+(?:\.\d+)?|module [\w./~-]+")
 CHECKSUM = re.compile(r"(?P<name>\S+) (?P<version>v\S+) h1:[\w+/=]+")
 INDIRECT = "indirect"
+"""Go's comment on a module that only other modules require."""
 LOOPBACK_ALIAS = "here.invalid"
 """Go uses no proxy for a loopback address. This name, which nobody can own (RFC 2606), replaces it."""
 DEFAULT_STATEMENTS = ("module fetched", "go 1.17")
 """The first lines of a manifest that belongs to no project. From Go 1.17 on, a module lists all that it requires, so
 that go need not read the manifests of the listed modules."""
 MAX_MESSAGE_CHARS = 300
+"""Length of a message with the names of modules. Chosen by judgement; not measured."""
 
 
 class Go(Installer):
@@ -251,6 +254,7 @@ async def find_go_access(go: tuple[str, ...], work_folder: WorkFolder) -> Networ
 
 
 def _replace_loopback(url: str) -> str:
+    """Return the address of a module proxy with `LOOPBACK_ALIAS` in place of a loopback host."""
     origin = parse_origin(url, "http")
     if origin is None or not (origin.host == "localhost" or origin.host.startswith("127.")):
         return url

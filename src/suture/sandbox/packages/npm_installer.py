@@ -26,9 +26,11 @@ from suture.sandbox.packages.network_access import (
 from suture.sandbox.tuning import MAX_NPMRC_BYTES, MAX_REQUESTED_PACKAGES, MAX_REQUIREMENT_CHARS
 
 REGISTRY = re.compile(r"registry|@[^:]+:registry")
+"""Names of npm's settings that name a registry: the default one, or that of a scope."""
 LOGIN = re.compile(r"//(?P<server>[^/\s]+)(?:/\S*)?:(?:_authToken|_auth|_password|username)")
 LOGIN_VARIABLE = re.compile(r"npm_config_(?P<name>//.+)", re.IGNORECASE)
 VARIABLE = re.compile(r"\$\{(\w+)\}")
+"""Matches a reference to an environment variable in an `.npmrc`."""
 
 
 async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> NetworkAccess:
@@ -81,7 +83,7 @@ def _parse_settings(output: str) -> Mapping[str, Any]:
 def _read_logins(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the logins of registries. npm does not print them, but they are in the user's files."""
     for key in ("globalconfig", "userconfig"):
-        npmrc = Path(str(settings.get(key) or "/nonexistent"))
+        npmrc = Path(str(settings.get(key) or "/nonexistent"))  # npm prints where its files would be
         content = read_regular_file(npmrc, MAX_NPMRC_BYTES, follow=True)
         yield from _parse_logins((content or b"").decode("utf-8", "replace").splitlines())
     for name, value in os.environ.items():
@@ -97,6 +99,7 @@ def _server(login: str) -> str:
 
 
 def _parse_logins(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield `(name, value)` of each login among the lines of an `.npmrc`, with its variables filled in."""
     for line in lines:
         name, _, value = line.partition("=")
         if LOGIN.fullmatch(name.strip()):
@@ -116,6 +119,7 @@ OPTIONS = (
     "--loglevel=error",
 )
 NO_ADDRESSES = "--omit-lockfile-registry-resolved"
+"""Keeps the addresses of the user's registries out of the lock."""
 UNREACHABLE = re.compile(
     r"\b(?:ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH"
     r"|ENOTCACHED|FETCH_ERROR|E40[137]|E429|E5\d\d)\b|(?:self.signed|unable to (?:get|verify)) .*certificate"
@@ -204,6 +208,7 @@ def require_from_registry(foreign_paths: Iterable[str]) -> None:
 
 
 def _is_plain_requirement(name: str, versions: object) -> bool:
+    """Return whether a requirement is a package of the registry with a range of versions."""
     is_range = isinstance(versions, str) and VERSION_RANGE.fullmatch(versions)
     return bool(is_range and len(name) <= MAX_REQUIREMENT_CHARS and PACKAGE_NAME.fullmatch(name))
 

@@ -54,12 +54,14 @@ sys.argv = ["pip", "config", "list"]
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 """Prints pip's default index, and then every setting, one per line."""
+# A line of `pip config list`: the section and the name of a setting, and its value as a Python literal.
 SETTING = re.compile(r"(?P<section>[\w:-]+)\.(?P<name>[\w-]+)=(?P<value>.+)")
 SECTIONS = ("global", "download", ":env:")
 """Later sections take precedence over earlier ones."""
 FORWARDED_SETTINGS = ("no-index", "trusted-host", "pre", "prefer-binary", "uploaded-prior-to")
 """Settings of the user that are passed on as they are. They change which packages pip finds or accepts."""
 LINK = re.compile(r"""(?:href=["']?|"url":\s*")([^"'#?\s>]+)""")
+"""Matches the address of a file on a page of an index, in HTML or in JSON."""
 
 
 class NoAnswer(Exception):
@@ -155,6 +157,7 @@ async def _find_file_servers(index: Origin, url: str, page: str, access: Network
     """
     servers: list[Origin] = []
     for link in LINK.findall(page):
+        # A link may be relative to the page of its package; the package's own name does not matter.
         origin = parse_origin(urljoin(f"{url.rstrip('/')}/x/", link))
         if (
             origin is None
@@ -266,7 +269,9 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)
 does not prevent that: it does not apply to an address that a wheel requires."""
 PIP_MOUNT = "/pip-client"
 MOUNTED_PIP_CODE = f"import sys\nsys.path.insert(0, {PIP_MOUNT!r})\n{PIP_CODE}"
+"""The same for the sandbox, where pip itself is mounted."""
 BOUNDS = "bounds.txt"
+"""The file with the version bounds of the allow list, as constraints."""
 PROTECTED_MODULES = ("pytest", "_pytest", "pluggy", "sitecustomize", "usercustomize", "suture_report")
 """Modules, besides Python's own, that no package may replace."""
 
@@ -346,11 +351,13 @@ class Pip(Installer):
 
 
 def _version_options(python: str) -> tuple[str, ...]:
+    """Return pip's options for wheels of another Python than its own."""
     own_version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return () if python == own_version else ("--python-version", python)
 
 
 def _lock_lines(wheels: Path) -> Iterator[str]:
+    """Yield a line of the lock, with name, version and hash, for each wheel in a folder."""
     from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
     for wheel in wheels.glob("*.whl"):

@@ -28,7 +28,9 @@ ENVIRONMENT_PATTERNS = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", "
 """Usual names of environments beside a project; tox and nox create one for each session."""
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,200}[A-Za-z0-9])?")
 CONDA_NAME = re.compile(r"^name:[ \t]*[\"']?([\w.-]{1,200})", re.MULTILINE)
+"""Matches the name of an environment in conda's `environment.yml`."""
 TEST_GROUPS = re.compile(r"tests?|testing|dev|develop(?:ment)?|ci", re.IGNORECASE)
+"""Matches the name of a group of packages that the tests need."""
 REQUIREMENT_FILES = (
     "requirements.txt",
     "requirements-test.txt",
@@ -62,6 +64,7 @@ def find_environments(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[
 
 
 def _is_environment(path: Path) -> bool:
+    """Return whether a folder has the marker and the interpreter of an environment."""
     # os.path is used because Path raises for unreadable folders.
     has_marker = any(os.path.exists(path / marker) for marker in ENVIRONMENT_MARKERS)  # noqa: PTH110
     return has_marker and os.path.isfile(path / "bin" / "python")  # noqa: PTH113
@@ -76,6 +79,7 @@ def _find_tool_environments(root: Path, home: Path, environ: Mapping[str, str]) 
     md5 = hashlib.md5(os.fsencode(real), usedforsecurity=False).digest()
     sha256_id, md5_id = (base64.urlsafe_b64encode(digest).decode()[:8] for digest in (sha256, md5))
     poetry = Path(environ.get("POETRY_VIRTUALENVS_PATH") or cache / "pypoetry" / "virtualenvs")
+    # Each tool names a project's folder by the first letters of the hash of its path.
     yield from (("poetry", path) for path in _glob_some(poetry, f"*-{sha256_id}-py3*"))
     yield from (
         ("hatch", path) for path in _glob_some(data / "hatch" / "env" / "virtual", f"*/{sha256_id}/*")
@@ -90,6 +94,7 @@ def _find_tool_environments(root: Path, home: Path, environ: Mapping[str, str]) 
 
 
 def _glob_some(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the first paths that match; of a folder with very many, only some are sorted."""
     if folder.is_absolute():
         paths = sorted(islice(folder.glob(pattern), MAX_LISTED_ENVIRONMENTS))
         yield from paths[:MAX_ENVIRONMENTS_PER_PATTERN]
@@ -112,6 +117,7 @@ def required_packages(root: Path) -> frozenset[str]:
         if TEST_GROUPS.fullmatch(name):
             lines += _list_or_empty(group)
     poetry = _table_or_empty(_table_or_empty(table, "tool"), "poetry")
+    # The entry `python` bounds the version of Python itself.
     lines += [name for name in _table_or_empty(poetry, "dependencies") if name != "python"]
     for name, group in _table_or_empty(poetry, "group").items():
         if TEST_GROUPS.fullmatch(name) and isinstance(group, dict):
@@ -241,6 +247,7 @@ def _read_pth_entries(packages: Path) -> list[str]:
 def _read_editable_finders(packages: Path) -> list[str]:
     """Return the folders of packages that setuptools' editable installs find by a table instead of a path."""
     folders: list[str] = []
+    # setuptools writes a module of this name, with the table in the constant `MAPPING`.
     for path in sorted(packages.glob("__editable___*_finder.py")):
         tree = parse_module(read_small_text(path))
         for statement in tree.body if tree is not None else ():
@@ -278,4 +285,5 @@ def source_roots_in(path: Iterable[str], root: Path | None) -> tuple[str, ...]:
         for folder in folders
         if folder.is_relative_to(real) and folder.name not in PACKAGE_FOLDERS
     )
+    # What lies in the project's environment is installed, and no source of the project.
     return tuple(dict.fromkeys(name for name in names if not name.startswith(".venv")))

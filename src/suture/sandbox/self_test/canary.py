@@ -22,6 +22,7 @@ AF_VSOCK = 40
 NEW_USER_NAMESPACE = 0x10000000
 """`CLONE_NEWUSER` of `linux/sched.h`."""
 KERNEL_SETTINGS = ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches")
+"""Settings with which a program could act on the whole machine."""
 MIB = 1 << 20
 SIGKILL = 9
 

@@ -35,6 +35,7 @@ TIGHT_LIMITS = ProgramLimits(
     open_files=32,
     output_bytes=4096,
 )
+"""Limits that a canary exceeds quickly, and that still let its interpreter start. Chosen by judgement."""
 Hole = Literal[
     "host_files",
     "host_environment",
@@ -191,7 +192,7 @@ async def _run_escape_attacks(sandbox: Sandbox, bait: dict[str, Any], proc: Path
 
 
 async def _find_survivors(mark: str, proc: Path) -> dict[int, int]:
-    for _ in range(int(SURVIVOR_TIMEOUT_S / 0.02)):
+    for _ in range(int(SURVIVOR_TIMEOUT_S / 0.02)):  # looks every 20 ms
         if not (survivors := _find_marked_processes(mark, proc)):
             break
         await asyncio.sleep(0.02)
@@ -212,9 +213,10 @@ async def _test_limits(sandbox: Sandbox) -> frozenset[str]:
     limits = {name: value for name, value in vars(TIGHT_LIMITS).items() if name != "wall_s"}
     result = await sandbox.run(RunRequest(python=_program("test_limits", limits), limits=TIGHT_LIMITS))
     try:
-        held_limits = {str(name) for name in json.loads(result.stdout[4:])}
+        held_limits = {str(name) for name in json.loads(result.stdout[4:])}  # after the length of the frame
     except (ValueError, TypeError):
         return frozenset()
+    # The canary printed eight times the limit. Twice leaves room for the line that marks the gap.
     if len(result.stderr) < 2 * TIGHT_LIMITS.output_bytes:
         held_limits.add("output_bytes")
     return frozenset(held_limits)

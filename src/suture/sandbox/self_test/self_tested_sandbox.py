@@ -21,6 +21,7 @@ from suture.sandbox.self_test.probe import HOLE_TEXT, ProbeReport, attack_sandbo
 PROC = Path("/proc")
 SOURCES = Path(__file__).parents[1]
 """All of `suture.sandbox`, because a sandbox depends on more than the code that tests it."""
+# Files below `/proc` that say whether this is the same boot of the machine, and how a sandbox can be built.
 SYSTEM_FACTS = (
     "sys/kernel/random/boot_id",
     "sys/user/max_user_namespaces",

@@ -82,6 +82,7 @@ def read_output(
         now = time.monotonic()
         if process.poll() is not None:
             ended_s = ended_s or now
+            # A process that the command left running may hold its stdout open.
             if is_stdout_closed or now - ended_s > LINGER_S:
                 return True
         elif now >= deadline:

@@ -196,6 +196,7 @@ def preload_limit_command(limits: ProgramLimits) -> tuple[str, ...]:
     """
     space = max(limits.memory_mb, tuning.PRELOAD_MB) << 20
     processes = min(max(limits.processes, tuning.MIN_PRELOAD_PROCESSES), tuning.MAX_PRELOAD_PROCESSES)
+    # 300 s of CPU time as a soft limit: chosen by judgement; not measured.
     return ("/usr/bin/prlimit", f"--as={space}", f"--nproc={processes}", "--cpu=300:", "--core=0", "--")
 
 
@@ -278,6 +279,7 @@ class WarmRunner:
         start = (*preload_limit_command(request.limits), *request.argv[:1], "-c")
         preloaded = ZygoteSpec(start=start, preload=request.preload)
         python_variables = {name for name in request.env if name.startswith("PYTHON")}
+        # A forked interpreter can take over `python -m MODULE`, but no variables that Python reads at its start.
         if (
             request.preload
             and request.argv[1:2] == ("-m",)

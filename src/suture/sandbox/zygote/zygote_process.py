@@ -147,6 +147,7 @@ class Zygote:
             self._oom_kills_before = self._cgroup.count_oom_kills()
         self._runs += 1
         self._run = run = ZygoteRun(self, pipes, stdin_closed=stdin_closed)
+        # The three kinds of requests: with direct pipes, without stdin, and with everything relayed.
         self.send(b"d" if pipes is not None else b"n" if stdin_closed else b"q", encoded)
         if self._tasks[0].done():  # the zygote died while the pipes were created; the reader has ended
             self._abort_run(-signal.SIGKILL)
@@ -186,6 +187,7 @@ class Zygote:
     def _abort_run(self, code: int) -> None:
         if self._run is not None:
             stderr_text = self._stderr_tail.decode("utf-8", "replace").strip()
+            # A zygote that exits by itself has killed its child too, as signal 9 does.
             self._run.finish(
                 code if code < 0 else -9, out_of_memory=self._has_oom_kill(), error_text=stderr_text
             )

@@ -28,6 +28,7 @@ from suture.sandbox.tuning import MAX_REQUESTED_PACKAGES
 
 GO_MOD, GO_SUM, INDIRECT = "go.mod", "go.sum", "indirect"
 REQUIRE_BLOCK = re.compile(r"require\s*\(")
+"""Matches the line that begins a block of requirements."""
 REQUIRE_LINE = re.compile(r"^\s*(?:require\s+)?(?P<name>\S+)\s+v")
 
 
@@ -114,6 +115,7 @@ def _find_requirements(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _insert_requirement(text: str, requirement: str, newline: str) -> str:
+    """Return a `go.mod` with one more requirement, before the first name that sorts after its own."""
     lines = text.splitlines(keepends=True)
     start = next((index for index in range(len(lines)) if _is_direct_block(lines, index)), None)
     if start is None:
@@ -138,5 +140,6 @@ def _is_direct_block(lines: Sequence[str], start: int) -> bool:
 
 
 def _parse_name(line: str) -> str:
+    """Return the module that a line of a block requires; empty if there is none."""
     match = REQUIRE_LINE.match(line)
     return match["name"] if match else ""

@@ -78,6 +78,11 @@ def insert_member(text: str, table: str, name: str, value: str) -> str:
 
 
 def _insert_after(text: str, members: list[Member], entry: str, indent: str) -> str:
+    """Return a text with an entry after the last of some members, or as the only one of the text's object.
+
+    Args:
+        indent: The line break and indentation before the entry, if there are no members to take it from.
+    """
     if not members:
         start = _skip_whitespace(text, 0) + 1
         line_end = indent[: indent.find("\n") + 1]
@@ -88,6 +93,7 @@ def _insert_after(text: str, members: list[Member], entry: str, indent: str) -> 
 
 
 def _whitespace_before(text: str, offset: int) -> str:
+    """Return the line break and the indentation before an offset."""
     start = offset
     while text[start - 1] in WHITESPACE:
         start -= 1
@@ -120,6 +126,7 @@ def _parse_members(text: str, offset: int) -> Iterator[Member]:
 
 MANIFEST, LOCK = "package.json", "package-lock.json"
 ALL_TABLES = (*TABLES, "optionalDependencies", "peerDependencies")
+"""The tables in which a project may already request a package."""
 INSTALLED_RECORD = ".package-lock.json"
 """npm's own record, in the format of a lock, of what it has installed into `node_modules`."""
 
@@ -150,7 +157,7 @@ class NodeAdder(PackageAdder):
         """See `PackageAdder`."""
         text = read_file_text(base, MANIFEST)
         package = _parse_object(text or "{}")
-        is_shrinkwrapped = "npm-shrinkwrap.json" in base
+        is_shrinkwrapped = "npm-shrinkwrap.json" in base  # a lock that takes precedence over `LOCK`
         if MANIFEST not in base or "workspaces" in package or is_shrinkwrapped or _has_npm_6_lock(base):
             raise PackagesRefused(
                 f"packages can only be added to a project with a {MANIFEST}, without workspaces, and with no "
@@ -172,6 +179,7 @@ class NodeAdder(PackageAdder):
         resolve_folder, install_folder = work_folders
         manifest, old_lock = self.write_manifest(base, requirements), _find_lock(base, interpreter)
         old_entries = parse_lock(old_lock) if old_lock else {}
+        # npm would otherwise rewrite every entry of a lock that says where its packages come from.
         with_addresses = any("resolved" in entry for entry in old_entries.values())
         _write_files(resolve_folder, manifest, old_lock)
         await run_npm(["install", "--package-lock-only"], resolve_folder, with_addresses=with_addresses)
@@ -208,6 +216,7 @@ def _get_table(package: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _has_npm_6_lock(base: Files) -> bool:
+    """Return whether the project's lock is in the format of npm 6, which has no `packages`."""
     lock = read_file_text(base, LOCK)
     return bool(lock) and "packages" not in _parse_object(lock)
 

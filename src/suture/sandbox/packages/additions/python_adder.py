@@ -29,14 +29,18 @@ REQUIREMENTS_IN = "requirements.in"
 REQUIREMENTS_TXT = "requirements.txt"
 LOCK = "requirements.lock"
 DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)-(?P<version>\d[\w.!]*)(?:\+[\w.]+)?\.dist-info")
+"""Matches the folder with the metadata of an installed package. A local version, after `+`, is left out."""
 CONFLICT = "ResolutionImpossible"
 """pip's own word for requirements that contradict each other."""
 CONFLICT_HINT = (
     "the project's existing packages keep their versions, and this needs another version of one of them"
 )
 WRITTEN_NAME = re.compile(r"([A-Za-z0-9][\w.-]*)")
+"""Matches a package's name as its author wrote it."""
 PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*==\s*(?P<version>\d[\w.!+-]*)")
+"""Matches a requirement of exactly one version."""
 CONTINUED_LINE = re.compile(r"\\\r?\n\s+--hash")
+"""Matches a requirement that continues with its hash on the next line."""
 
 
 class PythonAdder(PackageAdder):
@@ -108,6 +112,7 @@ class PythonAdder(PackageAdder):
             raise
         lines = lock.splitlines()
         missing_lines: list[str] = []
+        # The environment's packages that the new ones were resolved against; the set is valid beside them only.
         beside: dict[str, str] = {}
         for line in lines:
             name, _, version = line.split()[0].partition("==")
@@ -179,6 +184,7 @@ def _normalised_name(line: str) -> str:
 
 
 def _add_to_toml(text: str, requirements: Sequence[str]) -> str:
+    """Return a `pyproject.toml` with requirements added; the rest of its text stays as it is written."""
     import tomlkit
     from packaging.requirements import Requirement
 
@@ -250,6 +256,7 @@ def insert_pins(text: str, lines: Sequence[str]) -> str:
 
 
 def _insert_line(text: str, name: str, entry: str, newline: str) -> str:
+    """Return a lock with an entry before the first name that sorts after its own, or at the end."""
     start = 0
     for line in text.splitlines(keepends=True):
         match = PIN.match(line)

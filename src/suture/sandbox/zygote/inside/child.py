@@ -136,6 +136,7 @@ def set_up_namespaces(limits: dict[str, int], setup: ChildSetup) -> None:
     for path, covered_fd in covered_fds:
         mount_again(path, covered_fd)
     for folder in setup.hidden_folders:
+        # As small as it can be: nothing is ever written to it.
         kernel.mount("tmpfs", folder, safe | kernel.READ_ONLY, "size=4k,nr_inodes=2,mode=0555")
 
 

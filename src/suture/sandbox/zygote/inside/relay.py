@@ -34,6 +34,7 @@ from suture.sandbox.execution.supervisor import MAX_REQUEST_FRAME_BYTES
 from suture.sandbox.zygote.inside import kernel
 
 CHUNK = 1 << 16
+"""Size of one read: the capacity of a Linux pipe."""
 QUEUE_BYTES = 1 << 22
 """Far more than a host sends before it learns that it should pause."""
 
