@@ -285,3 +285,10 @@ def test_operators_work_on_the_standard_library(path: Path) -> None:
     for number, mutant in enumerate(islice(generate_mutants(source), 12_000)):
         if number % 97 == 0:
             ast.parse(apply_edits(source, mutant.edits))
+
+
+def test_the_only_class_of_a_tuple_is_replaced_and_not_dropped() -> None:
+    source = "def f(a):\n    try:\n        g(a)\n    except (KeyError,):\n        pass\n"
+    texts = [apply_edits(source, m.edits) for m in generate_mutants(source, operators=["exception_class"])]
+    assert any("except (IndexError,):" in text for text in texts)
+    assert not any("(,)" in text for text in texts)

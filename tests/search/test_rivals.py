@@ -29,7 +29,7 @@ from suture.sandbox import BubblewrapSandbox
 from suture.search import Repair, SearchLimits, rank_python_repairs, search_python
 from suture.search.ranking.call_outcomes import CallOutcomes
 from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
-from suture.search.ranking.repair_scoring import group_by_behaviour
+from suture.search.ranking.repair_scoring import find_difference, group_by_behaviour
 from suture.search.ranking.rivals import RivalQueue
 
 SOURCE = """\
@@ -331,3 +331,12 @@ async def test_undistinguished_rivals_are_reported_and_can_be_refused(
         assert "has_rivals" in result.reason.notes
     else:
         assert result.rivals[0] in (folder.path / CERTIFICATE_FILE).read_text()
+
+
+def test_a_distinguishing_call_keeps_the_commas_of_nested_tuples() -> None:
+    repair, other = make_repairs(("a < b", 1.0), ("a <= b", 0.9), reached=1, answers=("1",))
+    repairs = [repair, (other[0], CallOutcomes(answers=("2",), reached=1))]
+    for arguments, call in (("((1,),)", "f((1,))"), ("('(,)',)", "f('(,)')"), ("(1, (2,))", "f(1, (2,))")):
+        difference = find_difference(repairs, [("m.py", "f", arguments)], str)
+        assert difference is not None
+        assert difference.call == call

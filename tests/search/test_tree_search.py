@@ -413,6 +413,36 @@ def test_signs_of_tampering_are_reported(language: Language, before: str, after:
     assert find_tree_warnings(before, before, "a.ts", language, literals) == ()
 
 
+UNUSED_CASES: list[tuple[Language, str, str, tuple[str, ...]]] = [
+    ("javascript", "function f(n) { return n }", "function f(n) { return 1 }", ("n",)),
+    ("javascript", "function f(n) { return n }", "function f(n) { const m = n; return n }", ("m",)),
+    ("javascript", "function f(n) { return n }", "function f(n) { return Math.abs(n) }", ()),
+    (
+        "javascript",
+        'import { g } from "g";\nfunction f(n) { return n }',
+        'import { g } from "g";\nfunction f(n) { return g(n) }',
+        (),
+    ),
+    (
+        "go",
+        'package a\nimport "math"\nfunc f(n float64) float64 { return n }',
+        'package a\nimport "math"\nfunc f(n float64) float64 { return math.Abs(n) }',
+        (),
+    ),
+    ("go", "package a\nfunc f(n int) int { return n }", "package a\nfunc f(n int) int { return 1 }", ("n",)),
+]
+
+
+@pytest.mark.parametrize(("language", "before", "after", "names"), UNUSED_CASES)
+def test_only_names_that_a_function_declares_can_be_unused(
+    language: Language, before: str, after: str, names: tuple[str, ...]
+) -> None:
+    warnings = find_tree_warnings(before, after, "a.ts", language, frozenset())
+    assert [warning.names for warning in warnings if warning.code == "names_unused"] == (
+        [names] if names else []
+    )
+
+
 def test_mutants_of_an_unparsable_file_raise_no_error() -> None:
     assert isinstance(list(generate_tree_mutants("function ( { ]", "a.js", "javascript")), list)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.cli.conftest import Suture
+from interfaces.cli.conftest import Cli, Suture
+from suture.interfaces.cli.setup import trust_command
 
 
 @pytest.fixture
@@ -86,6 +87,29 @@ NAMED_FILES = {
 CHANGES = [(name, "changed") for name in NAMED_FILES] + [
     ("loop.recipe", other_change) for other_change in ("removed", "a link", "later")
 ]
+
+
+def test_json_output_of_trust_shows_the_settings_on_stderr_before_it_asks(
+    suture: Suture, project: Path
+) -> None:
+    refusal = suture("trust", str(project), "--json")
+    assert (refusal.returncode, "cannot ask without a terminal" in refusal.stderr) == (2, True)
+    assert "budget.tokens" in refusal.stderr
+    assert "budget.tokens" not in refusal.stdout
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_the_question_of_trust_leaves_stdout_to_the_json(
+    answer: str, cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust_command, "stdin_is_terminal", lambda: True)
+    result = cli("trust", str(project), "--json", stdin=f"{answer}\n")
+    assert "Trust these settings?" in result.stderr
+    assert "budget.tokens" in result.stderr
+    if answer == "y":
+        assert json.loads(result.stdout)["trusted"]
+    else:
+        assert result.exit_code == 2
 
 
 @pytest.mark.parametrize(("name", "change"), CHANGES)

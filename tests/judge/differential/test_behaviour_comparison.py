@@ -9,12 +9,14 @@ import pytest
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
+from suture.judge.differential import behaviour_comparison
 from suture.judge.differential.behaviour_comparison import (
     BehaviourComparison,
     ComparisonLimits,
     compare_candidates,
     generate_edge_calls,
     generate_near_calls,
+    render_comparison,
 )
 from suture.judge.split.answer_digest import digest_answer
 from suture.sandbox import Sandbox
@@ -150,3 +152,18 @@ def test_equal_answers_have_equal_keys() -> None:
     assert digest_answer([1], ([],))[0] != digest_answer([1], ([1],))[0]
     assert digest_answer(float("nan"), ())[0] == digest_answer(float("nan"), ())[0]
     assert digest_answer(10**5000, ())[1].startswith("<int whose repr raised")
+
+
+async def test_the_largest_cluster_need_not_be_more_than_half(compare: Compare) -> None:
+    answers = ("def middle(a, b, c):\n    return 3\n", "def middle(a, b, c):\n    return 4\n", GUESSED)
+    comparison, _ = await compare(SORTED, SUMMED, *answers)
+    assert (comparison.code, comparison.sizes) == ("plurality", (2, 1, 1, 1))
+    assert render_comparison(comparison).startswith("2 of 5 candidates answer")
+
+
+async def test_without_known_calls_no_candidate_is_started(
+    compare: Compare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behaviour_comparison, "run_programs", None)  # calling it would raise an error
+    comparison, _ = await compare(SORTED, GUESSED, task=Task(statement="", entry_point="middle"))
+    assert comparison.code == "no_known_call"

@@ -157,6 +157,10 @@ class Raises:
         raise RuntimeError("no scale to weigh with")
 
 
+class Impostor(Returns):
+    name = "lines"
+
+
 class Answers:
     name = "answers"
 
@@ -218,3 +222,12 @@ def test_evaluator_names_must_be_unique_and_known(install_plugin: Callable[..., 
     install_plugin("lines = returns_plugin:Returns")
     with pytest.raises(UsageError, match="two evaluators have the name 'lines'"):
         load_evaluators()
+
+
+async def test_an_evaluator_has_the_name_of_its_entry_point(
+    measure: Measure, install_plugin: Callable[..., None]
+) -> None:
+    install_plugin("more_lines = returns_plugin:Impostor")
+    results = await measure({"a.py": CODE}, "lines", "more_lines")
+    assert "has the name 'lines'" in results["more_lines"].unmeasured
+    assert "lines_total" in results["lines"].values

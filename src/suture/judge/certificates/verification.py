@@ -89,9 +89,7 @@ async def verify_certificate_file(
     except InvalidCertificate as refused:
         yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
-    files, left_out, interpreter = _find_files_and_interpreter(
-        certificate, path.parent, project, settings
-    )
+    files, left_out, interpreter = _find_files_and_interpreter(certificate, path.parent, project, settings)
     replay_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         claims = replay_certificate(

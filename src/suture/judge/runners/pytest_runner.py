@@ -119,7 +119,9 @@ class PytestRunner:
             "root": BOX,
             "compiled": f"{BOX}/{BYTECODE_PATH}" if compile_for_later else "",
             # The sources that get the fixed time stamp.
-            "sources": python_files if compile_for_later else self._bytecode.list_unchanged_sources(project_files),
+            "sources": python_files
+            if compile_for_later
+            else self._bytecode.list_unchanged_sources(project_files),
             "wall_s": wall_s or self._line.settings.test_timeout_s,
         }
         result = await self._sandbox.run(
