@@ -34,7 +34,7 @@ class CandidateStep:
         passed: Number of visible deciding checks that passed.
         failed: Number of visible deciding checks that did not pass.
         is_best_so_far: Whether it became the best candidate, which the user would get if the run ended here.
-        claimed: Whether all visible deciding checks passed, and there was at least one.
+        claimed: Whether all visible deciding checks passed, there was at least one, and nothing that worked broke.
         error: Class of its first failure on the visible checks, such as `AssertionError`; empty if it has
             none.
         grade: The result of the hidden checks; `None` until it is graded.
@@ -126,6 +126,7 @@ class BenchmarkRow:
 
     def best_step(self) -> CandidateStep | None:
         """Return the best candidate that was proposed within the cap, which the user would get."""
+        # The last reply of a run may exceed the cap, and what it proposed does not count.
         newest_first = (step for step in reversed(self.steps) if step.completion_tokens <= self.cap)
         return next((step for step in newest_first if step.is_best_so_far), None)
 

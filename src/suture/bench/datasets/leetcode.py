@@ -20,7 +20,7 @@ VISIBLE_CASES = 3
 PLAIN_CALLS = frozenset(("dict", "float", "list", "range", "set", "sorted", "str", "tuple"))
 """Functions that cases call to build their values."""
 FUTURE_IMPORT = "from __future__ import annotations\n"
-"""The signatures of the package's helpers name types that are not defined."""
+"""Added to the tests, because the signatures of the package's helpers name types that are not defined."""
 AS_CLASS = """
 class Solution:
     def {name}(self, *arguments):

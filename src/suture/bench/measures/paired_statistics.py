@@ -66,8 +66,8 @@ def exact_interval(right: int, tasks: int, confidence: float = 0.95) -> Interval
     if not 0 <= right <= tasks or tasks == 0:
         raise ValueError(f"{right} of {tasks} is not a share")
     tail = (1.0 - confidence) / 2
-    low = 0.0 if right == 0 else _solve(lambda p: 1 - _at_most(right - 1, tasks, p), tail)
-    high = 1.0 if right == tasks else _solve(lambda p: 1 - _at_most(right, tasks, p), 1 - tail)
+    low = 0.0 if right == 0 else _invert(lambda p: 1 - _at_most(right - 1, tasks, p), tail)
+    high = 1.0 if right == tasks else _invert(lambda p: 1 - _at_most(right, tasks, p), 1 - tail)
     return Interval(estimate=right / tasks, low=low, high=high)
 
 
@@ -144,8 +144,8 @@ def _lower_limit(wins: int, losses: int, tasks: int, confidence: float) -> float
             for share, weight in (lower_shares if difference >= 0 else upper_shares)
         )
 
-    # `_solve` searches in [0, 1], and differences lie in [-1, 1].
-    return 2 * _solve(lambda position: chance_below(2 * position - 1), (1 - confidence) / 2) - 1
+    # `_invert` searches in [0, 1], and differences lie in [-1, 1].
+    return 2 * _invert(lambda position: chance_below(2 * position - 1), (1 - confidence) / 2) - 1
 
 
 def _beta(first: int, second: int) -> list[tuple[float, float]]:
@@ -156,7 +156,7 @@ def _beta(first: int, second: int) -> list[tuple[float, float]]:
     if second == 0:
         return [(1.0, 1.0)]
     total = first + second - 1
-    low, high = (_solve(lambda p: 1 - _at_most(first - 1, total, p), tail) for tail in (1e-9, 1 - 1e-9))
+    low, high = (_invert(lambda p: 1 - _at_most(first - 1, total, p), tail) for tail in (1e-9, 1 - 1e-9))
     points = [low + (high - low) * (n + 0.5) / INTEGRATION_POINTS for n in range(INTEGRATION_POINTS)]
     # Up to a constant factor, the density is the binomial probability.
     heights = [_chance(first - 1, total - 1, point) for point in points]
@@ -235,7 +235,7 @@ def _at_most(right: int, tasks: int, share: float) -> float:
     return total
 
 
-def _solve(rising: Callable[[float], float], value: float) -> float:
+def _invert(rising: Callable[[float], float], value: float) -> float:
     """Return where an increasing function on [0, 1] takes a value."""
     low, high = 0.0, 1.0
     for _ in range(BISECTIONS):

@@ -149,7 +149,7 @@ class RayTaskRunner:
     def _explain(self, fault: BaseException) -> str:
         ray_exceptions = self._ray.exceptions
         if isinstance(fault, ray_exceptions.RayTaskError):
-            # It was raised on the worker, such as by an import, and Ray does not retry that.
+            # The job raised the error on the worker, such as by an import, and Ray does not retry that.
             return f"it failed on its worker: {_describe(fault.cause)}"
         if isinstance(fault, tuple(getattr(ray_exceptions, name) for name in LOST_WORKER_ERRORS)):
             return f"its worker was lost {MAX_RETRIES + 1} times: {_describe(fault)}"

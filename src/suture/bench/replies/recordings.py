@@ -54,7 +54,7 @@ class RecordedReply:
 
     @property
     def max_tokens_covered(self) -> float:
-        """The highest limit in tokens that this reply can answer; infinite if the reply ended by itself."""
+        """The highest `max_tokens` of a call that this reply can answer; infinite if the reply ended by itself."""
         return self.max_tokens if self.finish == "length" else math.inf
 
     def replay_with_limit(self, max_tokens: int) -> Reply | None:

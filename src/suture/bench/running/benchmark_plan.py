@@ -32,7 +32,7 @@ class BenchmarkPlan:
         caps: Maximum reply tokens for each task and arm; each cap is a run of its own.
         sessions: The environment of each call that measured a part of the plan: machine, versions, date,
             command.
-        id: Id of the benchmark, which does not change if the folder is renamed. It is set on the first write.
+        id: Id of the benchmark, which does not change if the folder is renamed; set when the plan is first written.
     """
 
     ids: Mapping[str, tuple[str, ...]]

@@ -20,7 +20,7 @@ CONTROL_CAP_TOKENS = 100_000
 
 
 def sample_problems(problems: Sequence[Problem], count: int = CONTROL_TASKS) -> list[Problem]:
-    """Return an evenly spaced sample of tasks."""
+    """Return an evenly spaced sample of tasks, which does not depend on chance."""
     count = min(count, len(problems))
     return [problems[number * len(problems) // count] for number in range(count)]
 

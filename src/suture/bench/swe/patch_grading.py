@@ -74,6 +74,7 @@ async def grade_patch(
         after = apply_patch(files, patch)
     except DiffDoesNotApply as fault:
         return PatchGrade(resolved=False, applied=False, note=f"the patch does not apply: {fault}")
+    # The suite contains the hidden tests, and the candidate below is the patch without the files that decide.
     suite = await prepare_suite(
         Task(statement="", kind="heal", files=base, test_command=command), sandbox, settings, interpreter
     )

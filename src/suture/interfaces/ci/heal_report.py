@@ -99,6 +99,7 @@ def refuse_links(folder: Path, checkout: Path) -> None:
     places = (Path.cwd().resolve(), checkout.resolve())
     # Each part is looked at as it is written: resolving `a/..` first would hide that `a` is a link.
     for path in (*reversed(absolute.parents), absolute):
+        # A folder in the checkout or in the current folder, where a project can place links.
         is_ours = path == absolute or any(path.parent.resolve().is_relative_to(place) for place in places)
         if is_ours and path.is_symlink():
             raise _redirected(folder, path)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # slow to import; the first line must be on the screen before
 
 
 def _describe_model(settings: Settings) -> str:
-    """Return the model that is asked first; if the user did not name one, also why it was chosen."""
+    """Return the model that is asked first; if Suture chose another than the setting names, also why."""
     from suture.models import choose_model, require_model_name
 
     name, reason = (settings.models.coder, "") if settings.models.coder else choose_model(settings)

@@ -62,7 +62,7 @@ class _SutureMCPServer(MCPServer[Any]):
         except ToolError as fault:
             if isinstance(fault.__cause__, ValidationError):
                 raise ToolError(_argument_error(name, fault.__cause__, properties)) from fault
-            if type(fault.__cause__) is ToolError:
+            if type(fault.__cause__) is ToolError:  # the SDK wraps errors of tools in one with a prefix
                 raise fault.__cause__ from None  # without the SDK's prefix
             raise
 

@@ -208,7 +208,7 @@ def _task_files(run: RunFolder, ledger: LedgerContents) -> Mapping[str, bytes]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _RunState:
+class _RunAfterStep:
     """A run as it was after one of its steps.
 
     Attributes:
@@ -258,7 +258,7 @@ def step_as_text(run: RunFolder, step: int) -> str:
     return join_lines(_step_lines(run.id, _state_after_step(run, step)))
 
 
-def _step_lines(run: str, state: _RunState) -> Iterator[str]:
+def _step_lines(run: str, state: _RunAfterStep) -> Iterator[str]:
     verdict = state.verdict
     yield f"run {run} after step {state.step} of {state.last_step}"
     if state.best is None:
@@ -279,7 +279,7 @@ def _step_lines(run: str, state: _RunState) -> Iterator[str]:
     yield f"continue from here: suture fork {run} --at {state.step} --set KEY=VALUE"
 
 
-def _state_after_step(run: RunFolder, step: int) -> _RunState:
+def _state_after_step(run: RunFolder, step: int) -> _RunAfterStep:
     all_events = read_ledger(run.ledger_path).events
     last = last_step(all_events)
     if not 0 <= step <= last:
@@ -298,7 +298,7 @@ def _state_after_step(run: RunFolder, step: int) -> _RunState:
         for _, proposed in select_events(events, kinds.CandidateProposed)
         if proposed.candidate == best
     ]
-    return _RunState(
+    return _RunAfterStep(
         step=step,
         last_step=last,
         best=best,

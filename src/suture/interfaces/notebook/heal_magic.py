@@ -27,6 +27,7 @@ from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.interfaces.notebook.cell_project import CODE_FILE, EARLIER_FILE, CellProject, make_cell_project
 
 TEST_COMMAND = "python -m pytest -q"
+"""Runs the tests that a cell's asserts become."""
 
 
 def register_magic(shell: InteractiveShell) -> None:

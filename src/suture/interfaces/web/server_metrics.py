@@ -56,6 +56,7 @@ class ServerMetrics(Collector):
 
         `route` is the route's pattern, not the path, because callers must not be able to create new series.
         """
+        # A caller can invent methods too.
         method_label = method if method in ("GET", "HEAD", "POST") else "other"
         self._requests.labels(method_label, route, str(status)).inc()
         self._seconds.labels(method_label, route).observe(seconds)

@@ -214,6 +214,7 @@ class WebService:
                 raise QueueFull(
                     f"{caller.name} has {max(0, daily_limit - used):g} of {daily_limit:g} {unit} per day left, "
                     f"but requests up to {requested:g}",
+                    # By judgement: the share grows again as the caller's jobs become older than a day.
                     retry_after_s=CLEANUP_INTERVAL_S,
                     remedy=f"request fewer {unit}, or retry later",
                 )

@@ -50,7 +50,7 @@ class LiveView:
         self._limits = limits
         self._spend = SpendTracker()
         self._running = False
-        """Whether the clock is running."""
+        """Whether the clock runs; it stops while a person is asked."""
         self._phase = "starting"
         self._round = 0
         self._best = ""

@@ -152,6 +152,7 @@ def _register_features(server: SutureLanguageServer) -> None:
     def initialize(params: types.InitializeParams) -> None:
         options = params.initialization_options
         arguments = options if isinstance(options, dict) else {}
+        # Whatever a client sends by mistake, only `false` switches the tests off.
         server.checks_on_save = arguments.get("onSave", True) is not False
         if isinstance(arguments.get("test"), str):
             server.runs.test = arguments["test"]

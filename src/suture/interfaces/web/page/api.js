@@ -1,6 +1,7 @@
 // Requests to the service. A token is kept in this tab's session storage and sent only as a header.
 
 const KEY = "suture-token";
+// The wait before a stream of events is requested again; it doubles up to the maximum. By judgement, not measured.
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 15_000;
 
@@ -69,6 +70,7 @@ export async function follow(run, { signal, onevent, onbreak }) {
         onevent(event.data);
       }
     } catch (fault) {
+      // Trying again cannot help if the token is refused or the run does not exist.
       if (signal.aborted || fault.status === 401 || fault.status === 403 || fault.status === 404) throw fault;
       onbreak(fault);
     }

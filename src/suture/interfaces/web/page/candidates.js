@@ -5,6 +5,7 @@ import { code, el, field, fill, note, reloadable, svg, table } from "./dom.js";
 import { diffView } from "./diff.js";
 import { candidateChoice, factView, hasRun, nothingYet, drawIfChanged } from "./panel.js";
 
+// A candidate's size, and the distance from one candidate to the next, in pixels.
 const BOX = { width: 190, height: 58, across: 230, down: 78 };
 const STATUS = { passed: "passes", failed: "fails", error: "error", timeout: "timed out", missing: "missing", skipped: "skipped" };
 
@@ -40,6 +41,7 @@ function lineage(candidates, run) {
   const filled = [];
   for (const one of candidates) {
     const parent = place.get(one.parent);
+    // A change that the search made has no recorded parent: it was made to the given code, which is the first candidate.
     const column = parent ? parent.column + 1 : one.origin === "mutation" && candidates[0].origin === "user" ? 1 : 0;
     const row = Math.max(filled[column] ?? 0, parent ? parent.row : 0);
     filled[column] = row + 1;

@@ -2,6 +2,7 @@
 
 import { el, fill, note } from "./dom.js";
 
+// Rows of a file that are shown, so that a long diff is drawn quickly. By judgement, not measured.
 const MAX_ROWS = 3000;
 const NO_END = "\u0000"; // marks a last line without a line end; no diff contains this character
 const NARROW = "(max-width: 700px)";

@@ -1,6 +1,7 @@
 // The only place that creates elements. All text becomes text nodes and can never become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+// The length of one text, so that a long one is drawn quickly. By judgement, not measured.
 const MAX_CHARS = 200_000;
 // Invisible characters, and characters that change the direction of text.
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;

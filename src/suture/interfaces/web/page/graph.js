@@ -4,10 +4,12 @@ import { get } from "./api.js";
 import { el, fill, svg, table } from "./dom.js";
 import { hasRun, nothingYet, drawIfChanged } from "./panel.js";
 
+// Node -> its column and row in the drawing.
 const POSITION = {
   write_test: [0, 0], prepare: [1, 0], accept_test: [0, 1], equip: [1, 1], review: [0, 2], decide: [1, 2], finish: [2, 2],
   mutate: [0, 3], propose: [1, 3], try_repairs: [0, 4], check: [1, 4], reflect: [2, 4],
 };
+// The distance from one node to the next, and a node's size, in pixels.
 const [ACROSS, DOWN, WIDTH, HEIGHT] = [126, 82, 104, 44];
 const PURPOSE = {
   prepare: "runs the tests on the unchanged code", equip: "plans, writes tests, recalls memories", decide: "picks the next moves", mutate: "tries small edits without a model",

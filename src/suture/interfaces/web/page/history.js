@@ -5,6 +5,7 @@ import { button, choice, count, dollars, el, field, fill, note, reloadable, seco
 import { diffView } from "./diff.js";
 import { badge } from "./panel.js";
 
+// Runs that are listed at once. By judgement, not measured.
 const PAGE = 20;
 const OUTCOMES = ["healed", "nothing_to_heal", "not_healed", "stuck", "not_a_code_fault", "budget_exhausted", "waiting", "infra_error", "cancelled", "running"];
 

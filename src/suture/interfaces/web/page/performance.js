@@ -3,7 +3,9 @@
 import { count, dollars, el, fill, note, seconds, svg, table } from "./dom.js";
 import { drawIfChanged } from "./panel.js";
 
+// What is used -> how it is written.
 const UNITS = { tokens: count, seconds, money: dollars };
+// The height of a bar with its gap, in pixels.
 const ROW = 30;
 
 export async function performancePanel(body, state) {
@@ -64,7 +66,7 @@ function shares({ calls }, what) {
 
 // A bar chart with one bar per row, each with its value as text.
 export function bars(title, rows) {
-  const most = Math.max(...rows.map(([, value]) => value), 1e-9);
+  const most = Math.max(...rows.map(([, value]) => value), 1e-9); // never 0, because it divides
   const height = rows.length * ROW + 22;
   return svg("svg", { class: "chart", viewBox: `0 0 340 ${height}`, width: 340, height, role: "img", "aria-label": `${title}: ${rows.map(([name, , words]) => `${name} ${words}`).join(", ")}` },
     svg("text", { x: 0, y: 14, class: "title" }, title),

@@ -23,7 +23,9 @@ const TABS = [
   ["certificate", "Certificate", certificatePanel],
   ["steps", "Steps and fork", stepsPanel],
 ];
+// Several events often arrive together; the page is drawn once, this long after the first. By judgement, not measured.
 const SETTLED_MS = 250;
+// How often the state is read again while the run is in progress. By judgement, not measured.
 const POLL_MS = 1000;
 // Frequent events that do not change the run's state as reported by the service.
 const QUIET = new Set(["budget.reserved", "budget.settled", "agent.stepped", "subtask.stepped", "debugger.stepped", "prompt.shrunk"]);

@@ -5,6 +5,7 @@ import { button, choice, code, count, dollars, el, fault, field, fill, note, rel
 import { factView } from "./panel.js";
 import { choices } from "./start.js";
 
+// The newest events that are shown at first, so that a long run is drawn quickly. By judgement, not measured.
 const MAX_LINES = 400;
 
 export async function timelinePanel(body, state) {
