@@ -79,7 +79,7 @@ async def test_exceptions_and_endless_loops_count_as_behaviour(compare: Compare)
     assert comparison.timed_out == 1
 
 
-async def test_edge_cases_are_asked_if_nothing_else_differs(compare: Compare) -> None:
+async def test_edge_cases_are_called_if_nothing_else_differs(compare: Compare) -> None:
     task = Task(statement="", checks=(Check(id="v", provenance="visible", source="assert top([3, 1]) == 3"),))
     careful = "def top(xs):\n    return max(xs) if xs else None\n"
     other = "def top(xs):\n    return max(xs, default=None)\n"
@@ -134,15 +134,15 @@ async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: 
     assert comparison.clusters == ((hashes[0], hashes[2]), (hashes[1],))
 
 
-def test_questions_are_new_and_reproducible_and_use_hints() -> None:
+def test_calls_are_new_and_reproducible_and_use_hints() -> None:
     hints = (Check(id="h", provenance="spec", source="assert middle(7, 7, -1) == 99"),)
     assert "middle(0, 2, 3)" in generate_edge_calls(TASK, hints, 20)
 
-    questions = generate_near_calls(TASK, hints, 20, 1)
-    assert questions == generate_near_calls(TASK, hints, 20, 1) != generate_near_calls(TASK, hints, 20, 2)
-    assert questions[0] == "middle(7, 7, -1)"
-    assert len(set(questions)) == 20
-    assert not {"middle(1, 2, 3)", "middle(3, 1, 2)"} & set(questions)
+    calls = generate_near_calls(TASK, hints, 20, 1)
+    assert calls == generate_near_calls(TASK, hints, 20, 1) != generate_near_calls(TASK, hints, 20, 2)
+    assert calls[0] == "middle(7, 7, -1)"
+    assert len(set(calls)) == 20
+    assert not {"middle(1, 2, 3)", "middle(3, 1, 2)"} & set(calls)
 
 
 def test_equal_answers_have_equal_keys() -> None:

@@ -112,7 +112,8 @@ def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
         tags["suture.fault"] = row.fault[:MAX_PARAM_CHARS]
     if row.sandbox_failure:
         tags["suture.sandbox_failure"] = row.sandbox_failure[:MAX_PARAM_CHARS]
-    # Without repetitions every seed is 0, which would only lengthen the name; the parameters have it.
+    # Without repetitions every seed is 0, which would only lengthen the name. With repetitions, the name without
+    # a seed is that of seed 0. The parameters always have it.
     name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
     return RunDescription(name=name, params=_shorten(params), metrics=metrics, tags=tags)
 

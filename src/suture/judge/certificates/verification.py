@@ -131,8 +131,8 @@ def _find_files_and_interpreter(
 def _find_interpreter(run: RunFolder, language: Language, settings: Settings) -> Interpreter:
     """Return the interpreter of the run if it still exists and the run is the user's own.
 
-    Otherwise it is the one that the settings name, or that a command in the current folder would use: a run
-    folder records no other place to look in.
+    Otherwise it is the one that the settings name, or by default the one that `python` means in the user's
+    current folder.
     """
     try:
         started = first_payload(read_ledger(run.ledger_path).events, RunStarted)

@@ -143,16 +143,16 @@ async def compare_candidates(
     call_timeout_s = min(limits.call_timeout_s, suite.settings.check_timeout_s)
     slots = asyncio.Semaphore(limits.concurrency)
 
-    async def ask_candidate(hash_: str, calls: Sequence[str]) -> None:
+    async def call_candidate(hash_: str, calls: Sequence[str]) -> None:
         if not _has_timed_out(answers[hash_]):
             async with slots:
                 programs = [_make_program(call) for call in calls]
                 results = await run_programs(compared[hash_], suite, programs, call_timeout_s)
             answers[hash_] += map(_read_answer, results)
 
-    async def ask_all(calls: Sequence[str]) -> None:
+    async def call_in_batches(calls: Sequence[str]) -> None:
         for batch in _iter_batches(calls):
-            runs = (ask_candidate(hash_, batch) for hash_ in compared)
+            runs = (call_candidate(hash_, batch) for hash_ in compared)
             # All runs of the batch end before the first fault is raised.
             results = await asyncio.gather(*runs, return_exceptions=True)
             for fault in filter(None, results):
@@ -161,10 +161,10 @@ async def compare_candidates(
     calls = near_calls
     try:
         async with asyncio.timeout(limits.timeout_s):
-            await ask_all(near_calls)
+            await call_in_batches(near_calls)
             if len(_compare_answers(near_calls, answers, {}).clusters) < 2:
                 calls = (*near_calls, *edge_calls)
-                await ask_all(edge_calls)
+                await call_in_batches(edge_calls)
     except TimeoutError:
         pass  # the calls that all candidates answered until then are compared
     return _compare_answers(calls, answers, drawn or {})
@@ -260,7 +260,7 @@ def generate_near_calls(task: Task, hints: Sequence[Check], count: int, seed: in
         for name, texts in by_function.items()
         for arguments in mutate_inputs(read_arguments(texts), count, draw)
     ]
-    # Half of the calls at most: hints are not trusted, and mutated calls of the checks are known to be valid.
+    # Half of the calls at most (by judgement): hints are not trusted, and may call the function wrongly.
     hinted_calls = [_render_call(name, arguments) for name, arguments in hinted[: count // 2]]
     return tuple(dict.fromkeys((*hinted_calls, *mutated_calls)))[:count]
 

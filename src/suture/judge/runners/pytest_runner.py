@@ -111,6 +111,7 @@ class PytestRunner:
         key = secrets.token_bytes(32)
         project_files = drop_private_files(files)
         python_files = [path for path in project_files if path.endswith(".py")]
+        unchanged_files = self._bytecode.list_unchanged_sources(project_files)
         parameters = {
             "report": f"{BOX}/{REPORT_PATH}",
             "key": key.hex(),
@@ -119,9 +120,7 @@ class PytestRunner:
             "root": BOX,
             "compiled": f"{BOX}/{BYTECODE_PATH}" if compile_for_later else "",
             # The sources that get the fixed time stamp.
-            "sources": python_files
-            if compile_for_later
-            else self._bytecode.list_unchanged_sources(project_files),
+            "sources": python_files if compile_for_later else unchanged_files,
             "wall_s": wall_s or self._line.settings.test_timeout_s,
         }
         result = await self._sandbox.run(

@@ -63,7 +63,8 @@ def _change_tuple(classes: ast.Tuple, tree: PythonTree) -> Iterator[Change]:
     texts = [tree.text(element) for element in classes.elts]
     for index, element in enumerate(classes.elts):
         remaining = texts[:index] + texts[index + 1 :]
-        if remaining:  # the second pair of parentheses that `replace_with` may add does no harm
+        if remaining:
+            # `replace_with` puts a second pair of parentheses around the tuple, which does no harm.
             yield replace_with(tree, classes, f"({', '.join(remaining)},)", 0.4)
         if isinstance(element, ast.Name):
             for other, weight in _other_exceptions(element.id, tree):
