@@ -1,4 +1,4 @@
-"""The chat seam: messages and sampling go in, a `Reply` comes out."""
+"""What a chat model is to the rest of Suture: messages and sampling go in, a `Reply` comes out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
 from suture.errors import PrerequisiteError, SutureError
 
 FinishReason = Literal["stop", "length", "other"]
+"""Why a reply ended: the model ended it, its token limit cut it, or another reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,8 @@ class Sampling:
         logprobs: Whether to return the log probability of each token, where the provider supports it.
         schema: JSON schema (with a `title`) for the reply. Providers that can constrain their output do so;
             others ignore it. The caller must validate the reply in any case, as `ask_structured` does.
-        stop: The reply ends before the first of these texts; for models that support prefill.
+        stop: The reply ends before the first of these texts; for models that support prefill, which is a
+            beginning of the reply that the model continues.
         tools: Tools that the model may call, where it supports tool calls. The first call is appended to the
             reply's text as a line `TOOL: name` and a line `INPUT:` with the inputs as JSON.
     """
@@ -64,7 +66,7 @@ class Reply:
     """The reply of a model, with its cost.
 
     Attributes:
-        text: The reply's text; it includes the prefill, once it has left this package.
+        text: The reply's text. Outside of this package it includes the prefill.
         prefill: The beginning that the model was given; usually empty.
         finish: `length` means that the reply was cut at the token limit.
         prompt_tokens: Tokens of the prompt, as the provider counts them.

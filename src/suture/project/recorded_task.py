@@ -37,10 +37,10 @@ def get_accepted_files(events: Iterable[Event]) -> dict[str, bytes]:
 
 
 def load_interpreter(started: RunStarted, folder: RunFolder, home: Path) -> Interpreter | None:
-    """Return the interpreter of a recorded run, or `None` if it had none, it is gone, or the run is not the
-    user's own.
+    """Return the interpreter of a recorded run.
 
-    A run of somebody else must not name a program that is started here.
+    Return `None` if the run had none, if the interpreter is gone, or if the run is not the user's own: a run of
+    somebody else must not name a program that is started here.
 
     Raises:
         ValueError: The event is damaged.

@@ -20,7 +20,7 @@ from suture.sandbox.self_test import SelfTestedSandbox
 ENTRY_POINT_GROUP = "suture.sandboxes"
 """Each entry point of this group loads to a function from `SandboxSettings` to a `Sandbox`."""
 UNSAFE = "unsafe-subprocess"
-
+"""The back end without isolation, which only its own name selects."""
 SandboxFactory = Callable[[SandboxSettings, KeySettings], Sandbox]
 
 

@@ -15,6 +15,7 @@ import threading
 import time
 
 WATCH_EVERY_S = 0.5
+"""Seconds between two checks whether the parent lives. Chosen by judgement; not measured."""
 
 
 def main() -> None:
@@ -37,7 +38,7 @@ def main() -> None:
     params.fit_params = False  # use the requested context size, or fail
     params.cpuparams.n_threads = options["threads"]
     params.cpuparams_batch.n_threads = options["batch_threads"]
-    params.n_gpu_layers = 0
+    params.n_gpu_layers = 0  # the embedded model runs on the processor only
     params.endpoint_metrics = True
     params.verbosity = 1  # errors only
     server = xllamacpp.Server(params)

@@ -147,6 +147,7 @@ class TransformersModel:
 
 
 _load_lock = threading.Lock()
+"""Held while a model is loaded: the cache below does not keep two threads from loading the same one."""
 
 
 @lru_cache(maxsize=1)
@@ -201,7 +202,7 @@ def _cut_at_stop(text: str, stop_texts: Sequence[str]) -> tuple[str, bool]:
 
 
 def _end_token_ids(loaded: LoadedWeights) -> set[int]:
-    """Return the ids of the tokens that end a reply."""
+    """Return the ids of the tokens that end a reply: those of the model's settings, else the tokenizer's."""
     token_ids = loaded.weights.generation_config.eos_token_id
     if token_ids is None:
         token_ids = loaded.tokenizer.eos_token_id

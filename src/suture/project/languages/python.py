@@ -96,9 +96,7 @@ def _discovery(files: Mapping[str, bytes], unittest_files: Collection[str]) -> t
 
 
 def find_python_test_files(words: Sequence[str]) -> Iterator[str]:
-    """Yield globs of the tests that unittest discovers, of pytest's plugins, and of a folder run as a
-    program.
-    """
+    """Yield globs of the tests that unittest discovers, of pytest's plugins, or of a folder run as a program."""
     pairs = list(pairwise(words))
     if ("-m", "unittest") in pairs:
         yield from _unittest_globs(words[pairs.index(("-m", "unittest")) + 2 :])

@@ -27,9 +27,14 @@ NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
 HTTP_OPTIONS = setting_options(
     "http.followRedirects=false", "http.proxy=", "http.lowSpeedLimit=1000", "http.lowSpeedTime=20"
 )
+"""Settings against a hostile server: it may not lead elsewhere, nor hold the connection with a trickle of bytes.
+
+The numbers, in bytes per second and seconds, are chosen by judgement.
+"""
 CERTIFICATE_VARIABLES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
 """Variables by which the operator of the service adds certificate authorities."""
 NO_LINKS = setting_options("core.symlinks=false")
+"""Makes git write a link as a plain file that holds its target."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +102,7 @@ def _fetch(url: str, project: Path, limits: CloneLimits, *, ref: str, pinned: tu
 
 
 def _require_small(project: Path, limits: CloneLimits) -> None:
+    """Check the number and the sizes of the files of a commit, before they are written."""
     listed = run_git(project, "ls-tree", "-r", "-l", "-z", "HEAD", env=NO_CONFIGURATION).split(b"\0")[:-1]
     sizes = [line.partition(b"\t")[0].split()[-1] for line in listed]
     if len(listed) > limits.files:

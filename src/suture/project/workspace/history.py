@@ -60,8 +60,10 @@ def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]
 
 
 def _resolve(repository: Repository, since: str) -> str:
+    """Return the commit that a text means, which must be in the history of HEAD."""
     output = b""
     if since.isprintable() and since and not since.startswith("-"):
+        # With 128, git says that a text such as `HEAD~99` cannot name a commit.
         output = repository.git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}", ok=(0, 1, 128))
     commit = output.decode("ascii", "replace").strip()
     if not commit:

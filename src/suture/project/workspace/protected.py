@@ -54,7 +54,8 @@ def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
     normal_path = posixpath.normpath(path)
     if leaves_project(normal_path):
         return True
-    return replace(_parse_cached(tuple(globs))).covers(normal_path)  # each path gets the full number of steps
+    # The copy, because each path gets the full number of steps (`Globs.steps_left`).
+    return replace(_parse_cached(tuple(globs))).covers(normal_path)
 
 
 def is_test_file(path: str) -> bool:

@@ -49,6 +49,7 @@ def leaves_project(path: str) -> bool:
 
 
 def _encode_like(text: str, original: bytes) -> bytes:
+    """Return a text in the format of an original file: its encoding, line endings and final newline."""
     if original and text == decode_text(original):
         return original
     text = text.replace("\r\n", "\n")
@@ -61,6 +62,7 @@ def _encode_like(text: str, original: bytes) -> bytes:
 
 
 def _detect_encoding(content: bytes) -> str:
+    """Return the encoding of a file; UTF-8 if its content fits no declared one."""
     if content.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     try:
@@ -86,6 +88,7 @@ def _encode(text: str, encoding: str) -> bytes:
 
 
 def _restore_line_endings(text: str, original_text: str) -> str:
+    """Return a text with the line endings of an original: unchanged lines keep theirs, others get the usual one."""
     crlf_count = original_text.count("\r\n")
     if crlf_count == 0:
         return text

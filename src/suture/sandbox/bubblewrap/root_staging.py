@@ -156,6 +156,7 @@ def _find_tool(name: str) -> str:
 
 
 def _stage_folder(private_sources: Iterable[str]) -> str:
+    """Return a folder that a stage may cover, because none of the sources lies in it."""
     paths = [Path(source).resolve() for source in private_sources]
     for name in STAGE_FOLDERS:
         folder = Path(name)
@@ -169,6 +170,7 @@ def _stage_folder(private_sources: Iterable[str]) -> str:
 
 
 async def _make_namespace(folder: str, private_sources: Sequence[str]) -> int:
+    """Return a descriptor of a new mount namespace in which the sources are shown at a stage."""
     enter_namespace = (_find_tool("unshare"), "--mount", "--propagation", "private", "--")
     process = await asyncio.create_subprocess_exec(
         *enter_namespace,

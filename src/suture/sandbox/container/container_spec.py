@@ -26,6 +26,7 @@ from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, read_boot_source
 
 REPOSITORY = "localhost/suture-empty"
+"""The name of the image without its tag. `localhost` is Podman's prefix for images that were made here."""
 FOLDERS = dict.fromkeys(("dev", "etc", "etc/ssl", "opt", "proc", "sys", "var"), 0o755)
 """The folders of the image, with their modes."""
 # An engine may give a mount the mode of the folder below it.

@@ -74,6 +74,7 @@ class ContainerTransport(StreamStdin):
         return cls(engine, container, reader, writer)
 
     async def _split_streams(self) -> None:
+        """Read the engine's socket, and pass each piece of output on to its stream."""
         streams = {STDOUT: self.stdout, STDERR: self.stderr}
         try:
             while True:

@@ -95,7 +95,7 @@ class MemoryCgroup:
             OSError: The kernel refuses.
         """
         if total_memory_mb == self._growth_limit_mb:
-            return
+            return  # a zygote's next run with the same limit begins with about the same memory
         usage = int((self._folder / self._files.usage).read_text("ascii"))
         self._write_limit(total_memory_mb * tuning.MIB + tuning.CGROUP_BASE_BYTES + usage)
         self._growth_limit_mb = total_memory_mb

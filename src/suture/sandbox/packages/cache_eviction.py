@@ -36,7 +36,7 @@ def evict_unused_sets(folder: Path, max_bytes: int = MAX_CACHED_PACKAGES_BYTES) 
     remaining_bytes = max_bytes
     for _, set_folder in sorted(sets, reverse=True):
         remaining_bytes -= _size_bytes(set_folder)
-        unfinished = set_folder.name.startswith(".")
+        unfinished = set_folder.name.startswith(".")  # `.making-` of a killed run, `.gone-` of a removal
         if (remaining_bytes < 0 or unfinished) and _is_idle(set_folder):
             _remove(set_folder)
 

@@ -114,7 +114,8 @@ def mounts_for_local_indexes(addresses: Iterable[str]) -> tuple[Mount, ...]:
     """Return mounts for indexes on this machine.
 
     The pages of an index in a folder `simple` link to files beside that folder, so the parent is shown. If the
-    parent is the root or `/tmp`, or contains the user's home, only the index is shown.
+    parent is the root or `/tmp`, or contains the user's home, only the index is shown, because the client must
+    not see what else is there.
     """
     home = Path.home().resolve()
     mounts: set[str] = set()

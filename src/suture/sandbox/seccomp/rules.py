@@ -11,6 +11,7 @@ import errno
 
 
 def _split_words(text: str) -> tuple[str, ...]:
+    """Return the words of a text, without comments."""
     return tuple(word for line in text.splitlines() for word in line.partition("#")[0].split())
 
 
@@ -77,6 +78,7 @@ NAMESPACE_FLAGS = 0x7E020000
 """`CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}` of `linux/sched.h`. `clone` cannot express `CLONE_NEWTIME`."""
 
 SOCKET_CALLS = ("socket", "socketpair")
+"""Calls whose first argument is a family of addresses."""
 ALLOWED_FAMILIES = (1, 2, 10)
 """`AF_UNIX`, `AF_INET`, `AF_INET6`: with these only the loopback of the sandbox's own network namespace can
 be reached."""

@@ -67,7 +67,7 @@ def build_bundle(
         "hidden_folders": list(hidden_folders),
         "fd_socket": fd_socket,
     }
-    return _with_length(sources) + b"s" + _with_length(settings)
+    return _with_length(sources) + b"s" + _with_length(settings)  # a frame's kind, which is not looked at
 
 
 def _with_length(value: object) -> bytes:
@@ -76,4 +76,5 @@ def _with_length(value: object) -> bytes:
 
 
 def _module(path: str) -> str:
+    """Return the name by which a file is imported: `a.b` for `a/b.py` and for `a/b/__init__.py`."""
     return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")

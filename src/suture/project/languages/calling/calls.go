@@ -18,36 +18,39 @@ import (
 	"unsafe"
 )
 
+// Nested values, size of an answer, length of a stack trace. Chosen by judgement; not measured.
 const (
-	deepest   = 60
-	mostBytes = 4 << 20
-	mostStack = 4000
+	maxDepth       = 60
+	maxAnswerBytes = 4 << 20
+	maxStackChars  = 4000
 )
 
 type message map[string]interface{}
 
+// The conversation with Suture. The candidate's own stdin and stdout lead elsewhere.
 var (
-	input  = os.NewFile(3, "in")
-	output = os.NewFile(4, "out")
-	faults = reflect.TypeOf((*error)(nil)).Elem()
+	input     = os.NewFile(3, "in")
+	output    = os.NewFile(4, "out")
+	errorType = reflect.TypeOf((*error)(nil)).Elem()
 )
 
 // Serve answers calls until the input ends.
 func Serve(function interface{}) {
 	called := reflect.ValueOf(function)
 	if called.Kind() != reflect.Func {
-		hear()
-		say(message{"absent": true})
+		readMessage()
+		writeMessage(message{"absent": true})
 		os.Exit(0)
 	}
-	hear()
-	say(message{"ready": true})
+	readMessage()
+	writeMessage(message{"ready": true})
 	for {
-		say(answer(called, hear()))
+		writeMessage(answer(called, readMessage()))
 	}
 }
 
-func hear() message {
+// readMessage reads a message: its length in four bytes, and JSON. The program ends if Suture is gone.
+func readMessage() message {
 	var head [4]byte
 	if _, err := io.ReadFull(input, head[:]); err != nil {
 		os.Exit(0)
@@ -65,9 +68,9 @@ func hear() message {
 	return heard
 }
 
-func say(told message) {
+func writeMessage(told message) {
 	body, err := json.Marshal(told)
-	if err != nil || len(body) > mostBytes {
+	if err != nil || len(body) > maxAnswerBytes {
 		body = []byte(`{"died":"the answer is too large"}`)
 	}
 	frame := make([]byte, 4, 4+len(body))
@@ -77,6 +80,7 @@ func say(told message) {
 	}
 }
 
+// answer calls the function, and returns its value, what it raised, or why the arguments do not fit it.
 func answer(called reflect.Value, asked message) (told message) {
 	kind := called.Type()
 	given, _ := asked["args"].([]interface{})
@@ -104,8 +108,8 @@ func answer(called reflect.Value, asked message) (told message) {
 		if fault := recover(); fault != nil {
 			text := fmt.Sprint(fault)
 			stack := string(debug.Stack())
-			if len(stack) > mostStack {
-				stack = stack[:mostStack]
+			if len(stack) > maxStackChars {
+				stack = stack[:maxStackChars]
 			}
 			told = message{"raised": list("error", "panic", text), "stack": stack}
 		}
@@ -125,6 +129,7 @@ func list(parts ...interface{}) []interface{} { return parts }
 
 func foreign(kind reflect.Type) interface{} { return list("foreign", "a "+kind.String()) }
 
+// decimal writes a float with an exponent, so that Python reads a float even if it is a whole number.
 func decimal(value float64) interface{} {
 	switch {
 	case math.IsNaN(value):
@@ -137,8 +142,9 @@ func decimal(value float64) interface{} {
 	return json.RawMessage(strconv.FormatFloat(value, 'e', -1, 64))
 }
 
+// encode returns a value as JSON-plus.
 func encode(value reflect.Value, depth int) interface{} {
-	if depth > deepest {
+	if depth > maxDepth {
 		return list("foreign", "something too deep, or that holds itself")
 	}
 	kind := value.Type()
@@ -147,7 +153,7 @@ func encode(value reflect.Value, depth int) interface{} {
 	if nilable && value.IsNil() {
 		return nil
 	}
-	if kind.Implements(faults) && value.CanInterface() {
+	if kind.Implements(errorType) && value.CanInterface() {
 		return list("error", kind.String(), value.Interface().(error).Error())
 	}
 	switch value.Kind() {
@@ -191,6 +197,7 @@ func encode(value reflect.Value, depth int) interface{} {
 	return foreign(kind)
 }
 
+// tagged returns the parts of a JSON-plus value with this tag.
 func tagged(value interface{}, tag string) ([]interface{}, bool) {
 	parts, ok := value.([]interface{})
 	if !ok || len(parts) < 2 || parts[0] != tag {
@@ -200,6 +207,7 @@ func tagged(value interface{}, tag string) ([]interface{}, bool) {
 	return inner, ok
 }
 
+// decode sets a variable to a JSON-plus value, which gets its meaning from the type of the variable.
 func decode(value interface{}, into reflect.Value) error {
 	kind := into.Type()
 	cannot := fmt.Errorf("a %s cannot be made of it", kind)
@@ -322,6 +330,7 @@ func decodeMap(value interface{}, into reflect.Value, cannot error) error {
 	return nil
 }
 
+// decodeStruct takes fields in their order or by their names. It sets unexported ones too, as the package itself can.
 func decodeStruct(value interface{}, into reflect.Value, cannot error) error {
 	set := func(field reflect.Value, part interface{}) error {
 		return decode(part, reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem())
@@ -354,8 +363,9 @@ func decodeStruct(value interface{}, into reflect.Value, cannot error) error {
 	return nil
 }
 
+// decodeAny sets a variable of an interface type, for which only an error or plain data can be made.
 func decodeAny(value interface{}, into reflect.Value) error {
-	if into.Type() == faults {
+	if into.Type() == errorType {
 		parts, ok := value.([]interface{})
 		if ok && len(parts) == 3 && parts[0] == "error" {
 			into.Set(reflect.ValueOf(errors.New(fmt.Sprint(parts[2]))))
@@ -375,6 +385,7 @@ func decodeAny(value interface{}, into reflect.Value) error {
 	return err
 }
 
+// natural returns a value for an interface{}: what a literal without a type would be.
 func natural(value interface{}) (interface{}, error) {
 	if number, ok := value.(json.Number); ok {
 		if whole, err := strconv.Atoi(number.String()); err == nil {

@@ -6,14 +6,17 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { types } from 'node:util';
 
+// Descriptors of the conversation with Suture; the candidate's own stdin and stdout lead elsewhere.
 const IN = 3;
 const OUT = 4;
-const DEEPEST = 60;
-const MOST_BYTES = 4 << 20;
-const MOST_STACK = 4000;
-const EXACT = 2 ** 53;
+// Nested values, size of an answer, length of a stack trace. Chosen by judgement; not measured.
+const MAX_DEPTH = 60;
+const MAX_ANSWER_BYTES = 4 << 20;
+const MAX_STACK_CHARS = 4000;
+// From here on, not every integer is exact. Such numbers are written with an exponent, so that Python reads a float.
+const MAX_EXACT_INTEGER = 2 ** 53;
 
-// Functions that are used after the candidate is loaded: a legitimate polyfill must not change an answer.
+// Functions that are used after the candidate is loaded, saved before: a legitimate polyfill must not change an answer.
 const { apply, getPrototypeOf, getOwnPropertyDescriptor } = Reflect;
 const { keys, is, prototype: plain } = Object;
 const { isArray, prototype: arrays } = Array;
@@ -27,7 +30,8 @@ const { isProxy, isMap, isSet, isDate, isRegExp, isNativeError, isTypedArray, is
 const { from, alloc, concat } = Buffer;
 const end = process.exit.bind(process);
 
-function exactly(size) {
+/** Read so many bytes. The process ends if Suture is gone. */
+function readExactly(size) {
   const bytes = alloc(size);
   for (let at = 0; at < size; ) {
     const got = readSync(IN, bytes, at, size - at, null);
@@ -37,33 +41,37 @@ function exactly(size) {
   return bytes;
 }
 
-function hear() {
-  return parse(exactly(exactly(4).readUInt32BE(0)).toString('utf8'));
+/** Read a message: its length in four bytes, and JSON. */
+function readMessage() {
+  return parse(readExactly(readExactly(4).readUInt32BE(0)).toString('utf8'));
 }
 
-function say(text) {
+function writeMessage(text) {
   let body = from(text, 'utf8');
-  if (body.length > MOST_BYTES) body = from('{"died":"the answer is too large"}', 'utf8');
+  if (body.length > MAX_ANSWER_BYTES) body = from('{"died":"the answer is too large"}', 'utf8');
   const head = alloc(4);
   head.writeUInt32BE(body.length, 0);
   const frame = concat([head, body]);
   for (let at = 0; at < frame.length; ) at += writeSync(OUT, frame, at);
 }
 
+/** JSON-plus for a value that is no data. */
 const foreign = (what) => `["foreign",${quote(what)}]`;
 
 function number(value) {
   if (value !== value || value === Infinity || value === -Infinity || is(value, -0)) {
     return `["number",${quote(is(value, -0) ? '-0' : `${value}`)}]`;
   }
-  return value >= EXACT || value <= -EXACT ? value.toExponential() : `${value}`;
+  return value >= MAX_EXACT_INTEGER || value <= -MAX_EXACT_INTEGER ? value.toExponential() : `${value}`;
 }
 
+/** The name of an object's class. No getter of the candidate runs. */
 function nameOf(thing) {
   const maker = getOwnPropertyDescriptor(getPrototypeOf(thing) ?? {}, 'constructor');
   return typeof maker?.value === 'function' ? `${maker.value.name}` : 'object';
 }
 
+/** The properties of an object as text, each made by `write`; null if one has a getter, which must not run. */
 function parts(thing, names, write) {
   let text = '';
   for (let at = 0; at < names.length; at += 1) {
@@ -74,6 +82,7 @@ function parts(thing, names, write) {
   return text;
 }
 
+/** A value as JSON-plus; `around` are the objects that hold it. */
 function encode(value, depth, around) {
   if (value === null) return 'null';
   if (value === undefined) return '["undefined"]';
@@ -83,7 +92,7 @@ function encode(value, depth, around) {
   if (typeof value === 'bigint') return `["bigint","${value}"]`;
   if (typeof value !== 'object') return foreign(`a ${typeof value}`);
   if (isProxy(value)) return foreign('a Proxy');
-  if (depth > DEEPEST || around.includes(value)) return foreign('something too deep, or that holds itself');
+  if (depth > MAX_DEPTH || around.includes(value)) return foreign('something too deep, or that holds itself');
   return structure(value, depth + 1, [...around, value]);
 }
 
@@ -125,13 +134,14 @@ function fault(error) {
   }
 }
 
+/** The answer for a call that has thrown a value. */
 function raised(error) {
   let stack = '';
   let told = '["error","","something that is no Error"]';
   try {
     if (isNativeError(error)) {
       told = fault(error);
-      stack = `${error.stack}`.slice(0, MOST_STACK);
+      stack = `${error.stack}`.slice(0, MAX_STACK_CHARS);
     } else told = `["error","",${quote(`${error}`)}]`;
   } catch {
     // the thrown value cannot be inspected
@@ -139,6 +149,7 @@ function raised(error) {
   return `{"raised":${told},"stack":${quote(stack)}}`;
 }
 
+/** The value of JSON-plus. */
 function decode(value) {
   if (!isArray(value)) return value;
   const [tag, first, second] = value;
@@ -174,6 +185,7 @@ function decode(value) {
   }
 }
 
+/** Prepare to load TypeScript: by node's own option, or by tsx of the project or of this machine. */
 async function understandTypes() {
   if (process.execArgv.some((option) => option.startsWith('--experimental-strip-types'))) return true;
   const bin = dirname(process.execPath);
@@ -192,6 +204,7 @@ async function understandTypes() {
   return false;
 }
 
+/** The candidate's function: exported by its name, a member of the default export, or the default export itself. */
 async function functionOf({ module, name }) {
   const loaded = await import(pathToFileURL(join(process.cwd(), module)).href);
   const whole = loaded.default;
@@ -213,22 +226,22 @@ async function answer(called, { args, awaits }) {
 }
 
 async function main() {
-  let wanted = hear();
+  let wanted = readMessage();
   if (wanted.able) {
     const able = await understandTypes();
-    say(able ? '{"ready":true}' : '{"unable":true}');
+    writeMessage(able ? '{"ready":true}' : '{"unable":true}');
     if (!able) return;
-    wanted = hear();
+    wanted = readMessage();
   }
   let called;
   try {
     called = await functionOf(wanted);
   } catch (error) {
-    say(raised(error));
+    writeMessage(raised(error));
     return;
   }
-  say(called === undefined ? '{"absent":true}' : '{"ready":true}');
-  while (called !== undefined) say(await answer(called, hear()));
+  writeMessage(called === undefined ? '{"absent":true}' : '{"ready":true}');
+  while (called !== undefined) writeMessage(await answer(called, readMessage()));
 }
 
 await main();

@@ -11,14 +11,17 @@ from pathlib import Path
 
 from suture.project.languages.reports import Attestation
 
+# The lines of package `testing` with which the run of all tests, the report of a test and that of an example begin.
 ENDS = re.compile(r"^func \(m \*M\) Run\(\) \(code int\) \{$", re.MULTILINE)
 REPORTS = re.compile(r"^func \((\w) \*[TF]\) report\(\) \{$", re.MULTILINE)
 EXAMPLES = re.compile(
     r"^func \(eg \*InternalExample\) processRunResult\(.*\) \(passed bool\) \{$", re.MULTILINE
 )
+# Go code that is added after the line that a pattern has matched.
 RECORD = r"\g<0>" "\n\t" r"sutureRecord(\1.name, sutureStatus(\1.Failed(), \1.Skipped()))"
 RECORD_EXAMPLE = r"\g<0>" "\n\tdefer func() { sutureRecord(eg.Name, sutureStatus(!passed, false)) }()"
 OVERLAY = "overlay.json"
+"""The file that maps the files of Go's library to those that replace them."""
 PROBE = {
     "go.mod": b"module probe\n\ngo 1.16\n",
     "probe_test.go": b'package probe\n\nimport "testing"\n\nfunc TestProbe(t *testing.T) {}\n',

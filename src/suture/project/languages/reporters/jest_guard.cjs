@@ -62,6 +62,7 @@ class Kept {
   }
 }
 
+/** Jest's runner of one test file, with a look at everything kept after the file is loaded and after each test. */
 function watched(runner) {
   return async function (globalConfig, config, environment, runtime, testPath, ...more) {
     const kept = new Kept();

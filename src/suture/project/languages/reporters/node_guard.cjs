@@ -6,6 +6,7 @@ const { reallyExit } = process;
 const { apply } = Reflect;
 const { writeSync } = require("node:fs");
 
+/** The first check of `node:assert` that accepts what it must refuse; undefined if all refuse. */
 function idle(assert) {
   const wrong = [
     [assert, false],

@@ -14,6 +14,7 @@ export default async function* report(source) {
     const error = data.details?.error;
     const cause = error?.cause instanceof Error ? error.cause : error;
     const file = data.file ?? process.argv[1] ?? "";
+    // node:test reports a file as a test that has its name. If it fails, its stderr says why.
     const whole = data.nesting === 0 && (data.name === file || file.endsWith(`/${data.name}`));
     files.add(file);
     const complaint = whole ? complaints.get(data.file) : undefined;

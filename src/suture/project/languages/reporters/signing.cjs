@@ -31,12 +31,14 @@ const append = appendFileSync;
 const { stringify } = JSON;
 let number = 0;
 
+/** Add an event to the report. The number in a line shows whether lines are missing, repeated or in another order. */
 exports.write = (event) => {
   if (!sign) return;
   const text = `${number++} ${stringify(event)}`;
   append(path, `${sign(text)} ${text}\n`);
 };
 
+/** A value as text for people; empty if there is none. */
 exports.shown = (value) => {
   if (value === undefined) return "";
   try {

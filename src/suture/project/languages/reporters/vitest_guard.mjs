@@ -15,6 +15,7 @@ let changed = "";
 let failed = "";
 let meta = {};
 
+/** The value of a property, or its getter or setter, by its descriptor. */
 function valueOf(found) {
   return found && ("value" in found ? found.value : (found.get ?? found.set));
 }
@@ -43,6 +44,7 @@ if (vitest.chai) keepAll("chai.util", vitest.chai.util);
 const testers = shared?.customEqualityTesters;
 const known = testers?.length;
 
+/** Note what has changed since the beginning. */
 function look() {
   for (let at = 0; at < kept.length; at += 1) {
     const part = kept[at];
@@ -51,6 +53,7 @@ function look() {
   if (testers && testers.length !== known) changed += "expect's testers of equality\n";
 }
 
+/** Store the changes where the reporter reads them: in the data that Vitest sends about a file. */
 function tell() {
   look();
   define(meta, "sutureChanged", { value: changed, enumerable: true, configurable: true });

@@ -55,7 +55,7 @@ def import_from_sources(sources: dict[str, str]) -> None:
 
 
 MAX_GROWTH = 1.2
-SLACK_PAGES = 1024
+SLACK_PAGES = 1024  # both are chosen by judgement
 """A zygote that uses this many times the memory that it started with, and so many pages more that an allocator
 may keep, is replaced."""
 ALL_PROCESSES = -1
@@ -84,6 +84,7 @@ class ZygoteServer:
         self._buffer = RelayBuffer()
         self._sockets = SocketCounter()
         self._state = observe_state()
+        # A run happens in a child, so that its own memory does not count here.
         self._max_pages = int(kernel.resident_pages() * MAX_GROWTH) + SLACK_PAGES
 
     def serve(self) -> CodeType | None:
@@ -254,6 +255,7 @@ def main() -> CodeType | None:
         gc.collect()
         gc.freeze()
         setup = ChildSetup(settings["namespaces"], settings["covered"], settings["hidden_folders"])
+        # `ALL_PROCESSES`, by which such a run is ended, would otherwise include this process.
         if not setup.namespaces and os.getpid() != 1:
             sys.exit("without namespaces for each run, a zygote must be PID 1 of its namespace")
         return ZygoteServer(host, bytes.fromhex(settings["filter"]), setup, fd_socket).serve()
