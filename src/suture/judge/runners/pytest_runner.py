@@ -87,7 +87,11 @@ class PytestRunner:
         return self._bytecode.list_unchanged_sources(drop_private_files(self._line.task.files))
 
     def forget_bytecode(self, sources: Collection[str]) -> None:
-        """Drop the bytecode of some sources, such as tests, so that later runs compile them again."""
+        """Drop the bytecode of some sources, so that later runs compile them again.
+
+        Verdicts rest on the tests, and the user's own code, which ran where their bytecode was made, could have
+        replaced it.
+        """
         self._bytecode = self._bytecode.without(sources)
 
     async def run(
@@ -105,8 +109,8 @@ class PytestRunner:
         Args:
             only: Ids of the tests to run; empty for all.
             isolated: Ids of the tests that also run in a process of their own.
-            compile_for_later: Whether to keep the bytecode of this run. The files must be the task's own, because
-                a candidate could leave bytecode for runs of other candidates.
+            compile_for_later: Whether to keep the bytecode of this run. The files must be the task's own: a
+                candidate could put other bytecode in its place, which runs of other candidates would load.
         """
         key = secrets.token_bytes(32)
         project_files = drop_private_files(files)
