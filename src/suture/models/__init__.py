@@ -1,6 +1,6 @@
-"""Chat models behind one seam: `Model.complete(messages, sampling) -> Reply`.
+"""Chat models behind one protocol: `Model.complete(messages, sampling) -> Reply`.
 
-This package owns the seam, the providers, structured replies, recordings, prices, the embedded llama.cpp
+This package owns the protocol, the providers, structured replies, recordings, prices, the embedded llama.cpp
 server and its weights. It does not know what roles ask, and it decides nothing about a run. The SDK of a
 vendor is imported only when one of its models is called.
 """

@@ -20,8 +20,11 @@ from suture.project.workspace import is_protected, is_test_file
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 """Matches a variable before a command, as in `CI=1 npm test`, which only a shell sets."""
 SHELL_CHARACTERS = frozenset(";<>|&`")
+"""Characters that only a shell interprets, outside of quotes."""
 WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
+"""Matches what separates the words of a shell line."""
 COMMAND_ENDS = re.compile(r"[;&|\n]+")
+"""Matches what separates its commands."""
 WHOLE_FOLDER_GLOB = re.compile(r"/$|/\*(?:\.\w+)?$")
 """Matches a glob of everything in a folder, or of everything with one ending."""
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")

@@ -18,6 +18,7 @@ QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "‘": "’"
 """Opening quote -> closing quote."""
 BLANK = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)+", re.DOTALL)
 NUMBER = re.compile(r"[-+]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?(?![\w.%])")
+"""Matches a number that nothing continues: not the `1` of `1st` or of `1%`."""
 WORD = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*)?")
 CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 EMPTY_WORDS = frozenset({"undefined", "nan", "infinity", "inf", "todo", "tbd"})
@@ -182,7 +183,9 @@ class _LenientParser:
 LABEL = re.compile(
     r"^\s*(?:[-*+>]|\d+[.)]|#+)?\s*[*_`\"']*([A-Za-z][\w \-]{0,40}?)[*_`\"']*\s*[:=][*_]*\s*(.*)$"
 )
+"""Matches a line such as `- **name**: value`."""
 TAG = re.compile(r"<([A-Za-z][\w-]*)>\s*([^<>]*?)\s*</\1>")
+"""Matches `<name>value</name>`."""
 BRACE = re.compile(r"[{}]")
 
 

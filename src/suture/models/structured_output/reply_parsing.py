@@ -15,6 +15,7 @@ from suture.models.structured_output.lenient_json import find_labelled_fields, f
 from suture.models.structured_output.reply_schemas import resolve_reference, strict_schema
 
 BOOLEAN_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+"""Words that models write for a boolean."""
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
 KIND_WORD = re.compile(r"(?:error|fault|bug|issue|problem|strategy)s?$")

@@ -14,6 +14,7 @@ from suture.mutation.edits import Edit, apply_edits, encode_source
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
 
 BLOCK_FIELDS = ("body", "orelse", "handlers", "finalbody", "cases")
+"""Fields of a statement's node that hold a list of statements, or of clauses that hold some."""
 UNDEFINED_NAME = "suture_unreached"
 """A name that no source defines, so that reading it raises."""
 STOP_STATEMENT = "raise BaseException"

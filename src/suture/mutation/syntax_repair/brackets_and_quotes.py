@@ -25,6 +25,7 @@ from suture.mutation.syntax_repair.source_lines import (
 )
 
 NEVER_CLOSED = re.compile(r"'([(\[{])' was never closed")
+"""Matches CPython's message about an unclosed bracket, whose line is that of the bracket."""
 MAX_BRACKET_LINES = 6
 """Lines after an unclosed bracket on which it may be closed. Chosen by judgement; not measured."""
 

@@ -23,13 +23,16 @@ from suture.mutation.syntax_repair.source_lines import (
 BLOCK_KEYWORDS = (
     "if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "async",
 )  # fmt: skip
+"""Keywords that begin a line that ends with a colon."""
 STATEMENT_KEYWORDS = (
     "return", "import", "from", "raise", "assert", "pass", "break", "continue", "global", "del",
     "yield",
 )  # fmt: skip
+"""Keywords that begin another statement."""
 INNER_KEYWORDS = (
     "in", "not", "and", "or", "is", "if", "else", "for", "lambda", "as", "None", "True", "False",
 )  # fmt: skip
+"""Keywords within a line."""
 CONDITION_KEYWORDS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
 """Keywords after which a line has a condition."""
 BRANCH_KEYWORDS = ("if", "elif", "while")

@@ -24,9 +24,11 @@ WORD = re.compile(r"[^\W\d]\w*|[$#@]?[\w$]+")
 SLASH_STARTS_REGEX = re.compile(r"[(,=:\[!&|?{};+\-*%<>~^]$|^(?:return|typeof|case|in|of|=>)$|^\n$")
 """Matches a token after which a slash begins a regular expression, and not a division."""
 STRING = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+"""A string in double or single quotes, in one line."""
 TEMPLATE_PIECE = re.compile(r"(?:\\.|\$(?!\{)|[^`\\$])*(?:`|\$\{)", re.DOTALL)
 """A piece of a template string, up to its end or to an expression in it."""
 REGEX = re.compile(r"/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*")
+"""A regular expression of JavaScript with its flags. A `/` in brackets does not end it."""
 
 
 @dataclass(frozen=True, kw_only=True)

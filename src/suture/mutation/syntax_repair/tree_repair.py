@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LOGGED_POSITION = re.compile(r"process version:(\d+), .*row:(\d+), col:(\d+)")
+"""Matches the line of tree-sitter's log that says where a version of the parse is."""
 QUOTES = "\"'`"
 
 

@@ -23,6 +23,7 @@ FUNCTIONS = frozenset((
     "generator_function_declaration", "generator_function", "method_declaration", "func_literal",
 ))  # fmt: skip
 BLOCKS = frozenset(("statement_block", "statement_list", "program", "switch_case", "switch_default"))
+"""Nodes whose children are statements."""
 SCOPES = frozenset((
     "statement_block", "block", "for_statement", "for_in_statement", "if_statement", "catch_clause",
     "switch_body", "expression_switch_statement", "type_switch_statement", "expression_case",
@@ -41,11 +42,13 @@ STRINGS = frozenset(("string", "interpreted_string_literal", "rune_literal", "ra
 LOOPS = frozenset(("for_statement", "for_in_statement", "while_statement", "do_statement"))
 EXITS = frozenset(("return_statement", "throw_statement", "break_statement", "continue_statement"))
 LISTS = frozenset(("array", "literal_value"))
+"""Literals of a list: `[a, b]` in JavaScript, the braces of `[]int{a, b}` in Go."""
 EXPRESSIONS = frozenset((
     "identifier", "binary_expression", "unary_expression", "ternary_expression", "template_string",
     "true", "false", "slice_expression", "parenthesized_expression", "array", "this",
     *NULLS, *CALLS, *MEMBERS, *SUBSCRIPTS, *NUMBERS, *STRINGS,
 ))  # fmt: skip
+"""Nodes of expressions that operators change or copy; functions, objects and types are none."""
 DECLARING_NODES = frozenset((
     "formal_parameters", "required_parameter", "optional_parameter", "variable_declarator",
     "parameter_declaration", "var_spec", "const_spec", "array_pattern", "rest_pattern",

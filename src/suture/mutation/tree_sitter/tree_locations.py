@@ -29,6 +29,7 @@ BLOCK_NODES = ("statement_block", "block", "switch_body", "expression_switch_sta
 BLOCK_FIELDS = ("consequence", "alternative", "body")
 """Fields of statements that hold a block, or a single statement without braces."""
 GUARDING_STATEMENTS = ("if_statement", *LOOPS)
+"""Statements that decide whether the code inside runs."""
 
 
 def find_tree_location(

@@ -25,6 +25,7 @@ node; the variable is empty where the group holds all places, whatever they assi
 `(edit, mutant)` for each place.
 """
 ASSIGNMENTS = ("variable_declarator", "assignment_expression")
+"""Nodes that assign a value to a variable."""
 
 
 def generate_tree_mutants(

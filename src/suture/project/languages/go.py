@@ -34,6 +34,7 @@ CONFUSABLE_NAMES = (
     ("Lock", "RLock", "Unlock", "RUnlock"), ("Before", "After", "Equal"), ("Errorf", "Error"),
     ("Seconds", "Minutes", "Hours"), ("Add", "Sub"), ("Atoi", "Itoa"), ("Push", "Pop"),
 )  # fmt: skip
+"""Groups of functions and methods that are mistaken for each other. Chosen by judgement."""
 SYNTAX = SyntaxTemplates(
     length="len({})",
     terminator="",
@@ -53,18 +54,20 @@ SYNTAX = SyntaxTemplates(
     confusable_names=CONFUSABLE_NAMES,
     concatenations=("append({0}, {1}...)",),
 )  # fmt: skip
-"""Groups of names that are mistaken for each other, and templates of Go code. Both are chosen by judgement."""
+"""How the search writes Go. The wrappers and the default values are chosen by judgement."""
 SOURCE_POSITION = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
 """Matches a message of the compiler or of a failing test, which begins with the file and the line."""
 FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
 """Matches a line of a stack trace, which has an absolute path."""
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+"""Matches the line of a `go.mod` that names the module."""
 BUILD_FAILURE = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
 """Matches the line, outside of the JSON, by which `go test` reports a package that does not compile."""
 DEFINITION = re.compile(
     r"func\s+(\([^)]*\)\s*[A-Za-z_]\w*)|func\s+([A-Za-z_]\w*)|(?:type|var|const)\s+([A-Za-z_]\w*)"
     r"|(package)\s|(import)\s"
 )
+"""Matches the start of a definition; the group is its name, of a method with its receiver."""
 MISSING_MODULE = re.compile(
     r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
     r" module providing package|cannot find package) \"?(?P<name>[\w./@-]+[\w/-])"
@@ -74,6 +77,7 @@ BENCHMARK = re.compile(r"Benchmark(?![a-z])")
 """Names of benchmarks, which are not tests. Since Go 1.20, the start of a benchmark is reported, but its end only
 if it fails."""
 PANIC = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
+"""Matches the message with which a program ends abnormally."""
 
 
 TestKey = tuple[str, str]

@@ -37,6 +37,7 @@ GLOBAL_NAMES = frozenset(
     require self setImmediate setInterval setTimeout structuredClone this undefined unescape window
     """.split()  # noqa: SIM905
 )
+"""Names that exist in every file without a definition, in node and in browsers."""
 BUILTIN_MEMBERS = frozenset(
     """
     abs add all allSettled any apply assign at bind call catch ceil charAt charCodeAt clear codePointAt
@@ -56,6 +57,7 @@ BUILTIN_MEMBERS = frozenset(
     write
     """.split()  # noqa: SIM905
 )
+"""Members that objects of the language itself have, so that they are not misspelt."""
 CONFUSABLE_NAMES = (
     ("min", "max"), ("floor", "ceil", "round", "trunc", "abs"), ("push", "unshift", "concat"),
     ("pop", "shift"), ("slice", "splice", "substring", "substr"), ("indexOf", "lastIndexOf", "search"),
@@ -66,6 +68,7 @@ CONFUSABLE_NAMES = (
     ("charAt", "charCodeAt", "at"), ("reduce", "reduceRight"), ("replace", "replaceAll"),
     ("Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError"),
 )  # fmt: skip
+"""Groups of functions and methods that are mistaken for each other. Chosen by judgement."""
 SYNTAX = SyntaxTemplates(
     length="{}.length",
     terminator=";",
@@ -90,6 +93,7 @@ SYNTAX = SyntaxTemplates(
     global_names=GLOBAL_NAMES,
     builtin_members=BUILTIN_MEMBERS,
 )  # fmt: skip
+"""How the search writes JavaScript. The wrappers and the default values are chosen by judgement."""
 COMMAND_NAMES = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
 # CI: otherwise some test runners wait for changes of files.
 VARIABLES = {"CI": "true", "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"}
@@ -97,6 +101,7 @@ ERROR_LINE = re.compile(
     r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"
     r"|\bERR_ASSERTION\b"
 )
+"""Matches a line of output that reports an error."""
 TEST_COUNT = re.compile(  # node:test, Jest, Vitest and Mocha; each package of a workspace prints its own line
     rb"^(?:#|\xe2\x84\xb9) tests (\d+)|^\s*Tests:?\s.*?(\d+) total|^\s+Tests\s.*\((\d+)\)"
     rb"|^\s+(\d+) (?:passing|failing)",
@@ -107,11 +112,13 @@ TEST_RUNNERS = frozenset(
 )
 """Programs whose arguments are test files, and whose report Suture does not read."""
 PROGRAM_STARTERS = frozenset(("node", "tsx", "ts-node", "bun"))
+"""Programs that run the file which is their first argument besides options."""
 LOAD_OPTIONS = ("-r", "--require", "--import", "--loader", "--experimental-loader")
 """Options of node for modules that it loads before the program."""
 PROGRAM_ENDING = re.compile(r"\.(?:[cm]?js|cmd)$")
 """Matches the ending of a program's file: `node_modules/.bin/mocha.cmd` is mocha."""
 MISSING_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
+"""Matches node's message about a module that it does not find."""
 STACK_POSITION = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
 """Matches a position in a stack trace: an absolute path, a line, and perhaps a column."""
 NAME = r"([A-Za-z_$][\w$]*)"

@@ -37,7 +37,9 @@ DetectTestCommand = Callable[[ProjectOverview], tuple[tuple[str, ...], str] | No
 NEVER = re.compile(r"(?!)")
 """Matches nothing, for languages that lack a pattern."""
 WILDCARD = re.compile(r"[*?\[{]")
+"""Matches a character that makes a word a pattern."""
 BRACES = re.compile(r"\{([^{}]*)\}")
+"""Matches the choices of a pattern such as `{a,b}`."""
 FindMissing = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
 """Takes a line of output and the project's files; returns `(what is not installed, what to do)`, or `None`."""
 

@@ -30,6 +30,7 @@ BUILT_IN_LANGUAGES: Mapping[Language, LanguageFacts] = {
 ENTRY_POINT_GROUP = "suture.languages"
 """Entry points by which installed packages provide languages."""
 NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_LANGUAGE_NAME_CHARS - 1}}}")
+"""Matches a name that a plugin may give to its language."""
 
 
 class _Languages(Mapping[Language, LanguageFacts]):

@@ -29,9 +29,11 @@ from suture.project.tuning import (
 NO_SCRIPT = "no test specified"
 """Text of the test script that `npm init` writes."""
 RUNNERS = ("npm", "yarn", "pnpm")
+"""Package managers that run scripts of `package.json`."""
 WORKSPACE_RUNNERS = (*RUNNERS, "turbo", "lerna", "nx", "wsrun", "rush", "bun")
 """Programs that run scripts of packages within a project."""
 COMMAND_SEPARATORS = re.compile(r"&&|\|\||[;|&\n]")
+"""Matches what separates the commands of a shell line."""
 FOLDER_OPTIONS = ("--prefix", "-C", "--dir", "--cwd")
 """Options of npm, yarn and pnpm for the working folder."""
 PLAIN_FOLDER = re.compile(r"(?:\./)?[\w.@-]+(?:/[\w.@-]+)*/?")
@@ -223,9 +225,13 @@ PROGRAM_START = re.compile(
     r"(?<![\w.-])(?:python[\d.]*|py\.?test|coverage|node|tsx|np[mx]|yarn|pnpm|mocha|tape|ava|go|sh|bash)(?![\w.-])"
 )
 VARIABLE_ASSIGNMENT = re.compile(r"(?:(?:export|override)\s+)*([\w.-]+)\s*(?:::?:?|[?+!])?=\s*(.*)")
+"""Matches a variable of a Makefile or a justfile: its name and its value."""
 TARGET_RULE = re.compile(r"@?([^\s:=#][^:#]*?)\s*::?(?!=)\s*([^;#]*)(?:;(.*))?")
+"""Matches the head of a target: its name, what it needs, and perhaps a command on the same line."""
 VARIABLE_REFERENCE = re.compile(r"\$[({]([\w.-]+)[)}]|\{\{\s*([\w.-]+)\s*\}\}")
+"""Matches `$(NAME)` and `${NAME}` of make, and `{{NAME}}` of just."""
 INCLUDE_DIRECTIVE = re.compile(r"-?s?(?:include|import)\s+(.+)")
+"""Matches the line by which a file includes others."""
 WITH_VALUE = ("-f", "--file", "--makefile", "--justfile", "-C", "--directory")
 """Options of make and just that take a value: the first four name the file, the others the working folder."""
 

@@ -14,6 +14,7 @@ from suture.project.languages.runner_config import find_pytest_plugins
 from suture.project.languages.safety_rules import python_rules as in_python
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
+"""Matches the names of Python's program."""
 PYTEST = ("pytest", "py.test")
 OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 """Options of Python itself that take the next word as their value."""
@@ -47,10 +48,12 @@ UNITTEST_OPTIONS = {
 TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
 """Matches a class of tests that unittest can run. A file with a match of the next pattern needs pytest."""
 PYTEST_TEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
+"""Matches what only pytest can run: a function as a test, or an import of pytest."""
 PYTEST_COMMAND = ("python", "-m", "pytest", "-q")
 PYTEST_FILE_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 """Names of files in which pytest looks for tests by default."""
 TEST_DEFINITION = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
+"""Matches a test, as a function or as a method."""
 
 
 def detect_python_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:

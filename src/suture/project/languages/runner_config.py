@@ -24,7 +24,9 @@ PACKAGE_METADATA_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 # The options in pytest's configuration, up to the next setting or section.
 ADDOPTS = re.compile(r"^\s*addopts\s*=(.*(?:\n(?!\s*[\w.-]+\s*=|\[[\w.-]|\[\[).*)*)", re.MULTILINE)
 PLUGIN_OPTION = re.compile(r"(?<![\w-])-p[\s\"',=]*([A-Za-z_][\w.]*)(?![\w.:])")
+"""Matches the option of pytest that loads a plugin; `-p no:NAME` does not match."""
 PLUGIN_LIST = re.compile(r"^pytest_plugins\s*(?::[^=\n]*)?\+?=\s*([\[(][^\])]*|[^\n]*)", re.MULTILINE)
+"""Matches the assignment by which a file names the plugins that it needs."""
 QUOTED = re.compile(r"[\"']([A-Za-z_][\w.]*)[\"']")
 # Files in which pytest reads `pytest_plugins`: of all its files, those whose names it knows.
 MAY_LIST_PLUGINS = re.compile(r"(?:.*/)?(?:conftest|test_[^/]*|[^/]*_test|tests)\.py")
@@ -33,6 +35,7 @@ NODE_CONFIG_FILE = re.compile(
     r"(?:.*/)?(?:package\.json|(?:jest|vitest|vite|ava|playwright|wdio|cypress)\.config\.\w+|vitest\.workspace\.\w+"
     r"|karma\.conf\.\w+|\.mocharc(?:\.\w+)?|\.taprc|\.nycrc(?:\.\w+)?|jasmine\.json)"
 )
+"""Matches the paths of files that configure a test runner."""
 RUNNER_KEYS = ("jest", "vitest", "mocha", "ava", "tap", "nyc", "c8", "jasmine")
 """Keys of a `package.json` under which a test runner is configured."""
 # A setting whose value names files that a runner loads. The groups are its key and its value.

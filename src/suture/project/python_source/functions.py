@@ -13,6 +13,7 @@ from suture.project.tuning import MAX_SUGGESTED_FUNCTIONS
 BRANCHING_NODES = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.IfExp, ast.ExceptHandler, ast.Assert, ast.match_case,
 )  # fmt: skip
+"""Nodes that add a path to a function."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

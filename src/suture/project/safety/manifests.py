@@ -104,6 +104,7 @@ def in_client_settings(text: str) -> Iterator[PackageRequirement]:
 INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 """Scripts of `package.json` that npm runs by itself during an installation."""
 NPM_TABLES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+"""Tables of `package.json` that request packages."""
 Reader = Callable[[str], Iterable[PackageRequirement]]
 
 

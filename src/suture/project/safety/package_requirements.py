@@ -11,6 +11,7 @@ from suture.project.tuning import MAX_QUOTED_REQUIREMENT_CHARS, MAX_REQUIREMENT_
 
 Ecosystem = Literal["python", "javascript", "go"]
 NUMBER = re.compile(r"\d+(?:\.\d+)*")
+"""Matches a version number."""
 LOWEST_VERSION = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(]))=?)v?(\d+(?:\.\d+)*)")
 """A version number that a requirement accepts, or a lower bound."""
 OUTSIDE_INDEX = re.compile(

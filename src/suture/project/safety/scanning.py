@@ -24,6 +24,7 @@ from suture.project.tuning import MAX_FINDINGS, MAX_SCANNED_CHARS, MAX_SCANNED_F
 
 BANDIT_REMEDY = "pip install 'suture[quality]'"
 BANDIT_RULE = re.compile(r"bandit\.B\d{3}")
+"""Matches the name that a test of Bandit has as a rule, such as `bandit.B602`."""
 LEVELS_BY_STRICTNESS: tuple[SafetyLevel, ...] = ("block", "ask", "warn", "off")
 
 

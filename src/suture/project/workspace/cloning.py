@@ -24,6 +24,7 @@ from suture.project.workspace.git import GitLimits, run_git, setting_options
 
 PORTS = {"https": 443, "http": 80}
 NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_LFS_SKIP_SMUDGE": "1"}
+"""Variables with which git reads no configuration, and fetches no large files of Git LFS."""
 HTTP_OPTIONS = setting_options(
     "http.followRedirects=false", "http.proxy=", "http.lowSpeedLimit=1000", "http.lowSpeedTime=20"
 )

@@ -17,7 +17,9 @@ CONTEXT = 3
 """Lines of context around a change, as in git."""
 
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n")
+"""Matches the header of a hunk: first line and length before, first line and length after."""
 NO_NEWLINE = "\\ No newline at end of file\n"
+"""The line after one that ends its file without a newline."""
 
 
 def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:

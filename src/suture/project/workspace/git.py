@@ -90,6 +90,7 @@ PROGRAM_SETTING = re.compile(
 )
 """Settings whose value is a program, among those with an arbitrary name in the middle."""
 PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "EMAIL", "TMPDIR")
+"""Variables that git needs to find the user's configuration and identity."""
 PASSED_VARIABLE_PREFIXES = (
     "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
 )  # fmt: skip

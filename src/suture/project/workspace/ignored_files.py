@@ -42,6 +42,7 @@ NON_CODE_NAMES: Mapping[str, ExclusionReason] = {
     **dict.fromkeys((".hypothesis", ".ipynb_checkpoints"), "cache"),
     ".suture": "suture_files",
 }
+"""Name of a file or folder that is never code -> why."""
 
 MODULE = re.compile(r"(?P<name>[^\W\d]\w*)(?P<ending>\.py|(?:\.cpython-3\w*|\.abi3)?[-\w]*\.so)")
 """The file name of a module that an import can find. A compiled module may have a build tag before its suffix."""

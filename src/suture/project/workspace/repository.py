@@ -15,6 +15,7 @@ from suture.errors import StorageError, UsageError
 from suture.project.workspace.git import build_safe_environment, require_no_pipes, run_git, start_git
 
 REGULAR_FILE_MODES = ("100644", "100755")
+"""Git's modes of files: plain and executable. Links and submodules have others."""
 PATH_MAX = 4096
 """Max length of a path on Linux, in bytes."""
 WRITTEN_PATHS = ("HEAD", "index", "packed-refs", "refs", "logs", "objects")
@@ -26,6 +27,7 @@ OPERATIONS = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
 }
+"""File in the `.git` folder -> the unfinished operation that it shows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,6 +93,7 @@ def unchanged_since_commit(root: Path, files: Mapping[str, bytes]) -> frozenset[
 PRIVATE_NAME = re.compile(
     r"secret|passw|credential|(?:^|[_-])(?:tokens?|local|private|creds?)(?:[_-]|$)|api_?key", re.IGNORECASE
 )
+"""Matches a word in a name that suggests a secret, or something that is only for this machine."""
 
 _ASSIGNS_TEXT = rb"""
     \w{0,60} ["'\])\s]{0,8}                           # the rest of the name, and closing characters

@@ -21,6 +21,7 @@ from suture.errors import SandboxUnavailable
 from suture.sandbox.contract import SANDBOX_UIDS
 
 TOOL_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+"""Where the system's own tools are; the user's PATH is not trusted as root."""
 STAGE_FOLDERS = ("/mnt", "/media", "/srv", "/opt", "/home")
 """Standard folders of every Linux. A stage covers one of them, inside its own mount namespace only."""
 # Binds each source at `FOLDER/NUMBER`, prints that it is ready, and keeps the namespace until its stdin ends.

@@ -23,6 +23,7 @@ CHECK_TIMEOUT_S = 120.0
 PROMPT_S = 20.0
 """Seconds in which something immediate must have happened, on a slow machine too."""
 GENEROUS_LIMITS = ProgramLimits(wall_s=60, cpu_s=60)
+"""Limits of a program that is not about limits, on a slow machine too."""
 INTERPRETER: ContextVar[str] = ContextVar("interpreter")
 """The Python inside the sandbox that is checked."""
 

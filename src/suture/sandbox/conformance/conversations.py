@@ -25,7 +25,9 @@ ECHO = """
         sink.write(head + frame[::-1]); sink.flush()
     open("out", "w").write("done")
 """
+"""A program that answers each frame with its bytes reversed."""
 MAX_FRAME_BYTES = 64 << 20
+"""The longest frame that the contract allows."""
 
 
 async def frames_go_both_ways(subject: SandboxUnderTest) -> None:

@@ -21,6 +21,7 @@ from suture.sandbox.contract import BOX, LIBRARY, Mount, ProgramLimits, RunReque
 
 MALFORMED_PATHS = ("", "/", "/etc/x", "..", "../x", "a/../x", "a/..", "./x", "a//b", "a/", "a\0b", "\ud800")
 TOO_LONG_PATHS = ("n" * 256, "d/" * 2001 + "f")
+"""A name longer than Linux allows (`NAME_MAX`), and a path longer than a request may have."""
 BAD_REQUESTS: tuple[dict[str, Any], ...] = (
     {"argv": ()},
     {"argv": ("",)},
@@ -40,6 +41,7 @@ LIBRARY_FILES = {
     "conforming/first.py": b"from conforming.inner.second import VALUE\nseen = [VALUE]\n",
     "conforming/inner/second.py": b"from __future__ import annotations\nVALUE = 42\n",
 }
+"""Modules that import one another, one of them in a package without an `__init__.py`."""
 
 
 async def request_files_are_written(subject: SandboxUnderTest) -> None:

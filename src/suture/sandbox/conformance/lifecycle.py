@@ -34,6 +34,7 @@ LEAVE_STATE = """
         time.sleep(600)
     while not os.path.exists("/tmp/listening"): time.sleep(0.01)
 """
+"""A program that leaves whatever it can: names, variables, files, a process, sockets."""
 
 
 async def no_state_remains(subject: SandboxUnderTest) -> None:

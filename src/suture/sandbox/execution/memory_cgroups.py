@@ -64,6 +64,7 @@ CGROUP_FILES = {
         tcp_buffers="memory.kmem.tcp.limit_in_bytes",
     ),
 }
+"""Version of control groups -> its file names."""
 
 
 class MemoryCgroup:

@@ -24,6 +24,7 @@ PAGE_BYTES = 4096
 MAX_ARGUMENT_BYTES = 128 << 10
 """Maximum length of a single argument or variable (`MAX_ARG_STRLEN`)."""
 BASE_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": BOX, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
+"""Variables that every program gets."""
 
 
 def encode_request(request: RunRequest) -> bytes:

@@ -22,9 +22,11 @@ from suture.sandbox.mounts.path_checks import (
 ETC = Path(__file__).parent / "etc"
 """The folder with the few files of `/etc` that a program needs, such as the address of `localhost`."""
 OWN_ETC = ("passwd", "group", "hosts", "nsswitch.conf")
+"""The names of the files in `ETC`."""
 HOST_ETC = ("ld.so.cache", "alternatives", "localtime", "ssl/certs", "ssl/openssl.cnf", "mime.types")
 """Files of the host's own `/etc` that are shown if they exist; public on every machine."""
 RESERVED_TARGETS = (BOX, "/proc", "/dev", "/etc", "/sys")
+"""Folders that the sandbox makes itself."""
 ENVIRONMENT_PARTS = ("bin", "lib", "lib32", "lib64", "include", "pyvenv.cfg")
 """The parts of a virtual environment that an interpreter needs. Never the whole folder, which can be a
 project."""

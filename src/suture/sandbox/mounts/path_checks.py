@@ -24,6 +24,7 @@ RUNTIME_FOLDERS = ("/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tm
 """Where sessions, agents and services keep their sockets, and where no installation lies. A user who works on
 a project in one of them has named it."""
 REMEDY = "activate that environment, so that you choose it and not the project's files, or create it again"
+"""What the user can do if a project's environment cannot be shown."""
 
 
 def resolve_path(path: str | Path) -> Path:

@@ -32,6 +32,7 @@ from suture.sandbox.packages.network_access import (
 from suture.sandbox.tuning import MAX_GO_ROUNDS, MAX_REQUESTED_PACKAGES
 
 QUERIED_VARIABLES = ("GOPROXY", "GOSUMDB", "GONOSUMDB", "GOINSECURE")
+"""The user's settings that decide where modules come from and how they are checked."""
 FIXED_VARIABLES = {
     "GO111MODULE": "on",
     "GOFLAGS": "-mod=mod -modcacherw",  # otherwise the unpacked modules are read-only and cannot be removed
@@ -43,9 +44,11 @@ FIXED_VARIABLES = {
     "GOTOOLCHAIN": "local",  # no other version of go is fetched
     "GOTELEMETRY": "off",
 }
+"""Variables that the go command always gets."""
 UNREACHABLE = re.compile(
     r"dial tcp|proxyconnect|connection re(?:fused|set)|i/o timeout|x509:|: (?:401|403|407|429|5\d\d) "
 )
+"""Matches go's output if a module proxy cannot be reached."""
 # A requirement, a statement and a line of `go.sum`, without comments.
 REQUIREMENT = re.compile(r"(?P<name>[\w~-]+(?:\.[\w~-]+)+(?:/[\w.~-]+)*) (?P<version>v\d+\.\d+\.\d+[\w.+-]*)")
 STATEMENT = re.compile(r"go \d+\.\d+(?:\.\d+)?|module [\w./~-]+")

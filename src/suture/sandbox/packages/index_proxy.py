@@ -25,6 +25,7 @@ HANDOVER_SOCKET = ".listener"
 """The Unix socket in the client's folder that passes the listening socket; it is removed right after."""
 PORTS = {"https": 443, "http": 80}
 HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]")
+"""Matches a usual host name, or an IPv6 address in brackets. A host may come from a page of an index."""
 FORWARDED_HEADER = re.compile(
     r"(?:accept|accept-encoding|authorization|cache-control|if-none-match|range|user-agent):[\t\x20-\x7e]*",
     re.I,

@@ -28,7 +28,9 @@ from suture.sandbox.tuning import MAX_NPMRC_BYTES, MAX_REQUESTED_PACKAGES, MAX_R
 REGISTRY = re.compile(r"registry|@[^:]+:registry")
 """Names of npm's settings that name a registry: the default one, or that of a scope."""
 LOGIN = re.compile(r"//(?P<server>[^/\s]+)(?:/\S*)?:(?:_authToken|_auth|_password|username)")
+"""Matches the name of a setting that holds a login; the group is the server that it is for."""
 LOGIN_VARIABLE = re.compile(r"npm_config_(?P<name>//.+)", re.IGNORECASE)
+"""Matches the environment variable of such a setting."""
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 """Matches a reference to an environment variable in an `.npmrc`."""
 
@@ -118,15 +120,18 @@ OPTIONS = (
     "--fetch-timeout=30000",
     "--loglevel=error",
 )
+"""Options of every call: no script runs, and nothing but the registry is asked."""
 NO_ADDRESSES = "--omit-lockfile-registry-resolved"
 """Keeps the addresses of the user's registries out of the lock."""
 UNREACHABLE = re.compile(
     r"\b(?:ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH"
     r"|ENOTCACHED|FETCH_ERROR|E40[137]|E429|E5\d\d)\b|(?:self.signed|unable to (?:get|verify)) .*certificate"
 )
+"""Matches npm's output if the registry cannot be reached."""
 PACKAGE_NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
 VERSION_RANGE = re.compile(r"[\w.^~<>=*|+ -]{0,100}")
 TABLES = ("dependencies", "devDependencies")
+"""The tables of `package.json` whose packages are installed."""
 
 
 class Npm(Installer):

@@ -252,11 +252,13 @@ OPTIONS = (
     "--timeout=15",
     "-q",
 )
+"""Options of every call: only wheels are installed, and nothing is asked."""
 UNREACHABLE = re.compile(
     r"Retrying \(|NewConnectionError|Max retries|ConnectTimeout|ReadTimeout|ProxyError|SSLError"
     r"|name resolution"
     r"|\b(?:401|403|407|429|5\d\d) (?:Client|Server) Error"
 )
+"""Matches pip's output if an index cannot be reached."""
 PIP_CODE = """\
 import runpy, sys
 def refuse(event, _):
@@ -268,6 +270,7 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """Runs pip in a process that can start no other, so it can build no source archive. `--only-binary` alone
 does not prevent that: it does not apply to an address that a wheel requires."""
 PIP_MOUNT = "/pip-client"
+"""Where the sandbox mounts pip."""
 MOUNTED_PIP_CODE = f"import sys\nsys.path.insert(0, {PIP_MOUNT!r})\n{PIP_CODE}"
 """The same for the sandbox, where pip itself is mounted."""
 BOUNDS = "bounds.txt"

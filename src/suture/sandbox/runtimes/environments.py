@@ -27,6 +27,7 @@ from suture.sandbox.tuning import MAX_ENVIRONMENTS_PER_PATTERN, MAX_LISTED_ENVIR
 ENVIRONMENT_PATTERNS = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", ".tox/*", ".nox/*")
 """Usual names of environments beside a project; tox and nox create one for each session."""
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,200}[A-Za-z0-9])?")
+"""Matches the name at the start of a requirement."""
 CONDA_NAME = re.compile(r"^name:[ \t]*[\"']?([\w.-]{1,200})", re.MULTILINE)
 """Matches the name of an environment in conda's `environment.yml`."""
 TEST_GROUPS = re.compile(r"tests?|testing|dev|develop(?:ment)?|ci", re.IGNORECASE)

@@ -28,6 +28,7 @@ SIGNS: dict[type[ast.operator], str] = {
     ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
     ast.MatMult: "@",
 }  # fmt: skip
+"""Class of an operator's node -> the operator as it is written."""
 FAMILIES = (("+", "-", "*"), ("//", "/", "%"), ("&", "|", "^"), ("<<", ">>"), ("*", "**", "//"))
 """Signs that are mistaken for each other. Chosen by judgement; not measured."""
 INDEXED = (ast.Subscript, ast.Slice)

@@ -18,6 +18,7 @@ from suture.project.python_source.parsing import first_line
 from suture.project.python_source.statement_edits import is_docstring
 
 ARITHMETIC_SIGNS = ("+", "-", "*", "//", "%", "/")
+"""What may be meant by an invented function of two numbers, the likeliest first. Chosen by judgement."""
 INITIAL_BY_METHOD = {
     **dict.fromkeys(("append", "extend", "insert", "pop", "sort", "reverse"), ("[]",)),
     **dict.fromkeys(("appendleft", "popleft"), ("deque()", "[]")),

@@ -204,6 +204,7 @@ def _turn_into_assignment(node: ast.Compare, tree: PythonTree) -> Iterator[Chang
 
 
 VALUES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.List, ast.GeneratorExp)
+"""Expressions that may need a call around them."""
 OPERATORS = (
     PythonOperator(name="arguments", nodes=(ast.Call,), changes=_change_arguments),
     PythonOperator(name="missing_argument", nodes=(ast.Call,), changes=_add_argument),

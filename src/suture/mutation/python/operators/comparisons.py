@@ -19,6 +19,7 @@ SIGNS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
     ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
+"""Class of a comparison operator's node -> the operator as it is written."""
 LIKELY_SIGNS = {
     "<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="),
     "==": ("!=", "is", ">=", "<=", "in"), "!=": ("==", "is not", ">", "<", "not in"),

@@ -20,6 +20,7 @@ STATEMENT_NODES = (
     ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While,
     ast.Break, ast.Continue, ast.Raise, ast.Delete, ast.Try, ast.With, ast.Assert,
 )  # fmt: skip
+"""Statements that are deleted, moved and changed: all but definitions, imports and the rarest ones."""
 EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 """Statements after which the rest of a block never runs."""
 

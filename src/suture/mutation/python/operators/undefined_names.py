@@ -17,6 +17,7 @@ BUILTINS = tuple(name for name in dir(builtins) if not name.startswith("_"))
 TYPES = (list, dict, set, str, bytes, tuple, int, float)
 """Common types, whose attributes any object may have."""
 METHODS = tuple(dict.fromkeys(name for kind in TYPES for name in dir(kind) if not name.startswith("_")))
+"""The methods of these types, each once."""
 FOREIGN_MEMBERS = {
     **dict.fromkeys(("length", "size", "count", "len"), ("len({})",)),
     **dict.fromkeys(("push", "push_back", "add", "addLast", "enqueue"), ("{}.append({a})", "{}.add({a})")),
@@ -48,6 +49,7 @@ FOREIGN_NAMES = {
     "this": "self",
     "String": "str",
 }
+"""Name of other languages -> what it is in Python."""
 SELF_NAMES = ("self", "cls")
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 FUNCTION_EXITS = ("return_statement", "throw_statement")
+"""Statements that end a function."""
 
 
 def _accumulate(node: Node, tree: SyntaxTree) -> Iterator[Change]:

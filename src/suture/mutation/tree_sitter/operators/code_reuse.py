@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 ASSIGNMENT_NODES = ("assignment_expression", "assignment_statement", "variable_declarator", "pair")
+"""Nodes that give a value to a name; a `pair` is `key: value` in an object."""
 SEQUENCE_PARENTS = (
     "return_statement", "variable_declarator", "assignment_expression", "arrow_function", "expression_list",
     "arguments", "argument_list",

@@ -29,6 +29,7 @@ LOGICAL_OPERATORS = {"&&": ("||",), "||": ("&&", "??"), "??": ("||",)}
 CONDITIONAL_NODES = (
     "if_statement", "ternary_expression", "while_statement", "for_statement", "for_clause", "do_statement",
 )  # fmt: skip
+"""Nodes with a field `condition`."""
 ASSIGNMENT_NODES = ("variable_declarator", "assignment_expression", "pair")
 """Nodes that give a value to a name; a `pair` is `key: value` in an object."""
 OPPOSITE_BOOLEANS = {"true": "false", "false": "true"}

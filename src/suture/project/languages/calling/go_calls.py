@@ -40,7 +40,9 @@ WORDS: Mapping[str, JsonPlus] = {
 }
 """Text of an expression -> its value as JSON-plus."""
 MAKES_ERROR = re.compile(r"(?:errors\.New|fmt\.Errorf)\((.*)\)", re.DOTALL)
+"""Matches an expression that creates an error; the group is its message."""
 PACKAGE = re.compile(rb"^\s*package[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+"""Matches the package clause of a file."""
 MODULE = re.compile(rb"^module\s+\"?([\w./~-]+)", re.MULTILINE)
 GLUE = """package {package}
 

@@ -33,10 +33,12 @@ WORDS: Mapping[str, JsonPlus] = {
 }
 """Text of an expression -> its value as JSON-plus."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+"""Character after a backslash -> what it stands for; any other stands for itself."""
 ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
 MAX_SAFE_INTEGER = 1 << 53
 """Up to this, JavaScript's numbers represent every integer exactly."""
 STRIP_TYPES_OPTION = "--experimental-strip-types"
+"""Makes node load TypeScript by leaving out its types."""
 
 
 def read_values(text: str) -> tuple[JsonPlus, ...] | None:

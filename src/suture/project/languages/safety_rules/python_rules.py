@@ -84,11 +84,13 @@ PROCESS_STARTERS = tuple(
     f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")
 )
 EVERY_ADDRESS = ("0.0.0.0", "::", "[::]")
+"""Addresses that stand for all addresses of the machine."""
 LISTENERS = frozenset(
     ("bind", "run", "serve", "start_server", "create_server", "listen", "run_app", "run_simple")
 )
 """Functions and methods, of whatever module, that may get the address on which to listen."""
 SQL_STATEMENTS = ("select ", "insert ", "update ", "delete ", "drop ", "create ", "alter ", "replace ")
+"""Beginnings of SQL statements, in lower case."""
 
 
 def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:

@@ -30,6 +30,7 @@ GO_MOD, GO_SUM, INDIRECT = "go.mod", "go.sum", "indirect"
 REQUIRE_BLOCK = re.compile(r"require\s*\(")
 """Matches the line that begins a block of requirements."""
 REQUIRE_LINE = re.compile(r"^\s*(?:require\s+)?(?P<name>\S+)\s+v")
+"""Matches a requirement, in a block or alone."""
 
 
 class GoAdder(PackageAdder):

@@ -86,6 +86,7 @@ class RelayBuffer:
 
 
 HEADER_BYTES = 5
+"""A frame starts with its kind and its length (see the module's docstring)."""
 SIGKILL = 9
 TICK_MS = 50
 """Milliseconds between two checks whether a supervisor still runs."""
