@@ -33,14 +33,18 @@ def reachable_bubblewrap(sandbox_requirement: Requirement, require: Require) -> 
     return path
 
 
-@pytest.fixture(params=["warm", "spare", "cold"])
+MODES = ["warm", *(pytest.param(mode, marks=pytest.mark.heavy) for mode in ("spare", "cold"))]
+"""All modes of bubblewrap. `make test` runs the usual one, and `make test-heavy` the others."""
+
+
+@pytest.fixture(params=MODES)
 def mode(request: pytest.FixtureRequest, bubblewrap_works: None) -> StartMode:
     """Each mode of bubblewrap in turn."""
     mode: StartMode = request.param
     return mode
 
 
-@pytest.fixture(params=["warm", "spare", "cold"])
+@pytest.fixture(params=MODES)
 async def sandbox(
     request: pytest.FixtureRequest, bubblewrap_works: None, require: Require
 ) -> AsyncIterator[BubblewrapSandbox]:

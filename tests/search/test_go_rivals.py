@@ -155,6 +155,7 @@ async def test_methods_and_unstable_outcomes_are_not_compared(
     assert difference is None
 
 
+@pytest.mark.heavy  # each behaviour is compiled on its own
 async def test_a_run_in_go_reports_the_distinguishing_input(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:

@@ -380,6 +380,7 @@ async def test_no_further_text_is_searched_once_all_candidates_were_tried() -> N
     assert (result.tried_count, len(searches)) == (4 + 10, 1)
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(600)  # Go compiles its library again in each run
 async def test_unparsable_go_is_healed_without_a_model(
     sandbox: BubblewrapSandbox, tmp_path: Path, require: Require

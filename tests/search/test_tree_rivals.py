@@ -151,7 +151,9 @@ async def test_changes_at_the_location_of_a_repair_come_first() -> None:
 async def test_a_repair_whose_guarded_block_no_test_runs_is_less_likely() -> None:
     repairs = [make_proposal("> 18", ">= 18", 1.0), make_proposal("age < 65", "age", 0.5)]
     result = SearchResult(texts={"pays.js": CODE}, plausible=repairs)
-    await count_idle_blocks_with_driver(cast(DriverTrials, FakeTrials()), result, SearchLimits(max_seconds=60))
+    await count_idle_blocks_with_driver(
+        cast(DriverTrials, FakeTrials()), result, SearchLimits(max_seconds=60)
+    )
     assert [result.idle_block_counts[proposal.path, proposal.edits] for proposal in repairs] == [0, 1]
 
 

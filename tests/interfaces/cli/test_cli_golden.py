@@ -10,10 +10,16 @@ from interfaces.cli.golden import COLUMNS, GOLDEN, Scene, golden_file, play, sce
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
+WIDTH_MARKS = {60: pytest.mark.heavy}
+"""`make test` plays every screen at one width, because each plays a run of its own."""
+
 
 @pytest.mark.parametrize(
     ("scene", "columns"),
-    [pytest.param(scene, columns, id=f"{scene.name}-{columns}") for scene, columns in scenes()],
+    [
+        pytest.param(scene, columns, id=f"{scene.name}-{columns}", marks=WIDTH_MARKS.get(columns, ()))
+        for scene, columns in scenes()
+    ],
 )
 def test_a_screen_equals_its_golden_file(
     scene: Scene, columns: int, environ: dict[str, str], bare_python: Path, self_tested_cache: Path
