@@ -264,6 +264,7 @@ class RecordedModel:
         await self.model.close()
 
     def _load(self, key: str) -> Reply | None:
+        """Return a stored reply of this run; `None` if there is none."""
         path = self._replies_dir / f"{key}.json"
         try:
             entry = json.loads(read_state_file(path, MAX_REPLY_RECORD_BYTES, "the reply"))

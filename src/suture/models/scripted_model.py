@@ -143,6 +143,7 @@ def _read_entries(name: str) -> Any:
 
 
 def _parse_entry(entry: Any, position: str) -> str | Exception | Reply:
+    """Return one entry of a script: a text, an exception or a reply."""
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, dict):

@@ -121,6 +121,7 @@ def _has_only_numbers(node: ast.expr) -> bool:
 
 
 def _operand_kind(node: ast.expr) -> str:
+    """Return the kind of an operand, as in the keys of the tables."""
     while isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         node = node.operand
     if isinstance(node, ast.JoinedStr):

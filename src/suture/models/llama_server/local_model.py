@@ -144,6 +144,7 @@ class LocalModel:
     async def _complete_batch(
         self, messages: Sequence[Message], samplings: Sequence[Sampling]
     ) -> tuple[Reply, ...]:
+        """Make one request to the present server, with a new connection if it was restarted."""
         server = await asyncio.to_thread(self._server)
         if self._connection is None or self._connection[0] is not server:
             stale_connection, self._connection = self._connection, (server, self._connect(server))

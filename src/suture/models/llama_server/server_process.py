@@ -191,6 +191,7 @@ def _await_url(process: subprocess.Popen[bytes], timeout_s: float) -> str | None
 
 
 def _await_health(process: subprocess.Popen[bytes], url: str, timeout_s: float) -> bool:
+    """Return whether the server answers before it ends or the time is over."""
     import httpx
 
     deadline_s = time.monotonic() + timeout_s

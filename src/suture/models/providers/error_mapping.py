@@ -255,6 +255,7 @@ def _has_no_status(fault: Exception) -> bool:
 
 
 def _classify_status(status: int, fault: Exception) -> ProviderErrorKind:
+    """Return the kind of an error with an HTTP status, by the status and what the text says."""
     # OpenAI's SDK puts only the message into the text; code and type are attributes.
     text = f"{fault} {getattr(fault, 'code', '')} {getattr(fault, 'type', '')}".lower()
     text_with_body = f"{text} {str(getattr(fault, 'body', ''))[:MAX_SCANNED_CHARS]}".lower()

@@ -162,6 +162,7 @@ class LangChainModel:
             await connection.close()
 
     def _connection(self) -> Connection:
+        """Return this event loop's connection, which is made at the first call."""
         loop = asyncio.get_running_loop()
         connection = self._connections.get(loop)
         if connection is None:

@@ -149,6 +149,7 @@ def require_model_name(name: str) -> None:
 
 
 def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) -> Model:
+    """Return a model of a provider over HTTP; refuse it if its package or key is missing."""
     if importlib.util.find_spec(provider.package) is None:
         raise PrerequisiteError(
             f"{name!r} needs the package {provider.package.replace('_', '-')!r}",

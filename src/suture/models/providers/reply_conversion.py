@@ -68,6 +68,7 @@ def convert_answers(
 def _convert_answer(
     answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str, reply_count: int
 ) -> Reply:
+    """Convert one answer into a reply; refuse a text that is too long for the requested tokens."""
     text = answer_text_with_tool_call(answer) if sampling.tools else answer_text(answer)
     if messages[-1].role == "assistant":  # some servers repeat the prefill
         text = text.removeprefix(messages[-1].content)

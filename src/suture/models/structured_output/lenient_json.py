@@ -96,6 +96,7 @@ class _LenientParser:
         return True
 
     def _parse_value(self, end_pattern: re.Pattern[str]) -> Any:
+        """Read any value."""
         self._skip_blank()
         character = self._peek()
         if character == "{":
@@ -206,11 +207,13 @@ def find_objects(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
 
 
 def _strip_thinking(text: str) -> str:
+    """Return a text without what a model marks as its thinking, even if the mark has no beginning or no end."""
     _, closing_tag, answer = text.rpartition("</think>")
     return answer if closing_tag else text.partition("<think>")[0]
 
 
 def _find_outermost_objects(text: str) -> Iterator[Any]:
+    """Yield the objects in a text that no other object holds; unreadable ones are skipped."""
     position = 0
     for _ in range(MAX_OBJECT_STARTS):
         position = text.find("{", position)

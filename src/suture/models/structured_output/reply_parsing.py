@@ -68,6 +68,7 @@ def coerce_value(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], p
 
 
 def _coerce_object(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Convert an object; names are compared as `normalise_name` does, and unknown members are left out."""
     if not isinstance(value, dict):
         raise SchemaMismatch(f"{path or 'the reply'} is not an object")
     members: dict[str, Any] = {}
@@ -86,6 +87,7 @@ def _coerce_object(value: Any, part: Mapping[str, Any], root: Mapping[str, Any],
 
 
 def _coerce_choice(value: Any, choices: list[Any], path: str) -> Any:
+    """Convert a value to the one choice that it means, whatever its case and blanks."""
     if isinstance(value, list) and len(value) == 1:  # a list of one choice means that choice
         value = value[0]
     if isinstance(value, str):
@@ -101,6 +103,7 @@ def _coerce_choice(value: Any, choices: list[Any], path: str) -> Any:
 
 
 def _coerce_number(value: Any, kind: str, path: str) -> int | float:
+    """Convert a number, a percentage or a fraction."""
     if isinstance(value, str):
         text = value.strip()
         if percent := PERCENT.fullmatch(text):
@@ -119,6 +122,7 @@ def _coerce_number(value: Any, kind: str, path: str) -> int | float:
 
 
 def _coerce_text(value: Any, path: str) -> str:
+    """Convert a text or a number to a text; refuse one that says nothing."""
     # A list of texts is one text in several sentences.
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         value = " ".join(value)

@@ -68,6 +68,7 @@ def describe_schema(type_: type[BaseModel]) -> str:
 
 
 def _describe_part(part: Mapping[str, Any], root: Mapping[str, Any], indent: str) -> str:
+    """Describe a part of a schema; `indent` is that of the line in which it begins."""
     part = resolve_reference(part, root)
     if "const" in part:
         return f'"{part["const"]}"'

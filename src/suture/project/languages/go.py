@@ -163,6 +163,7 @@ def _report_test(
 
 
 def _report_failure(test_id: str, package: str, lines: list[str], output: RunnerOutput) -> ReportedTest:
+    """Return a failed test, with the position and the message of its panic or of its first source position."""
     panic = next((match[1] for line in lines if (match := PANIC.match(line))), "")
     frames = [(m[1].removeprefix(f"{output.root}/"), int(m[2])) for line in lines if (m := FRAME.match(line))]
     project_frames = [frame for frame in frames if frame[0] in output.files]

@@ -163,6 +163,7 @@ def _path(file: object, output: RunnerOutput) -> str:
 
 
 def _read_test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
+    """Return the test of an event; its position is the first one of the stack that is in the project."""
     root_prefix = f"{output.root}/"
     file = _path(event["file"], output)
     names = [COLOUR_CODE.sub("", str(name)) for name in event["names"]]

@@ -76,6 +76,7 @@ def _built_in_list() -> Allowed:
 
 
 def _parse_allowed_list(text: str, name: str) -> Allowed:
+    """Return the tables of a list of allowed packages, with normalised names."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     remedy = 'write tables [python], [javascript] and [go] with lines such as flask = ">=2"'
@@ -89,7 +90,7 @@ def _parse_allowed_list(text: str, name: str) -> Allowed:
             raise UsageError(f"{name!r} has no table {ecosystem!r}", remedy=remedy)
         for package, versions in table.items():
             try:
-                SpecifierSet(versions if isinstance(versions, str) else "?")
+                SpecifierSet(versions if isinstance(versions, str) else "?")  # "?" is refused
             except InvalidSpecifier as fault:
                 message = f"{name!r}: {package!r} has no versions {versions!r}"
                 raise UsageError(message, remedy=remedy) from fault
@@ -98,6 +99,7 @@ def _parse_allowed_list(text: str, name: str) -> Allowed:
 
 
 def _key(ecosystem: str, name: str) -> str:
+    """Return a package's name as its index compares it: only Python's ignores the kind of separator."""
     return normalise_package_name(name) if ecosystem == "python" else name.lower()
 
 

@@ -166,6 +166,7 @@ def _flat(table: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, Any
 
 
 def _npm_requirement(name: str, versions: str) -> PackageRequirement:
+    """Return one entry of a table of packages in a `package.json`."""
     # `owner/name` is a repository on GitHub.
     if OUTSIDE_INDEX.search(versions) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", versions):
         return outside_index("javascript", name, versions)
@@ -196,6 +197,7 @@ def _go_mod(text: str) -> Iterator[PackageRequirement]:
 
 
 def _go_directive(directive: str, arguments: list[str]) -> Iterator[PackageRequirement]:
+    """Yield what one directive of a `go.mod` or `go.work` requires."""
     if directive == "require" and len(arguments) > 1:
         number = NUMBER.search(arguments[1])
         yield PackageRequirement(ecosystem="go", name=arguments[0], version=number[0] if number else "")

@@ -82,6 +82,7 @@ def clone(
 
 
 def _fetch(url: str, project: Path, limits: CloneLimits, *, ref: str, pinned: tuple[str, ...]) -> None:
+    """Clone without writing any file of the project."""
     options = ("--quiet", "--depth=1", "--no-checkout", "--single-branch", "--no-tags", "--template=")
     branch = (f"--branch={ref}",) if ref else ()
     # HOME: the `.netrc` there holds passwords of the operator, which the client must not use.

@@ -40,6 +40,7 @@ def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str
 
 
 def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
+    """Yield the lines of the diff of one file; `None` stands for a file that does not exist."""
     old_name, new_name = _quote(f"a/{path}"), _quote(f"b/{path}")
     yield f"diff --git {old_name} {new_name}\n"
     if old is None:

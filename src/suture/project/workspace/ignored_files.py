@@ -119,6 +119,7 @@ class IgnoreRules:
         self._read(folder, folder / ".gitignore")
 
     def _read(self, folder: Path, file: Path) -> None:
+        """Add the rules of one file, which apply to a folder. There need not be such a file."""
         with contextlib.suppress(PermissionError):  # git ignores unreadable rules, too
             content = read_regular_file(file, MAX_IGNORE_FILE_BYTES)
             if content is None:

@@ -120,6 +120,7 @@ class _ProjectReader:
         self.modules = IgnoredModules(top=self.top, allowed=self.allowed)
 
     def read_folder(self) -> None:
+        """Read everything: files, what git tracks, committed fixtures, ignored modules, and at last links."""
         for path in self._walk(self.top, IgnoreRules(self.top)):
             self.read_file(path)
         self._read_tracked()
@@ -132,6 +133,7 @@ class _ProjectReader:
             self._read_link(link)
 
     def _walk(self, folder: Path, rules: IgnoreRules) -> Iterator[Path]:
+        """Yield the files of a folder that may be code, and note everything else that is in it."""
         try:
             entries = self._list_folder(folder)
         except PermissionError:
@@ -246,6 +248,7 @@ class _ProjectReader:
                 self._skip_secret(self.top / name)
 
     def _read_link(self, link: Path) -> None:
+        """Add a link that leads to a file of the snapshot."""
         # A link to a file of the snapshot is a second name for it. Other links are not followed.
         try:
             name = link.resolve(strict=True).relative_to(self.top).as_posix()
@@ -263,6 +266,7 @@ class _ProjectReader:
         self.files[path.relative_to(self.top).as_posix()] = content
 
     def _require_space(self, path: Path, more_bytes: int) -> None:
+        """Check that one more file with so many bytes is within the limits."""
         if len(self.files) >= self.max_files:
             message = f"{str(self.top)!r} holds more than {self.max_files} files"
             raise UsageError(message, remedy=TOO_LARGE_REMEDY)

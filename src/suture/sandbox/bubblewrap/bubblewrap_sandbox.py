@@ -101,6 +101,7 @@ class BubblewrapSandbox(BaseSandbox):
             return self._choice
 
     async def _choose_bubblewrap(self) -> tuple[str, StartMode]:
+        """Return the first bubblewrap that works, and its mode."""
         failures: dict[str, str] = {}
         for path in self._find():
             mode, failure = await self._choose_mode(path)
@@ -118,6 +119,7 @@ class BubblewrapSandbox(BaseSandbox):
                 raise SandboxUnavailable(message, remedy="set sandbox.mode = 'auto'")
 
     async def _choose_mode(self, path: str) -> tuple[StartMode, str]:
+        """Return `(mode, failure)` of a bubblewrap; the failure is empty if it works."""
         if self._requested_mode != "auto":
             return self._requested_mode, await self._try_mode(path, self._requested_mode)
         warm_failure = WARM_MODE_FAILURES.get(path) or await self._try_mode(path, "warm")

@@ -132,6 +132,7 @@ class ContainerSpec:
         return config
 
     def _host_config(self) -> Any:
+        """Return what the container may use of the host: mounts, limits and rights."""
         types = importlib.import_module("docker.types")
         memory_bytes = (self.limits.total_memory_mb + tuning.CONTAINER_BASE_MB) * tuning.MIB
         return self.engine.client.create_host_config(

@@ -131,6 +131,7 @@ def connect_to_engine(address: str | None, environ: Mapping[str, str]) -> Engine
 
 
 def _describe_engine(client: APIClient, address: str) -> Engine:
+    """Ask an engine what it is and what it can limit."""
     version, details = client.version(), client.info()
     components = version.get("Components") or [{}]
     name = str(components[0].get("Name") or "Docker Engine")

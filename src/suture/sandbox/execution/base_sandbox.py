@@ -151,6 +151,7 @@ class BaseSandbox(ABC):
     async def _await_program(
         self, request: RunRequest, start_run: RunStarter, stack: AsyncExitStack
     ) -> Program:
+        """Start a program in a task of its own, so that `close` can cancel it."""
         starting = asyncio.create_task(self._create_program(request, start_run, stack))
         self._starting.add(starting)
         try:
@@ -166,6 +167,7 @@ class BaseSandbox(ABC):
     async def _create_program(
         self, request: RunRequest, start_run: RunStarter, stack: AsyncExitStack
     ) -> Program:
+        """Start a program, and register on the stack what ends it."""
         try:
             supervised_run = await stack.enter_async_context(start_run(request))
             program = await Program.start(request, supervised_run, self._programs)

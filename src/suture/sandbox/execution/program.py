@@ -133,6 +133,7 @@ class Program:
         return program
 
     async def _wait_for_start(self) -> None:
+        """Wait for the report's line `S`, then watch the program and read its report."""
         self._start_task(self._copy_output(self._run.stderr, self._stderr))
         try:
             async with asyncio.timeout(tuning.SETUP_TIMEOUT_S):

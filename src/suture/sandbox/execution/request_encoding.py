@@ -109,6 +109,7 @@ def check_and_flatten(request: RunRequest) -> dict[str, Any]:
 
 
 def _check_program(request: RunRequest) -> None:
+    """Check what is to be run: a program, or Python code."""
     if request.modules and request.python is None:
         raise UsageError("modules are only possible with Python code")
     if request.python is not None:
@@ -122,6 +123,7 @@ def _check_program(request: RunRequest) -> None:
 
 
 def _check_strings(strings: Iterable[str], kind: str) -> None:
+    """Check that the kernel accepts strings as arguments or variables."""
     for string in strings:
         try:
             encoded = os.fsencode(string)
@@ -136,6 +138,7 @@ def _check_strings(strings: Iterable[str], kind: str) -> None:
 
 
 def _check_files(request: RunRequest) -> None:
+    """Check the paths of the files, and whether the folder can hold them."""
     if len(request.files) > MAX_REQUEST_FILES:
         raise UsageError(f"{len(request.files)} files are too many; the maximum is {MAX_REQUEST_FILES}")
     folders: set[str] = set()
@@ -156,6 +159,7 @@ def _check_files(request: RunRequest) -> None:
 
 
 def _check_path(path: str) -> None:
+    """Check a path inside the sandbox, which a candidate may have written."""
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError as fault:

@@ -159,6 +159,7 @@ def plan_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
 
 
 def _check_mount(mount: Mount) -> None:
+    """Check a single mount; see `plan_mounts`."""
     for path in (mount.source, mount.target):
         if not path.startswith("/") or path == "/" or os.path.normpath(path) != path or "\0" in path:
             raise UsageError(f"a mount needs plain absolute paths, not {path!r}")

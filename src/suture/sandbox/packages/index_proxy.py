@@ -141,6 +141,7 @@ class IndexProxy:
             writer.close()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one request: a tunnel to an allowed server, or a plain request to it."""
         async with asyncio.timeout(tuning.REQUEST_HEAD_TIMEOUT_S):
             head = await reader.readuntil(b"\r\n\r\n")
         line, *headers = head.decode("latin-1").split("\r\n")
@@ -149,6 +150,7 @@ class IndexProxy:
         target = rest.rpartition(" ")[0]
         is_tunnel = method == "CONNECT"
         origin = parse_origin(f"https://{target}" if is_tunnel else target, "" if is_tunnel else "http")
+        # A client that installs only reads. What is inside a tunnel is encrypted, so any method passes there.
         if origin not in self._origins or (not is_tunnel and method not in ("GET", "HEAD")):
             self._record_server(self.refused, str(origin) if origin else "what is no address")
             await _refuse(writer, b"403 Not the index")

@@ -137,6 +137,7 @@ def parse_settings(output: str) -> Mapping[str, str]:
 def _variables(
     settings: Mapping[str, str], indexes: Sequence[str], links: Iterable[str], certificate: str
 ) -> dict[str, str]:
+    """Return the variables that give pip the user's settings, and no configuration file."""
     variables = {
         "INDEX_URL": add_netrc_login(indexes[0]) if indexes else "",
         "EXTRA_INDEX_URL": " ".join(map(add_netrc_login, indexes[1:])),

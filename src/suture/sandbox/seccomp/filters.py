@@ -191,6 +191,7 @@ def build_filter(machine: str, *, namespaces: bool = False, memory_files: bool =
 
 
 def _decide_calls(calls: dict[str, int], *, namespaces: bool, memory_files: bool) -> dict[int, Decision]:
+    """Return the number of a call -> the decision about it, for the calls that the rules name."""
     denied = [*rules.DENIED_CALLS, *(() if namespaces else rules.NAMESPACE_CALLS)]
     decisions: dict[int, Decision] = {calls[name]: _deny(errno.EPERM) for name in denied if name in calls}
     unimplemented = ("clone3", *rules.WATCH_CALLS, *(() if memory_files else rules.MEMORY_FILE_CALLS))

@@ -91,6 +91,7 @@ class SelfTestedSandbox:
         return report
 
     async def _find_report(self, claim: Capabilities, key: str) -> ProbeReport:
+        """Return the known report of a sandbox, or attack it."""
         report = KNOWN_REPORTS.get(key) or (load_report(self.cache, self.name, key) if self.cache else None)
         if report is None:
             folders = [self.cache] if self.cache is not None and _make_folder(self.cache) else []

@@ -82,6 +82,7 @@ class ZygotePool:
                 await self._put_back(key, zygote)
 
     async def _start(self, key: Hashable, start: ZygoteStarter) -> Zygote:
+        """Start a zygote, and remember how long that takes."""
         began_s = time.monotonic()
         self._starting_count[key] += 1
         try:

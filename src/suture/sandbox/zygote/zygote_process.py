@@ -162,6 +162,7 @@ class Zygote:
         await self._transport.drain()
 
     async def _read_frames(self) -> None:
+        """Handle the zygote's frames until it ends or sends one that makes no sense."""
         reason = "it ended"
         try:
             while True:
@@ -205,6 +206,7 @@ class Zygote:
         return self._run.handle_frame(kind, content)
 
     def _handle_end(self, content: bytes) -> bool:
+        """Handle the frame that ends a run; return false if it makes no sense."""
         try:
             ending = json.loads(content)
             status, out_of_memory = int(ending["status"]), bool(ending["starved"])

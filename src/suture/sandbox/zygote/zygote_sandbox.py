@@ -90,6 +90,7 @@ class ZygoteSandbox(BaseSandbox):
                 self._is_chosen = True
 
     async def _try_modes(self) -> None:
+        """Choose the first requested mode in which a trial run works."""
         is_auto = self._requested_mode == "auto"
         reason = "set by sandbox.mode"
         if is_auto or self._requested_mode == "warm":

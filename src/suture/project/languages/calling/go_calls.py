@@ -71,6 +71,7 @@ def read_values(text: str) -> tuple[JsonPlus, ...] | None:
 
 
 def _value(node: Node) -> JsonPlus:
+    """Return the value of a literal as JSON-plus, or raise `NotALiteral`."""
     text = node_text(node)
     if text in WORDS:
         return WORDS[text]
@@ -172,6 +173,7 @@ def explain_unsupported(statement: str, name: str) -> str:
 
 
 def _files(site: CallSite) -> Mapping[str, bytes]:
+    """Return the driver as a package of the module, and a test in the package of the function that starts it."""
     package = PACKAGE.search(site.files.get(site.module, b""))
     root = _module_root(site)
     module = MODULE.search(site.files.get(f"{root}go.mod", b""))

@@ -52,6 +52,7 @@ def read_values(text: str) -> tuple[JsonPlus, ...] | None:
 
 
 def _value(node: Node) -> JsonPlus:
+    """Return the value of a literal as JSON-plus, or raise `NotALiteral`."""
     text = node_text(node)
     if text in WORDS:
         return WORDS[text]
@@ -121,6 +122,7 @@ def _pair(node: Node) -> list[JsonPlus]:
 
 
 def _new_object(node: Node) -> JsonPlus:
+    """Return the value of `new Map(...)`, `new Set(...)`, an error or a date of milliseconds."""
     constructor, arguments = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
     name = node_text(constructor) if constructor else ""
     values = [_value(child) for child in arguments.named_children] if arguments else []

@@ -218,6 +218,7 @@ class Relay:
             self._host.send(self._outputs[output_fd], self._buffer.chunk[:size])
 
     def _handle_frame(self) -> None:
+        """Handle what has arrived of a frame from the host."""
         if self._stdin_bytes_expected:
             self._queue_stdin()
         elif (head := self._host.read_head()) is not None:
@@ -247,6 +248,7 @@ class Relay:
         self._write_stdin()
 
     def _write_stdin(self) -> None:
+        """Write what the child takes of its input now, and tell the host when to pause and continue."""
         if self._stdin is None:
             self._buffer.clear()
         while self._stdin is not None and self._buffer:

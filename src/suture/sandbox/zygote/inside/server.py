@@ -102,6 +102,7 @@ class ZygoteServer:
                 raise HostGone
 
     def _run(self, kind: bytes, size: int) -> CodeType | None:
+        """Serve one request; return code in the child that is to run it, and `None` in the zygote."""
         # The child writes to this pipe when it has read its request.
         request_read_fd, signal_fd = os.pipe()
         outputs: dict[int, bytes] = {}
