@@ -85,7 +85,9 @@ async def try_rivals(
         await trials.try_batch([*rivals, *others], result, seconds)
 
 
-async def count_idle_blocks_with_driver(trials: DriverTrials, result: SearchResult, limits: SearchLimits) -> None:
+async def count_idle_blocks_with_driver(
+    trials: DriverTrials, result: SearchResult, limits: SearchLimits
+) -> None:
     """Count, for each plausible repair, the blocks that it guards and that no test runs.
 
     A *block stop* makes such a block raise an error. If all tests still pass, none of them runs the block.
