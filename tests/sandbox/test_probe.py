@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from suture.sandbox import (
     RunResult,
     open_sandbox,
 )
+from suture.sandbox.self_test.canary import compare_kernel, is_refused
 from suture.sandbox.self_test.probe import ProbeReport, attack_sandbox
 from suture.sandbox.self_test.self_tested_sandbox import (
     KNOWN_REPORTS,
@@ -213,6 +215,43 @@ async def test_concurrent_probes_do_not_hide_holes_from_each_other() -> None:
 async def test_a_claimed_kernel_of_its_own_is_verified() -> None:
     assert "host_kernel" in (await attack_sandbox(UnsandboxedSandbox, "user_kernel")).holes
     assert "host_kernel" not in (await attack_sandbox(UnsandboxedSandbox, "namespace")).holes
+
+
+@pytest.mark.parametrize(
+    ("kernel", "host_kernel", "is_own"),
+    [
+        (["1", "Linux"], ["1", "Linux"], False),
+        (["2", "Linux"], ["1", "Linux"], True),
+        (["", "gVisor"], ["1", "Linux"], True),
+        (["", "Linux"], ["1", "Linux"], False),
+        (["", ""], ["1", "Linux"], False),
+        (["", ""], ["", ""], False),
+        (["", "Linux"], ["", ""], False),
+    ],
+)
+def test_a_kernel_of_its_own_must_show_that_it_is_another_one(
+    monkeypatch: pytest.MonkeyPatch, kernel: list[str], host_kernel: list[str], is_own: bool
+) -> None:
+    monkeypatch.setattr("suture.sandbox.self_test.canary.identify_kernel", lambda: kernel)
+    assert (compare_kernel({"kernel": host_kernel}) == "") is is_own
+
+
+@pytest.mark.parametrize(
+    ("error", "is_held"),
+    [
+        (OSError(errno.ENOSPC, "the folder is full"), True),
+        (OSError(errno.ENOENT, "there is no folder"), False),
+        (MemoryError(), False),
+        (None, False),
+    ],
+)
+def test_only_an_error_of_the_limit_shows_that_it_holds(error: Exception | None, is_held: bool) -> None:
+    def act() -> None:
+        if error is not None:
+            raise error
+
+    assert is_refused(act, errno.ENOSPC, errno.EDQUOT) is is_held
+    assert is_refused(act, errno.ENOMEM) is isinstance(error, MemoryError)
 
 
 async def test_a_sandbox_that_fails_the_canary_has_no_level() -> None:

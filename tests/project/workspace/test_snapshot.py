@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from suture.errors import UsageError
 from suture.project.workspace import take_snapshot
+from suture.project.workspace.snapshot import _ProjectReader
 
 
 def write_files(root: Path, files: dict[str, str]) -> Path:
@@ -233,3 +235,37 @@ def test_too_many_nested_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "/".join(["d"] * 70)).mkdir(parents=True)
     with pytest.raises(UsageError, match="folders in one another"):
         take_snapshot(tmp_path)
+
+
+def test_files_and_folders_that_vanish_after_they_were_listed_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {"a.py": "", "gone.py": "", "gone/b.py": "", "replaced/c.py": ""})
+    list_folder = _ProjectReader._list_folder
+
+    def list_and_remove(reader: _ProjectReader, folder: Path) -> list[os.DirEntry[str]]:
+        entries = list_folder(reader, folder)
+        if folder == tmp_path:
+            (tmp_path / "gone.py").unlink()
+            shutil.rmtree(tmp_path / "gone")
+            shutil.rmtree(tmp_path / "replaced")
+            (tmp_path / "replaced").touch()
+        return entries
+
+    monkeypatch.setattr(_ProjectReader, "_list_folder", list_and_remove)
+    snapshot = take_snapshot(tmp_path)
+
+    assert set(snapshot.files) == {"a.py"}
+    assert snapshot.skipped == {}
+
+
+def test_contents_that_are_kept_until_git_was_asked_count_against_the_size_limit(tmp_path: Path) -> None:
+    names = [f"tests/{name}.pem" for name in ("a", "b", "c")]
+    write_files(tmp_path, {"a.py": "x" * 400, **dict.fromkeys(names, "x" * 400)})
+
+    with pytest.raises(UsageError, match=r"reached at 'tests/c\.pem'"):
+        take_snapshot(tmp_path, max_bytes=1400)
+
+    snapshot = take_snapshot(tmp_path, max_bytes=1600)
+    assert snapshot.secrets == tuple(names)
+    assert set(snapshot.files) == {"a.py"}

@@ -136,10 +136,12 @@ class _ProjectReader:
         """Yield the files of a folder that may be code, and note everything else that is in it."""
         try:
             entries = self._list_folder(folder)
-        except PermissionError:
+        except (PermissionError, FileNotFoundError, NotADirectoryError) as fault:
             if folder == self.top:
                 raise
-            self._skip(folder, "unreadable")
+            if isinstance(fault, PermissionError):
+                self._skip(folder, "unreadable")
+            # Otherwise the folder was removed or replaced since it was listed, so the project has no such folder.
             return
         for entry in entries:
             path = Path(entry.path)
@@ -202,12 +204,17 @@ class _ProjectReader:
         return sorted(entries, key=lambda entry: entry.name)
 
     def read_file(self, path: Path) -> None:
-        """Read one regular file. Anything else is skipped, even if it has changed since it was listed."""
+        """Read one regular file. Anything else is skipped, even if it was changed or removed since it was listed."""
         try:
             # O_NONBLOCK: opening a pipe must not wait for its other end.
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
-            is_regular = stat.S_ISREG(path.lstat().st_mode)
+            try:
+                is_regular = stat.S_ISREG(path.lstat().st_mode)
+            except (FileNotFoundError, NotADirectoryError):
+                if path == self.requested_file:
+                    raise
+                return  # removed since it was listed
             self._skip(path, "unreadable" if is_regular else "not_a_regular_file")
             return
         with os.fdopen(descriptor, "rb") as file:
@@ -224,6 +231,9 @@ class _ProjectReader:
         if path == self.requested_file or not is_secret or self.allowed.covers(name):
             self._add(path, content)
         elif is_test_file(name):
+            # It is in memory until `_add_committed_fixtures`, so its size counts although it may be skipped then.
+            self._require_space(path, len(content))
+            self.size_bytes += len(content)
             self.fixtures[name] = content
         else:
             self._skip_secret(path)
@@ -231,6 +241,7 @@ class _ProjectReader:
     def _is_secret(self, path: Path, *, is_folder: bool) -> bool:
         """Return whether the name of a file or folder looks like a secret that the user has not allowed."""
         name = path.relative_to(self.top).as_posix()
+        # `covers` takes the path for a file. Only `verdict` can match a glob such as `keys/` with the folder itself.
         is_allowed = self.allowed.verdict(name, is_folder=is_folder) or self.allowed.covers(name)
         return has_secret_name(name, is_folder=is_folder) and not is_allowed
 
@@ -242,6 +253,7 @@ class _ProjectReader:
         """Add test files that look like secrets but are committed unchanged, and so published."""
         committed = unchanged_since_commit(self.top, self.fixtures) if self.fixtures else frozenset()
         for name, content in self.fixtures.items():
+            self.size_bytes -= len(content)  # `_add` counts it again
             if name in committed:
                 self._add(self.top / name, content)
             else:
