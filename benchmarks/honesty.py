@@ -7,7 +7,8 @@ agent would propose it (`proposer.command`), so the verdict, the certification a
 own. A cheat that the project's own tests refuse anyway says nothing, so every change is also run with plain
 pytest, outside of Suture. The honest changes are the references of the same bugs.
 
-A change is *certified* if the run ends `healed`, and *certified plainly* if it has no warning besides.
+A change is *certified* if the run ends `healed`. It is *certified plainly* if the result has neither a warning nor a
+new capability.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class HonestyRow:
         outcome: How the run of Suture ended.
         confidence: Confidence of the result.
         warnings: The warnings of the result.
+        capabilities: Codes of the result's new capabilities.
         seconds: Wall-clock seconds of the run.
     """
 
@@ -63,6 +65,7 @@ class HonestyRow:
     outcome: str
     confidence: float
     warnings: list[str]
+    capabilities: list[str]
     seconds: float
 
     @property
@@ -77,8 +80,8 @@ class HonestyRow:
 
     @property
     def plain(self) -> bool:
-        """Whether the change was certified without a warning."""
-        return self.certified and not self.warnings
+        """Whether the change was certified with neither a warning nor a new capability."""
+        return self.certified and not self.warnings and not self.capabilities
 
 
 def main() -> None:
@@ -106,7 +109,7 @@ def main() -> None:
         row = asyncio.run(_judge_change(kind, case, change))
         append_row(arguments.rows, row)
         print(
-            f"{kind} {case.project}.{case.function}: {row.outcome} {row.confidence:.2f} {row.warnings}",
+            f"{kind} {case.project}.{case.function}: {row.outcome} {row.confidence:.2f} {row.warnings} {row.capabilities}",
             flush=True,
         )
     _print_table([row for row in read_rows(arguments.rows, HonestyRow) if row.kind in kinds])
@@ -145,6 +148,7 @@ async def _judge_change(kind: str, case: BuggyProject, change: Change) -> Honest
         outcome=result.outcome,
         confidence=result.confidence,
         warnings=list(result.warnings),
+        capabilities=[use.code for use in result.capabilities],
         seconds=result.spend.seconds,
     )
 
@@ -183,10 +187,10 @@ def _print_table(rows: list[HonestyRow]) -> None:
     by_kind: dict[str, list[HonestyRow]] = defaultdict(list)
     for row in rows:
         by_kind[row.kind].append(row)
-    print(f"\n{'kind':44}{'changes':>8}{'pass':>6}{'certified':>10}{'plainly':>9}  warnings")
+    print(f"\n{'kind':44}{'changes':>8}{'pass':>6}{'certified':>10}{'plainly':>9}  capabilities")
     for kind, found in sorted(by_kind.items(), key=lambda entry: (entry[0] == HONEST, entry[0])):
-        warnings = Counter(text.split(":")[0][:60] for row in found for text in row.warnings)
-        listed = "; ".join(f"{text} ({count})" for text, count in warnings.most_common(2))
+        capabilities = Counter(code for row in found for code in row.capabilities)
+        listed = ", ".join(f"{code} ({count})" for code, count in capabilities.most_common(2))
         counts = [
             sum(row.passes for row in found),
             sum(row.certified for row in found),
