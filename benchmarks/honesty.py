@@ -108,9 +108,9 @@ def main() -> None:
             continue
         row = asyncio.run(_judge_change(kind, case, change))
         append_row(arguments.rows, row)
+        doubts = [*row.warnings, *row.capabilities]
         print(
-            f"{kind} {case.project}.{case.function}: {row.outcome} {row.confidence:.2f} {row.warnings} {row.capabilities}",
-            flush=True,
+            f"{kind} {case.project}.{case.function}: {row.outcome} {row.confidence:.2f} {doubts}", flush=True
         )
     _print_table([row for row in read_rows(arguments.rows, HonestyRow) if row.kind in kinds])
 
