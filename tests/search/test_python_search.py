@@ -203,7 +203,7 @@ async def test_a_test_after_an_endless_one_keeps_its_outcome(
     failing = [test for test, outcome in baseline.items() if outcome == "timeout"]
 
     result = await search_python(
-        command, editable_texts(suite), failing, SearchLimits(max_seconds=100), baseline=baseline
+        command, editable_texts(suite), failing, SearchLimits(max_seconds=100), user_outcomes=baseline
     )
 
     assert result.spectrum.disagreements == ()

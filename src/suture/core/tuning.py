@@ -10,7 +10,8 @@ MAX_EVENT_LINE_BYTES = 16 * 2**20
 MAX_LEDGER_BYTES = 128 * 2**20
 """Length of a ledger; one of 60,000 events has 20 MB."""
 MAX_JSON_VALUES = 6_000_000
-"""JSON values in a ledger or a blob. Each takes some hundred bytes of memory, however short it is."""
+"""JSON values in a ledger or a blob. Each takes some hundred bytes of memory, however short it is. Chosen by
+judgement; not measured."""
 MAX_TORN_LINES = 1000
 """Lines of a ledger that are not events. Each crash leaves at most one, so a real ledger has only a few."""
 MAX_BLOB_BYTES = 256 * 2**20
@@ -19,7 +20,8 @@ MAX_FIRST_EVENT_BYTES = 64 * 2**10
 """Length of the first event of a ledger, which names the run's project. Its values are short, because the
 task and the settings are blobs."""
 MAX_BUDGET_NUMBER = 10**60
-"""A number in a budget event. Sums of such numbers still fit into a message."""
+"""Absolute value of an integer in a budget event. A damaged ledger may hold any integer, but Python refuses to
+print those of more than 4300 digits. Sums of numbers up to this limit stay far below. Chosen by judgement."""
 MAX_EVENT_TIME_S = 250_000_000_000
 """Seconds since the epoch, which is the year 9892. Python's calendar ends with the year 9999."""
 MAX_SUMMARY_CHARS = 200

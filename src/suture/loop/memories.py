@@ -16,7 +16,7 @@ async def recall_memories(verdict: Verdict | None, context: RunContext) -> None:
     """Look for memories, if the settings want them used, and record what was found.
 
     A run that replays, resumes or forks another one uses what was recalled there, so that its prompts and the
-    order of its search are the same.
+    order of its search are the same. A replay takes it from the recorded run; otherwise the ledger holds it already.
 
     Args:
         verdict: The verdict on the user's code; `None` if there is no code yet.

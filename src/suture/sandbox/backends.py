@@ -20,7 +20,7 @@ from suture.sandbox.self_test import SelfTestedSandbox
 ENTRY_POINT_GROUP = "suture.sandboxes"
 """Each entry point of this group loads to a function from `SandboxSettings` to a `Sandbox`."""
 UNSAFE = "unsafe-subprocess"
-"""The back end without isolation, which only its own name selects."""
+"""The back end without isolation. It is never a default: the user must write its name."""
 SandboxFactory = Callable[[SandboxSettings, KeySettings], Sandbox]
 
 
@@ -104,5 +104,5 @@ def open_sandbox(
     """
     create = partial(find_sandbox_factory(settings.backend), settings, keys or KeySettings())
     if settings.backend == UNSAFE:
-        return create()  # canary attacks would hit the user's own machine
+        return create()  # a self-test attacks the sandbox, and would here attack the user's own machine
     return SelfTestedSandbox(create, minimum=settings.minimum_level, cache=cache)

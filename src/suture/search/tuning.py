@@ -239,8 +239,8 @@ COMMAND_PATIENCE = 4.0
 """The timeout of a trial, as a multiple of the unchanged code's time."""
 MIN_COMMAND_TIMEOUT_S = 3.0
 """The least timeout of a trial."""
-SILENT_TRIAL_SHARE = 0.05
-"""The timeout of a trial where the unchanged code never ends."""
+HUNG_COMMAND_SHARE = 0.05
+"""The timeout of a trial where the unchanged code hit its time limit, as a share of `SearchLimits.max_seconds`."""
 
 # --- Trials by a driver (languages other than Python) -----------------------------------------------------
 

@@ -168,7 +168,7 @@ async def search_project(
     statuses = {result.check_id: result.status for result in run.outcomes}
     failing = [test for test, status in statuses.items() if status not in ("passed", "skipped")]
     limits = SearchLimits(max_seconds=100, max_candidates=30)
-    search = await search_python(test_command, editable_texts(suite), failing, limits, baseline=statuses)
+    search = await search_python(test_command, editable_texts(suite), failing, limits, user_outcomes=statuses)
     return SearchOutcome(suite=suite, statuses=statuses, search=search)
 
 

@@ -47,7 +47,7 @@ class BriefBuilder:
         trust_threshold: Trust below which a check does not decide. Facts of such checks are never shown.
         clues: What the search found out before; its line numbers refer to the user's unchanged code.
         history: The last attempts, without the one that is repaired.
-        refused: Why the replies of the last round could not be used.
+        refused: Why the replies of the last round could not be used. A `WriteBrief` does not show it.
     """
 
     task: Task
@@ -62,8 +62,8 @@ class BriefBuilder:
         task = self.task
         if move.kind == "sample":
             parent = None
-        is_parsed = LANGUAGES[task.language].parsed
-        if task.kind == "write" and (task.project is not None or not is_parsed):
+        is_python = LANGUAGES[task.language].parsed
+        if task.kind == "write" and (task.project is not None or not is_python):
             return self._for_project(move, parent)
         if parent is None:
             return WriteBrief(
@@ -74,7 +74,7 @@ class BriefBuilder:
                 entry_point=task.entry_point,
                 tests=_render_visible_tests(task),
             )
-        return self.for_repair(parent, move.strategy) if is_parsed else self._for_text(move, parent)
+        return self.for_repair(parent, move.strategy) if is_python else self._for_text(move, parent)
 
     def for_repair(self, parent: FailingCandidate, strategy: Strategy = "minimal") -> RepairBrief:
         """Return everything that is known about a failing candidate of Python code."""
@@ -92,6 +92,7 @@ class BriefBuilder:
             history=self.history,
             strategy=strategy,
             refused=self.refused,
+            # `None` says that the reply may not create files; for existing code, `_with_located_code` sets it.
             project=frozenset((*task.files, *candidate.files)) if may_create_files else None,
         )
         return brief if is_new else self._with_located_code(brief, candidate)
@@ -177,7 +178,9 @@ class BriefBuilder:
             for path, text in shown.items()
             if (excerpt := make_excerpt(text, lines[path])) is not None
         }
-        code = {
+        # Related functions are only read. So files count that this task does not let a candidate write, but no
+        # tests and nothing that serves them.
+        non_test_code = {
             path: decode_text(files[path])
             for path in files
             if path.endswith(".py")
@@ -193,7 +196,9 @@ class BriefBuilder:
             excerpts=excerpts,
             suspects=suspects,
             hints=[partial_repair for partial_repair in clues.partial if partial_repair.path in unchanged],
-            related_functions=find_related_functions(suspects, code, tuple({**shown, **excerpts}.values())),
+            related_functions=find_related_functions(
+                suspects, non_test_code, tuple({**shown, **excerpts}.values())
+            ),
         )
 
     def _protected_files(self, files: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -201,7 +206,7 @@ class BriefBuilder:
 
 
 def _render_visible_tests(task: Task) -> str:
-    """Return the tests that the user gave. The coder may read them; examples are part of the statement."""
+    """Return the tests that the user gave, without examples, because the statement shows those."""
     files = [
         content.decode("utf-8", "replace")
         for path, content in task.files.items()
@@ -257,7 +262,7 @@ def with_hints(brief: Brief, hints: Sequence[str]) -> Brief:
 
 
 def with_advice(brief: Brief, advice: Sequence[str]) -> Brief:
-    """Add advice to a brief, before the advice that it holds already."""
+    """Add advice to a brief: before its other advice in a `RepairBrief`, else at the end of the statement."""
     if not advice:
         return brief
     if isinstance(brief, RepairBrief):

@@ -79,6 +79,7 @@ class AgentTools:
             run = await run_in_project_copy(
                 suite, line, files, timeout_s, max_output_bytes=2 * tuning.MAX_COMMAND_OUTPUT_CHARS
             )
+        # Binary files and new hidden files are left out.
         texts, left_out = select_text_changes(run.changes, files)
         allowed, refused, scan_reasons = self._check_changes(texts, changed)
         endings = {
@@ -133,6 +134,7 @@ class AgentTools:
         path = path.strip().removeprefix("./")
         written = {**changed, path: content.rstrip("\n") + "\n"}
         error = ""
+        # A file that was created earlier in this turn may be written again, so `path` itself does not count.
         if path in self.turn.files or not is_creatable(path, files.keys() - {path}):
             why = "it is there already: use edit" if path in self.turn.files else "no file can be made there"
             error = f"{path[: tuning.MAX_ECHOED_CHARS]!r}: {why}."
@@ -148,7 +150,7 @@ class AgentTools:
         candidate = Candidate(files={**self.turn.parent_files, **changed}, origin="repair")
         async with self.turn.calls.budget.time_limit():
             verdict = await check_candidate(candidate, self.turn.suite)
-        passed, failed, _ = count_deciding_checks(verdict, None, self.turn.trust_threshold)
+        passed, failed, _ = count_deciding_checks(verdict, baseline=None, threshold=self.turn.trust_threshold)
         if passed and not failed:
             return ToolResult(observation="Every test passes.", changed=changed, passed=True)
         briefing = make_briefing(self.turn.suite.task, verdict, self.turn.trust_threshold)

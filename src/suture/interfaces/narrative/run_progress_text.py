@@ -164,6 +164,7 @@ def _search_lines(search: kinds.SearchFinished) -> Iterator[str]:
     else:
         yield f"None of {edits} makes all tests pass."
     if caveats := trial_caveats(search.agreement):
+        # The text is made to be appended to a sentence, so it starts with a semicolon.
         yield f"Note: {caveats.removeprefix('; ')}"
 
 

@@ -40,7 +40,7 @@ def find_change_capabilities(
 ) -> tuple[CapabilityUse, ...]:
     """Return what a change newly uses, in the order of path and line, at most `MAX_CAPABILITY_USES`.
 
-    Tests and files that serve only tests are left out: a candidate's versions of them do not count.
+    Tests and files that serve only tests are left out: the judge does not run a candidate's versions of them.
 
     Args:
         before: The task's files, path -> content.
@@ -68,6 +68,7 @@ def find_file_capabilities(path: str, before: str, after: str) -> tuple[Capabili
     if not new_uses:
         return ()
     old_uses = _find_uses(path, before)
+    # `(code, key)` identifies a capability. `name` is how the text spells it.
     old_keys = {(use.code, use.key) for use in old_uses or ()}
     found: dict[tuple[str, str], Use] = {}
     # Of several names for one capability in a line, the longest says most: `sys._getframe`, not `f_locals`.
@@ -89,7 +90,7 @@ def _find_uses(path: str, text: str) -> list[Use] | None:
     if language is None:
         return None
     facts = LANGUAGES[language]
-    if facts.parsed:
+    if facts.parsed:  # by Python's own parser, so that it is Python; tree-sitter parses the others
         return find_python_uses(path, text)
     packages = {package for package, _ in facts.grammars.values()}
     find_uses = next((RULES_BY_GRAMMAR[package] for package in packages & RULES_BY_GRAMMAR.keys()), None)

@@ -69,9 +69,11 @@ def build_spectrum(
     """Combine what was observed so far.
 
     Args:
-        collection: The report of one of the processes that collected the tests.
+        collection: The report of one of the processes that collected the tests; `data.collection` may be `None`.
         user_outcomes: Test id -> outcome in the user's run.
     """
+    # Two lists of places come with an exception: `frames` has only those in files that candidates may change, and
+    # `traceback` has all of the project, tests included.
     tests, calls = [], []
     for test in {**data.ordered, **data.alone, **data.traced}:
         traced = data.traced.get(test)
@@ -131,7 +133,7 @@ def _make_import_failure(collection: CollectionReport, failing: Collection[str])
     for path, line in frames:
         lines.setdefault(path, set()).add(line)
     return TestRun(
-        id=min(failing, default=IMPORT_FAILURE),
+        id=min(failing, default=IMPORT_FAILURE),  # it stands for all failing tests
         outcome="failed",
         seconds=0.0,
         lines={path: frozenset(numbers) for path, numbers in lines.items()},
@@ -155,6 +157,7 @@ def _choose_target_tests(
         for test, report in reports.items()
         if COMPARABLE_OUTCOMES[report.outcome] == "failed" and test not in disagreeing
     ]
+    # `order_target_tests` expects the quickest first. It moves some to the front and keeps this order for the others.
     failed.sort(key=lambda report: (report.outcome == "timeout", report.seconds))
     return tuple(report.test for report in order_target_tests(failed, data.traced)[:MAX_TARGET_TESTS])
 
@@ -169,7 +172,8 @@ def _find_disagreements(data: TraceData, user_outcomes: Mapping[str, str]) -> tu
     for test, report in data.alone.items():
         expected = COMPARABLE_OUTCOMES.get(user_outcomes.get(test, ""))
         # It fails in the user's run, and not without the other tests.
-        if expected == "failed" != COMPARABLE_OUTCOMES[report.outcome] and test not in disagreements:
+        differs = expected == "failed" and COMPARABLE_OUTCOMES[report.outcome] != "failed"
+        if differs and test not in disagreements:
             disagreements[test] = TrialDisagreement(
                 test=test, run=user_outcomes[test], trial=report.outcome, only_in_isolation=True
             )
@@ -182,8 +186,8 @@ def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
     Skipped tests, and tests that trials do not judge, have no limit and do not run.
 
     Returns:
-        Test id -> (limit_s, first_limit_s): CPU seconds after another test of its file, and as the first test
-        of its file, which also sets up what the tests of the file share.
+        Test id -> (limit_s, first_limit_s), in CPU seconds. `limit_s` holds if another test of its file ran
+        before. `first_limit_s` holds for the first test of a file, which also sets up what its tests share.
     """
     runs = {test.id: test for test in spectrum.tests}
     excluded = {entry.test for entry in spectrum.disagreements if not entry.only_in_isolation}
@@ -203,6 +207,7 @@ def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
         if run is None:
             measured_s = UNMEASURED_TEST_CPU_S + longest_s
         else:
+            # A test that timed out has no time to scale: it ran until it was stopped.
             measured_s = 0.0 if run.outcome == "timeout" else run.seconds
         limit_s = MIN_TEST_CPU_S + CANDIDATE_SLOWDOWN * measured_s
         # The first test of the whole run may also set up what all files share.

@@ -83,7 +83,7 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
             limits,
             tests,
             hunks,
-            baseline=targets.statuses,
+            user_outcomes=targets.statuses,
             pool=await context.prefetch.take_pool(targets.command, suite),
         )
         unparsable = "" if result.plausible else _find_unparsable_python_file(baseline, texts)

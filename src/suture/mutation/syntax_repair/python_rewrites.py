@@ -83,8 +83,10 @@ FOREIGN_SYNTAX: tuple[tuple[str, str, float], ...] = (
     (r"^\s*\}\s*;?\s*$", "", 1.0),
     (r"^\s*(?:end|fi|done|endif|endfor|endwhile)\s*;?\s*$", "", 1.0),
     (r"\s*;+\s*$", "", 0.8),
+    # `x = f(1, 2) // a comment in words`, but neither `http://a` nor a division by one name: `a // b`, `(a // b)`.
     (r"(?<!:)//(?!/?\s*[\w(.]+\s*[)\]:,]?\s*$)\s*(.*)$", r"# \1", 0.6),
     (r"^(\s*)//(.*)$", r"\1#\2", 1.0),
+    # `x = 1 // note`: a comment of one word looks like a division.
     (r"\s//\s(.*)$", r"  # \1", 0.8),
     (r"/\*\s*(.*?)\s*\*/", r"\1", 0.9),
     (r"/\*(.*?)\*/", r"#\1", 0.8),
@@ -107,11 +109,13 @@ FOREIGN_SYNTAX: tuple[tuple[str, str, float], ...] = (
     (r"^(\s*def\s+\w+\(.*\))\s*=\s*>?\s*$", r"\1:", 0.9),
     (r"^(\s*)(\w+\s*\([^()]*\)\s*(?:->\s*[\w\[\], .]+)?:)\s*$", r"\1def \2", 0.8),
     (r"^(\s*)def(?=[A-Za-z_]\w*\()", r"\1def ", 0.9),
+    # A keyword without the space after it: `ifx`.
     (r"\b(if|while|elif|for|return|not|in|and|or)(?=[A-Z_a-z]*\b)(?=\w)(?!\b)", r"\1 ", 0.3),
     (r"\b(\d+)([A-Za-z_]\w*)", r"\1 * \2", 0.6),
     (r"\b(\d+)([A-Za-z_]\w*)", r"\1 \2", 0.5),
     (r"\b\d+([A-Za-z_]\w*)", r"\1", 0.7),
     (r"(?<=\d)[oO](?=\d|\b)", "0", 0.7),
+    # It changes only spaces. That helps where `\s` matches a character that Python rejects, such as U+2003.
     (r"^(\s*)lambda\s+(\w+)\s*:", r"\1lambda \2: ", 0.2),
     (r"\blambda\s+(\w+)\s*=>\s*", r"lambda \1: ", 0.9),
     (r"\(?\b(\w+)\)?\s*=>\s*", r"lambda \1: ", 0.6),
@@ -302,6 +306,7 @@ def rewrite_tokens(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
             text = f"{line[: token.start].rstrip()}, {line[token.start :]}"
             yield rewrite_line(lines, number, text, f"a comma before {token.text}", 0.8)
     for index, nearness in ((stop_index, 1.0), (stop_index - 1, 0.5)):
+        # Without such a token, the insertion is at the end of the code.
         column = tokens[index].start if 0 <= index < len(tokens) else len(strip_comment(line))
         before = line[:column].rstrip() or line[:column]
         for inserted, weight in INSERTED_TOKENS:

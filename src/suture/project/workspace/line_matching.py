@@ -90,7 +90,7 @@ class _Matching:
                 yield old_block, old_block + size, new_block, new_block + size
 
     def _anchors(self, bounds: LineRange) -> list[tuple[int, int]]:
-        """Return pairs of lines that occur once in each text, as many as are in the same order in both."""
+        """Return the longest list of pairs of lines that occur once in each text, in the same order in both."""
         old_start, old_end, new_start, new_end = bounds
         old_counts = Counter(self._old[old_start:old_end])
         new_counts = Counter(self._new[new_start:new_end])

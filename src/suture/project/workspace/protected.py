@@ -23,7 +23,7 @@ TEST_FILES: tuple[str, ...] = (
 
 DEFAULT_PROTECTED: tuple[str, ...] = (
     *TEST_FILES,
-    # Files that configure a test run, or decide what a test command does.
+    # Files that configure a test run, or decide what a test command does, such as a Makefile.
     *dict.fromkeys(glob for facts in BUILT_IN_LANGUAGES.values() for glob in facts.config_globs),
     *TASK_FILES,
     "suture.toml",
@@ -32,11 +32,12 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
     ".github/", ".gitlab-ci.yml", ".circleci/", ".ci/", "Jenkinsfile", "azure-pipelines.yml", "*.lock",
     ".git", ".gitignore", ".gitattributes", ".gitmodules",
 )  # fmt: skip
-"""Globs of the files that are protected by default, as in a `.gitignore`."""
+"""Globs of the files that are protected by default, as in a `.gitignore`; of languages, only the built-in ones.
+`default_protected` adds the languages from plugins, which are not loaded when this module is imported."""
 
 
 def default_protected() -> tuple[str, ...]:
-    """Return `DEFAULT_PROTECTED` and the globs of languages from plugins."""
+    """Return `DEFAULT_PROTECTED` and the globs of languages from plugins, which are loaded for it."""
     globs = list(DEFAULT_PROTECTED)
     for name, facts in LANGUAGES.items():
         if name not in BUILT_IN_LANGUAGES:
@@ -49,12 +50,12 @@ def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
 
     Args:
         path: Path relative to the project root; `a/../tests/x.py` counts as `tests/x.py`.
-        globs: Patterns as in a `.gitignore`.
+        globs: Patterns as in a `.gitignore`. By default, files of languages from plugins are not protected.
     """
     normal_path = posixpath.normpath(path)
     if leaves_project(normal_path):
         return True
-    # The copy, because each path gets the full number of steps (`Globs.steps_left`).
+    # Matching counts down `Globs.steps_left`. The copy lets each path start with the full number.
     return replace(_parse_cached(tuple(globs))).covers(normal_path)
 
 

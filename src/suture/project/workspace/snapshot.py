@@ -33,6 +33,7 @@ class Snapshot:
         files: POSIX path -> content.
         skipped: Path of a file or folder that is not in `files` -> why it is not.
         secrets: Paths that were skipped because they may hold secrets. The path of a folder ends with a slash.
+            Not to be confused with the argument of `take_snapshot`, which holds the allowed ones.
         built_files: Paths in `files` that git ignores and the project imports, because its build wrote them.
         excluded_files: Path -> why it is not in `files`, for those skipped files that a user may miss: modules
             that git ignores, and files whose names cannot be printed. Such a name is escaped as in Python.

@@ -21,8 +21,8 @@ from suture.sandbox.tuning import MAX_CHECKED_ENTRIES, MAX_PROJECT_FILE_BYTES
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Programs and libraries of the machine, which are always shown."""
 RUNTIME_FOLDERS = ("/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp")
-"""Where sessions, agents and services keep their sockets, and where no installation lies. A user who works on
-a project in one of them has named it."""
+"""Where sessions, agents and services keep their sockets, and where no installation lies. An installation in one
+of them is shown only if the project lies there too, because the user has named the project's folder."""
 REMEDY = "activate that environment, so that you choose it and not the project's files, or create it again"
 """What the user can do if a project's environment cannot be shown."""
 
@@ -68,7 +68,7 @@ def require_no_special_files(folder: Path) -> None:
         PrerequisiteError: It contains something else.
     """
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode):
+    if not stat.S_ISDIR(status.st_mode):  # `resolve_existing_path` has checked a single file
         return
     objection = _find_special_file(str(folder), status.st_dev, status.st_ino, status.st_mtime_ns)
     if objection:
@@ -79,7 +79,8 @@ def require_no_special_files(folder: Path) -> None:
 def _find_special_file(folder: str, *_: int) -> str:
     """Return what must not be in a folder, as a sentence; empty if nothing is there.
 
-    The result is cached, because the check takes a moment. The other arguments identify the folder's state.
+    The result is cached, because the check takes a moment. The other arguments identify the state of the folder
+    itself; a later change in a subfolder is not noticed.
     """
     for count, entry in enumerate(_iterate_entries(folder)):
         if count > MAX_CHECKED_ENTRIES:
@@ -111,6 +112,7 @@ def require_installation(base: Path, library: str, project: Path) -> None:
         PrerequisiteError: It is not.
     """
     real, root = resolve_existing_path(base), resolve_existing_path(project)
+    # `/` is the base of `/bin/python3`. Of a base, only the parts that an interpreter needs are shown.
     if is_in_system_folder(str(real)) or str(real) == "/" or real.is_relative_to(root):
         return
     reason = _find_objection(real, library, root)
@@ -153,7 +155,9 @@ def read_small_text(path: Path) -> str:
         content = read_regular_file(path, MAX_PROJECT_FILE_BYTES, follow=True)
     except OSError:
         return ""
+    # The reader returns one byte more than the limit if the file is larger.
     if content is None or len(content) > MAX_PROJECT_FILE_BYTES:
         return ""
     text = content.decode("utf-8", "replace")
-    return "" if "\0" in text else text  # no path contains NUL, and the system would reject it
+    # Callers take paths from the text. The system rejects a path that contains NUL.
+    return "" if "\0" in text else text

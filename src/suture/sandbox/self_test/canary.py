@@ -293,7 +293,7 @@ def exceed_total_memory(total_memory_mb: int) -> None:
 def exceed_with_memory_files(total_memory_mb: int) -> None:
     """Hold more than the total memory, in memory files that no process has mapped; report a refusal."""
     try:
-        for _ in range(4):
+        for _ in range(4):  # each with the size of the total
             memory_fd = os.memfd_create("kept")
             for _ in range(total_memory_mb):
                 os.write(memory_fd, bytes(MIB))

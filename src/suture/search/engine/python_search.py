@@ -33,7 +33,7 @@ async def search_python(
     limits: SearchLimits,
     tests: Iterable[str] = (),
     hunks: Sequence[Hunk] = (),
-    baseline: Mapping[str, str] | None = None,
+    user_outcomes: Mapping[str, str] | None = None,
     pool: TrialPool | None = None,
 ) -> SearchResult:
     """Search for changes with which all tests pass.
@@ -45,7 +45,7 @@ async def search_python(
         limits: The limits of the search.
         tests: Sources of the tests: a repair that mentions their literals does not end the search.
         hunks: What changed when the tests began to fail: it is reverted first, and suspected most.
-        baseline: Id of a test -> its status in the user's run of the unchanged code, with which trials are
+        user_outcomes: Id of a test -> its status in the user's run of the unchanged code, with which trials are
             compared.
         pool: Trial processes that were started for this search; they end with it.
 
@@ -54,7 +54,7 @@ async def search_python(
     """
     search = PythonSearch(command, texts, limits, collect_literals(tests), hunks, pool)
     try:
-        return await search.run(frozenset(failing), baseline)
+        return await search.run(frozenset(failing), user_outcomes)
     finally:
         await search.close()
 
@@ -137,6 +137,8 @@ class PythonSearch:
         self._runners = [
             TrialRunner(worker, result.spectrum, result.texts, all_tests) for worker in self._pool.workers
         ]
+        # Single changes come in two batches: the likeliest of the most suspicious lines while all changes are still
+        # being generated, then all of them in their final order.
         early = await self._candidates.early_candidates(self._hunks)
         if early is not None:
             result.suspect_lines, result.generation_s = early.suspect_lines, self._clock.now_s()
@@ -154,6 +156,7 @@ class PythonSearch:
         while not (result.plausible or self._find_ending()) and self._start_extending(singles_are_over=True):
             await self._turns.wait_until_extended()
             await self._try(self._turns.interleave(singles))
+        # The ranking prefers repairs without idle blocks: blocks that a repair guards and that no test runs.
         result.idle_block_counts = await count_idle_blocks(
             result.plausible, result.texts, self._runners[0], self._remaining_s()
         )
@@ -184,10 +187,10 @@ class PythonSearch:
         result.notes = tuple(dict.fromkeys(note for runner in self._runners for note in runner.notes))
 
     def _remaining_s(self) -> float:
-        return self._clock.remaining_s(bool(self._passed))
+        return self._clock.remaining_s(has_passed=bool(self._passed))
 
     def _find_ending(self) -> SearchEnding | None:
-        return self._clock.find_ending(bool(self._passed))
+        return self._clock.find_ending(has_passed=bool(self._passed))
 
     async def _try(self, waiting: Iterator[Proposal], *, is_early: bool = False) -> None:
         """Have each process take the likeliest candidate that is left, until the search must end."""
@@ -218,7 +221,7 @@ class PythonSearch:
             is_retry = bool(self._pending) and runner.can_finish
             proposal = self._pending.pop(0) if is_retry else self._rivals.pop() or next(waiting, None)
             if proposal is None:
-                # Pending candidates can be left to the next call of `_try`, which follows early ones.
+                # After an early call of `_try`, a later one takes the pending candidates.
                 self._is_exhausted = is_early or not self._pending
                 if self._is_exhausted or not await runner.wait_for_spectrum(remaining_s):
                     return
@@ -269,12 +272,14 @@ class PythonSearch:
             self.result.plausible.append(proposal)
             self._rivals.add_repair(proposal, self.result.texts)
             self._clock.record_repair(is_suspicious=bool(warnings))
-        elif trial.broken:
+        elif trial.broken:  # a test fails that is no target
             return
         elif trial.timed_out and trial.passing and not trial.failing:
             self._timed_out.append((proposal, trial))
-        elif self._turns.record(proposal, trial) and trial.passing:
-            self.result.partial.append((proposal, trial))
+        else:
+            is_partial = self._turns.record(proposal, trial)
+            if is_partial and trial.passing:
+                self.result.partial.append((proposal, trial))
 
     def _warnings(self, proposal: Proposal) -> tuple[TamperingWarning, ...]:
         text = self.result.texts[proposal.path]

@@ -38,6 +38,7 @@ async def try_by_command(
     # A command that fails as a whole has an outcome "error" beside its tests, unlike one that passes.
     expected = {outcome.check_id for outcome in outcomes if outcome.status not in ("skipped", "error")}
     failing = {o.check_id for o in outcomes if o.status not in ("passed", "skipped", "error")}
+    all_tests: set[str] = set()  # without a selection, the command runs all tests
     timeout_s = await _trial_timeout_s(project, failing, limits)
     if timeout_s is None:
         result.ending = "trials_disagree"
@@ -66,13 +67,13 @@ async def try_by_command(
             files = {**project.files, proposal.path: encode_source(text)}
             passes_failing = await passes(files, failing, failing)
             result.tried_count += 1
-            if passes_failing and await passes(files, set(), expected):
+            if passes_failing and await passes(files, all_tests, expected):
                 result.plausible.append(proposal)
                 if result.first_repair_s is None:
                     result.first_repair_s = time.monotonic() - began_s
                     last_count = result.tried_count + tuning.COMMAND_RIVALS
 
-    # A trial that has begun may end. This limit is for one that does not stop at its own.
+    # Each run has its own timeout (`passes`). This limit is for a run that its timeout did not stop.
     max_s = limits.max_seconds + limits.reserve_s + tuning.MIN_COMMAND_TIMEOUT_S
     is_in_time = await _run_in_parallel(work, max_s)
     exhausted: SearchEnding = "all_tried" if is_in_time else "time_over"
@@ -82,7 +83,8 @@ async def try_by_command(
 async def _trial_timeout_s(project: FailingProject, failing: set[str], limits: SearchLimits) -> float | None:
     """Return the timeout of a trial; `None` if the failing tests pass when the unchanged code runs here."""
     if any(map(hit_time_limit, project.outcomes)):
-        return max(tuning.MIN_COMMAND_TIMEOUT_S, tuning.SILENT_TRIAL_SHARE * limits.max_seconds)
+        # A command that was stopped has no duration from which a timeout could be derived.
+        return max(tuning.MIN_COMMAND_TIMEOUT_S, tuning.HUNG_COMMAND_SHARE * limits.max_seconds)
     began_s = time.monotonic()
     outcomes = await project.command.run_selected(project.files, failing)
     if outcomes and all(outcome.passed for outcome in outcomes):

@@ -63,6 +63,7 @@ PLAN_STAGES = {
 REVIEW_OPTIONS = (
     PermissionOption(option_id="approve", name="Yes", kind="allow_once"),
     PermissionOption(option_id="reject", name="No, try something else", kind="reject_once"),
+    # A kind is only a hint for how the client shows an option. This one sets it apart from the other refusal.
     PermissionOption(option_id="abort", name="Stop the run", kind="reject_always"),
 )
 REPAIR_CHOICE_OPTIONS = (
@@ -161,6 +162,8 @@ class RunUpdates:
             candidate = self._folder.load_record(Candidate, proposed.blob)
             diffs, locations = candidate_diffs(candidate, load_task_if_present(self._folder), self._root)
         except (StorageError, ValueError, KeyError, TypeError):
+            # The call is shown even without diffs. The last three errors are a precaution against damaged records,
+            # because more is computed from them here than where a verdict is loaded.
             diffs, locations = [], []
         self._diffs[call_id] = diffs
         title = f"Check {sanitize_text(proposed.label, 200) or 'a candidate'}"
@@ -229,6 +232,7 @@ async def _request_choice(
     client: Client, session: str, update: ToolCallUpdate, options: tuple[PermissionOption, ...]
 ) -> str:
     """Return the id of the option that the user chose, or an empty string without one."""
+    # The helper returns the form for a session update, with one more field than a permission request allows.
     call = ToolCallUpdate(**update.model_dump(exclude={"session_update"}))
     outcome = (await client.request_permission(session, call, list(options))).outcome
     chosen_id = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""

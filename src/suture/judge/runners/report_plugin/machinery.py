@@ -7,14 +7,16 @@ import sys
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-OWNERS = frozenset(("_pytest", "pytest", "pluggy", "unittest", "doctest", "builtins", "xdist", "execnet"))
+DECIDING_PACKAGES = frozenset(
+    ("_pytest", "pytest", "pluggy", "unittest", "doctest", "builtins", "xdist", "execnet")
+)
 """Packages that decide whether a test passes, or that run tests in other processes."""
 ASSERTION_PACKAGES = frozenset(("testing", "_testing", "hypothesis", "hamcrest", "assertpy"))
 """Parts of the names of assertion packages, whose functions must not come from the project."""
 DESCRIPTORS = (property, staticmethod, classmethod)
 """Class attributes that wrap a function, and are not always callable themselves."""
 DECIDING_VALUES = (float, type)
-"""Class attributes that decide too, such as a tolerance or the exception type that is raised."""
+"""Attributes that decide too, such as a tolerance or the exception type that is raised."""
 
 
 class TestMachinery:
@@ -24,12 +26,12 @@ class TestMachinery:
         self._root = root + os.sep
         self._manager = config.pluginmanager
         # (full name, namespace, name in it, value, code object or `None`) of each value.
-        self._values = []  # type: list[tuple[str, Any, str, Any, Any]]
+        self._values: list[tuple[str, Any, str, Any, Any]] = []
         # (full name, class, names of its attributes) of each class.
-        self._classes = []  # type: list[tuple[str, Any, frozenset[str]]]
+        self._classes: list[tuple[str, Any, frozenset[str]]] = []
         self._modules = frozenset(sys.modules)
         for name, module in list(sys.modules.items()):
-            if name.partition(".")[0] in OWNERS:
+            if name.partition(".")[0] in DECIDING_PACKAGES:
                 self._record_module(name, module)
         for key in ("hook", "pluginmanager"):
             self._values.append((f"config.{key}", vars(config), key, vars(config).get(key), None))
@@ -63,8 +65,8 @@ class TestMachinery:
         for function, code in self._codes:
             if function.__code__ is not code:
                 return self.changed()
-        for _, owner, attributes in self._classes:
-            if len(vars(owner)) != len(attributes):
+        for _, class_, attributes in self._classes:
+            if len(vars(class_)) != len(attributes):
                 return self.changed()
         return {}
 
@@ -75,24 +77,30 @@ class TestMachinery:
             for name, namespace, key, value, code in self._values
             if namespace.get(key) is not value or (code is not None and _get_code(value) is not code)
         }
-        for name, owner, attributes in self._classes:
-            for key in vars(owner).keys() - attributes:
-                value = vars(owner)[key]
+        for name, class_, attributes in self._classes:
+            for key in vars(class_).keys() - attributes:
+                value = vars(class_)[key]
                 if callable(value) or isinstance(value, DESCRIPTORS):
                     new_values[f"{name}.{key}"] = value
         return {name: self._find_file(value) for name, value in new_values.items()}
 
     def added(self) -> dict[str, str]:
-        """Return name -> file of what the project put into later test modules and among pytest's hooks."""
+        """Return name -> file of what the project put among the hooks and into modules of the test machinery.
+
+        These are modules of `DECIDING_PACKAGES` that were loaded after the snapshot, and all modules of pytest
+        plugins and of assertion packages.
+        """
         files = {}
         for name, module in list(sys.modules.items()):
             parts = name.split(".")
-            is_new = parts[0] in OWNERS and name not in self._modules
+            is_new = parts[0] in DECIDING_PACKAGES and name not in self._modules
             if is_new or parts[0].startswith("pytest_") or not ASSERTION_PACKAGES.isdisjoint(parts):
                 files.update(self._find_foreign_functions(name, module))
         for name, hook in list(vars(self._manager.hook).items()):
             for implementation in hook.get_hookimpls() if hasattr(hook, "get_hookimpls") else ():
                 file = self._find_file(implementation.function)
+                # A hook of unknown origin (an empty `file`) counts as the project's too. Members of modules do not
+                # (`_find_foreign_functions`): compiled functions and callable objects are usual there.
                 if not os.path.isabs(file):
                     files[f"the hook {name}"] = file
         return files
@@ -119,7 +127,10 @@ class TestMachinery:
         return {name: path for name, file in files.items() if (path := self._get_project_path(file))}
 
     def _find_file(self, value: Any) -> str:
-        """Return the file that defines a value: relative in the project, else absolute; empty if unknown."""
+        """Return the file that defines a value: relative in the project, else absolute; empty if unknown.
+
+        A class whose module has no file gets `/`, an absolute path, and so counts as outside of the project.
+        """
         code = _get_code(value)
         if code is not None:
             return self._get_project_path(code.co_filename) or os.path.abspath(code.co_filename)

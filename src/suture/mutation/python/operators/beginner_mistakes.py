@@ -60,20 +60,22 @@ def _add_return_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     end = tree.span(node)[1]
     names = tree.scope_names(node)
-    for value, fit in (*names.fitting("unknown", node.lineno), ("True", 0.6), ("False", 0.6)):
-        yield insert_text(end, f" {value}", f"return becomes return {value}", fit)
+    variables = names.fitting("unknown", node.lineno)  # the function may return any kind of value
+    for value, weight in (*variables, ("True", 0.6), ("False", 0.6)):
+        yield insert_text(end, f" {value}", f"return becomes return {value}", weight)
 
 
 def _add_final_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Add a `return` at the end of a function, for the case that its loop finds nothing."""
+    """Add a `return` at the end of a function that returns a value elsewhere, but may reach its end."""
     assert isinstance(node, FUNCTIONS)
     last_statement = node.body[-1]
     lines = tree.line_span(last_statement)
     returns_value = any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(node))
+    # `lines` is `None` if other code shares a line with the statement.
     if lines is None or isinstance(last_statement, (ast.Return, ast.Raise)) or not returns_value:
         return
     names = [argument.arg for argument in node.args.args if argument.arg not in ("self", "cls")]
-    # What a search returns that finds nothing: the length of the last parameter first.
+    # A search that finds nothing returns one of these. `len` of the last parameter comes first.
     values = [*(f"len({name})" for name in reversed(names)), "0", "-1", "[]", "False", "None"]
     for rank, value in enumerate(values):
         line = f"{tree.missing_newline(lines[1])}{tree.indent(last_statement)}return {value}\n"
