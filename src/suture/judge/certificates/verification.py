@@ -21,7 +21,7 @@ from suture.judge.certificates.certificate import (
 )
 from suture.judge.certificates.certificate_replay import ReplayedClaim, replay_certificate
 from suture.judge.certificates.static_checks import revert_certified_change
-from suture.project.languages import Interpreter
+from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.recorded_task import load_interpreter
 from suture.project.workspace import take_snapshot
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
@@ -89,6 +89,9 @@ async def verify_certificate_file(
     except InvalidCertificate as refused:
         yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
+    LANGUAGES[
+        certificate.task.language
+    ]  # a language whose plugin is missing refutes nothing, so it is an error
     files, left_out, interpreter = _find_files_and_interpreter(certificate, path.parent, project, settings)
     replay_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
