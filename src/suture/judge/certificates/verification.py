@@ -89,9 +89,8 @@ async def verify_certificate_file(
     except InvalidCertificate as refused:
         yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
-    LANGUAGES[
-        certificate.task.language
-    ]  # a language whose plugin is missing refutes nothing, so it is an error
+    # A language whose plugin is missing refutes nothing, so looking it up raises a UsageError here.
+    LANGUAGES[certificate.task.language]
     files, left_out, interpreter = _find_files_and_interpreter(certificate, path.parent, project, settings)
     replay_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
