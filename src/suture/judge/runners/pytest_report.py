@@ -47,6 +47,9 @@ class PytestReport:
             the end. The file is that of the new value: a path relative to the project, an absolute path
             outside of it, or empty if unknown.
         changed_by_tests: The same, found after a single test.
+        search_path: Entries of `sys.path` at any time, relative to the project or absolute.
+        loaded_modules: Top-level modules and namespace packages that were loaded. The file is relative to the
+            project, and the folder of a namespace package; it is empty for modules from outside of the project.
         others: Name of another process that ran tests, such as a worker of pytest-xdist -> its report.
         exit_code: The exit code of pytest; `None` if it did not come to its end.
     """
@@ -66,6 +69,8 @@ class PytestReport:
     early_modules: frozenset[Pair] = frozenset()
     changed: frozenset[Pair] = frozenset()
     changed_by_tests: frozenset[Pair] = frozenset()
+    search_path: frozenset[str] = frozenset()
+    loaded_modules: frozenset[Pair] = frozenset()
     others: dict[str, PytestReport] = field(default_factory=dict)
     exit_code: int | None = None
     last_used_s: float = 0.0
@@ -85,6 +90,8 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
     for other in report.others.values():
         report.changed |= other.changed
         report.changed_by_tests |= other.changed_by_tests
+        report.search_path |= other.search_path
+        report.loaded_modules |= other.loaded_modules
         if not report.items:  # each pytest-xdist worker collects all tests
             report.items, report.examples, report.files = other.items, other.examples, other.files
             report.deselected = other.deselected
@@ -97,6 +104,8 @@ def _read_process(content: bytes, key: bytes) -> PytestReport:
         if not is_sound(event):
             break
         _apply_event(report, event)
+        report.search_path |= frozenset(event.get("search_path", ()))
+        report.loaded_modules |= _read_pairs(event, "loaded")
     return report
 
 
@@ -224,8 +233,8 @@ def _parse_introspection(text: str) -> dict[str, str]:
 
 LIST_FIELDS = {"begin": ("named", "patterns", "left_out"), "items": ("ids",), "end": ()}
 """Event -> its fields that must be lists of texts."""
-OPTIONAL_LIST_FIELDS = ("files", "deselected")
-PAIR_FIELDS = ("early", "changed", "meanwhile")
+OPTIONAL_LIST_FIELDS = ("files", "deselected", "search_path")
+PAIR_FIELDS = ("early", "changed", "meanwhile", "loaded")
 """Fields of any event that are lists of `Pair`s."""
 TEXT_FIELDS = {"uncollectable": ("id", "text"), "start": ("id",), "phase": ("id", "when", "outcome", "text")}
 """Event -> its fields that must be texts."""

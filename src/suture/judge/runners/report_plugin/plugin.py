@@ -24,6 +24,7 @@ import pytest
 
 from .bytecode import backdate, save_bytecode
 from .failure_facts import MAX_TEXT_CHARS, FailureFacts, get_test_file, is_doctest
+from .import_path import describe_imports
 from .machinery import TestMachinery
 from .time_limits import TestTimeout, TimeLimits
 from .worker_processes import WORKER_PARAMETERS, derive_key, load_in_workers, take_worker_parameters
@@ -123,6 +124,7 @@ class Reporter:
             examples=examples,
             files=sorted(files),
             deselected=self._deselected,
+            **describe_imports(self._root),
         )
         if getattr(session.config.option, "tbstyle", "") == "auto":
             # Pytest's own style parses a whole file for each frame of a failure, most of a failing run.
@@ -237,7 +239,11 @@ class Reporter:
     def _write_end(self, status: int) -> None:
         changes = {**self._machinery.added(), **self._machinery.changed()}
         self._write(
-            event="end", exit=status, changed=sorted(changes.items()), meanwhile=list(self._changed_by_tests)
+            event="end",
+            exit=status,
+            changed=sorted(changes.items()),
+            meanwhile=list(self._changed_by_tests),
+            **describe_imports(self._root),
         )
 
     @pytest.hookimpl(optionalhook=True)
