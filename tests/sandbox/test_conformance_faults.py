@@ -186,6 +186,12 @@ FAULTY_SANDBOXES: dict[str, type[ConformingSandbox]] = {
     "files_come_back_after_a_failure": change_results(
         lambda result: result if result.status == "ok" else replace(result, files={})
     ),
+    "changes_of_watched_files_are_reported": change_results(replace_fields(changed=frozenset())),
+    "new_paths_beside_watched_files_are_reported": change_results(
+        lambda result: replace(
+            result, created=frozenset(path for path in result.created if path.count("/") < 2)
+        )
+    ),
     "bad_paths_are_refused": BadPathAccepting,
     "mounts_are_shown": change_requests(lambda request: replace(request, mounts=())),
     "modules_are_importable": change_requests(lambda request: replace(request, modules={})),

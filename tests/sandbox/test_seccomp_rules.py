@@ -153,7 +153,8 @@ def libseccomp_rules(seccomp: Any, *, namespaces: bool, memory_files: bool) -> I
     """Yield each rule as the arguments of libseccomp's `add_rule`."""
     refused, masked = seccomp.ERRNO(errno.EPERM), seccomp.MASKED_EQ
     yield from ((refused, name) for name in rules.DENIED_CALLS)
-    yield from ((seccomp.ERRNO(errno.ENOSYS), name) for name in ("clone3", *rules.WATCH_CALLS))
+    unimplemented = ("clone3",) if namespaces else ("clone3", *rules.WATCH_CALLS)
+    yield from ((seccomp.ERRNO(errno.ENOSYS), name) for name in unimplemented)
     yield from ((seccomp.ERRNO(0), name) for name in rules.FLUSH_CALLS)
     for bit in range(32):  # another process (a number other than 0) whose limits would be set
         other_process = seccomp.Arg(0, masked, 1 << bit, 1 << bit)

@@ -184,6 +184,39 @@ def test_open_connections_are_counted_on_each_call(tmp_path: Path) -> None:
     assert sockets.count_sockets() == 5
 
 
+async def test_paths_and_folders_that_were_there_for_a_moment_are_reported(
+    sandbox: BubblewrapSandbox,
+) -> None:
+    code = """
+import os
+os.mkdir("tests/gone"); os.rmdir("tests/gone")
+open("other/conftest.py", "w").close(); os.rename("other/conftest.py", "tests/conftest.py")
+os.remove("tests/conftest.py")
+os.rename("tests/deep", "kept"); os.mkdir("tests/deep"); os.rmdir("tests/deep"); os.rename("kept", "tests/deep")
+print(os.listdir("/proc/self/fd"))
+"""
+    files = {"tests/deep/test_a.py": b"", "other/file": b""}
+
+    result = await sandbox.run(RunRequest(python=code, files=files, watched=("tests/deep/test_a.py",)))
+
+    assert result.changed == {"tests/deep"}
+    assert result.created == {"kept", "other/conftest.py", "tests/conftest.py", "tests/deep", "tests/gone"}
+    assert result.stdout == b"['0', '1', '2', '3']\n", "the program could read what the kernel reports"
+
+
+async def test_lost_events_are_a_change(sandbox: BubblewrapSandbox) -> None:
+    code = """
+import os
+for number in range(9000):
+    for name in (f"a{number}", f"b{number}"):
+        os.close(os.open(name, os.O_CREAT)); os.remove(name)
+"""
+    result = await sandbox.run(RunRequest(python=code, files={"watched": b""}, watched=("watched",)))
+
+    assert result.changed == {"."}
+    assert not result.created
+
+
 async def test_a_killed_zygote_is_replaced(sandbox: BubblewrapSandbox) -> None:
     task = asyncio.create_task(sandbox.run(RunRequest(python="import time; time.sleep(60)")))
     while sandbox._starting or not sandbox._programs:  # the run begins once no start is pending

@@ -111,6 +111,7 @@ class RunRequest:
         mounts: Runtimes to show read-only (an interpreter, its site-packages).
         limits: What the program may use.
         collect: Relative paths of regular files to bring back, 32 MiB in total; also after a time-out.
+        watched: Paths of `files` that the program is not expected to change; see `RunResult.changed`.
     """
 
     argv: tuple[str, ...] = ()
@@ -123,6 +124,7 @@ class RunRequest:
     mounts: tuple[Mount, ...] = ()
     limits: ProgramLimits = field(default_factory=ProgramLimits)
     collect: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +139,11 @@ class RunResult:
         stderr: The same for stderr.
         truncated: Whether stdout or stderr was truncated.
         files: The collected files that existed.
+        changed: The watched files that the program wrote, replaced or removed, also if it restored them; and
+            folders above them that it replaced. `.` is the folder of all files, which also counts if more than
+            10,000 paths are new.
+        created: New paths in the folders above watched files and in the request's folders directly below these,
+            and the paths in new folders there. A warm bubblewrap sandbox also names what was removed again.
         wall_s: Wall-clock seconds that it ran.
         cpu_s: CPU seconds of all its processes; `None` if they are unknown, for example after the sandbox was
             killed.
@@ -149,6 +156,8 @@ class RunResult:
     stderr: bytes = b""
     truncated: bool = False
     files: Mapping[str, bytes] = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+    created: frozenset[str] = frozenset()
     wall_s: float = 0.0
     cpu_s: float | None = None
 

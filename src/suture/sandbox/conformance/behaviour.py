@@ -206,5 +206,6 @@ def describe(result: RunResult) -> str:
     """Return a result as a short text."""
     return (
         f"{result.status}, exit code {result.exit_code}, signal {result.signal}, "
-        f"stdout {result.stdout[-400:]!r}, stderr {result.stderr[-400:]!r}, files {sorted(result.files)}"
+        f"stdout {result.stdout[-400:]!r}, stderr {result.stderr[-400:]!r}, files {sorted(result.files)}, "
+        f"changed {sorted(result.changed)}, created {sorted(result.created)[:40]}"
     )

@@ -127,11 +127,64 @@ async def files_come_back_after_a_failure(subject: SandboxUnderTest) -> None:
     demand((result.exit_code, dict(result.files)) == (3, {"x": b"x"}), describe(result))
 
 
+async def changes_of_watched_files_are_reported(subject: SandboxUnderTest) -> None:
+    """A watched file that the program changes is reported, also if it is restored, moved or behind a new folder."""
+    text = """
+        import os, shutil, time
+        time.sleep(0.1)  # the kernel may count the time of a change in ticks
+        for name in ("restored", "written"):
+            before = os.stat(name)
+            open(name, "r+").write("other")
+            if name == "restored": open(name, "r+").write("start"); os.utime(name, ns=(0, before.st_mtime_ns))
+        os.remove("removed")
+        os.rename("moved", "away"); os.rename("away", "moved")
+        os.remove("linked"); os.symlink("restored", "linked")
+        os.chmod("mode", 0o777)
+        os.rename("a", "b"); shutil.copytree("b", "a")
+        open("read").read(); open("unwatched", "w").write("x")
+    """
+    changed = ("a/copied", "linked", "mode", "moved", "removed", "restored", "written")
+    files = dict.fromkeys((*changed, "read", "unwatched", "apart/untouched"), b"start")
+    watched = tuple(path for path in files if path != "unwatched")
+    for create_request in (code_request, program_request):
+        result = await subject.run(create_request(text, files=files, watched=watched))
+        demand(result.changed == {"a", *changed}, describe(result))
+
+
+async def new_paths_beside_watched_files_are_reported(subject: SandboxUnderTest) -> None:
+    """Paths that are new in the folders above watched files are reported, and those in new folders there."""
+    text = """
+        import os
+        os.mkdir("tests/new"); os.symlink("/", "tests/link"); os.mkdir("src/more")
+        for path in ("tests/new/file", "tests/caf\\udce9", "src/module", "src/more/other", "src/deep/below"):
+            open(path, "w").close()
+        os.chmod("tests/new", 0)
+    """
+    files = {"tests/watched": b"", "src/file": b"", "src/deep/file": b""}
+    expected = {"tests/new", "tests/new/file", "tests/caf\udce9", "tests/link"}
+    expected |= {"src/module", "src/more", "src/more/other"}
+    for create_request in (code_request, program_request):
+        result = await subject.run(create_request(text, files=files, watched=("tests/watched",)))
+        demand(result.created == expected and not result.changed, describe(result))
+        demand(
+            (await subject.run(create_request(text, files=files))).created == frozenset(),
+            "nothing is watched",
+        )
+
+
+async def a_flood_of_new_paths_is_a_change(subject: SandboxUnderTest) -> None:
+    """More than 10,000 new paths beside watched files are a change of the folder."""
+    text = "for number in range(10_500): open(f'{number}', 'w').close()"
+    result = await subject.run(code_request(text, files={"watched": b""}, watched=("watched",)))
+    demand(result.changed == {"."} and not result.created, describe(result))
+
+
 async def bad_paths_are_refused(subject: SandboxUnderTest) -> None:
     """A path that is absolute, leads upwards, is empty or too long is a `UsageError`, in or out."""
     for path in (*MALFORMED_PATHS, *TOO_LONG_PATHS):
         await demand_refusal(subject, RunRequest(argv=("/bin/true",), files={path: b""}))
         await demand_refusal(subject, RunRequest(argv=("/bin/true",), collect=(path,)))
+        await demand_refusal(subject, RunRequest(argv=("/bin/true",), watched=(path,)))
 
 
 async def bad_requests_are_refused(subject: SandboxUnderTest) -> None:

@@ -6,6 +6,7 @@ The report comes from inside the sandbox, so nothing in it is trusted before it 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
@@ -30,12 +31,16 @@ class ProgramEnding:
         number: The exit code or the signal; 0 for the other kinds.
         cpu_s: CPU seconds of all its processes.
         files: The collected files, path -> content.
+        changed: See `RunResult.changed`.
+        created: See `RunResult.created`.
     """
 
     kind: EndingKind
     number: int
     cpu_s: float = 0.0
     files: dict[str, bytes] = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+    created: frozenset[str] = frozenset()
 
 
 # The letters of the report's line `E` (see `supervisor.py`).
@@ -58,26 +63,37 @@ async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> P
 
     `collect` has the paths of the requested files, which the report names by index.
     """
+    files: dict[str, bytes] = {}
+    paths: dict[bytes, set[str]] = {b"W": set(), b"N": set()}
+    free_bytes = 2 * tuning.MAX_COLLECTED_BYTES  # as much again for paths, which are far shorter
     try:
         head = await report.readexactly(10)
         kind = KINDS.get(head[1:2])
         if head[:1] != b"E" or kind is None:
             return None
-        files: dict[str, bytes] = {}
-        free_bytes = tuning.MAX_COLLECTED_BYTES
-        while (tag := await report.readexactly(1)) == b"F":
-            index = int.from_bytes(await report.readexactly(4), "big")
-            size = int.from_bytes(await report.readexactly(8), "big")
-            if index >= len(collect) or size > free_bytes:
+        while (tag := await report.readexactly(1)) != b".":
+            number = int.from_bytes(await report.readexactly(4), "big")
+            size = int.from_bytes(await report.readexactly(8), "big") if tag == b"F" else number
+            if size > free_bytes:
                 return None
             free_bytes -= size
-            files[collect[index]] = await report.readexactly(size)
+            if tag in paths:
+                paths[tag].add(os.fsdecode(await report.readexactly(size)))
+            elif tag == b"F" and number < len(collect):
+                files[collect[number]] = await report.readexactly(size)
+            else:
+                return None
     except asyncio.IncompleteReadError:
         return None
-    if tag != b".":
-        return None
     number, cpu_ms = int.from_bytes(head[2:6], "big"), int.from_bytes(head[6:], "big")
-    return ProgramEnding(kind=kind, number=number, cpu_s=cpu_ms / 1000, files=files)
+    return ProgramEnding(
+        kind=kind,
+        number=number,
+        cpu_s=cpu_ms / 1000,
+        files=files,
+        changed=frozenset(paths[b"W"]),
+        created=frozenset(paths[b"N"]),
+    )
 
 
 SIGNAL_CODES = 128
@@ -242,6 +258,8 @@ class Program:
             stderr=self._stderr.content(),
             truncated=self._stdout.truncated or self._stderr.truncated,
             files=ending.files if ending else {},
+            changed=ending.changed if ending else frozenset(),
+            created=ending.created if ending else frozenset(),
             wall_s=wall_s,
             cpu_s=ending.cpu_s if ending else None,
         )

@@ -88,7 +88,8 @@ def check_and_flatten(request: RunRequest) -> dict[str, Any]:
 
     Raises:
         UsageError: The command is empty or impossible; a path is absolute, leads upwards or is too long; a
-            file is also a folder; or the files do not fit into the sandbox's folder.
+            file is also a folder; a watched path is no file of the request; or the files do not fit into the
+            sandbox's folder.
     """
     _check_program(request)
     environment = {**BASE_ENVIRONMENT, **request.env}
@@ -98,11 +99,15 @@ def check_and_flatten(request: RunRequest) -> dict[str, Any]:
     _check_files(request)
     for path in request.collect:
         _check_path(path)
+    unknown = set(request.watched) - request.files.keys()
+    if unknown:
+        raise UsageError(f"a path is watched that is no file of the request: {min(unknown)!r}")
     return {
         "argv": list(request.argv),
         "python": request.python,
         "env": environment,
         "collect": list(request.collect),
+        "watched": list(request.watched),
         "collect_bytes": MAX_COLLECTED_BYTES,
         "limits": {**asdict(request.limits), "cpu_s": math.ceil(request.limits.cpu_s)},
     }

@@ -11,6 +11,8 @@ here ends with it. The report goes the other way and is parsed by hand (see `pro
     E kind number cpu             how it ended: `e` exit code, `s` signal, `t` time-out, `m` too much memory
                                   of all processes and files together; then its CPU time in milliseconds;
                                   both numbers are big-endian u32
+    W size path                   a watched file that has changed, or a folder above it: big-endian u32
+    N size path                   a new path beside watched files
     F index size content          a collected file: big-endian u32 and u64
     .                             the end
 """
@@ -29,7 +31,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any
 
 
@@ -50,6 +52,10 @@ WRITABLE = ("/box", "/tmp", "/dev/shm")
 INODE_BYTES = 1024
 """Roughly what the kernel uses for an in-memory file, however empty."""
 PAGE_BYTES = resource.getpagesize()
+ROOT = "."
+"""The working directory, in which a request's files lie."""
+MAX_NEW_PATHS = 10_000
+"""New paths that are reported. Suites that leave files leave a few hundred; the number is chosen by judgement."""
 
 
 def main() -> None:
@@ -83,6 +89,7 @@ def serve(
         os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
         return
     box = open_box()
+    inputs = InputWatch(request["watched"], request["files"])
     os.write(report_fd, b"S")
     deadline = time.monotonic() + request["limits"]["wall_s"]
     pid = os.fork()
@@ -91,7 +98,7 @@ def serve(
     kind, number = wait(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
     kill()
     with open(report_fd, "wb") as report:
-        report.writelines(build_report(kind, number, request, box))
+        report.writelines(build_report(kind, number, request, box, inputs))
 
 
 def forbid_inspection() -> None:
@@ -284,10 +291,95 @@ def open_box() -> int:
     return os.open(".", os.O_RDONLY | os.O_DIRECTORY)
 
 
-def build_report(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iterator[bytes]:
-    """Yield the report from its line `E` on. Call this when every process of the run is gone."""
+class InputWatch:
+    """The state of the watched files before the program starts, and its comparison with that at the end.
+
+    A program can restore a file's content and modification time, but it cannot set the time of the last change of
+    the inode. The kernel counts that time in ticks of at most 10 ms, so it does not show a change that is made
+    within one tick after the file was written; no test runner starts that fast.
+
+    Args:
+        watched: Paths of watched files.
+        files: Paths of all files of the request.
+    """
+
+    def __init__(self, watched: Collection[str], files: Iterable[str]) -> None:
+        outer_folders = {folder for path in watched for folder in list_folders(path)}
+        self._known = set(files)
+        folders = {folder for path in self._known for folder in list_folders(path)} if watched else set()
+        self._known |= folders
+        self.folders = sorted(
+            folder
+            for folder in folders
+            if folder in outer_folders or list_folders(folder)[-1] in outer_folders
+        )
+        """The folders in which new paths are looked for."""
+        self._states = {path: read_state(path) for path in (*watched, *outer_folders)}
+
+    def find_changes(self) -> list[str]:
+        """Return the watched files that have changed, and the folders above them that were replaced."""
+        return [path for path, state in self._states.items() if state is None or read_state(path) != state]
+
+    def find_new_paths(self) -> Iterator[str]:
+        """Yield the new paths in `folders`, and the paths in new folders there."""
+        for folder in self.folders:
+            for path in list_paths(folder):
+                if path not in self._known:
+                    yield path
+                    yield from list_paths(path)
+
+
+def list_folders(path: str) -> list[str]:
+    """Return the folders above a path, the outermost first; none for the outermost itself."""
+    if path == ROOT:
+        return []
+    ends = [index for index, char in enumerate(path) if char == "/"]
+    return [ROOT, *(path[:end] for end in ends)]
+
+
+def read_state(path: str) -> tuple[int, ...] | None:
+    """Return what differs after a change of a file, or after a folder was replaced; `None` if nothing is there."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    identity = (status.st_dev, status.st_ino, status.st_mode)
+    if stat.S_ISDIR(status.st_mode):  # its times change whenever a file is created in it
+        return identity
+    return (*identity, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def list_paths(folder: str) -> list[str]:
+    """Return the paths in a folder; none if it is no folder. A link to a folder is not followed."""
+    try:
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            return []
+        if not os.access(folder, os.R_OK | os.X_OK):
+            os.chmod(folder, 0o700)
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return names if folder == ROOT else [f"{folder}/{name}" for name in names]
+
+
+def build_report(
+    kind: bytes,
+    number: int,
+    request: dict[str, Any],
+    box: int,
+    inputs: InputWatch,
+    read_events: Callable[[], tuple[set[str], set[str]]] = lambda: (set(), set()),
+) -> Iterator[bytes]:
+    """Yield the report from its line `E` on. Call this when every process of the run is gone.
+
+    Args:
+        read_events: Returns the folders of `inputs` that were moved or removed meanwhile, and the paths that
+            appeared in them.
+    """
     yield build_ending(kind, number)
     make_box_readable(box)
+    moved, appeared = read_events()
+    yield from build_input_lines({*inputs.find_changes(), *moved}, {*inputs.find_new_paths(), *appeared})
     remaining_bytes = request["collect_bytes"]
     for index, path in enumerate(request["collect"]):
         content = collect_file(box, path, remaining_bytes)
@@ -296,6 +388,16 @@ def build_report(kind: bytes, number: int, request: dict[str, Any], box: int) ->
             yield b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big")
             yield content
     yield b"."
+
+
+def build_input_lines(changed: set[str], created: set[str]) -> Iterator[bytes]:
+    """Yield the report's lines `W` and `N`."""
+    if len(created) > MAX_NEW_PATHS:
+        changed, created = changed | {ROOT}, set()
+    for tag, paths in ((b"W", changed), (b"N", created)):
+        for path in sorted(paths):
+            encoded = os.fsencode(path)
+            yield tag + len(encoded).to_bytes(4, "big") + encoded
 
 
 def make_box_readable(box: int) -> None:

@@ -175,7 +175,8 @@ def build_filter(machine: str, *, namespaces: bool = False, memory_files: bool =
 
     Args:
         machine: As `uname -m` prints it.
-        namespaces: Whether new namespaces and mounts are allowed: for a zygote, never for a program.
+        namespaces: Whether new namespaces and mounts, and watches of files, are allowed: for a zygote, never for
+            a program.
         memory_files: Whether `memfd_create` is allowed.
     """
     spec = MACHINES[machine]
@@ -194,7 +195,11 @@ def _decide_calls(calls: dict[str, int], *, namespaces: bool, memory_files: bool
     """Return the number of a call -> the decision about it, for the calls that the rules name."""
     denied = [*rules.DENIED_CALLS, *(() if namespaces else rules.NAMESPACE_CALLS)]
     decisions: dict[int, Decision] = {calls[name]: _deny(errno.EPERM) for name in denied if name in calls}
-    unimplemented = ("clone3", *rules.WATCH_CALLS, *(() if memory_files else rules.MEMORY_FILE_CALLS))
+    unimplemented = [
+        "clone3",
+        *(() if namespaces else rules.WATCH_CALLS),
+        *(() if memory_files else rules.MEMORY_FILE_CALLS),
+    ]
     decisions |= {calls[name]: _deny(rules.UNIMPLEMENTED) for name in unimplemented if name in calls}
     decisions |= {calls[name]: PRETEND_SUCCESS for name in rules.FLUSH_CALLS}
     decisions |= _decide_calls_on_others(calls)

@@ -49,7 +49,8 @@ counted."""
 
 WATCH_CALLS = ("inotify_init", "inotify_init1")
 """Answered as unimplemented: the kernel counts inotify instances per host user, over all namespaces, and
-allows 128. Programs that watch files then poll, or report that they cannot watch."""
+allows 128. Programs that watch files then poll, or report that they cannot watch. A zygote's supervisor uses one
+to see which paths appear (`zygote/inside/kernel.py`)."""
 
 FLUSH_CALLS = ("sync", "syncfs")
 """Answered with success, but not made: they write out every disk of the host, and nothing in the sandbox is

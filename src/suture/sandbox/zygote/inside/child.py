@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any
 
 from suture.sandbox.execution.supervisor import (
+    InputWatch,
     apply_limits,
     build_report,
     exec_program,
@@ -26,7 +27,7 @@ from suture.sandbox.execution.supervisor import (
     write_request_file,
 )
 from suture.sandbox.zygote.inside import kernel
-from suture.sandbox.zygote.inside.kernel import OomKillCounter, find_kill_counts
+from suture.sandbox.zygote.inside.kernel import FolderEvents, OomKillCounter, find_kill_counts
 
 BOX_ID = 65534
 """The program's user and group inside the sandbox, which Linux calls `nobody`."""
@@ -87,8 +88,10 @@ def run_child(
         except OSError as fault:
             os.write(REPORT_FD, b"X" + os.strerror(fault.errno or 0).encode())
             os._exit(0)
-        del files
         box = open_box()
+        inputs = InputWatch(request["watched"], files)
+        events = FolderEvents(inputs.folders)  # the filter refuses the calls that this makes
+        del files
         kernel.drop_capabilities()
         kernel.install_filter(seccomp_filter)
     except OSError as fault:
@@ -99,6 +102,7 @@ def run_child(
     pid = os.fork()
     if pid == 0:
         oom_kills.close()
+        events.close()
         os.close(box)
         prefer_for_oom_kill()
         if request["python"] is not None:
@@ -106,7 +110,7 @@ def run_child(
         if forked:
             return become_module(request)
         exec_program(request)
-    supervise(request, pid, deadline, oom_kills, box)
+    supervise(request, pid, deadline, oom_kills, box, inputs, events)
     os._exit(0)
 
 
@@ -161,14 +165,20 @@ def write(path: str, text: str) -> None:
 
 
 def supervise(
-    request: dict[str, Any], pid: int, deadline: float, oom_kills: OomKillCounter, box: int
+    request: dict[str, Any],
+    pid: int,
+    deadline: float,
+    oom_kills: OomKillCounter,
+    box: int,
+    inputs: InputWatch,
+    events: FolderEvents,
 ) -> None:
     """Wait for the program, kill what it left, and report how it ended."""
     os.closerange(0, REPORT_FD)
     max_bytes = request["limits"]["total_memory_mb"] << 20
     kind, number = wait_for_program(pid, deadline, max_bytes, out_of_memory=oom_kills.has_grown)
     kill_remaining()
-    for part in build_report(kind, number, request, box):
+    for part in build_report(kind, number, request, box, inputs, events.read):
         view = memoryview(part)
         while view:
             view = view[os.write(REPORT_FD, view) :]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from suture.sandbox.execution.supervisor import parse_oom_kills
@@ -36,6 +38,13 @@ CAPABILITY_VERSION_3 = 0x20080522
 """`_LINUX_CAPABILITY_VERSION_3`, the version of the header that `capset` takes (linux/capability.h)."""
 LAST_CAPABILITY = 63
 """More than exist; the kernel says where they end."""
+CREATED, MOVED_IN, DELETED_ITSELF, MOVED_ITSELF, LOST_EVENTS = 0x100, 0x80, 0x400, 0x800, 0x4000
+ONLY_FOLDERS, FOLLOW_NO_LINK = 0x01000000, 0x02000000
+"""`IN_{CREATE,MOVED_TO,DELETE_SELF,MOVE_SELF,Q_OVERFLOW,ONLYDIR,DONT_FOLLOW}` of `linux/inotify.h`."""
+MAX_EVENT_BYTES = 1 << 16
+"""Bytes of events that are read at once. One event has at most 272."""
+EVENT_HEAD = "iIII"
+"""`struct inotify_event` of `linux/inotify.h`: watch, mask, cookie, length of the name that follows."""
 
 
 class _FilterProgram(ctypes.Structure):
@@ -179,6 +188,61 @@ class OomKillCounter:
             return parse_oom_kills(os.pread(self._count_fd, MAX_COUNTER_BYTES, 0))
         except OSError:  # for example, the group is being removed
             return 0
+
+
+class FolderEvents:
+    """Records which paths appear in folders, also those that are removed again.
+
+    Create it before the system call filter is installed. Nothing is recorded where inotify is refused, as in a
+    container, or where the host's user has no instance left.
+
+    Args:
+        folders: Paths of folders.
+    """
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._events_fd: int | None = None
+        self._folders: dict[int, str] = {}
+        if not folders:
+            return
+        events = CREATED | MOVED_IN | DELETED_ITSELF | MOVED_ITSELF | ONLY_FOLDERS | FOLLOW_NO_LINK
+        with suppress(OSError):
+            self._events_fd = _call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
+            for folder in folders:
+                watch = _call("inotify_add_watch", self._events_fd, os.fsencode(folder), events)
+                self._folders[watch] = folder
+
+    def close(self) -> None:
+        """Close the file of events, which the program must not read."""
+        if self._events_fd is not None:
+            os.close(self._events_fd)
+
+    def read(self) -> tuple[set[str], set[str]]:
+        """Return the folders that were moved or removed, and the paths that appeared in the others.
+
+        If the kernel has lost events, the working directory counts as moved.
+        """
+        moved: set[str] = set()
+        appeared: set[str] = set()
+        for watch, mask, name in self._read_events():
+            folder = self._folders.get(watch, ".")
+            if mask & (DELETED_ITSELF | MOVED_ITSELF | LOST_EVENTS):
+                moved.add(folder)
+            elif mask & (CREATED | MOVED_IN):
+                appeared.add(name if folder == "." else f"{folder}/{name}")
+        return moved, appeared
+
+    def _read_events(self) -> Iterator[tuple[int, int, str]]:
+        if self._events_fd is None:
+            return
+        with suppress(BlockingIOError):  # there are no more
+            while True:
+                events, start = os.read(self._events_fd, MAX_EVENT_BYTES), 0
+                while start < len(events):
+                    watch, mask, _, length = struct.unpack_from(EVENT_HEAD, events, start)
+                    end = start + struct.calcsize(EVENT_HEAD) + length
+                    yield watch, mask, os.fsdecode(events[end - length : end].rstrip(b"\0"))
+                    start = end
 
 
 class SocketCounter:
