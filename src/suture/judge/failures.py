@@ -23,13 +23,17 @@ FAILURE_TEXTS: Mapping[FailureCode, str] = {
     "skipped_by_code": "skipped by the code under test",
     "example_changed": "the example in the docstring was changed",
     "machinery_changed": "the code under test changed {name}",
+    "hidden_use": "the code under test used {name} while the tests ran, which its text does not show",
+    "secret_reached": "the code under test reached {name}",
     "machinery_unwatched": "nothing watched what the code under test changed",
+    "inputs_changed": "{path!r} was {action} while the tests ran",
     "unconfirmed_pass": "another process ran it and did not confirm its result",
     "no_answer": "no answer within {seconds:g} s",
     "cpu_limit": "it computed for more than {seconds:g} s",
     "malformed_answer": "the answer is not data",
     "process_ended": "the program ended",
     "judge_ended": "the test ended the judge",
+    "changed_argument": "the test passes only because {call} changes its argument, which the test compares with",
 }
 """Failure code -> its text. The texts of the other codes are written where those failures are found."""
 

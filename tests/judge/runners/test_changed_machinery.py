@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 
 from judge.conftest import PYTEST, PYTHON
+from judge.runners.signed import sign_line
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, prepare_suite
@@ -259,6 +258,7 @@ EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1
         {"event": "end", "exit": 0, "changed": ["xy"]},
         {"event": "end", "exit": 0, "meanwhile": [["x"]]},
         {**BEGIN, "early": [["x", 1]]},
+        {"event": "reached", "what": "exec", "file": 1},
     ],
     ids=json.dumps,
 )
@@ -284,13 +284,8 @@ def test_valid_events_are_read() -> None:
 
 def test_an_unreadable_line_ends_the_report() -> None:
     for text in ("{", "[" * 100_000):
-        assert not read_report(sign_line(0, text), b"key").begun
+        assert not read_report(sign_line(b"key", 0, text), b"key").begun
 
 
 def sign_events(*events: Any) -> bytes:
-    return b"".join(sign_line(number, json.dumps(event)) for number, event in enumerate(events))
-
-
-def sign_line(number: int, text: str) -> bytes:
-    signed = f"{number} {text}".encode()
-    return hmac.new(b"key", signed, hashlib.sha256).hexdigest().encode() + b" " + signed + b"\n"
+    return b"".join(sign_line(b"key", number, json.dumps(event)) for number, event in enumerate(events))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
 import sys
 from dataclasses import replace
 
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from judge.runners.signed import sign_event
 from suture.core.records import Candidate, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
@@ -189,21 +187,16 @@ async def test_a_command_other_than_pytest_is_judged_by_its_exit_status(
 KEY = b"k" * 32
 
 
-def sign_event(number: int, **event: object) -> bytes:
-    line = b"%d %s" % (number, json.dumps(event).encode())
-    return hmac.new(KEY, line, hashlib.sha256).hexdigest().encode() + b" " + line + b"\n"
-
-
 def test_a_report_ends_at_the_first_line_that_does_not_verify() -> None:
-    good = sign_event(0, event="items", ids=["a"]) + sign_event(1, event="start", id="a")
+    good = sign_event(KEY, 0, event="items", ids=["a"]) + sign_event(KEY, 1, event="start", id="a")
     phase = {"event": "phase", "id": "a", "when": "call", "outcome": "passed"}
-    assert read_report(good + sign_event(2, event="end", exit=0), KEY).exit_code == 0
+    assert read_report(good + sign_event(KEY, 2, event="end", exit=0), KEY).exit_code == 0
 
     for bad in (
         good + b"0" * 64 + b' 2 {"event": "end", "exit": 0}\n',
-        good + sign_event(1, event="end", exit=0),
-        good + b"garbage\n" + sign_event(3, event="end", exit=0),
-        good + sign_event(2, **phase)[:-9],
+        good + sign_event(KEY, 1, event="end", exit=0),
+        good + b"garbage\n" + sign_event(KEY, 3, event="end", exit=0),
+        good + sign_event(KEY, 2, **phase)[:-9],
     ):
         report = read_report(bad, KEY)
         assert (report.started, report.exit_code, report.phases) == (["a"], None, {})

@@ -34,6 +34,9 @@ FailureCode = Literal[
     "example_changed",
     "machinery_changed",
     "machinery_unwatched",
+    "inputs_changed",
+    "hidden_use",
+    "secret_reached",
     "unconfirmed_pass",
     "packages_refused",
     "no_answer",
@@ -41,6 +44,7 @@ FailureCode = Literal[
     "malformed_answer",
     "process_ended",
     "judge_ended",
+    "changed_argument",
     "not_repeated",
 ]
 """Why a check did not pass, if Suture itself observed the reason (`suture.judge.failures` renders it)."""

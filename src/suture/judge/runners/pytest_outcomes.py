@@ -22,7 +22,14 @@ from suture.judge.failures import (
     render_run_ending,
 )
 from suture.judge.runners.collection import CollectionResult, find_written_examples, is_in_folder
-from suture.judge.runners.pytest_report import Pair, PytestReport, make_test_outcome
+from suture.judge.runners.pytest_report import (
+    OWN_REPORT,
+    TEST_TEXT,
+    Pair,
+    PytestReport,
+    make_test_outcome,
+)
+from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.tuning import LIMIT_TOLERANCE_S, MAX_MACHINERY_NAME_CHARS
 from suture.project.workspace import DEFAULT_PROTECTED, decode_text, is_protected
 from suture.sandbox import RunResult
@@ -100,6 +107,14 @@ def find_inconsistent_ending(
     return [_fail_command(make_inconsistent_ending(command, result, call=command))]
 
 
+def find_changed_input(
+    command: str, result: RunResult, base: RunResult | None, inputs: RunInputs
+) -> list[CheckOutcome]:
+    """Return a failure of the whole command if code under test changed its tests or what they read."""
+    fact = inputs.find_change(command, result, base)
+    return [_fail_command(fact)] if fact is not None else []
+
+
 def find_machinery_changes(
     command: str, report: PytestReport, base: PytestReport, is_test_file: Callable[[str], bool]
 ) -> list[CheckOutcome]:
@@ -125,6 +140,53 @@ def find_machinery_changes(
     return [_fail_command(make_failure(command, "machinery_changed", call=command, name=name))]
 
 
+def find_reached_code(
+    command: str, report: PytestReport, base: PytestReport, files: Mapping[str, bytes]
+) -> list[CheckOutcome]:
+    """Return a failure of the whole command if the candidate's code reached other code without showing it.
+
+    What its text names is left to the rule about new capabilities, and what the base run did is legitimate.
+
+    Args:
+        files: The candidate's files.
+    """
+    base_uses = {(what, basename(file)) for what, file in base.reached}
+    reached = set(report.reached)
+    if report.has_reruns and not base.has_reruns and not base.may_rerun:
+        reached.add((OWN_REPORT, ""))  # nothing of the project repeats tests
+    for what, file in sorted(reached):
+        if (what, basename(file)) in base_uses:
+            continue
+        if what in (OWN_REPORT, TEST_TEXT):
+            fact = make_failure(command, "secret_reached", call=command, file=file, name=what)
+        elif not _shows_use(what, file, files):
+            fact = make_failure(command, "hidden_use", call=command, file=file, name=what)
+        else:
+            continue
+        return [_fail_command(fact)]
+    return []
+
+
+SHOWN_BY = {
+    "sys._getframe": ("_getframe", "inspect"),
+    "code.__new__": ("CodeType", "replace"),
+    "function.__new__": ("FunctionType", "LambdaType"),
+    "exec": ("exec", "eval"),
+    "compile": ("compile", "exec", "eval"),
+}
+"""Operation -> words, one of which a text contains that uses it by name."""
+
+
+def _shows_use(what: str, file: str, files: Mapping[str, bytes]) -> bool:
+    """Whether the text of the candidate's file names an operation, such as `gc.get_objects`."""
+    if isabs(file) and what in ("exec", "compile"):
+        return True  # tests write and run programs of their own
+    module, _, name = what.rpartition(".")
+    words = SHOWN_BY.get(what, ("ctypes",) if module == "ctypes" else (name,))
+    text = decode_text(files.get(file, b""))
+    return any(word in text for word in words)
+
+
 def _is_candidate_code(pair: Pair, report: PytestReport, is_test_file: Callable[[str], bool]) -> bool:
     """Whether the new value of a changed part comes from the candidate's code, as far as its file is known."""
     file = pair[1]
@@ -136,7 +198,12 @@ def _is_candidate_code(pair: Pair, report: PytestReport, is_test_file: Callable[
 def needs_base_report(report: PytestReport) -> bool:
     """Whether anything in a report has to be compared with the report of the task's own files."""
     return bool(
-        report.changed or report.changed_by_tests or report.early_modules or _find_unconfirmed_tests(report)
+        report.changed
+        or report.changed_by_tests
+        or report.reached
+        or report.has_reruns
+        or report.early_modules
+        or _find_unconfirmed_tests(report)
     )
 
 

@@ -20,6 +20,9 @@ from suture.project.python_source.parsing import PARSE_FAULTS
 WHERE_LINE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
 """A line of pytest's assertion introspection, such as `+ where 3 = add(1, 2)`."""
 
+OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
+"""What `reached` says if something other than the plugin wrote into the report, and if a file with tests was opened;
+see report_plugin/watch.py."""
 Pair = tuple[str, str]
 """(name, file): a module or another part of the test machinery, and the file that it comes from."""
 
@@ -51,6 +54,10 @@ class PytestReport:
         loaded_modules: Top-level modules and namespace packages that were loaded. The file is relative to the
             project, and the folder of a namespace package; it is empty for modules from outside of the project.
         others: Name of another process that ran tests, such as a worker of pytest-xdist -> its report.
+        reached: What the candidate's code did to reach other code of its process or the tests' text, with the
+            candidate's file.
+        may_rerun: Whether pytest-rerunfailures is installed, which repeats failed tests.
+        has_reruns: Whether a failed test was repeated.
         exit_code: The exit code of pytest; `None` if it did not come to its end.
     """
 
@@ -71,6 +78,9 @@ class PytestReport:
     changed_by_tests: frozenset[Pair] = frozenset()
     search_path: frozenset[str] = frozenset()
     loaded_modules: frozenset[Pair] = frozenset()
+    reached: frozenset[Pair] = frozenset()
+    may_rerun: bool = False
+    has_reruns: bool = False
     others: dict[str, PytestReport] = field(default_factory=dict)
     exit_code: int | None = None
     last_used_s: float = 0.0
@@ -90,6 +100,7 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
     for other in report.others.values():
         report.changed |= other.changed
         report.changed_by_tests |= other.changed_by_tests
+        report.reached |= other.reached
         report.search_path |= other.search_path
         report.loaded_modules |= other.loaded_modules
         if not report.items:  # each pytest-xdist worker collects all tests
@@ -110,6 +121,8 @@ def _read_process(content: bytes, key: bytes) -> PytestReport:
 
 
 def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
+    if report.exit_code is not None and event["event"] != "reached":
+        report.reached |= {(OWN_REPORT, "")}  # nothing is reported behind the end
     match event["event"]:
         case "begin":
             report.begun = True
@@ -117,6 +130,7 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
             report.left_out = tuple(event["left_out"])
             report.rootdir = event.get("rootdir", ".")
             report.early_modules = _read_pairs(event, "early")
+            report.may_rerun = event.get("may_rerun") is True
         case "items":
             report.items = tuple(event["ids"])
             report.examples = event.get("examples", {})
@@ -128,7 +142,10 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
             report.started.append(event["id"])
             report.last_used_s, report.last_limit_s = event.get("used_s", 0.0), event.get("limit_s", 0.0)
         case "phase":
+            report.has_reruns |= event["outcome"] == "rerun"
             report.phases.setdefault(event["id"], []).append(event)
+        case "reached":
+            report.reached |= {(event["what"], event["file"])}
         case "isolated":
             # The process of the joint run has ended, without an exit code of pytest's own.
             report.joint_report = replace(report, exit_code=0)
@@ -236,7 +253,12 @@ LIST_FIELDS = {"begin": ("named", "patterns", "left_out"), "items": ("ids",), "e
 OPTIONAL_LIST_FIELDS = ("files", "deselected", "search_path")
 PAIR_FIELDS = ("early", "changed", "meanwhile", "loaded")
 """Fields of any event that are lists of `Pair`s."""
-TEXT_FIELDS = {"uncollectable": ("id", "text"), "start": ("id",), "phase": ("id", "when", "outcome", "text")}
+TEXT_FIELDS = {
+    "uncollectable": ("id", "text"),
+    "start": ("id",),
+    "phase": ("id", "when", "outcome", "text"),
+    "reached": ("what", "file"),
+}
 """Event -> its fields that must be texts."""
 PHASE_OUTCOMES = ("passed", "failed", "skipped", "rerun")
 """`rerun` comes from pytest-rerunfailures: the test failed and starts again."""

@@ -14,13 +14,15 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from itertools import chain, pairwise
 
 from suture.judge.runners.command_line import CommandLine
 from suture.judge.runners.pytest_report import PytestReport, read_report
+from suture.judge.runners.test_libraries import find_test_libraries
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
+from suture.project.workspace import is_test_file
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
 
 PLUGIN = "suture_report"
@@ -102,6 +104,7 @@ class PytestRunner:
         only: Collection[str] = (),
         isolated: Collection[str] = (),
         compile_for_later: bool = False,
+        watched: Collection[str] = (),
         wall_s: float | None = None,
     ) -> tuple[RunResult, PytestReport]:
         """Run pytest once, and return how it ended and its report.
@@ -111,6 +114,8 @@ class PytestRunner:
             isolated: Ids of the tests that also run in a process of their own.
             compile_for_later: Whether to keep the bytecode of this run. The files must be the task's own: a
                 candidate could put other bytecode in its place, which runs of other candidates would load.
+            watched: Paths whose changes the result names. The plugin itself gives time stamps to sources whose
+                bytecode is kept, and to all sources if `compile_for_later` is set.
         """
         key = secrets.token_bytes(32)
         project_files = drop_private_files(files)
@@ -126,6 +131,9 @@ class PytestRunner:
             # The sources that get the fixed time stamp.
             "sources": python_files if compile_for_later else unchanged_files,
             "wall_s": wall_s or self._line.settings.test_timeout_s,
+            "unchanged": self._list_unchanged_files(project_files),
+            "tests": self._test_files,
+            "libraries": self._test_libraries,
         }
         result = await self._sandbox.run(
             self._line.request(
@@ -135,11 +143,24 @@ class PytestRunner:
                 wall_s=wall_s,
                 preload=self._preload(),
                 collect=(REPORT_PATH, BYTECODE_PATH),
+                watched=(*watched, *_load_plugin()) if watched else (),
             )
         )
         if compile_for_later:
             self._bytecode = read_compiled_files(result.files.get(BYTECODE_PATH, b""), project_files)
         return result, read_report(result.files.get(REPORT_PATH, b""), key)
+
+    def _list_unchanged_files(self, files: Mapping[str, bytes]) -> list[str]:
+        own_files = self._line.task.files
+        return [path for path, content in files.items() if own_files.get(path) == content]
+
+    @cached_property
+    def _test_files(self) -> list[str]:
+        return [path for path in self._line.task.files if path.endswith(".py") and is_test_file(path)]
+
+    @cached_property
+    def _test_libraries(self) -> list[str]:
+        return sorted(find_test_libraries(self._line.task.files[path] for path in self._test_files))
 
     def open_with(
         self, plugin: str, suture_files: Mapping[str, bytes], *, wall_s: float

@@ -16,8 +16,10 @@ from suture.judge.runners.collection import CollectionResult, read_collection
 from suture.judge.runners.command_line import CommandLine, CommandRun
 from suture.judge.runners.exit_status_runner import ExitStatusRunner
 from suture.judge.runners.pytest_outcomes import (
+    find_changed_input,
     find_inconsistent_ending,
     find_machinery_changes,
+    find_reached_code,
     judge_examples,
     judge_skip,
     make_notes,
@@ -26,6 +28,7 @@ from suture.judge.runners.pytest_outcomes import (
     reject_unconfirmed_pass,
 )
 from suture.judge.runners.pytest_report import (
+    Pair,
     PytestReport,
     find_renamed_functions,
     find_unstable_functions,
@@ -34,6 +37,7 @@ from suture.judge.runners.pytest_report import (
 )
 from suture.judge.runners.pytest_runner import PytestRunner, is_misused
 from suture.judge.runners.reporting_runner import ReportingRunner
+from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.project.languages import Interpreter, is_pytest_command
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected
@@ -59,6 +63,10 @@ class TestCommand:
         self.is_pytest = is_pytest_command(task.test_command)
         self.rootdir = "."
         """The folder that pytest's ids are relative to, relative to the project's root."""
+        self.search_path: frozenset[str] = frozenset()
+        """Entries of `sys.path` in the run that collected the tests, as in `PytestReport`; empty if unknown."""
+        self.loaded_modules: frozenset[Pair] = frozenset()
+        """The modules that this run loaded, as in `PytestReport`."""
         self._other_runner: ExitStatusRunner | ReportingRunner = ExitStatusRunner(self._line, sandbox)
         self._collected = CollectionResult()
         self._pytest = PytestRunner(self._line, sandbox)
@@ -66,6 +74,9 @@ class TestCommand:
         self._unstable_functions: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
         self._base_report: PytestReport | None = None
+        self._inputs = RunInputs(task)
+        self._base_result: RunResult | None = None
+        """A run of the task's own files in which all of them were watched."""
 
     @property
     def settings(self) -> SandboxSettings:
@@ -108,7 +119,9 @@ class TestCommand:
             self._line.refuse_start(result)
         self._collected = read_collection(report, self._task.files)
         self.rootdir = report.rootdir
-        self._pytest.forget_bytecode({*self._collected.files, *filter(is_protected, self._task.files)})
+        self.search_path, self.loaded_modules = report.search_path, report.loaded_modules
+        self._inputs = RunInputs(self._task, self._collected.files)
+        self._pytest.forget_bytecode({*self._inputs.files, *filter(is_protected, self._task.files)})
         if not self._collected.all_ids and not self._collected.unimportable_examples:
             raise UsageError(
                 f"{self._line.shown!r} collects no tests",
@@ -141,6 +154,8 @@ class TestCommand:
         outcomes = judge_examples(outcomes, report, self._collected, files)
         outcomes = [reject_unconfirmed_pass(outcome, report, base) for outcome in outcomes]
         outcomes += find_machinery_changes(self._line.shown, report, base, self._is_protected_test)
+        outcomes += find_reached_code(self._line.shown, report, base, files)
+        outcomes += [] if is_base else await self._find_input_change(result)
         outcomes += find_inconsistent_ending(self._line.shown, result, outcomes)
         notes = make_notes(report, base, result, outcomes)
         return CommandRun(
@@ -159,9 +174,11 @@ class TestCommand:
         if is_base and self._first_run is not None:
             first_run, self._first_run = self._first_run, None
             return first_run
-        result, report = await self._pytest.run(files)
+        watched = self._task.files.keys() if is_base else self._inputs.files
+        result, report = await self._pytest.run(files, watched=watched)
         ids = self._collected.ids
         if is_base:
+            self._base_result = result
             self._unstable_functions = find_unstable_functions(ids, report.items)
         renamed = find_renamed_functions(ids, report.items)
         if renamed and self._unstable_functions is None:
@@ -287,5 +304,18 @@ class TestCommand:
         """Return the report of the task's own files. It is run once, and only if a verdict depends on it."""
         async with self._base_lock:
             if self._base_report is None:
-                _, self._base_report = await self._pytest.run(self._task.files)
+                self._base_report = await self._run_base()
             return self._base_report
+
+    async def _run_base(self) -> PytestReport:
+        self._base_result, report = await self._pytest.run(self._task.files, watched=self._task.files)
+        return report
+
+    async def _find_input_change(self, result: RunResult) -> list[CheckOutcome]:
+        """Return a failure of the whole command if code under test changed what decides its run."""
+        if self._inputs.find_change(self._line.shown, result, None) is None:
+            return []
+        async with self._base_lock:
+            if self._base_result is None:
+                await self._run_base()
+        return find_changed_input(self._line.shown, result, self._base_result, self._inputs)

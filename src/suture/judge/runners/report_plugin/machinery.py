@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import os
+import signal
 import sys
+
+# The compiled function, which nothing can change; it has no type stub.
+from _signal import getsignal  # type: ignore[import-not-found]
+from collections.abc import Iterable
+from contextlib import suppress
+from operator import is_
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 DECIDING_PACKAGES = frozenset(
     ("_pytest", "pytest", "pluggy", "unittest", "doctest", "builtins", "xdist", "execnet")
 )
@@ -15,35 +26,50 @@ ASSERTION_PACKAGES = frozenset(("testing", "_testing", "hypothesis", "hamcrest",
 """Parts of the names of assertion packages, whose functions must not come from the project."""
 DESCRIPTORS = (property, staticmethod, classmethod)
 """Class attributes that wrap a function, and are not always callable themselves."""
+SIGNALS = [int(number) for number in signal.Signals]
+PLUGIN_FOLDER = os.path.dirname(__file__)
 DECIDING_VALUES = (float, type)
 """Attributes that decide too, such as a tolerance or the exception type that is raised."""
 
 
 class TestMachinery:
-    """A snapshot of the test machinery, to be compared with its later state."""
+    """A snapshot of the test machinery, to be compared with its later state.
 
-    def __init__(self, config: Any, root: str) -> None:
+    Args:
+        root: The project's folder.
+        libraries: Modules of the standard library that the tests import, such as `math` and `json`.
+    """
+
+    def __init__(self, config: Any, root: str, libraries: Iterable[str]) -> None:
         self._root = root + os.sep
         self._manager = config.pluginmanager
-        # (full name, namespace, name in it, value, code object or `None`) of each value.
-        self._values: list[tuple[str, Any, str, Any, Any]] = []
-        # (full name, class, names of its attributes) of each class.
-        self._classes: list[tuple[str, Any, frozenset[str]]] = []
+        self._namespaces = []  # type: list[tuple[str, Any, tuple[str, ...], tuple[Any, ...]]]
+        """(full name, namespace, names in it, their values)."""
+        self._classes = []  # type: list[tuple[str, Any, frozenset[str]]]
+        """(full name, class, names of its attributes)."""
+        self._names_by_function = {}  # type: dict[int, str]
+        """Identity of a function -> its full name."""
+        self._new_codes = {}  # type: dict[str, str]
+        self._import_libraries(libraries)
         self._modules = frozenset(sys.modules)
         for name, module in list(sys.modules.items()):
-            if name.partition(".")[0] in DECIDING_PACKAGES:
+            if name.partition(".")[0] in DECIDING_PACKAGES or name in libraries:
                 self._record_module(name, module)
-        for key in ("hook", "pluginmanager"):
-            self._values.append((f"config.{key}", vars(config), key, vars(config).get(key), None))
+        self._record("config", vars(config), ["hook", "pluginmanager"])
         self._record_values("pluginmanager", vars(self._manager))
-        self._references = [(namespace.get, key, value) for _, namespace, key, value, _ in self._values]
-        self._codes = [(_get_function(value), code) for *_, value, code in self._values if code is not None]
+        self._interpreter_hooks = _list_interpreter_hooks()
+        self._last_states = {}  # type: dict[str, tuple[Any, Any]]
         self.early = self._find_project_modules(self._modules)
         """Modules of the project that were already loaded, with their files."""
 
+    def _import_libraries(self, libraries: Iterable[str]) -> None:
+        for name in libraries:
+            with suppress(Exception):  # the test that imports it will say so
+                importlib.import_module(name)
+
     def _record_module(self, name: str, module: Any) -> None:
         members = vars(module)
-        self._values.append((name, sys.modules, name, module, None))
+        self._record(name, sys.modules, [name])
         self._record_values(name, members)
         for key, value in list(members.items()):
             # The classes of `builtins` are left out, because Python lets nobody change them.
@@ -53,36 +79,74 @@ class TestMachinery:
                 self._record_values(f"{name}.{key}", attributes)
 
     def _record_values(self, name: str, namespace: Any) -> None:
-        for key, value in list(namespace.items()):
-            if callable(value) or isinstance(value, DESCRIPTORS + DECIDING_VALUES):
-                self._values.append((f"{name}.{key}", namespace, key, value, _get_code(value)))
+        keys = [
+            key
+            for key, value in list(namespace.items())
+            if callable(value) or isinstance(value, DESCRIPTORS + DECIDING_VALUES)
+        ]
+        self._record(name, namespace, keys)
 
-    def changed_meanwhile(self) -> dict[str, str]:
-        """Return the same as `changed`, but fast if nothing changed: it is called after each test."""
-        for get, key, value in self._references:
-            if get(key) is not value:
-                return self.changed()
-        for function, code in self._codes:
-            if function.__code__ is not code:
-                return self.changed()
-        for _, class_, attributes in self._classes:
-            if len(vars(class_)) != len(attributes):
-                return self.changed()
-        return {}
+    def _record(self, name: str, namespace: Any, keys: list[str]) -> None:
+        values = tuple(namespace.get(key) for key in keys)
+        self._namespaces.append((name, namespace, tuple(keys), values))
+        for key, value in zip(keys, values):
+            if _get_code(value) is not None:
+                self._names_by_function[id(_get_function(value))] = f"{name}.{key}"
+
+    def note_new_code(self, function: Any, code: Any) -> None:
+        """Remember that a function gets other code."""
+        name = self._names_by_function.get(id(function))
+        if name is not None:
+            self._new_codes[name] = self._find_code_file(code)
+
+    def find_changes_since_last(self, moment: str) -> dict[str, str]:
+        """Return the same as `changed` with the project's hooks, or nothing if all is as it was the last time.
+
+        It is called twice for each test, and changes are rare.
+
+        Args:
+            moment: What the last time refers to, such as the end of a test.
+        """
+        rest = self._read_rest()
+        last_values, last_rest = self._last_states.get(moment, ((), None))
+        is_same = last_rest is not None and len(rest) == len(last_rest) and all(map(is_, rest, last_rest))
+        if is_same and all([all(map(is_, map(get, keys), values)) for get, keys, values in last_values]):
+            return {}
+        current_values = [
+            (space.get, keys, [space.get(key) for key in keys]) for _, space, keys, _ in self._namespaces
+        ]
+        self._last_states[moment] = current_values, rest
+        return {**self.changed(), **self._find_foreign_hooks()}
+
+    def _read_rest(self) -> list[Any]:
+        """Return what else may change: the sizes of classes (small numbers are one object each) and all hooks."""
+        sizes = [len(vars(class_)) for _, class_, _ in self._classes]
+        hooks = [value for _, value in _list_interpreter_hooks()]
+        return [*sizes, *hooks, *self._list_implementations(), *self._new_codes.values()]
+
+    def _list_implementations(self) -> list[Any]:
+        hooks = list(vars(self._manager.hook).values())
+        return [part for hook in hooks if hasattr(hook, "get_hookimpls") for part in hook.get_hookimpls()]
 
     def changed(self) -> dict[str, str]:
         """Return name -> file of each value that was replaced, removed, or added to a class."""
         new_values = {
-            name: namespace.get(key)
-            for name, namespace, key, value, code in self._values
-            if namespace.get(key) is not value or (code is not None and _get_code(value) is not code)
+            f"{name}.{key}": namespace.get(key)
+            for name, namespace, keys, values in self._namespaces
+            for key, value in zip(keys, values)
+            if namespace.get(key) is not value
         }
         for name, class_, attributes in self._classes:
             for key in vars(class_).keys() - attributes:
                 value = vars(class_)[key]
                 if callable(value) or isinstance(value, DESCRIPTORS):
                     new_values[f"{name}.{key}"] = value
-        return {name: self._find_file(value) for name, value in new_values.items()}
+        known_hooks = {id(value) for _, value in self._interpreter_hooks}
+        for name, value in _list_interpreter_hooks():
+            if id(value) not in known_hooks and value is not None:
+                has_file = isinstance(value, type) or _get_code(value) is not None
+                new_values[name] = value if has_file else type(value)
+        return {**self._new_codes, **{name: self._find_file(value) for name, value in new_values.items()}}
 
     def added(self) -> dict[str, str]:
         """Return name -> file of what the project put among the hooks and into modules of the test machinery.
@@ -96,11 +160,16 @@ class TestMachinery:
             is_new = parts[0] in DECIDING_PACKAGES and name not in self._modules
             if is_new or parts[0].startswith("pytest_") or not ASSERTION_PACKAGES.isdisjoint(parts):
                 files.update(self._find_foreign_functions(name, module))
+        return {**files, **self._find_foreign_hooks()}
+
+    def _find_foreign_hooks(self) -> dict[str, str]:
+        """Return name -> file of the hooks that the project implements, or that are of unknown origin."""
+        files = {}
         for name, hook in list(vars(self._manager.hook).items()):
             for implementation in hook.get_hookimpls() if hasattr(hook, "get_hookimpls") else ():
                 file = self._find_file(implementation.function)
-                # A hook of unknown origin (an empty `file`) counts as the project's too. Members of modules do not
-                # (`_find_foreign_functions`): compiled functions and callable objects are usual there.
+                # Members of modules of unknown origin do not count (`_find_foreign_functions`): compiled functions and
+                # callable objects are usual there.
                 if not os.path.isabs(file):
                     files[f"the hook {name}"] = file
         return files
@@ -133,12 +202,15 @@ class TestMachinery:
         """
         code = _get_code(value)
         if code is not None:
-            return self._get_project_path(code.co_filename) or os.path.abspath(code.co_filename)
+            return self._find_code_file(code)
         if not isinstance(value, type):
             return ""
         module = sys.modules.get(str(vars(value).get("__module__")))
         path = str(getattr(module, "__file__", None) or "/")
         return self._get_project_path(path) or os.path.abspath(path)
+
+    def _find_code_file(self, code: Any) -> str:
+        return self._get_project_path(code.co_filename) or os.path.abspath(code.co_filename)
 
     def _get_project_path(self, path: str) -> str:
         """Return a path relative to the project's folder; empty for a path outside of it."""
@@ -146,7 +218,21 @@ class TestMachinery:
         return path[len(self._root) :] if is_inside and not path.startswith(PLUGIN_FOLDER) else ""
 
 
-PLUGIN_FOLDER = os.path.dirname(__file__)
+def _list_interpreter_hooks() -> list[tuple[str, Any]]:
+    """Return (name, value) of what Python calls by itself: signal handlers, import hooks, exception hooks."""
+    hooks = [(f"the handler of signal {number}", getsignal(number)) for number in SIGNALS]
+    hooks += [("sys.meta_path", finder) for finder in sys.meta_path]
+    hooks += [("sys.path_hooks", finder) for finder in sys.path_hooks]
+    hooks += [
+        (f"sys.{name}", getattr(sys, name, None)) for name in ("excepthook", "unraisablehook", "displayhook")
+    ]
+    return [(name, value) for name, value in hooks if not _is_own(value)]
+
+
+def _is_own(value: Any) -> bool:
+    """Whether a value is a function of this plugin, which stops endless tests with a signal."""
+    code = _get_code(value)
+    return code is not None and code.co_filename.startswith(PLUGIN_FOLDER)
 
 
 def _get_code(value: Any) -> Any:

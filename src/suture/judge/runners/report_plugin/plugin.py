@@ -2,9 +2,8 @@
 
 It runs inside the sandbox, in the user's own interpreter and pytest and beside the code under test: Python
 3.8 syntax, the standard library and pytest only, and no import of Suture. The key comes over stdin and is
-never written to a file. A line that the code under test forges, repeats or removes does not verify. Code that
-searches this process's memory for the key could still forge a report, and verdicts based on such a report say
-so.
+never written to a file. The reporter below does not have it: an audit hook does, which signs what the reporter
+sends to it (see watch.py).
 """
 
 from __future__ import annotations
@@ -12,12 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Generator
-
-# Bound before any test is loaded, because code under test may replace these functions in their modules.
-from hmac import digest
-from json import dumps
-from os import write
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
@@ -26,35 +20,36 @@ from .bytecode import backdate, save_bytecode
 from .failure_facts import MAX_TEXT_CHARS, FailureFacts, get_test_file, is_doctest
 from .import_path import describe_imports
 from .machinery import TestMachinery
+from .origins import Origins
+from .signing import SignedReport
 from .time_limits import TestTimeout, TimeLimits
-from .worker_processes import WORKER_PARAMETERS, derive_key, load_in_workers, take_worker_parameters
+from .watch import OWN_REPORT, TEST_TEXT, Watch, install_watch
+from .worker_processes import WORKER_PARAMETERS, load_in_workers, take_worker_parameters
 
 
 class Reporter:
-    """Appends signed lines to the report.
+    """Reports what pytest does.
 
     If tests run in other processes (pytest-xdist workers, forks), each process signs lines of its own.
 
     Args:
-        parameters: The parameters from Suture, or from the reporter that starts this worker.
+        parameters: The parameters from Suture, or from the reporter that starts this worker, without the key.
+        send: Sends a request to the audit hook; see `install_watch`.
     """
 
-    def __init__(self, parameters: dict[str, Any], config: Any) -> None:
-        self._parameters = {**parameters, "key": ""}
-        self._name = self._own_name = parameters.get("name", "")
+    def __init__(
+        self, parameters: dict[str, Any], config: Any, send: Callable[..., None], early: Any
+    ) -> None:
+        self._parameters = parameters
+        self._send = send
         self._pid = os.getpid()
-        path = parameters["report"]
-        self._report_file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._key = bytes.fromhex(parameters["key"])
         self._only = frozenset(parameters["only"])
         self._isolated = frozenset(parameters["isolated"])
         self._bytecode_path = parameters["compiled"]
         self._sources = parameters["sources"]
-        self._line_count = 0
-        self._write_bytes = write  # tests with a fake file system replace the names in modules
         self._root = os.getcwd()
-        self._machinery = TestMachinery(config, self._root)  # no test and no conftest.py is loaded yet
-        self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
+        self._early = early
+        self._may_rerun = config.pluginmanager.hasplugin("rerunfailures")
         self._reported_here = set()  # type: set[tuple[str, str]]
         self._deselected = []  # type: list[str]
         self._limits = TimeLimits(parameters["wall_s"])
@@ -75,7 +70,8 @@ class Reporter:
             patterns=[str(pattern) for pattern in config.getini("python_files")],
             left_out=[str(name) for name in config.getini("norecursedirs")],
             rootdir=self._prefix,
-            early=sorted(self._machinery.early.items()),
+            early=sorted(self._early.items()),
+            may_rerun=self._may_rerun,
         )
 
     def _id(self, nodeid: str) -> str:
@@ -86,12 +82,7 @@ class Reporter:
         return os.path.normpath(os.path.join(self._prefix, path)) + separator + name
 
     def _write(self, **event: Any) -> None:
-        line = dumps(event, sort_keys=True)
-        signed = f"{self._line_count} {line}".encode("ascii")
-        self._line_count += 1
-        signature = digest(self._key, signed, "sha256").hex().encode()
-        prefix = f"{self._name} ".encode("ascii") if self._name else b""
-        self._write_bytes(self._report_file, prefix + signature + b" " + signed + b"\n")
+        self._send("write", event)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: Any) -> None:
@@ -160,19 +151,21 @@ class Reporter:
         pid = os.fork()
         if pid == 0:
             self._pid = os.getpid()
+            self._send("isolate")
             try:
                 for number, item in enumerate(items):
                     next_item = items[number + 1] if number + 1 < len(items) else None
                     item.config.hook.pytest_runtest_protocol(item=item, nextitem=next_item)
-                os.write(write_end, b"%d" % self._line_count)
+                count = []  # type: list[int]
+                self._send("count", count)
+                os.write(write_end, b"%d" % count[0])
             finally:
                 os._exit(0)
         os.close(write_end)
         os.waitpid(pid, 0)
         line_count = os.read(read_end, 64)
         os.close(read_end)
-        # How many lines a dead child wrote is unknown. The number -1 makes all later lines fail to verify.
-        self._line_count = int(line_count) if line_count.isdigit() else -1
+        self._send("skip_to", int(line_count) if line_count.isdigit() else -1)
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Report which test starts and how long it may run, in case it never ends."""
@@ -202,24 +195,15 @@ class Reporter:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         """Record where an exception came from while its traceback exists, and which process saw it."""
+        if call.when != "setup":
+            self._send("look", call.when)
         self._record_fact(item, call)  # before pytest makes the report, which copies the properties
         outcome = yield
         self._reported_here.add((item.nodeid, call.when))
-        if call.when == "teardown":  # by now a test has reverted what it patched for itself
-            self._changed_by_tests.update(
-                (pair, None) for pair in self._machinery.changed_meanwhile().items()
-            )
-        if os.getpid() != self._pid:
-            self._report_from_fork(outcome.get_result())
-
-    def _report_from_fork(self, report: Any) -> None:
-        """In a process that was forked for a test, report what it saw in signed lines of its own."""
-        if self._name == self._own_name:
-            self._name = f"{self._own_name}.{os.getpid()}".lstrip(".")
-            self._key, self._line_count = derive_key(self._key, str(os.getpid())), 0
-        self._write_phase(report, here=True)
-        if report.when == "teardown":
-            self._write_end(0)
+        if os.getpid() != self._pid:  # a process that was forked for a test
+            self._write_phase(outcome.get_result(), here=True)
+            if call.when == "teardown":
+                self._write_end(0)
 
     def _record_fact(self, item: Any, call: Any) -> None:
         item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != "suture"]
@@ -237,14 +221,7 @@ class Reporter:
         self._write_end(int(exitstatus))
 
     def _write_end(self, status: int) -> None:
-        changes = {**self._machinery.added(), **self._machinery.changed()}
-        self._write(
-            event="end",
-            exit=status,
-            changed=sorted(changes.items()),
-            meanwhile=list(self._changed_by_tests),
-            **describe_imports(self._root),
-        )
+        self._write(event="end", exit=status, **describe_imports(self._root))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self) -> None:
@@ -254,19 +231,22 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Give a worker its parameters, with a key that is valid for its own lines only."""
-        name = node.workerinput["workerid"]
-        rest_s = self._parameters["wall_s"] - self._limits.used_s()
+        derived = []  # type: list[Any]
+        self._send("derive", node.workerinput["workerid"], derived)
         node.workerinput[WORKER_PARAMETERS] = {
-            "report": self._parameters["report"],
-            "key": derive_key(self._key, name).hex(),
-            "name": name,
-            "only": sorted(self._only),
+            **self._parameters,
+            "key": derived[1].hex(),
+            "name": derived[0],
             "isolated": [],
             "compiled": "",
             "sources": [],
-            "root": self._parameters["root"],
-            "wall_s": rest_s,
+            "wall_s": self._parameters["wall_s"] - self._limits.used_s(),
         }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self, node: Any) -> None:
+        """Forget the key of a worker that has received it."""
+        node.workerinput.pop(WORKER_PARAMETERS, None)
 
 
 def _read_parameters() -> list[dict[str, Any]]:
@@ -291,7 +271,22 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
     """Start to report if a key was sent, before any conftest.py can fail to load."""
     os.environ.pop("PYTEST_ADDOPTS", None)  # a test that runs pytest itself must not load this plugin
     if PARAMETERS:
-        early_config.pluginmanager.register(Reporter(PARAMETERS.pop(), early_config), "suture-reporter")
+        reporter = start_reporter(PARAMETERS.pop(), early_config)
+        early_config.pluginmanager.register(reporter, "suture-reporter")
+
+
+def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
+    """Start to watch this process and to report; no test and no conftest.py is loaded yet."""
+    root = parameters["root"]
+    machinery = TestMachinery(config, os.getcwd(), parameters["libraries"])
+    report = SignedReport(parameters["report"], bytes.fromhex(parameters["key"]), parameters.get("name", ""))
+    secret_files = {parameters["report"]: OWN_REPORT}
+    secret_files.update((os.path.join(root, path), TEST_TEXT) for path in parameters["tests"])
+    origins = Origins(root, parameters["unchanged"], os.path.dirname(__file__))
+    send = install_watch(Watch(report, machinery, origins, secret_files))
+    for name in [name for name in sys.modules if name.startswith(__name__.rpartition(".")[0])]:
+        del sys.modules[name]  # code under test must not find these modules by name
+    return Reporter({**parameters, "key": ""}, config, send, machinery.early)
 
 
 # Read at import time: pytest redirects stdin before it configures plugins, and no test file is loaded yet.

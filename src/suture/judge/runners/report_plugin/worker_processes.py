@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from hmac import digest
 from typing import Any
 
 WORKER_PARAMETERS = "suture"
 PLUGINS_VARIABLE = "PYTEST_PLUGINS"
-
-
-def derive_key(key: bytes, name: str) -> bytes:
-    """Return the key of another process, which cannot be turned back into the key of this one."""
-    return digest(key, name.encode(), "sha256")
 
 
 def load_in_workers(plugin: str, path: list[str]) -> None:

@@ -1,0 +1,75 @@
+"""Telling the candidate's code apart from the project's other code and from installed code, by file names."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from typing import Any
+
+# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]
+
+
+class Origins:
+    """Where code comes from.
+
+    A file name can be made up by code that calls `compile` or changes a code object. The audit hook reports both.
+
+    Args:
+        root: The project's folder.
+        unchanged: The project's files that are as they were before the candidate, relative to the root.
+        plugin_folder: The folder of Suture's own files.
+    """
+
+    def __init__(self, root: str, unchanged: list[str], plugin_folder: str) -> None:
+        self._root = root + os.sep
+        self._unchanged = frozenset(unchanged)
+        library = os.path.dirname(os.__file__)
+        folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, library, plugin_folder]
+        folders += [path for path in sys.path if path and path != root and not self._holds_project(path)]
+        self._installed = tuple(make_absolute(folder, root) + os.sep for folder in folders)
+        self._known = {}  # type: dict[str, bool]
+
+    def _holds_project(self, folder: str) -> bool:
+        return folder.startswith(self._root) and "site-packages" not in folder
+
+    def is_candidate(self, file: str) -> bool:
+        """Whether code comes from a file that the candidate wrote, or that nobody knows."""
+        known = self._known.get(file)
+        if known is None:
+            known = self._known[file] = self._look_up(file)
+        return known
+
+    def is_project(self, file: str) -> bool:
+        """Whether a file is the project's, changed or not."""
+        return self.is_candidate(file) or self.get_path(file) in self._unchanged
+
+    def _look_up(self, file: str) -> bool:
+        if file.startswith("<"):  # compiled from text, which the audit hook reports where it matters
+            return False
+        path = make_absolute(file, self._root)
+        if path.startswith(self._installed):
+            return False
+        return self.get_path(path) not in self._unchanged
+
+    def get_path(self, file: str) -> str:
+        """Return a path relative to the project's folder; the same path if it lies elsewhere."""
+        path = make_absolute(file, self._root)
+        return path[len(self._root) :] if path.startswith(self._root) else path
+
+
+def make_absolute(path: str, folder: str) -> str:
+    """Return an absolute path without `.` and `..`; the functions of `os.path` could be replaced."""
+    parts = []  # type: list[str]
+    for part in (path if path.startswith(os.sep) else f"{folder}/{path}").split(os.sep):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return os.sep + os.sep.join(parts)
+
+
+def get_file(frame: Any) -> str:
+    """Return the file of a frame's code."""
+    return str(frame.f_code.co_filename)

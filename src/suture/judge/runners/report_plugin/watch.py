@@ -1,0 +1,215 @@
+"""Watching the process that runs the tests, from an audit hook (PEP 578).
+
+The hook holds the report's key and the snapshot of the test machinery. Python code can neither remove an audit
+hook nor find it without an operation that the hook sees first: reading frames, searching the garbage collector,
+replacing the code of a function. When the candidate's code does so, the hook reports it at once, in a line that
+cannot be changed later.
+
+The reporter asks for a line with an audit event too. The hook accepts it only from functions of this plugin that
+are as they were loaded.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from _thread import get_ident
+from collections.abc import Callable, Iterator
+from os import getcwd, getpid
+from sys import _getframe as get_frame
+from types import FunctionType
+from typing import Any
+
+from .machinery import TestMachinery
+from .origins import Origins, get_file, make_absolute
+from .signing import SignedReport
+
+# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]
+REQUEST = "suture.report"
+"""The audit event by which the reporter asks for something."""
+OPERATIONS = frozenset((
+    "sys._getframe", "sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile",
+    "sys.addaudithook", "sys.monitoring.register_callback", "gc.get_objects", "gc.get_referrers",
+    "gc.get_referents", "code.__new__", "function.__new__", "marshal.loads", "exec", "compile",
+    "ctypes.dlopen", "ctypes.dlsym", "ctypes.cdata", "ctypes.addressof", "ctypes.string_at",
+))  # fmt: skip
+"""Audit events of operations by which code reaches other code of its process."""
+ATTRIBUTES = {
+    "object.__getattr__": frozenset(("tb_frame", "gi_frame", "cr_frame", "ag_frame")),
+    "object.__setattr__": frozenset(("__code__",)),
+}
+"""Audit event -> attributes that lead to a frame, or that are a function's code."""
+EVENTS = OPERATIONS.union(ATTRIBUTES, ("open", REQUEST))
+INSPECTING_FILES = frozenset(("inspect.py",))
+"""Files of the library whose functions hand frames on to their caller."""
+RENDERING_FILES = frozenset(("warnings.py", "traceback.py"))
+"""Files of the library that read lines of source code, also of tests, to show them."""
+OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
+
+
+class Watch:
+    """What the hook knows and does.
+
+    Args:
+        secret_files: Absolute path -> what it is, of files that the candidate has no reason to open.
+    """
+
+    def __init__(
+        self, report: SignedReport, machinery: TestMachinery, origins: Origins, secret_files: dict[str, str]
+    ) -> None:
+        self._report = report
+        self._machinery = machinery
+        self._origins = origins
+        self._secret_files = secret_files
+        self.secret_names = frozenset(path.rpartition("/")[2] for path in secret_files)
+        self._process, self._thread = getpid(), get_ident()
+        self._seen = set()  # type: set[tuple[str, str]]
+        self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
+
+    def handle(self, event: str, arguments: Any, frame: Any, own_codes: frozenset[Any]) -> None:
+        """Do what a request says, or report an operation of the candidate's code.
+
+        Args:
+            frame: The innermost frame of Python code.
+            own_codes: The code of this plugin's functions.
+        """
+        if event == REQUEST:
+            if self._is_own_request(frame, own_codes):
+                self._receive(*arguments)
+        elif event == "open":
+            self._report_opening(arguments[0], frame)
+        else:
+            if event == "object.__setattr__":
+                self._machinery.note_new_code(arguments[0], arguments[2])
+            self._report_operation(arguments[1] if event in ATTRIBUTES else event, frame)
+
+    def _is_own_request(self, frame: Any, own_codes: frozenset[Any]) -> bool:
+        sender = frame.f_back
+        is_own = frame.f_code in own_codes and sender is not None and sender.f_code in own_codes
+        if not is_own or get_ident() != self._thread:
+            self._note(OWN_REPORT, get_file(frame))
+            return False
+        while frame is not None:
+            if self._origins.is_candidate(get_file(frame)):
+                self._note(OWN_REPORT, get_file(frame))
+            frame = frame.f_back
+        return True
+
+    def _receive(self, request: str, *details: Any) -> None:
+        if request == "write":
+            self._write(*details)
+        elif request == "look":
+            changes = self._machinery.find_changes_since_last(details[0]).items()
+            # Until a test has ended, it may have replaced something itself. Only the candidate's code counts then.
+            self._changed_by_tests.update(
+                (pair, None)
+                for pair in changes
+                if details[0] == "teardown" or (pair[1] and self._origins.is_candidate(pair[1]))
+            )
+        elif request == "isolate":
+            self._process = getpid()
+        elif request == "skip_to":
+            self._report.skip_to(*details)
+        elif request == "derive":
+            details[1][:] = self._report.derive(details[0])
+        elif request == "count":
+            details[0][:] = [self._report.count]
+
+    def _write(self, event: dict[str, Any]) -> None:
+        if getpid() != self._process:  # forked for a test; the fork reports in lines of its own
+            self._process = getpid()
+            self._report.become(*self._report.derive(str(self._process)))
+        if event["event"] == "end":
+            changes_left = {**self._machinery.added(), **self._machinery.changed()}
+            event = {
+                **event,
+                "changed": sorted(changes_left.items()),
+                "meanwhile": list(self._changed_by_tests),
+            }
+        self._report.write(event)
+
+    def _report_operation(self, name: str, frame: Any) -> None:
+        while frame is not None and get_file(frame).rpartition("/")[2] in INSPECTING_FILES:
+            frame = frame.f_back
+        if frame is not None and self._origins.is_candidate(get_file(frame)):
+            self._note(name, get_file(frame))
+
+    def _report_opening(self, path: str, frame: Any) -> None:
+        """Report that a secret file is opened, if the innermost code of the project is the candidate's."""
+        what = self._secret_files.get(make_absolute(path, getcwd()))
+        while what is not None and frame is not None:
+            file = get_file(frame)
+            if self._origins.is_candidate(file):
+                self._note(what, file)
+            if file.rpartition("/")[2] in RENDERING_FILES or self._origins.is_project(file):
+                return
+            frame = frame.f_back
+
+    def _note(self, what: str, file: str) -> None:
+        pair = (what, self._origins.get_path(file))
+        if pair not in self._seen:
+            self._seen.add(pair)
+            self._report.write({"event": "reached", "what": pair[0], "file": pair[1]})
+
+
+def install_watch(watch: Watch) -> Callable[..., None]:
+    """Start to watch this process, and return the function that sends a request to the hook.
+
+    Requests are `write` with an event, `look` with the phase that is over and not yet reported, `isolate` in a child
+    that continues this report, `skip_to` and `count` with the number of lines, and `derive` with a label and a list
+    that receives the name and the key of another process.
+    """
+    own = [*_list_own_values(__name__.rpartition(".")[0] + ".")]
+    sizes = [(value, len(vars(value))) for *_, value in own if isinstance(value, type)]
+    audit = sys.audit
+
+    def send(request: str, *details: Any) -> None:
+        audit(REQUEST, request, *details)
+
+    own_codes = frozenset(
+        [send.__code__, *(value.__code__ for *_, value in own if type(value) is FunctionType)]
+    )
+    attributes, secret_names = dict(ATTRIBUTES), watch.secret_names
+    inside = set()  # type: set[int]
+    broken = []  # type: list[bool]
+
+    def concerns(event: str, arguments: Any) -> bool:
+        """Whether an audit event must be looked at."""
+        if event == "open":
+            path = arguments[0]
+            return isinstance(path, str) and path.rpartition("/")[2] in secret_names
+        return event not in attributes or arguments[1] in attributes[event]
+
+    def is_intact() -> bool:
+        has_values = all([get(key) is value for get, key, value in own])
+        return has_values and all([len(vars(class_)) == size for class_, size in sizes])
+
+    def hook(event: str, arguments: Any) -> None:
+        if event not in EVENTS or get_ident() in inside or broken or not concerns(event, arguments):
+            return
+        inside.add(get_ident())
+        try:
+            if is_intact():
+                watch.handle(event, arguments, get_frame(1), own_codes)
+            else:
+                broken.append(True)  # nothing is reported from here on, so the run is no pass
+        finally:
+            inside.discard(get_ident())
+
+    sys.addaudithook(hook)
+    return send
+
+
+def _list_own_values(package: str) -> Iterator[tuple[Any, str, Any]]:
+    """Yield (getter, name, value) of each function and class in the plugin's modules and in their classes."""
+    for name, module in list(sys.modules.items()):
+        if not name.startswith(package):
+            continue
+        for key, value in list(vars(module).items()):
+            if callable(value):
+                yield vars(module).get, key, value
+            if isinstance(value, type) and vars(value).get("__module__") == name:
+                for attribute, part in list(vars(value).items()):
+                    if callable(part) or isinstance(part, (property, staticmethod, classmethod)):
+                        yield vars(value).get, attribute, part
