@@ -9,11 +9,11 @@ from suture.core.records import Candidate, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.judge.extraction.program_plans import find_stated_classes, find_stated_functions
 from suture.judge.runners.go_build_cache import add_go_build_cache
+from suture.judge.runners.installed_modules import list_importable_modules, list_node_packages
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.runners.test_dependencies import find_test_dependencies
 from suture.judge.smoke.smoke_checks import SmokeChecks
 from suture.judge.split.call_runner import CallRunner
-from suture.project.languages import LANGUAGES, Interpreter
+from suture.project.languages import LANGUAGES, Interpreter, ModuleLookup, find_runner
 from suture.project.workspace import decode_text, overlay_candidate
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, NewProjectPackages, with_packages_shown
@@ -31,7 +31,6 @@ class Suite:
         functions: Names that the statement shows to be functions.
         classes: Names that the statement or the task's own code shows to be classes.
         test_files: The project's files that hold the command's tests, whatever their names.
-        libraries: Installed packages that the test files import.
         vet: Returns the verdict on a candidate that must not be run, and `None` for any other candidate.
         smoke: Starts the project that the task asks for, if it asks for one.
         calls: Judges the task's checks if they are calls in another language than Python.
@@ -45,7 +44,6 @@ class Suite:
     functions: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
     test_files: tuple[str, ...] = ()
-    libraries: frozenset[str] = frozenset()
     vet: Callable[[Candidate], Verdict | None] | None = None
     smoke: SmokeChecks | None = None
     calls: CallRunner | None = None
@@ -56,6 +54,25 @@ class Suite:
         """The interpreter of the project; `None` if the suite starts no program of it."""
         runner = self.smoke or self.command
         return runner.interpreter if runner is not None else None
+
+    @property
+    def module_lookup(self) -> ModuleLookup:
+        """What imports of the test command find in the project and outside of it, before any candidate."""
+        task, command = self.task, self.command
+        if command is None:  # no other program loads modules of the project beside what decides
+            return ModuleLookup(files=task.files, modules=list_importable_modules(None))
+        interpreter = command.interpreter
+        return ModuleLookup(
+            files=task.files,
+            command=task.test_command,
+            test_files=self.test_files,
+            runner=find_runner(task.test_command, task.files, task.language),
+            source_roots=interpreter.source_roots,
+            search_path=command.search_path,
+            loaded=command.loaded_modules,
+            modules=list_importable_modules(interpreter, command.search_path),
+            packages=list_node_packages(interpreter.toolchain),
+        )
 
     async def install_packages(self, files: Mapping[str, bytes]) -> tuple[Suite, dict[str, bytes]]:
         """Install the packages that a project's files ask for.
@@ -115,7 +132,6 @@ async def prepare_suite(
     command = None
     smoke = None
     calls = None
-    libraries: frozenset[str] = frozenset()
     if task.test_command or has_smoke_checks or has_calls:
         if interpreter is None:
             raise ValueError("a test command, a project and calls in another language need an interpreter")
@@ -124,7 +140,6 @@ async def prepare_suite(
                 interpreter = await add_go_build_cache(interpreter, task.files, sandbox, settings)
             command = TestCommand(task, sandbox, settings, interpreter)
             await command.collect(run=run)
-            libraries = find_test_dependencies(task.files, command.test_files, command.interpreter)
         if has_smoke_checks:
             smoke = SmokeChecks(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
         if has_calls:
@@ -138,7 +153,6 @@ async def prepare_suite(
         functions=find_stated_functions(task.statement),
         classes=find_stated_classes(task.statement, *python_sources),
         test_files=command.test_files if command else (),
-        libraries=libraries,
         smoke=smoke,
         calls=calls,
         packages=packages,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from judge.conftest import PYTHON
 from suture.core.records import Task, content_hash
 from suture.core.settings import Settings
 from suture.judge.certificates import ReplayedClaim, verify_certificate_file
@@ -73,7 +74,7 @@ def certify(files: Mapping[str, bytes], **changes: object) -> Certificate:
 def test_a_compiled_file_in_the_certified_project_refutes_the_certificate(path: str) -> None:
     files = {**SOURCES, path: b"\0"}
     with pytest.raises(ClaimRefuted) as refuted:
-        check_project_files(certify(files), files)
+        check_project_files(certify(files), files, PYTHON)
     assert refuted.value.name == "project"
     assert path in refuted.value.detail
 
@@ -81,18 +82,18 @@ def test_a_compiled_file_in_the_certified_project_refutes_the_certificate(path: 
 @pytest.mark.parametrize("path", REPLACING)
 def test_a_compiled_file_in_the_certified_result_refutes_the_certificate(path: str) -> None:
     with pytest.raises(ClaimRefuted, match="in place of the sources"):
-        check_project_files(certify(SOURCES, result={path: "0" * 64}), SOURCES)
+        check_project_files(certify(SOURCES, result={path: "0" * 64}), SOURCES, PYTHON)
 
 
 def test_a_compiled_module_without_a_source_is_part_of_the_project() -> None:
     files = {**SOURCES, "shop/_fast.abi3.so": b"\0", "shop/json.abi3.so": b"\0"}
-    assert check_project_files(certify(files), files) == files
+    assert check_project_files(certify(files), files, PYTHON) == files
 
 
 @pytest.mark.parametrize("path", DECIDING)
 def test_an_additional_file_that_could_change_the_result_is_named(path: str) -> None:
     with pytest.raises(ClaimRefuted) as refuted:
-        check_project_files(certify(SOURCES), {**SOURCES, path: b""})
+        check_project_files(certify(SOURCES), {**SOURCES, path: b""}, PYTHON)
     assert path in refuted.value.detail
 
 

@@ -24,17 +24,22 @@ from suture.judge.certificates.static_checks import (
 )
 from suture.judge.confidence import compute_certified_confidence
 from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
+from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.mutation_testing.mutant_runs import (
     build_mutant_detector,
     find_mutable_lines,
     replay_mutants,
     select_mutants,
 )
+from suture.judge.tampering import find_python_signs, render_tampering_warning
+from suture.judge.test_values import read_test_texts
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import PackagesRefused, packages_for_task
+
+UNNAMED_CAPABILITIES = "the certificate does not name what it newly uses"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +83,7 @@ async def replay_certificate(
         PrerequisiteError: The change needs packages that are not kept here; none are fetched.
     """
     try:
-        files = check_project_files(certificate, project)
+        files = check_project_files(certificate, project, interpreter)
         yield _confirm("project", f"{len(files)} files have the certified hashes{_render_left_out(left_out)}")
         after = check_certified_diff(certificate, files)
         yield _confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
@@ -89,11 +94,13 @@ async def replay_certificate(
         # This refuses a change whose packages are not kept here; a lock file is allowed only with its packages.
         suite_with_packages, _ = await suite.install_packages(after)
         check_changed_paths(certificate, candidate, suite, after)
-        found = find_change_capabilities(files, changed_files) if is_rule_relevant(task) else ()
-        require(
-            found == certificate.capabilities, "files", "the certificate does not name what it newly uses"
+        capabilities = find_change_capabilities(files, changed_files)
+        # Whether the checks of new code share a process with it is known only after they have run.
+        possible = (capabilities,) if is_rule_relevant(task) else (capabilities, ())
+        require(certificate.capabilities in possible, "files", UNNAMED_CAPABILITIES)
+        newly_used = "".join(
+            f"; newly uses {use.name} ({use.path}:{use.line})" for use in certificate.capabilities
         )
-        newly_used = "".join(f"; newly uses {use.name} ({use.path}:{use.line})" for use in found)
         yield _confirm("files", f"it changes no test and no protected file{newly_used}")
         before = await _replay_before(certificate, suite)
         if before is not None:
@@ -101,12 +108,15 @@ async def replay_certificate(
             yield _confirm("before", detail)
         verdict = await check_candidate(candidate, suite)
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
+        found = capabilities if is_rule_relevant(task, verdict) else ()
+        require(found == certificate.capabilities, "after", UNNAMED_CAPABILITIES)
         detail = (
             f"{len(verdict.passed)} checks pass, {len(certificate.fixed)} of them newly, and none newly fails"
         )
         yield _confirm("after", f"{detail}; evidence: {verdict.evidence}")
         yield await _replay_coverage(certificate, suite_with_packages, after)
         yield await _replay_mutation(certificate, suite_with_packages, candidate, after, verdict)
+        await _require_named_signs(certificate, candidate, suite_with_packages)
         yield _replay_confidence(certificate, before, verdict, settings)
     except ClaimRefuted as refuted:
         yield ReplayedClaim(name=refuted.name, ok=False, detail=refuted.detail)
@@ -144,7 +154,10 @@ async def _prepare_certified_suite(
     if interpreter is not None:
         interpreter = replace(interpreter, source_roots=certificate.source_roots)
     packages = packages_for_task(task, settings, may_fetch=False)
-    return await prepare_suite(task, sandbox, settings.sandbox, interpreter, packages=packages)
+    # The run that collects the tests also tells what imports find, so it must be the one of the original run.
+    return await prepare_suite(
+        task, sandbox, settings.sandbox, interpreter, run=task.kind == "heal", packages=packages
+    )
 
 
 async def _replay_before(certificate: Certificate, suite: Suite) -> Verdict | None:
@@ -238,6 +251,29 @@ async def _replay_mutation(
     return _confirm("mutation", f"the tests notice {counts}{missing}")
 
 
+async def _require_named_signs(certificate: Certificate, candidate: Candidate, suite: Suite) -> None:
+    """Refute a certificate that leaves out signs that the change games the tests.
+
+    What only calls show, such as memorised examples, is searched for again. It refutes the certificate if it is
+    found, but need not be found again, because the time may not suffice here.
+    """
+    if suite.task.kind != "heal":
+        return
+    claims, base, tests = certificate.claims, suite.task.files, read_test_texts(suite)
+    if claims.shows_memorising:  # the confidence has its limit already
+        return
+    left_out = [
+        (path, sign)
+        for path, text in candidate.files.items()
+        if path.endswith(".py")
+        for sign in find_python_signs(decode_text(base.get(path, b"")), text, tests)
+        if sign.shows_memorising or not claims.warnings
+    ]
+    left_out += await find_memorised_examples(candidate, suite, certificate.fixed)
+    listed = "; ".join(f"{path}: {render_tampering_warning(sign)}" for path, sign in left_out[:MAX_LISTED])
+    require(not left_out, "confidence", f"the certificate does not name what is suspicious: {listed}")
+
+
 def _replay_confidence(
     certificate: Certificate, before: Verdict | None, verdict: Verdict, settings: Settings
 ) -> ReplayedClaim:
@@ -251,6 +287,7 @@ def _replay_confidence(
         share=claims.share,
         has_warnings=bool(claims.warnings),
         has_capabilities=bool(certificate.capabilities),
+        shows_memorising=claims.shows_memorising,
     )
     require(certificate.confidence == confidence, "confidence", f"the evidence supports {confidence:.2f}")
     require(

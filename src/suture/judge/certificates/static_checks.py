@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -10,8 +9,8 @@ from typing import Literal
 from suture.core.records import Candidate, content_hash
 from suture.judge import Suite, find_protected_files, is_dependency_file
 from suture.judge.certificates.certificate import Certificate, sha256_hex
-from suture.judge.protected_files import PYTEST_MODULES
-from suture.project.languages import detect_file_languages
+from suture.judge.runners.installed_modules import list_importable_modules
+from suture.project.languages import Interpreter, detect_file_languages
 from suture.project.test_commands import find_deciding_files
 from suture.project.workspace import (
     DiffDoesNotApply,
@@ -95,16 +94,23 @@ def revert_certified_change(certificate: Certificate, project: Mapping[str, byte
         return project
 
 
-def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) -> dict[str, bytes]:
+def check_project_files(
+    certificate: Certificate, project: Mapping[str, bytes], interpreter: Interpreter | None
+) -> dict[str, bytes]:
     """Return the files that a certificate was made for, each checked by its hash.
 
     A further file that could change what the tests say refutes the certificate of a repair. New code is
     certified with the files of its task alone, so what lies beside it later does not count. A compiled file that
     Python would run in place of a source refutes any certificate: it must be about the code that a reader sees.
+
+    Args:
+        project: The project's files, path -> content.
+        interpreter: What `python` means in the test command.
     """
     has_hash = certificate.project_hash == content_hash(dict(certificate.project))
     require(has_hash, "project", "the list of files does not have the certified hash")
-    compiled = find_replacing_files(certificate.project.keys() | certificate.result.keys())
+    paths = certificate.project.keys() | certificate.result.keys()
+    compiled = find_replacing_files(paths, list_importable_modules(interpreter))
     listed = ", ".join(compiled[:MAX_LISTED])
     require(
         not compiled,
@@ -128,18 +134,24 @@ def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) 
     return {path: project[path] for path in certificate.project}
 
 
-def find_replacing_files(paths: Collection[str]) -> list[str]:
+def find_replacing_files(paths: Collection[str], importable: Collection[str]) -> list[str]:
     """Return the compiled files that Python would run in place of a source or of another module, sorted.
 
     Bytecode and caches always count: with the right header Python runs them and never reads the source. Machine
     code counts if it has the name of a module that a reader would expect to run. A compiled module that alone
     has its name, as a project's build leaves it, is what the sources import, and does not count.
+
+    Args:
+        paths: Paths relative to the project root.
+        importable: Names of the modules that Python can import from outside of the project.
     """
     sources = [PurePosixPath(path) for path in paths if path.endswith(".py")]
     modules = {source.with_suffix("") for source in sources}
     modules |= {folder for source in sources for folder in source.parents}
     return sorted(
-        path for path in paths if _is_bytecode(path) or _replaces_module(PurePosixPath(path), modules)
+        path
+        for path in paths
+        if _is_bytecode(path) or _replaces_module(PurePosixPath(path), modules, importable)
     )
 
 
@@ -148,19 +160,22 @@ def _is_bytecode(path: str) -> bool:
     return CACHE_FOLDER in file.parts or file.suffix in BYTECODE_SUFFIXES
 
 
-def _replaces_module(file: PurePosixPath, modules: Collection[PurePosixPath]) -> bool:
-    """Return whether a file of machine code has the name of a source, or of a module that the tests import.
+def _replaces_module(
+    file: PurePosixPath, modules: Collection[PurePosixPath], importable: Collection[str]
+) -> bool:
+    """Return whether a file of machine code has the name of a source, or of a module from elsewhere.
 
     Args:
         file: Path relative to the project root.
         modules: The project's modules and packages by their paths without a suffix.
+        importable: Names of the modules that Python can import from outside of the project.
     """
     if file.suffix not in NATIVE_SUFFIXES:
         return False
     name = file.name.partition(".")[0]  # `fast.cpython-311-x86_64-linux-gnu.so` is the module `fast`
     # Outside of a package, the folder may be on `sys.path`, where the file replaces an installed module.
     is_in_package = file.with_name("__init__") in modules
-    is_known = name in sys.stdlib_module_names or name in PYTEST_MODULES or name in SITE_MODULES
+    is_known = name in importable or name in SITE_MODULES
     return file.with_name(name) in modules or (is_known and not is_in_package)
 
 

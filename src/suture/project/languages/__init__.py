@@ -20,6 +20,7 @@ from suture.project.languages.language_table import (
     is_source,
 )
 from suture.project.languages.layouts import ProjectLayout, fill_placeholders
+from suture.project.languages.module_lookup import ModuleLookup
 from suture.project.languages.package_scripts import (
     TASK_FILES,
     bypass_npm,
@@ -46,6 +47,7 @@ __all__ = [
     "Interpreter",
     "JsonPlus",
     "LanguageFacts",
+    "ModuleLookup",
     "PackageCache",
     "ProjectLayout",
     "ProjectOverview",

@@ -267,8 +267,8 @@ GO = LanguageFacts(
     ),
     line_comment="//",
     test_files=("*_test.go", "testdata/"),
-    # Assertion libraries are often vendored: copied into `vendor`.
-    config_globs=("go.mod", "go.work", "go.sum", "go.work.sum", "/vendor/**/*.go"),
+    # Assertion libraries are often vendored: copied into `vendor`, which each module of the project may have.
+    config_globs=("go.mod", "go.work", "go.sum", "go.work.sum", "**/vendor/**/*.go", "**/vendor/modules.txt"),
     find_loaded_files=find_go_run_files,
     detect_test_command=detect_go_tests,
     installation=("bin", "pkg", "src"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -16,6 +17,7 @@ from suture.project.languages.calling.javascript_calls import JAVASCRIPT_CALLS, 
 from suture.project.languages.grammars import Grammars
 from suture.project.languages.language import LanguageFacts, SyntaxTemplates, expand_word_globs
 from suture.project.languages.layouts import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
+from suture.project.languages.node_resolution import find_shadowing_node_files
 from suture.project.languages.package_scripts import detect_npm_tests
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.project.languages.runner_config import find_node_runner_files
@@ -132,29 +134,45 @@ COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def read_events(output: RunnerOutput) -> Report:
-    """Read the events of one of Suture's reporters."""
+    """Read the events of one of Suture's reporters.
+
+    Where the processes that run the tests report the outcomes themselves, a test has only passed if they say so.
+    """
+    events = [event for event in output.events if event.get("event") == "test"]
+    own_outcomes = [event for event in output.process_events if event.get("event") == "outcome"]
+    own_passes = Counter(_key(event) for event in own_outcomes if event["status"] == "passed")
+    reporting_files = {str(event["file"]) for event in _find_watched(output.process_events)}
     tests: dict[str, ReportedTest] = {}
-    for event in output.events:
-        if event.get("event") != "test":
-            continue
+    for event in events:
         test = _read_test(event, output)
+        if test.status == "passed" and str(event["file"]) in reporting_files:
+            own_passes[_key(event)] -= 1
+            if own_passes[_key(event)] < 0:
+                test = replace(test, status="failed", message="the process of the test did not report a pass")
         number, test_id = 1, test.id
         while test_id in tests:  # several tests of one file have the same name
             number += 1
             test_id = f"{test.id} #{number}"
         tests[test_id] = replace(test, id=test_id)
+    changed_state: dict[str, frozenset[str]] = {}
+    for event in _find_watched([*output.events, *output.process_events]):
+        path = _path(event["file"], output)
+        changed_state[path] = changed_state.get(path, frozenset()) | {*map(str, event["changed"])}
     kinds = [event.get("event") for event in output.events]
-    changed_state = {
-        _path(event["file"], output): frozenset(map(str, event["changed"]))
-        for event in output.events
-        if event.get("event") == "watched"
-    }
     return Report(
         tests=tuple(tests.values()),
         has_started="begin" in kinds,
-        has_finished="end" in kinds,
+        has_finished=kinds.count("end") == 1 and kinds[-1] == "end",
         changed_state=changed_state,
     )
+
+
+def _find_watched(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [event for event in events if event.get("event") == "watched"]
+
+
+def _key(event: Mapping[str, Any]) -> tuple[str, ...]:
+    return (str(event["file"]), *map(str, event["names"]))
 
 
 def _path(file: object, output: RunnerOutput) -> str:
@@ -198,19 +216,30 @@ RUNNERS = (
         name="Jest",
         command=re.compile(r"(?:^|[\s/])jest(?:\.js)?(?:\s|$)"),
         read=read_events,
-        reporters=("jest.cjs", "signing.cjs", "jest_guard.cjs"),
+        reporters=("jest.cjs", "signing.cjs", "jest_guard.cjs", "answers.cjs"),
         environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/jest_guard.cjs"},
         arguments=lambda folder: ("--reporters=default", f"--reporters={folder}/jest.cjs"),
         watches_state=True,
+        module_extensions=(
+            ".js",
+            ".mjs",
+            ".cjs",
+            ".jsx",
+            ".ts",
+            ".tsx",
+            ".json",
+            ".node",
+        ),  # of Jest 28 and later
     ),
     Runner(
         name="Vitest",
         command=re.compile(r"(?:^|[\s/])vitest(?:\.mjs)?(?:\s|$)"),
         read=read_events,
-        reporters=("vitest.mjs", "signing.cjs", "vitest_guard.mjs", "vite_config.cjs"),
+        reporters=("vitest.mjs", "signing.cjs", "vitest_guard.mjs", "answers.cjs", "vite_config.cjs"),
         environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/vite_config.cjs"},
         arguments=lambda folder: ("--reporter=default", f"--reporter={folder}/vitest.mjs"),
         watches_state=True,
+        module_extensions=(".mjs", ".js", ".mts", ".ts", ".jsx", ".tsx", ".json"),
     ),
     Runner(
         name="node:test",
@@ -285,6 +314,7 @@ CONFIG_GLOBS = (
     ".mocharc*", "node_modules/", ".pnp.*", "vitest.workspace.*", ".swcrc", "*.conf.[cm]js",
     # Configuration of other test runners, and of compilers and bundlers.
     "/*.config.[jt]s", "/*.config.[cm][jt]s", "ava.config.*", "*.conf.js", "tsconfig*.json",
+    "jsconfig.json", "bunfig.toml",
     # Setup files with the usual names, and lock files.
     "jest.setup.*", "jest-setup.*", "vitest.setup.*", "vitest-setup.*", "setupTests.*",
     "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
@@ -296,6 +326,7 @@ COMMON_FACTS: dict[str, Any] = {
     "runners": RUNNERS,
     "find_loaded_files": find_node_test_files,
     "find_configured_files": find_node_runner_files,
+    "find_shadowing_files": find_shadowing_node_files,
     "line_comment": "//",
     "installation": ("bin", "lib/node_modules"),
     "packages": "node_modules",

@@ -11,6 +11,7 @@ from suture.errors import UsageError
 from suture.project.languages.calling.call_driver import CallDriver
 from suture.project.languages.grammars import Grammars
 from suture.project.languages.layouts import ProjectLayout
+from suture.project.languages.module_lookup import FindShadowingFiles
 from suture.project.languages.reports import Runner
 from suture.project.languages.safety_rules.rule import FindUses, SafetyRule
 from suture.project.tuning import MAX_EXPANDED_WORD_CHARS, MAX_WORD_GLOBS
@@ -79,6 +80,7 @@ class LanguageFacts:
             load, such as tests. The glob of a folder ends with a slash.
         find_configured_files: Returns globs of the files that a project's configuration loads, such as
             plugins of a test runner.
+        find_shadowing_files: Finds new files that an import would load in place of what it loads without them.
         detect_test_command: Finds the test command of a project; if `None`, the user must give it.
         installation: Paths in an installation outside of the system folders that the sandbox mounts.
         optional_installation: Further such paths, which only some installations have.
@@ -121,6 +123,7 @@ class LanguageFacts:
     config_globs: tuple[str, ...] = ()
     find_loaded_files: Callable[[Sequence[str]], Iterable[str]] = lambda words: ()
     find_configured_files: Callable[[Mapping[str, bytes]], Iterable[str]] = lambda files: ()
+    find_shadowing_files: FindShadowingFiles = lambda paths, lookup: ()
     detect_test_command: DetectTestCommand | None = None
     installation: tuple[str, ...] = ()
     optional_installation: tuple[str, ...] = ()

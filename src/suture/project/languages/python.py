@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from suture.project.languages.interpreter import PACKAGES_MOUNT, Interpreter
 from suture.project.languages.language import LanguageFacts, ProjectOverview, expand_word_globs
 from suture.project.languages.layouts import PYTHON_LAYOUT
+from suture.project.languages.python_imports import find_shadowing_modules
 from suture.project.languages.runner_config import find_pytest_plugins
 from suture.project.languages.safety_rules import python_rules as in_python
 
@@ -33,7 +34,7 @@ PYTEST_CONFIGURATION: Mapping[str, bytes] = {
 CONFIG_GLOBS = (
     *PYTEST_CONFIGURATION, "noxfile.py", "requirements*.txt", "constraints*.txt",
     # Files that Python runs at start-up.
-    "sitecustomize.py", "usercustomize.py", "sitecustomize/", "usercustomize/", "*.pth",
+    "sitecustomize.py", "usercustomize.py", "sitecustomize/", "usercustomize/", "*.pth", "*.egg-link",
     # Metadata that makes pytest load a plugin as if it were installed.
     "*.dist-info/", "*.egg-info/",
     # Modules in the project shadow the real ones of the same name.
@@ -145,6 +146,7 @@ PYTHON_FACTS = LanguageFacts(
     config_globs=CONFIG_GLOBS,
     find_loaded_files=find_python_test_files,
     find_configured_files=find_pytest_plugins,
+    find_shadowing_files=find_shadowing_modules,
     detect_test_command=detect_python_tests,
     parsed=True,
     package_client="pip",

@@ -42,6 +42,7 @@ class RunnerOutput:
 
     Attributes:
         events: Verified events of Suture's reporter; empty if the runner has none.
+        process_events: Verified events of the processes that run the tests, if they report by themselves.
         files: The project, path -> content.
         root: The project's folder during the run.
         attested: Package -> test -> outcome that the test program attests; `None` if it cannot.
@@ -52,6 +53,7 @@ class RunnerOutput:
     events: Sequence[Mapping[str, Any]]
     files: Mapping[str, bytes]
     root: str
+    process_events: Sequence[Mapping[str, Any]] = ()
     attested: Mapping[str, Mapping[str, str]] | None = None
 
 
@@ -120,6 +122,8 @@ class Runner:
             and `arguments` cannot override. Such a command is judged by its exit status.
         watches_state: Whether a reporter watches the state that decides the outcome of tests.
         attestation: How test programs attest their outcomes, if the runner has no reporter of Suture.
+        module_extensions: The extensions that it tries for a module that is named without one, in their order;
+            empty if that is the language's own order.
     """
 
     name: str
@@ -132,6 +136,7 @@ class Runner:
     conflicting_options: re.Pattern[str] = re.compile(r"--(?:test-)?reporter")
     watches_state: bool = False
     attestation: Attestation | None = None
+    module_extensions: tuple[str, ...] = ()
 
     @property
     def signed(self) -> bool:

@@ -21,8 +21,10 @@ PYTEST_CONFIG_FILES = (
 PLUGIN_ENTRY_POINT = re.compile(rb"\bpytest11\b")
 """Matches the group of entry points by which a package offers itself to pytest as a plugin."""
 PACKAGE_METADATA_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
-# The options in pytest's configuration, up to the next setting or section.
-ADDOPTS = re.compile(r"^\s*addopts\s*=(.*(?:\n(?!\s*[\w.-]+\s*=|\[[\w.-]|\[\[).*)*)", re.MULTILINE)
+SETTING_VALUE = r"\s*=(.*(?:\n(?!\s*[\w.-]+\s*=|\[[\w.-]|\[\[).*)*)"
+"""Matches the value of a setting in pytest's configuration, up to the next setting or section."""
+ADDOPTS = re.compile(r"^\s*addopts" + SETTING_VALUE, re.MULTILINE)
+PYTHONPATH = re.compile(r"^\s*pythonpath" + SETTING_VALUE, re.MULTILINE)
 PLUGIN_OPTION = re.compile(r"(?<![\w-])-p[\s\"',=]*([A-Za-z_][\w.]*)(?![\w.:])")
 """Matches the option of pytest that loads a plugin; `-p no:NAME` does not match."""
 PLUGIN_LIST = re.compile(r"^pytest_plugins\s*(?::[^=\n]*)?\+?=\s*([\[(][^\])]*|[^\n]*)", re.MULTILINE)
@@ -45,6 +47,13 @@ LOADING_KEY = re.compile(
     r"|require|import|loader|file|spec|helpers|ui|before|after)[\"']?\s*[:=]\s*"
     r"(\[[^\]]*\]|\{[^}]*\}|(?:\n\s*-[^\n]*)+|[^,\n]*)"
 )
+RESOLUTION_FILE = re.compile(NODE_CONFIG_FILE.pattern + r"|(?:.*/)?[jt]sconfig(?:\.[\w-]+)?\.json")
+"""Matches the paths of files that say where modules are looked for."""
+MODULE_FOLDERS = re.compile(
+    r"(?<![\w.-])[\"']?(?:moduleDirectories|modulePaths|baseUrl|modules)[\"']?\s*[:=]\s*(\[[^\]]*\]|[^,\n]*)"
+    r"|\bNODE_PATH=([^\s\"']+)"
+)
+"""Matches a setting whose value names folders in which packages are looked for."""
 WORD = re.compile(r"[^\s,\[\]{}()\"'`]+")
 
 
@@ -65,6 +74,23 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
     for name in islice(dict.fromkeys(names), MAX_CONFIGURED_NAMES):
         module_path = name.replace(".", "/")
         yield from (f"**/{module_path}.py", f"**/{module_path}/__init__.py")
+
+
+def find_pytest_search_path(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the folders that pytest's configuration adds to `sys.path`, relative to the project."""
+    for path in PYTEST_CONFIG_FILES:
+        for folders in PYTHONPATH.findall(_text(files, path)):
+            for line in folders.splitlines():
+                yield from WORD.findall(line.partition("#")[0])
+
+
+def find_node_module_folders(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the folders of the project in which the configuration of Node's tools looks for packages."""
+    for path in islice(filter(RESOLUTION_FILE.fullmatch, files), MAX_CONFIGURED_NAMES):
+        folder = posixpath.dirname(path)
+        for match in MODULE_FOLDERS.finditer(_text(files, path)):
+            for word in WORD.findall(match[1] or match[2]):
+                yield posixpath.normpath(posixpath.join(folder, word.replace("<rootDir>", ".")))
 
 
 def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
