@@ -49,6 +49,22 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
     return tuple(sorted(refused))
 
 
+def _find_shadowing_files(candidate_files: Mapping[str, str], suite: Suite) -> frozenset[str]:
+    """Return the new files that an import would load in place of what it loads without them.
+
+    A new `json.py` in the project's root would be the standard library's module. The reporting plugin, which
+    receives the key, counts in every folder.
+    """
+    new = [path for path in map(posixpath.normpath, candidate_files) if path not in suite.task.files]
+    if not new:
+        return frozenset()
+    lookup = suite.module_lookup
+    shadowing = {path for path in new if PLUGIN in path.replace(".", "/").split("/")}
+    for facts in LANGUAGES.values():
+        shadowing.update(facts.find_shadowing_files(new, lookup))
+    return frozenset(shadowing)
+
+
 def apply_allowed_files(
     candidate: Candidate, suite: Suite
 ) -> tuple[dict[str, bytes], tuple[VerdictNote, ...]]:
