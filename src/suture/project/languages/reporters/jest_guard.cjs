@@ -1,111 +1,266 @@
 // Loaded first in each process of Jest. Everything that decides the outcome of tests must be the same at the end of a
 // file as before the project was loaded. This runs outside of the realm of tests and code, and reports differences.
+// Code can reach this realm, too. What notes a difference therefore uses no method that code could replace.
 "use strict";
 const Module = require("node:module");
+const { containsMatcher, findCallingCode, isOwnPromise } = require("./answers.cjs");
 const { apply, ownKeys } = Reflect;
-const { getOwnPropertyDescriptor: own, getOwnPropertySymbols: symbolsOf } = Object;
-const { getOwnPropertyDescriptors: descriptors, defineProperties } = Object;
+const { getOwnPropertyDescriptor: own, getOwnPropertySymbols: symbolsOf, getPrototypeOf } = Object;
+const { getOwnPropertyDescriptors: descriptors, defineProperties, defineProperty } = Object;
 
 const REALM = ["Object", "Function", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "RegExp", "Promise"];
 REALM.push("Map", "Set", "WeakMap", "WeakSet", "Error", "TypeError", "RangeError", "Reflect", "Proxy", "JSON");
+REALM.push("Math", "ArrayBuffer", "DataView", "Uint8Array");
+const ITERABLE = ["Array", "Set", "Map", "String"];
 const GLOBALS = ["expect", "it", "test", "describe", "fit", "xit", "xtest", "fdescribe", "xdescribe"];
 GLOBALS.push("beforeAll", "beforeEach", "afterEach", "afterAll");
 const MATCHERS = Symbol.for("$$jest-matchers-object");
+const RETRIES = Symbol.for("RETRY_TIMES");
+/** Assertions per test before which everything is compared, because code may restore it afterwards. */
+const MAX_COMPARED_ASSERTIONS = 20;
 
-/** What decides, each as it was: [name, owner, key, value]. */
-class Kept {
+/** The value of a property, or its getter or setter. */
+function valueOf(owner, key) {
+  const found = own(owner, key);
+  return found && ("value" in found ? found.value : (found.get ?? found.set));
+}
+
+function append(list, item) {
+  defineProperty(list, list.length, { value: item, enumerable: true, configurable: true, writable: true });
+}
+
+/** What decides the outcome of tests, as it was: [name, owner, key, value]. */
+class Baseline {
   parts = [];
 
-  keep(name, owner, key) {
-    const found = own(owner, key);
-    const value = found && ("value" in found ? found.value : (found.get ?? found.set));
-    if (typeof value === "function") this.parts.push([name, owner, key, value]);
+  add(name, owner, key) {
+    append(this.parts, [name, owner, key, valueOf(owner, key)]);
   }
 
-  keepAll(name, owner) {
-    for (const key of ownKeys(owner)) if (key !== "constructor") this.keep(`${name}.${String(key)}`, owner, key);
+  addFunction(name, owner, key) {
+    if (typeof valueOf(owner, key) === "function") this.add(name, owner, key);
   }
 
-  keepRealm(global) {
+  addFunctions(name, owner) {
+    for (const key of ownKeys(owner)) if (key !== "constructor") this.addFunction(`${name}.${String(key)}`, owner, key);
+  }
+
+  addRealm(global) {
     for (const name of REALM) {
       const one = global[name];
-      this.keep(name, global, name);
-      if (one) this.keepAll(name, one);
-      if (one?.prototype) this.keepAll(`${name}.prototype`, one.prototype);
+      this.addFunction(name, global, name);
+      if (one) this.addFunctions(name, one);
+      if (one?.prototype) this.addFunctions(`${name}.prototype`, one.prototype);
+    }
+    // Fake timers replace `Date` by one with the same prototype.
+    if (global.Date) this.addFunctions("Date.prototype", global.Date.prototype);
+    for (const name of ITERABLE) {
+      const iterator = global[name] && getPrototypeOf(new global[name]()[Symbol.iterator]());
+      if (iterator) this.addFunctions(`the iterator of ${name}`, iterator);
     }
   }
 
-  keepGlobals(global) {
+  addGlobals(global) {
     for (const name of GLOBALS) {
-      this.keep(name, global, name);
-      if (typeof global[name] === "function") this.keepAll(name, global[name]);
+      this.addFunction(name, global, name);
+      if (typeof global[name] === "function") this.addFunctions(name, global[name]);
     }
-    const { matchers, customEqualityTesters: testers } = global[MATCHERS] ?? {};
-    if (matchers) this.keepAll("expect()", matchers);
-    if (testers) this.lists = [["expect's testers of equality", testers, [...testers]]];
+    this.add("the retries of tests", global, RETRIES);
+    const state = global[MATCHERS];
+    if (state?.matchers) {
+      this.add("expect()", state, "matchers");
+      this.addFunctions("expect()", state.matchers);
+    }
+    if (state?.customEqualityTesters) this.addList("expect's testers of equality", state, "customEqualityTesters");
     for (const symbol of symbolsOf(global)) {
-      const list = global[symbol];
-      if (Array.isArray(list)) (this.lists ??= []).push([symbol.description, list, [...list]]);
+      if (Array.isArray(global[symbol])) this.addList(symbol.description, global, symbol);
     }
   }
 
-  changed() {
-    const names = [];
-    for (const [name, owner, key, value] of this.parts) {
-      const found = own(owner, key);
-      if (!found || ("value" in found ? found.value : (found.get ?? found.set)) !== value) names.push(name);
+  addList(name, owner, key) {
+    const list = owner[key];
+    this.add(name, owner, key);
+    this.add(name, list, "length");
+    for (let at = 0; at < list.length; at += 1) this.add(name, list, at);
+  }
+
+  /** Append the names of what is different now. */
+  findChanges(names) {
+    for (let at = 0; at < this.parts.length; at += 1) {
+      const part = this.parts[at];
+      if (valueOf(part[1], part[2]) !== part[3]) append(names, part[0]);
     }
-    for (const [name, list, was] of this.lists ?? []) {
-      if (list.length !== was.length || was.some((one, at) => list[at] !== one)) names.push(name);
-    }
-    return names;
   }
 }
 
-/** Jest's runner of one test file, with a look at everything kept after the file is loaded and after each test. */
+/** Watches one test file. */
+class Watch {
+  names = [];
+  failed = new Map();
+  functions = new Set();
+  hasConcurrentTests = false;
+  caught = "";
+  assertions = 0;
+
+  constructor(environment, testPath) {
+    this.global = environment.global;
+    this.testPath = testPath;
+    this.promises = [this.global.Promise, Promise];
+    this.baseline = new Baseline();
+    this.baseline.addRealm(this.global);
+    this.outer = new Baseline();
+    this.outer.addRealm(globalThis);
+  }
+
+  note(name) {
+    append(this.names, name);
+  }
+
+  compare() {
+    this.baseline.findChanges(this.names);
+    this.outer.findChanges(this.names);
+  }
+
+  /** Begin with what Jest has defined; nothing of the project is loaded except `setupFiles`. */
+  begin() {
+    if (this.expect) this.global.expect &&= this.expect;
+    append(this.promises, this.global.Promise);
+    const matchers = this.global[MATCHERS]?.matchers;
+    if (matchers) this.wrapMatchers(matchers);
+    this.baseline.addGlobals(this.global);
+  }
+
+  /** Have what tests pass to matchers inspected, and failures noted. */
+  wrapMatchers(matchers) {
+    const watch = this;
+    for (const name of Object.keys(matchers)) {
+      const matcher = matchers[name];
+      const value = function (received) {
+        watch.beginAssertion();
+        watch.inspect(received, arguments, false);
+        const result = apply(matcher, this, arguments);
+        if (result?.pass === true) watch.inspect(received, arguments, true);
+        if (typeof result?.pass === "boolean" && result.pass === Boolean(this?.isNot)) watch.noteFailure();
+        return result;
+      };
+      defineProperty(matchers, name, { value: defineProperties(value, descriptors(matcher)) });
+    }
+  }
+
+  beginAssertion() {
+    this.assertions += 1;
+    if (this.assertions <= MAX_COMPARED_ASSERTIONS) this.compare();
+  }
+
+  inspect(received, values, thorough) {
+    const found = containsMatcher(received, thorough);
+    // Tests have matchers of Jest's own classes in what they expect.
+    for (let at = 1; !found && at < values.length; at += 1) {
+      if (containsMatcher(values[at], thorough, this.matcherClass)) return this.note("how a value is compared");
+    }
+    if (found) this.note("how a value is compared");
+  }
+
+  /** Return an `expect` that notes promises by which code can keep an assertion from running. */
+  wrapExpect(expect) {
+    const watch = this;
+    this.matcherClass = getPrototypeOf(getPrototypeOf(expect.anything()));
+    this.expect = new Proxy(expect, {
+      apply(target, self, values) {
+        const made = apply(target, self, values);
+        if (isOwnPromise(values[0], watch.promises)) {
+          for (const name of ["resolves", "rejects"]) watch.noteAccess(made, name);
+        }
+        return made;
+      },
+    });
+    return this.expect;
+  }
+
+  noteAccess(owner, key) {
+    const value = owner[key];
+    const get = () => (this.note("what a promise gives"), value);
+    defineProperty(owner, key, { get, enumerable: true, configurable: true });
+  }
+
+  /** Note that an assertion failed. If code called it, the code may catch that. */
+  noteFailure() {
+    if (!this.hasConcurrentTests) this.caught = findCallingCode(this.testPath) ?? this.caught;
+  }
+
+  /** Learn from an event of jest-circus; see its types for their fields. */
+  handle({ name, test, hook, fn, concurrent }) {
+    if (name === "add_test" || name === "add_hook") this.functions.add(fn);
+    if (name === "add_test" && concurrent) this.hasConcurrentTests = true;
+    const one = name === "test_fn_start" ? test : name === "hook_start" ? hook : undefined;
+    // Jest wraps the functions of concurrent tests.
+    if (one && !this.hasConcurrentTests && !this.functions.has(one.fn)) this.note(`the function of ${nameOf(one)}`);
+    if (name === "test_fn_start") {
+      this.caught = "";
+      this.assertions = 0;
+    }
+    if (name === "test_fn_success" && this.caught) this.note(`the failed assertion in ${nameOf(test)}`);
+    if (name === "test_fn_failure") this.failed.set(test, nameOf(test));
+    if (name === "test_retry") this.failed.delete(test);
+    if (name === "test_done") {
+      if (test.failing) this.note(`the expected failure of ${nameOf(test)}`);
+      this.compare();
+    }
+  }
+
+  /** Return the names of what was changed, each once. */
+  finish(result) {
+    this.compare();
+    const failures = result?.testResults?.filter(({ status }) => status === "failed").length ?? 0;
+    if (failures < this.failed.size) this.note(`the result of ${[...this.failed.values()][0]}`);
+    const unique = Object.create(null);
+    for (let at = 0; at < this.names.length; at += 1) unique[this.names[at]] = true;
+    return ownKeys(unique);
+  }
+}
+
+/** Jest's runner of one test file, watched. */
 function watched(runner) {
   return async function (globalConfig, config, environment, runtime, testPath, ...more) {
-    const kept = new Kept();
-    const found = new Set();
-    const failed = new Map();
-    kept.keepRealm(environment.global);
-    const outer = new Kept();
-    outer.keepRealm(globalThis);
-    const look = () => [...kept.changed(), ...outer.changed()].forEach((name) => found.add(name));
+    const watch = new Watch(environment, testPath);
     const places = new Set([...(config.setupFilesAfterEnv ?? []), testPath]);
-    let begun = false;
+    const setGlobals = runtime.setGlobalsForRuntime;
+    if (typeof setGlobals === "function") {
+      runtime.setGlobalsForRuntime = function (globals) {
+        const expect = globals.expect && watch.wrapExpect(globals.expect);
+        return apply(setGlobals, this, [expect ? { ...globals, expect } : globals]);
+      };
+    }
+    let hasBegun = false;
     for (const name of ["requireModule", "unstable_importModule"]) {
       const was = runtime[name];
       if (typeof was !== "function") continue;
       runtime[name] = function (path, ...rest) {
-        if (!begun && places.has(path)) {
-          begun = true;
-          kept.keepGlobals(environment.global);
+        if (!hasBegun && places.has(path)) {
+          hasBegun = true;
+          watch.begin();
         }
         const made = apply(was, this, [path, ...rest]);
-        if (path === testPath) look(); // code may restore what it changed after the outcomes are recorded
+        if (path === testPath) watch.compare(); // code may restore what it changed after the outcomes are recorded
         return made;
       };
     }
     const handle = environment.handleTestEvent;
     environment.handleTestEvent = async function (event, state) {
-      if (event.name === "test_fn_failure") failed.set(event.test, nameOf(event.test));
-      if (event.name === "test_retry") failed.delete(event.test);
-      if (event.name === "test_done") look();
+      watch.handle(event);
       return handle && apply(handle, this, [event, state]);
     };
     const result = await apply(runner, this, [globalConfig, config, environment, runtime, testPath, ...more]);
-    look();
-    const wrong = result?.testResults?.filter(({ status }) => status === "failed").length ?? 0;
-    if (wrong < failed.size) found.add(`the result of ${[...failed.values()][0]}`);
-    if (result && begun) result.sutureChanged = [...found];
+    const changed = watch.finish(result);
+    if (result && hasBegun) result.sutureChanged = changed;
     return result;
   };
 }
 
+/** The name of a test with those of its groups. */
 function nameOf(test) {
   const names = [];
-  for (let one = test; one?.parent; one = one.parent) names.unshift(one.name);
+  for (let one = test; one?.parent; one = one.parent) names.unshift(one.name ?? one.type);
   return names.join(" ");
 }
 

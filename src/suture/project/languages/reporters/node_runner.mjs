@@ -1,11 +1,13 @@
 // Reports the tests of node's own test runner.
 import signing from "./signing.cjs";
 
+const { write } = signing.openReport();
+
 export default async function* report(source) {
   const names = [];
   const complaints = new Map();
   const files = new Set();
-  signing.write({ event: "begin" });
+  write({ event: "begin" });
   for await (const { type, data } of source) {
     if (type === "test:start") names.splice(data.nesting, Infinity, data.name);
     if (type === "test:stderr") complaints.set(data.file, (complaints.get(data.file) ?? "") + data.message);
@@ -21,7 +23,7 @@ export default async function* report(source) {
     const fault = complaint?.split("\n").find((line) => /^\w*Error\b.*:/.test(line));
     const asserted = cause?.code === "ERR_ASSERTION" && cause.operator !== undefined;
     const skipped = data.skip !== undefined || data.todo !== undefined;
-    signing.write({
+    write({
       event: "test",
       file,
       names: whole ? [] : [...names],
@@ -33,8 +35,8 @@ export default async function* report(source) {
       line: data.line,
     });
   }
-  for (const file of files) signing.write({ event: "watched", file, changed: changed(complaints.get(file)) });
-  signing.write({ event: "end" });
+  for (const file of files) write({ event: "watched", file, changed: changed(complaints.get(file)) });
+  write({ event: "end" });
 }
 
 /** What `node_guard.cjs` said in a file's process. */

@@ -1,9 +1,10 @@
-// Reports the tests of Vitest after all files have run.
+// Reports the tests of Vitest after all files have run. The processes of the tests add their own reports.
 import { fileURLToPath } from "node:url";
 import signing from "./signing.cjs";
 
 const HERE = fileURLToPath(new URL("./", import.meta.url));
 const GUARD = `${HERE}vitest_guard.mjs`;
+const report = signing.openReport();
 
 /** Leave these files out of what the project's coverage is measured by. */
 function uncover(provider) {
@@ -29,7 +30,7 @@ function write(task, file, names) {
   const state = task.result?.state;
   const error = task.result?.errors?.[0];
   const asserted = error?.name === "AssertionError" && error.actual !== undefined;
-  signing.write({
+  report.write({
     event: "test",
     file,
     names,
@@ -44,9 +45,13 @@ function write(task, file, names) {
 
 export default class {
   onInit(vitest) {
-    signing.write({ event: "begin" });
-    for (const { config } of vitest?.projects ?? []) {
-      if (config.mode !== "benchmark" && !config.browser?.enabled) config.runner ??= GUARD;
+    report.write({ event: "begin" });
+    const tested = report.delegate("vitest");
+    for (const project of vitest?.projects ?? []) {
+      const { config } = project;
+      if (config.mode === "benchmark" || config.browser?.enabled) continue;
+      config.runner ??= GUARD;
+      if (tested) project.provide?.("suture", { path: report.path, name: tested.name, key: tested.key.toString("hex") });
     }
     uncover(vitest?.coverageProvider);
   }
@@ -63,14 +68,9 @@ export default class {
     if (this.written) return;
     this.written = true;
     for (const file of files) {
-      const changed = file.meta?.sutureChanged;
-      if (typeof changed === "string") {
-        const names = [...new Set(changed.split("\n").filter(Boolean))];
-        signing.write({ event: "watched", file: file.filepath, changed: names });
-      }
       if (file.result?.errors?.length) write(file, file.filepath, []);
       for (const task of file.tasks) visit(task, file.filepath, []);
     }
-    signing.write({ event: "end" });
+    report.write({ event: "end" });
   }
 }

@@ -1,71 +1,219 @@
-// Vitest's own test runner, with a check of everything that decides the outcome of tests: at the end of each test, it
-// must be the same as before the project was loaded. It shares a realm with the code, so it uses nothing that code
-// could change.
+// Vitest's own test runner, with a check of everything that decides the outcome of tests: during each test, it must be
+// the same as before the project was loaded. It signs what it finds, and the outcome of each test. It shares a realm
+// with the code, so it uses nothing that code could change.
 import * as vitest from "vitest";
 import { VitestTestRunner } from "vitest/runners";
+import { getFn } from "vitest/suite";
+import answers from "./answers.cjs";
+import signing from "./signing.cjs";
 
+const { containsMatcher, findCallingCode, isOwnPromise } = answers;
+const { createWriter, delegate } = signing;
 const { apply, ownKeys } = Reflect;
-const { getOwnPropertyDescriptor: own, defineProperty: define, getPrototypeOf, assign } = Object;
+const { getOwnPropertyDescriptor: own, defineProperty: define, getPrototypeOf } = Object;
 const REALM = ["Object", "Function", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "RegExp", "Promise"];
 REALM.push("Map", "Set", "WeakMap", "WeakSet", "Error", "TypeError", "RangeError", "Reflect", "Proxy", "JSON");
+REALM.push("Math", "ArrayBuffer", "DataView", "Uint8Array");
+const ITERABLE = ["Array", "Set", "Map", "String"];
 const WORDS = ["expect", "assert", "it", "test", "describe", "suite", "beforeAll", "beforeEach", "afterEach", "afterAll"];
+/** Assertions per test before which everything is compared, because code may restore it afterwards. */
+const MAX_COMPARED_ASSERTIONS = 20;
 const shared = globalThis[Symbol.for("$$jest-matchers-object")];
-const kept = [];
-let changed = "";
-let failed = "";
-let meta = {};
+const Assertion = getPrototypeOf(vitest.expect(0));
+const flag = vitest.chai?.util.flag;
+const matcherClass = getPrototypeOf(getPrototypeOf(vitest.expect.anything()));
+const promises = [Promise];
+const parts = [];
+let names = [];
+let writer;
+/** The test that runs; several may run at once. */
+let current;
+let running = 0;
 
-/** The value of a property, or its getter or setter, by its descriptor. */
-function valueOf(found) {
+function append(list, item) {
+  define(list, list.length, { value: item, enumerable: true, configurable: true, writable: true });
+}
+
+function note(name) {
+  append(names, name);
+}
+
+/** The value of a property, or its getter or setter. */
+function valueOf(owner, key) {
+  const found = own(owner, key);
   return found && ("value" in found ? found.value : (found.get ?? found.set));
 }
 
-function keep(name, owner, key) {
-  const value = valueOf(own(owner, key));
-  if (typeof value === "function") kept[kept.length] = [name, owner, key, value];
+function add(name, owner, key) {
+  append(parts, [name, owner, key, valueOf(owner, key)]);
 }
 
-function keepAll(name, owner) {
-  for (const key of ownKeys(owner)) if (key !== "constructor") keep(`${name}.${String(key)}`, owner, key);
+function addFunction(name, owner, key) {
+  if (typeof valueOf(owner, key) === "function") add(name, owner, key);
 }
 
-for (const name of REALM) {
-  keep(name, globalThis, name);
-  keepAll(name, globalThis[name]);
-  if (globalThis[name].prototype) keepAll(`${name}.prototype`, globalThis[name].prototype);
+function addFunctions(name, owner) {
+  for (const key of ownKeys(owner)) if (key !== "constructor") addFunction(`${name}.${String(key)}`, owner, key);
 }
-for (const name of WORDS) {
-  keep(name, globalThis, name);
-  if (typeof vitest[name] === "function") keepAll(name, vitest[name]);
-}
-if (shared?.matchers) keepAll("expect()", shared.matchers);
-keepAll("chai.Assertion", getPrototypeOf(vitest.expect(0)));
-if (vitest.chai) keepAll("chai.util", vitest.chai.util);
-const testers = shared?.customEqualityTesters;
-const known = testers?.length;
 
 /** Note what has changed since the beginning. */
-function look() {
-  for (let at = 0; at < kept.length; at += 1) {
-    const part = kept[at];
-    if (valueOf(own(part[1], part[2])) !== part[3]) changed += `${part[0]}\n`;
+function compare() {
+  for (let at = 0; at < parts.length; at += 1) {
+    const part = parts[at];
+    if (valueOf(part[1], part[2]) !== part[3]) note(part[0]);
   }
-  if (testers && testers.length !== known) changed += "expect's testers of equality\n";
 }
 
-/** Store the changes where the reporter reads them: in the data that Vitest sends about a file. */
-function tell() {
-  look();
-  define(meta, "sutureChanged", { value: changed, enumerable: true, configurable: true });
+function beginAssertion() {
+  if (!current) return;
+  current.assertions += 1;
+  if (current.assertions <= MAX_COMPARED_ASSERTIONS) compare();
 }
 
-/** Have one of the runner's methods called with a look before or after it. */
+function inspect(received, values, thorough) {
+  let found = containsMatcher(received, thorough);
+  // Tests have matchers of Vitest's own classes in what they expect.
+  for (let at = 0; !found && at < values.length; at += 1) found = containsMatcher(values[at], thorough, matcherClass);
+  if (found) note("how a value is compared");
+}
+
+/** Have what tests pass to a matcher inspected, and failures noted. */
+function wrapMatcher(name) {
+  const matcher = own(Assertion, name)?.value;
+  // Vitest counts the frames of the stack above an inline snapshot.
+  if (typeof matcher !== "function" || /Snapshot/.test(name)) return;
+  const value = function () {
+    beginAssertion();
+    const received = flag(this, "object");
+    inspect(received, arguments, false);
+    try {
+      const made = apply(matcher, this, arguments);
+      inspect(received, arguments, true);
+      if (current?.test.result?.state === "fail") current.hasFailed = true; // `expect.soft` throws nothing
+      return made;
+    } catch (error) {
+      // Code that called the assertion may catch this.
+      if (current && running === 1) current.catcher = findCallingCode(current.test.file?.filepath) ?? current.catcher;
+      throw error;
+    }
+  };
+  define(Assertion, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** Note promises by which code can keep an assertion from running. */
+function wrapPromise(name) {
+  const was = own(Assertion, name);
+  const get = function () {
+    if (isOwnPromise(flag(this, "object"), promises)) note("what a promise gives");
+    return apply(was.get, this, []);
+  };
+  if (was?.get) define(Assertion, name, { ...was, get });
+}
+
+if (flag) {
+  if (shared?.matchers) for (const name of ownKeys(shared.matchers)) wrapMatcher(name);
+  wrapPromise("resolves");
+  wrapPromise("rejects");
+}
+for (const name of REALM) {
+  addFunction(name, globalThis, name);
+  addFunctions(name, globalThis[name]);
+  if (globalThis[name].prototype) addFunctions(`${name}.prototype`, globalThis[name].prototype);
+}
+addFunctions("Date.prototype", Date.prototype); // fake timers replace `Date` by one with the same prototype
+for (const name of ITERABLE) {
+  addFunctions(`the iterator of ${name}`, getPrototypeOf(new globalThis[name]()[Symbol.iterator]()));
+}
+for (const name of WORDS) {
+  addFunction(name, globalThis, name);
+  if (typeof vitest[name] === "function") addFunctions(name, vitest[name]);
+}
+if (shared?.matchers) {
+  add("expect()", shared, "matchers");
+  addFunctions("expect()", shared.matchers);
+}
+addFunctions("chai.Assertion", Assertion);
+if (vitest.chai) addFunctions("chai.util", vitest.chai.util);
+const testers = shared?.customEqualityTesters;
+if (testers) {
+  add("expect's testers of equality", shared, "customEqualityTesters");
+  add("expect's testers of equality", testers, "length");
+}
+
+/** Take the key of this process, before the project is loaded, out of where the project could read it. */
+function takeKey() {
+  const state = globalThis.__vitest_worker__;
+  const contexts = [state?.providedContext, state?.ctx?.providedContext];
+  const given = contexts[0]?.suture ?? contexts[1]?.suture;
+  for (const context of contexts) if (context) delete context.suture;
+  return given && { path: given.path, name: given.name, key: Buffer.from(given.key, "hex") };
+}
+
+/** The names of a test and of its groups. */
+function namesOf(test) {
+  let path = [];
+  for (let one = test; one && !one.filepath; one = one.suite) path = [one.name, ...path];
+  return path;
+}
+
+/** What is known of a test independently of its `result`, which code can change. */
+class TestRecord {
+  assertions = 0;
+  catcher = "";
+  hasFailed = false;
+
+  constructor(test) {
+    this.test = test;
+    this.run = getFn(test);
+    this.names = namesOf(test);
+  }
+
+  /** Report the outcome. */
+  finish({ retry }) {
+    const { test } = this;
+    const title = test.name;
+    const state = test.result?.state;
+    if (test.fails) note(`the expected failure of ${title}`);
+    if ((test.retry ?? 0) !== (retry ?? 0) || test.repeats) note(`the retries of ${title}`);
+    if (this.catcher && !this.hasFailed) note(`the failed assertion in ${title}`);
+    const passed = state === "pass" && this.hasFailed === Boolean(test.fails);
+    if (state === "pass" && !passed) note(`the result of ${title}`);
+    if (state === "pass" || state === "fail") {
+      writer?.write({ event: "outcome", file: test.file.filepath, names: this.names, status: passed ? "passed" : "failed" });
+    }
+  }
+}
+
+/** Run the function that a test had when it was collected. */
+async function runRecorded(test, record) {
+  running += 1;
+  try {
+    await (record?.run ?? getFn(test))();
+  } catch (error) {
+    if (record) record.hasFailed = true;
+    throw error;
+  } finally {
+    running -= 1;
+  }
+}
+
+/** Report what was changed since the last such report, and if nothing was, only for a whole file. */
+function reportChanges(file, isFile) {
+  compare();
+  if (!isFile && !names.length) return;
+  const unique = { __proto__: null };
+  for (let at = 0; at < names.length; at += 1) unique[names[at]] = true;
+  names = [];
+  writer?.write({ event: "watched", file, changed: ownKeys(unique) });
+}
+
+/** Have one of the runner's methods called with something else before or after it. */
 function watch(runner, name, before, after) {
   const was = runner[name];
   const value = async (...given) => {
-    before?.(given[0]);
+    before?.(...given);
     const made = was && (await apply(was, runner, given));
-    after?.(given[0]);
+    after?.(...given);
     return made;
   };
   define(runner, name, { value, writable: true, configurable: true });
@@ -74,19 +222,35 @@ function watch(runner, name, before, after) {
 export default class extends VitestTestRunner {
   constructor(config) {
     super(config);
-    watch(this, "importFile", undefined, look);
-    watch(this, "onTaskFinished", (test) => {
-      failed = test.result?.state === "fail" ? test.id : "";
+    const given = takeKey();
+    const { retry, name } = config;
+    const records = { __proto__: null };
+    const addTasks = (tasks) => {
+      for (let at = 0; at < tasks.length; at += 1) {
+        if (tasks[at].tasks) addTasks(tasks[at].tasks);
+        else records[tasks[at].id] = new TestRecord(tasks[at]);
+      }
+    };
+    watch(this, "importFile", undefined, compare);
+    watch(this, "onCollected", addTasks);
+    watch(this, "onBeforeRunSuite", ({ filepath }) => {
+      if (!filepath) return;
+      const own = given && delegate(given, `${name ?? ""} ${filepath}`);
+      writer = own && createWriter(given.path, own.key, own.name);
+      reportChanges(filepath, true);
+    });
+    watch(this, "onBeforeTryTask", (test, tried) => {
+      current = records[test.id];
+      if (!current) return;
+      current.assertions = 0;
+      if (tried?.retry) current.hasFailed = false;
+      current.catcher = "";
     });
     watch(this, "onAfterRunTask", (test) => {
-      const wanted = test.fails ? "pass" : "fail";
-      if (failed === test.id && test.result?.state !== wanted) changed += `the result of ${test.name}\n`;
-      tell();
+      records[test.id]?.finish({ retry });
+      current = undefined;
+      reportChanges(test.file.filepath);
     });
-    watch(this, "onBeforeRunSuite", (suite) => {
-      if (!suite.filepath) return;
-      define(suite, "meta", { value: (meta = assign({}, suite.meta)), writable: true });
-      tell();
-    });
+    define(this, "runTask", { value: (test) => runRecorded(test, records[test.id]) });
   }
 }

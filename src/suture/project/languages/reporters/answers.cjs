@@ -1,0 +1,108 @@
+// Inspects the values that tests compare. Code under test can return a value that decides by itself what it equals,
+// and can catch the failure of an assertion that runs in a callback. This file shares a realm with such code in
+// Vitest, so it uses nothing that code could change.
+"use strict";
+const { isProxy } = require("node:util").types;
+const { apply, get, getPrototypeOf, ownKeys } = Reflect;
+const { getOwnPropertyDescriptor: own } = Object;
+const { has, add } = Set.prototype;
+const { forEach: eachInSet } = Set.prototype;
+const { forEach: eachInMap } = Map.prototype;
+const { exec } = RegExp.prototype;
+const [NewError, NewSet] = [Error, Set];
+
+/** Objects that are inspected per assertion. An equality that takes longer than this many would be slow itself. */
+const MAX_OBJECTS = 20000;
+/** Frames of the stack that are searched for code between an assertion and its test. */
+const MAX_FRAMES = 50;
+const FRAME = /(?:file:\/\/)?(\/[^\s():]+):\d+:\d+\)?$/;
+const NOT_CODE = /\/(?:node_modules|_suture|__tests__|__mocks__|tests?|specs?)\/|[._-](?:test|spec|setup|config)\.\w+$/;
+
+function isObject(value) {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+/** Whether an object has a method that assertions call instead of comparing it. */
+function isMatcher(object) {
+  for (let at = object; isObject(at) && !isProxy(at); at = getPrototypeOf(at)) {
+    const found = own(at, "asymmetricMatch");
+    // An accessor could give a method to the assertion only.
+    if (found) return "get" in found ? found.get !== undefined : typeof found.value === "function";
+  }
+  return typeof get(object, "asymmetricMatch") === "function";
+}
+
+/**
+ * Whether a value is or contains a matcher, except for those whose prototypes include `known`. Accessors are called
+ * only if `thorough`, because tests may count their calls.
+ */
+exports.containsMatcher = (value, thorough, known) => {
+  const queue = isObject(value) ? [value] : [];
+  const seen = new NewSet();
+  const visit = (one) => {
+    if (!isObject(one) || apply(has, seen, [one]) || queue.length >= MAX_OBJECTS) return;
+    apply(add, seen, [one]);
+    queue[queue.length] = one;
+  };
+  try {
+    for (let at = 0; at < queue.length; at += 1) {
+      if (known && inherits(queue[at], known)) continue;
+      if (isMatcher(queue[at])) return true;
+      visitParts(queue[at], visit, thorough);
+    }
+  } catch {
+    // The value throws when it is read, and so it does for the assertion.
+  }
+  return false;
+};
+
+function inherits(object, prototype) {
+  for (let at = object; at !== null; at = getPrototypeOf(at)) if (at === prototype) return true;
+  return false;
+}
+
+function visitParts(object, visit, thorough) {
+  if (typeof object === "function" && !object._isMockFunction) return;
+  // The calls of a mock are what `toHaveBeenCalledWith` compares.
+  if (typeof object === "function") visit(get(object.mock, "calls"));
+  const keys = ownKeys(object);
+  for (let at = 0; at < keys.length; at += 1) {
+    const found = own(object, keys[at]);
+    if (!found?.enumerable) continue;
+    if ("value" in found) visit(found.value);
+    else if (thorough) visit(get(object, keys[at]));
+  }
+  try {
+    apply(eachInSet, object, [visit]);
+  } catch {
+    // It is no set.
+  }
+  try {
+    apply(eachInMap, object, [(value, key) => (visit(value), visit(key))]);
+  } catch {
+    // It is no map.
+  }
+}
+
+/** Whether a promise decides by itself what happens to it: the assertion that awaits it may never run. */
+exports.isOwnPromise = (value, classes) => {
+  if (!isObject(value) || typeof get(value, "then") !== "function") return false;
+  for (let at = 0; at < classes.length; at += 1) {
+    const { then } = classes[at].prototype;
+    if (get(value, "then") === then && get(value, "constructor") === classes[at]) return false;
+  }
+  return true;
+};
+
+/** The file of code under test that called the current function; undefined if only tests and libraries did. */
+exports.findCallingCode = (testPath) => {
+  const { stackTraceLimit } = NewError;
+  NewError.stackTraceLimit = MAX_FRAMES;
+  const lines = `${new NewError().stack}`.split("\n");
+  NewError.stackTraceLimit = stackTraceLimit;
+  for (let at = 1; at < lines.length; at += 1) {
+    const path = apply(exec, FRAME, [lines[at]])?.[1];
+    if (path && path !== testPath && !apply(exec, NOT_CODE, [path])) return path;
+  }
+  return undefined;
+};
