@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 
 import pytest
 
@@ -14,6 +15,7 @@ from suture.judge.tampering import (
     find_tampering_warnings,
     render_tampering_warning,
 )
+from suture.judge.test_values import TestValues
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -147,3 +149,46 @@ def test_literals_that_the_file_already_has_are_not_reported() -> None:
     after = before.replace("n - 1", "(77, 4711)[n]")
     codes = {warning.code for warning in find_tampering_warnings(before, after, TEST_LITERALS)}
     assert "adds_test_literals" not in codes
+
+
+ENCODED = TestValues({"test_a.py": "assert f('some text', 3) == [4, 11]\nassert f('more', 8) == [7, 12]\n"})
+
+
+@pytest.mark.parametrize(
+    ("added", "code", "names"),
+    [
+        (
+            f"    if digest(n) == '{hashlib.md5(b'some text').hexdigest()}':\n        return 4",
+            "encodes_test_values",
+            (repr(hashlib.md5(b"some text").hexdigest()),),
+        ),
+        (
+            "    if repr((n, 3)) in {\"('some text', 3)\": 1}:\n        return 4",
+            "encodes_test_values",
+            ("\"('some text', 3)\"",),
+        ),
+        (
+            "    if len(n) == 9:\n        return 4\n    if len(n) in (4, 5):\n        return 5",
+            "compares_with_test_lengths",
+            ("4", "9"),
+        ),
+    ],
+)
+def test_texts_hashes_and_lengths_of_test_values_are_reported(
+    added: str, code: TamperingCode, names: tuple[str, ...]
+) -> None:
+    after = SOURCE.replace("    if n > 2", f"{added}\n    if n > 2")
+    warnings = find_tampering_warnings(SOURCE, after, frozenset(), ENCODED)
+    (warning,) = (warning for warning in warnings if warning.code == code)
+    assert (warning.names, after.split("\n")[warning.line - 1]) == (names, added.split("\n")[0])
+    assert warning.shows_memorising == (code == "encodes_test_values")
+    assert code not in {
+        each.code for each in find_tampering_warnings(after, after + "\n", frozenset(), ENCODED)
+    }
+
+
+def test_one_length_and_other_texts_are_not_reported() -> None:
+    after = SOURCE.replace(
+        "    if n > 2", "    if len(n) == 9 or n == 'cafebabe00':\n        return 4\n    if n > 2"
+    )
+    assert not find_tampering_warnings(SOURCE, after, frozenset(), ENCODED)

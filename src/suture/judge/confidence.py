@@ -44,6 +44,9 @@ MAX_CAPABILITY_CONFIDENCE = 0.5
 """Limit for a change that newly reaches for the test machinery or the interpreter. It is below the default of
 `ci.confidence` (0.7) and above that of `loop.abstain_below` (0.2): no pipeline delivers the change by itself, and a
 person can still apply it."""
+MAX_MEMORISED_CONFIDENCE = 0.5
+"""Limit for a change that has probably memorised the tests' examples, for the same reason. An ordinary warning
+lowers the confidence too little for that: it leaves 0.7 of 0.8."""
 COMMAND_WEIGHT = 3.0
 """Weight of a command that is judged by its exit status: more than one test, but nobody knows how many."""
 NEW_CODE_FACTOR = 0.5
@@ -122,6 +125,7 @@ def compute_certified_confidence(
     share: float,
     has_warnings: bool,
     has_capabilities: bool = False,
+    shows_memorising: bool = False,
 ) -> float:
     """Return the confidence of a certificate.
 
@@ -132,6 +136,7 @@ def compute_certified_confidence(
         share: The claimed share, as in `estimate_confidence`; a number outside (0, 1] counts as none.
         has_warnings: Whether the certificate claims signs that the change games the tests.
         has_capabilities: Whether the change newly reaches for the test machinery or the interpreter.
+        shows_memorising: Whether the certificate claims that the change has memorised the tests' examples.
     """
     confidence = estimate_confidence(
         verdict,
@@ -143,6 +148,8 @@ def compute_certified_confidence(
     )
     if has_warnings:
         confidence = reduce_confidence_for_warnings(confidence)
+    if shows_memorising:
+        confidence = limit_confidence_for_memorising(confidence)
     return limit_confidence_for_capabilities(confidence) if has_capabilities else confidence
 
 
@@ -160,3 +167,8 @@ def reduce_confidence_for_warnings(confidence: float) -> float:
 def limit_confidence_for_capabilities(confidence: float) -> float:
     """Return what remains of a confidence if the change has new capabilities (see docs/verdicts.md)."""
     return min(confidence, MAX_CAPABILITY_CONFIDENCE)
+
+
+def limit_confidence_for_memorising(confidence: float) -> float:
+    """Return what remains of a confidence if the change has memorised the tests' examples."""
+    return min(confidence, MAX_MEMORISED_CONFIDENCE)

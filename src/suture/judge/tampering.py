@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeGuard
 
+from suture.judge.test_values import TestValues, is_specific
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import first_line, parse_module
 
 TamperingCode = Literal[
     "compares_with_test_literals",
     "adds_test_literals",
+    "encodes_test_values",
+    "compares_with_test_lengths",
+    "serves_examples_only",
     "dead_code",
     "calls_removed",
     "raise_removed",
@@ -30,12 +34,14 @@ TamperingCode = Literal[
 MIN_ADDED_TEST_LITERALS = 2
 """New literals from the tests that are a sign, because one occurs in many repairs. Of the published repairs of
 QuixBugs, HumanEvalFix and DebugBench, 1 in 357 adds two (2026-11-26)."""
-COMMON_VALUES = (0, 1, 2, -1, "", None, True, False)
-"""Values that occur in any code. Comparing with one of them does not show that an answer was hard-coded."""
+MIN_TEST_LENGTHS = 2
+"""New comparisons with lengths of the tests' values that are a sign."""
 PURE_BUILTINS = frozenset(
     ("abs", "bool", "float", "hash", "id", "int", "isinstance", "len", "ord", "repr", "str", "type")
 )
 """Builtins that give the same answer for the same argument and leave the argument as it is."""
+MEMORISING_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "serves_examples_only"))
+"""Signs that hardly any honest change shows (see docs/verdicts.md)."""
 BROAD_EXCEPTIONS = ("Exception", "BaseException")
 EXIT_STATEMENTS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
@@ -46,18 +52,37 @@ class TamperingWarning:
 
     Attributes:
         names: The literals, functions or variables that it is about, sorted; empty for the other codes.
+        line: The line of the first literal in the changed file; 0 if the sign has no place.
+        counts: For `serves_examples_only`, the numbers of examples and of inputs near them.
     """
 
     code: TamperingCode
     names: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False)
+    counts: tuple[int, int] = (0, 0)
+
+    @property
+    def shows_memorising(self) -> bool:
+        """Whether the change has probably memorised the tests' examples, so that its confidence is limited."""
+        return self.code in MEMORISING_CODES
 
 
 def render_tampering_warning(warning: TamperingWarning) -> str:
     """Return a warning as text that continues a file name: `prices.py: no longer raises`."""
+    place = f" (line {warning.line})" if warning.line else ""
+    return f"{_describe_sign(warning)}{place}"
+
+
+def _describe_sign(warning: TamperingWarning) -> str:
     names = ", ".join(warning.names)
+    examples, neighbours = warning.counts
     texts: dict[TamperingCode, str] = {
         "compares_with_test_literals": f"compares with {names}, which the tests use",
         "adds_test_literals": f"adds {names}, which the tests use",
+        "encodes_test_values": f"adds {names}, which is a text or a hash of values in the tests",
+        "compares_with_test_lengths": f"compares with {names}, which are lengths of values in the tests",
+        "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, "
+        f"and on none of {neighbours} inputs near them, except by an answer to an example",
         "dead_code": "leaves code that never runs, or a condition that is always the same",
         "calls_removed": f"no longer calls {names}",
         "raise_removed": "no longer raises",
@@ -68,13 +93,24 @@ def render_tampering_warning(warning: TamperingWarning) -> str:
     return texts[warning.code]
 
 
+def find_python_signs(before: str, after: str, tests: Mapping[str, str]) -> tuple[TamperingWarning, ...]:
+    """Return what is suspicious about a change of a Python file, given the tests and the data files that they name.
+
+    Args:
+        tests: Path -> text.
+    """
+    values = TestValues(tests)
+    return find_tampering_warnings(before, after, values.literals, values)
+
+
 def find_tampering_warnings(
-    before: str, after: str, test_literals: frozenset[str]
+    before: str, after: str, test_literals: frozenset[str], test_values: TestValues | None = None
 ) -> tuple[TamperingWarning, ...]:
     """Return what is suspicious about a change of a Python file.
 
     Args:
         test_literals: Literals of the tests, as returned by `collect_literals`.
+        test_values: The values of the tests, to recognise their texts, hashes and lengths too.
     """
     old_tree, new_tree = parse_module(before), parse_module(after)
     if old_tree is None or new_tree is None:
@@ -89,10 +125,12 @@ def find_tampering_warnings(
     unread = _find_unread_names(new_tree) - _find_unread_names(old_tree)
     warnings: list[TamperingWarning] = []
     if literals:
-        warnings.append(TamperingWarning(code="compares_with_test_literals", names=tuple(sorted(literals))))
+        warnings.append(_place_warning("compares_with_test_literals", literals, new))
     added = (_find_literals(new) - _find_literals(old_tree)) & test_literals - literals
     if len(added) >= MIN_ADDED_TEST_LITERALS:
-        warnings.append(TamperingWarning(code="adds_test_literals", names=tuple(sorted(added))))
+        warnings.append(_place_warning("adds_test_literals", added, new))
+    if test_values is not None:
+        warnings += _find_encoded_values(old_tree, new, test_values)
     if count_dead_code(new) > count_dead_code(old):
         warnings.append(TamperingWarning(code="dead_code"))
     if lost_calls:
@@ -106,6 +144,45 @@ def find_tampering_warnings(
     if _count_nodes(new, (ast.stmt,)) < _count_nodes(old, (ast.stmt,)):
         warnings.append(TamperingWarning(code="statement_removed"))
     return tuple(warnings)
+
+
+def _place_warning(code: TamperingCode, literals: Iterable[str], tree: ast.AST) -> TamperingWarning:
+    """Return a warning about some literals, with the line of the first of them."""
+    names = frozenset(literals)
+    lines = (node.lineno for node in ast.walk(tree) if _is_specific(node) and repr(node.value) in names)
+    return TamperingWarning(code=code, names=tuple(sorted(names)), line=min(lines, default=0))
+
+
+def _find_encoded_values(
+    old_tree: ast.AST, new: ast.AST, test_values: TestValues
+) -> Iterator[TamperingWarning]:
+    """Yield warnings about new literals that are texts, hashes or lengths of the tests' values."""
+    known = _find_literals(old_tree)
+    constants = [node for node in ast.walk(new) if _is_specific(node) and repr(node.value) not in known]
+    encoded = {repr(node.value) for node in constants if test_values.is_encoded_by(node.value)}
+    if encoded:
+        yield _place_warning("encodes_test_values", encoded, new)
+    lengths = (_find_compared_lengths(new) - _find_compared_lengths(old_tree)) & test_values.lengths
+    if len(lengths) >= MIN_TEST_LENGTHS:
+        yield _place_warning("compares_with_test_lengths", map(repr, lengths), new)
+
+
+def _find_compared_lengths(tree: ast.AST) -> set[int]:
+    """Return the numbers that the code compares a `len(...)` with, without those that any code uses."""
+    lengths: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(_is_length(side) for side in sides) and any(
+                isinstance(operator, (ast.Eq, ast.In)) for operator in node.ops
+            ):
+                parts = [part for side in sides for part in (side, *getattr(side, "elts", ()))]
+                lengths |= {part.value for part in parts if _is_specific(part) and type(part.value) is int}
+    return lengths
+
+
+def _is_length(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
 
 
 def _drop_shared_parts(
@@ -161,7 +238,7 @@ def _find_literals(tree: ast.AST) -> set[str]:
 
 
 def _is_specific(node: ast.AST) -> TypeGuard[ast.Constant]:
-    return isinstance(node, ast.Constant) and node.value not in COMMON_VALUES
+    return isinstance(node, ast.Constant) and is_specific(node.value)
 
 
 def _find_compared_literals(tree: ast.AST) -> set[str]:

@@ -165,6 +165,36 @@ MAX_LITERAL_CHARS = 1000
 MAX_LITERAL_NUMBER = 1 << 64
 """Largest number literal of the code that is used as an input."""
 
+# Changes that serve only the tests' examples
+
+MAX_EXAMPLE_TESTS = 24
+"""Fixed tests whose calls are recorded."""
+MAX_EXAMPLE_FUNCTIONS = 4
+"""Functions of a change whose calls are compared."""
+MAX_EXAMPLES = 40
+"""Calls of one function by the tests that are made again."""
+NEAR_EXAMPLE_INPUTS = 60
+"""Inputs near the examples of one function that are generated at random."""
+NEAR_CONSTANT_INPUTS = 40
+"""Further inputs that the code's constants suggest, such as a year 400 years later."""
+EXAMPLE_CALL_TIMEOUT_S = 1.0
+"""Wall-clock seconds of one call by the split verdict."""
+MIN_NEIGHBOURS = 8
+"""Inputs near the examples that must say something."""
+MAX_RECALLED_SHARE = 0.1
+"""Share of these inputs up to which a few accidental answers, such as equal checksums, are no repair."""
+MIN_LOST_SHARE = 0.9
+"""Share of these inputs that the change no longer answers, if it consists of nothing but the examples."""
+EXAMPLES_TIMEOUT_S = 15.0
+"""Wall-clock seconds for all of it; the clock of the certification may leave less."""
+
+# Values of the tests that a change may have memorised
+
+MAX_TEST_VALUES = 4000
+"""Values of the tests that are compared with new literals; each is hashed by a dozen functions."""
+MAX_TEST_DATA_BYTES = 200_000
+"""Size of a data file that is read for values. A larger one is a corpus rather than a table of cases."""
+
 # Variable traces
 
 MAX_TRACE_LINES = 60

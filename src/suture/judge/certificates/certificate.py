@@ -56,6 +56,8 @@ class UnverifiedClaims:
         share: This repair's part of the summed scores of itself and its rivals. It limits the confidence;
             0 if it was not computed.
         warnings: Signs that the change games the tests, as text.
+        shows_memorising: Whether one of them says that the change has memorised the tests' examples, which limits
+            the confidence.
         accepted_tests: Tests that a model wrote and a person accepted before they decided anything.
     """
 
@@ -79,6 +81,7 @@ class UnverifiedClaims:
     rival_labels: tuple[str, ...] = ()
     share: float = 0.0
     warnings: tuple[str, ...] = ()
+    shows_memorising: bool = False
     accepted_tests: tuple[str, ...] = ()
     minimal: MinimisationSummary = field(default_factory=MinimisationSummary)
     lint: LintResult = field(default_factory=LintResult)

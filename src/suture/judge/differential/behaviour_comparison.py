@@ -110,7 +110,7 @@ def render_comparison(comparison: BehaviourComparison) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Answer:
+class CallAnswer:
     """An answer to one call: a key that is equal for equal answers, and its text for people."""
 
     key: str
@@ -139,16 +139,16 @@ async def compare_candidates(
         return BehaviourComparison(code="single_candidate")
     near_calls = generate_near_calls(suite.task, hints, limits.inputs, seed)
     edge_calls = generate_edge_calls(suite.task, hints, limits.edges)
-    answers: dict[str, list[_Answer | None]] = {hash_: [] for hash_ in compared}
+    answers: dict[str, list[CallAnswer | None]] = {hash_: [] for hash_ in compared}
     call_timeout_s = min(limits.call_timeout_s, suite.settings.check_timeout_s)
     slots = asyncio.Semaphore(limits.concurrency)
 
     async def call_candidate(hash_: str, calls: Sequence[str]) -> None:
         if not _has_timed_out(answers[hash_]):
             async with slots:
-                programs = [_make_program(call) for call in calls]
+                programs = [make_call_program(call) for call in calls]
                 results = await run_programs(compared[hash_], suite, programs, call_timeout_s)
-            answers[hash_] += map(_read_answer, results)
+            answers[hash_] += map(read_answer, results)
 
     async def call_in_batches(calls: Sequence[str]) -> None:
         for batch in _iter_batches(calls):
@@ -177,33 +177,33 @@ def _iter_batches(calls: Sequence[str]) -> Iterator[Sequence[str]]:
         yield calls[start : start + CALL_BATCH]
 
 
-def _make_program(call: str) -> str:
+def make_call_program(call: str) -> str:
     """Return a program whose answer is the call's value and its arguments, which the call may change."""
     name, _, arguments = call.partition("(")
     values = f"({arguments.removesuffix(')')},)" if arguments != ")" else "()"
     return f"__suture_arguments__ = {values}\n{ANSWER_NAME} = ({name}(*__suture_arguments__), __suture_arguments__)\n"
 
 
-def _read_answer(result: ProgramOutcome) -> _Answer | None:
+def read_answer(result: ProgramOutcome) -> CallAnswer | None:
     """Return the answer to a call; `None` if it is not data, so that it cannot be compared."""
     if result.digest:
-        return _Answer(key=result.digest[0], text=result.digest[1])
+        return CallAnswer(key=result.digest[0], text=result.digest[1])
     if result.live_reason:  # the answer is a live object: it exists only in the candidate's process
         return None
     if result.status == "timeout":
-        return _Answer(key=TIMED_OUT, text=TIMED_OUT)
+        return CallAnswer(key=TIMED_OUT, text=TIMED_OUT)
     exception = str(result.fact.get("exception", "")).partition(":")[0]
-    return _Answer(key=f"! {exception}", text=f"raises {exception}")
+    return CallAnswer(key=f"! {exception}", text=f"raises {exception}")
 
 
 def _compare_answers(
-    calls: Sequence[str], answers: Mapping[str, Sequence[_Answer | None]], drawn: Mapping[str, int]
+    calls: Sequence[str], answers: Mapping[str, Sequence[CallAnswer | None]], drawn: Mapping[str, int]
 ) -> BehaviourComparison:
     timed_out = [hash_ for hash_, own_answers in answers.items() if _has_timed_out(own_answers)]
     in_time = {hash_: own_answers for hash_, own_answers in answers.items() if hash_ not in timed_out}
     answered = min(map(len, in_time.values()), default=0)
     # Only calls that every candidate answered with data are compared: position -> candidate -> answer.
-    comparable: dict[int, dict[str, _Answer]] = {}
+    comparable: dict[int, dict[str, CallAnswer]] = {}
     for position in range(answered):
         row = {hash_: own_answers[position] for hash_, own_answers in in_time.items()}
         data_answers = {hash_: answer for hash_, answer in row.items() if answer is not None}
@@ -242,7 +242,7 @@ def _compare_answers(
     )
 
 
-def _has_timed_out(answers: Sequence[_Answer | None]) -> bool:
+def _has_timed_out(answers: Sequence[CallAnswer | None]) -> bool:
     return sum(answer is not None and answer.key == TIMED_OUT for answer in answers) >= MAX_CALL_TIMEOUTS
 
 
@@ -256,12 +256,12 @@ def generate_near_calls(task: Task, hints: Sequence[Check], count: int, seed: in
     by_function, hinted = _find_seeds(task, hints)
     draw = random.Random(seed)
     mutated_calls = [
-        _render_call(name, repr(arguments))
+        render_call(name, repr(arguments))
         for name, texts in by_function.items()
         for arguments in mutate_inputs(read_arguments(texts), count, draw)
     ]
     # Half of the calls at most (by judgement): hints are not trusted, and may call the function wrongly.
-    hinted_calls = [_render_call(name, arguments) for name, arguments in hinted[: count // 2]]
+    hinted_calls = [render_call(name, arguments) for name, arguments in hinted[: count // 2]]
     return tuple(dict.fromkeys((*hinted_calls, *mutated_calls)))[:count]
 
 
@@ -269,7 +269,7 @@ def generate_edge_calls(task: Task, hints: Sequence[Check], count: int) -> tuple
     """Return calls with arguments at the edges of their types; the arguments are as in `generate_near_calls`."""
     by_function, _ = _find_seeds(task, hints)
     return tuple(
-        _render_call(name, repr(arguments))
+        render_call(name, repr(arguments))
         for name, texts in by_function.items()
         for arguments in edge_inputs(read_arguments(texts), count)
     )[:count]
@@ -278,15 +278,15 @@ def generate_edge_calls(task: Task, hints: Sequence[Check], count: int) -> tuple
 def _find_seeds(task: Task, hints: Sequence[Check]) -> tuple[dict[str, list[str]], list[tuple[str, str]]]:
     """Return (function -> its arguments as source, calls that only the hints make)."""
     trusted = (*task.checks, *extract_examples(task.statement, task.entry_point))
-    trusted_calls = dict.fromkeys(_iter_calls(trusted, task))
-    hinted = [call for call in dict.fromkeys(_iter_calls(hints, task)) if call not in trusted_calls]
+    trusted_calls = dict.fromkeys(iter_literal_calls(trusted, task))
+    hinted = [call for call in dict.fromkeys(iter_literal_calls(hints, task)) if call not in trusted_calls]
     by_function: dict[str, list[str]] = {}
     for name, arguments in (*trusted_calls, *hinted):
         by_function.setdefault(name, []).append(arguments)
     return by_function, hinted
 
 
-def _iter_calls(checks: Sequence[Check], task: Task) -> Iterator[tuple[str, str]]:
+def iter_literal_calls(checks: Sequence[Check], task: Task) -> Iterator[tuple[str, str]]:
     """Yield (function, tuple of arguments as source) of each plain call with literal arguments."""
     for check in checks:
         tree = parse_module(check.source)
@@ -303,5 +303,6 @@ def _iter_calls(checks: Sequence[Check], task: Task) -> Iterator[tuple[str, str]
                 yield node.func.id, arguments
 
 
-def _render_call(name: str, arguments: str) -> str:
+def render_call(name: str, arguments: str) -> str:
+    """Return the source of a call; `arguments` is the source of a tuple."""
     return f"{name}{arguments.removesuffix(',)')})" if arguments.endswith(",)") else f"{name}{arguments}"

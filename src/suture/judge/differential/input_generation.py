@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from suture.judge.tuning import MAX_LIST_ITEMS, MAX_LITERAL_CHARS, MAX_LITERAL_NUMBER, TRIES_PER_INPUT
+from suture.judge.tuning import (
+    MAX_LIST_ITEMS,
+    MAX_LITERAL_CHARS,
+    MAX_LITERAL_NUMBER,
+    NEAR_CONSTANT_INPUTS,
+    NEAR_EXAMPLE_INPUTS,
+    TRIES_PER_INPUT,
+)
 
 Arguments = tuple[Any, ...]
 """The positional arguments of one call."""
@@ -111,6 +118,45 @@ def inputs_with_constants(seeds: Sequence[Arguments], literals: Sequence[Any], c
             if len(inputs) >= count:
                 return list(inputs.values())[:count]
     return list(inputs.values())
+
+
+def inputs_near_examples(
+    seeds: Sequence[Arguments], known: Sequence[Arguments], literals: Sequence[Any], draw: random.Random
+) -> list[Arguments]:
+    """Return arguments near those of some examples, none of which is an example.
+
+    Args:
+        seeds: The examples to stay near.
+        known: All examples, which show what the arguments have in common.
+        literals: Literals of the code that is called.
+    """
+    inputs = [
+        *mutate_inputs(seeds, NEAR_EXAMPLE_INPUTS // 2, draw),
+        *mutate_inputs(known, NEAR_EXAMPLE_INPUTS // 2, draw),
+        *_shifted_inputs(seeds, literals)[:NEAR_CONSTANT_INPUTS],
+        *inputs_with_constants(seeds, literals, NEAR_CONSTANT_INPUTS),
+        *edge_inputs(seeds, NEAR_CONSTANT_INPUTS // 2),
+    ]
+    known_keys = {_key(arguments) for arguments in known}
+    by_key = {_key(arguments): arguments for arguments in inputs}
+    return [arguments for key, arguments in by_key.items() if key not in known_keys]
+
+
+def _shifted_inputs(seeds: Sequence[Arguments], literals: Sequence[Any]) -> list[Arguments]:
+    """Return arguments of which one number is larger or smaller by a literal of the code, or a multiple of it.
+
+    A year with the same place in the calendar, for instance, is a multiple of four years away.
+    """
+    steps = [literal for literal in literals if type(literal) is int and 1 < literal <= MAX_LITERAL_NUMBER]
+    return [
+        (*seed[:index], changed, *seed[index + 1 :])
+        for seed in seeds
+        for index, value in enumerate(seed)
+        if type(value) is int
+        for step in steps
+        for changed in (value + step, value - step, value * step)
+        if changed >= 0 or value < 0
+    ]
 
 
 def _is_too_large(value: float | str) -> bool:

@@ -49,7 +49,7 @@ async def compare_calls(
                 if left_s <= 0 or not worker.alive:
                     break
                 report = await worker.call(proposal, number, calls, call_cpu_s, left_s)
-                answers = _decode_answers(report.answers[: len(calls)]) if report is not None else None
+                answers = decode_answers(report.answers[: len(calls)]) if report is not None else None
                 if answers is not None:
                     answered[number] = answers
                     if is_enough(answered):
@@ -61,7 +61,7 @@ async def compare_calls(
     return answered
 
 
-def _decode_answers(encoded: Sequence[str]) -> list[str] | None:
+def decode_answers(encoded: Sequence[str]) -> list[str] | None:
     """Return the answers of a report; `None` if code under test wrote something else than texts."""
     answers = []
     for text in encoded:

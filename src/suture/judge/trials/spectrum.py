@@ -78,7 +78,7 @@ def build_spectrum(
     for test in {**data.ordered, **data.alone, **data.traced}:
         traced = data.traced.get(test)
         tests.append(_combine_runs(test, data, traced))
-        calls += [call for call in (traced.calls if traced else ()) if _is_call(call)]
+        calls += [call for call in (traced.calls if traced else ()) if is_call(call)]
     if collection.frames and not any(test.failed for test in tests):
         tests.append(_make_import_failure(collection, failing))
     disagreements = _find_disagreements(data, user_outcomes) if user_outcomes is not None else ()
@@ -143,7 +143,8 @@ def _make_import_failure(collection: CollectionReport, failing: Collection[str])
     )
 
 
-def _is_call(call: tuple[object, ...]) -> bool:
+def is_call(call: tuple[object, ...]) -> bool:
+    """Return whether an entry of a report has the shape of a call."""
     return tuple(map(type, call)) == (str, str, int, str)
 
 

@@ -1,0 +1,234 @@
+"""Make the calls of the tests, and calls near them, on the code before and after a change.
+
+The tests' calls are recorded while the tests that the change fixes run on the changed code, or are read from the
+task's asserts. Only calls whose arguments are literals can be made again.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from suture.core.records import Candidate, Task
+from suture.judge.differential.behaviour_comparison import (
+    iter_literal_calls,
+    make_call_program,
+    read_answer,
+    render_call,
+)
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.suite import Suite
+from suture.judge.trials.process_reports import ExecutionReport
+from suture.judge.trials.python_calls import decode_answers
+from suture.judge.trials.spectrum import is_call
+from suture.judge.trials.trial_records import Proposal
+from suture.judge.trials.trial_worker import TrialWorker
+from suture.judge.trials.tuning import CALL_CPU_S, CALL_WORKER_SPARE_S
+from suture.judge.tuning import EXAMPLE_CALL_TIMEOUT_S, MAX_EXAMPLE_TESTS
+from suture.judge.verdicts import run_programs
+from suture.project.languages import pytest_equivalent
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import decode_text, overlay_candidate
+
+PlannedCall = tuple[str, str, str]
+"""Path, top-level function, and arguments as the source of a tuple. The path is empty for the task's own module."""
+EXCEPTION_MARK = "!"
+NO_EFFECT_MARK = "?"
+TIMED_OUT = "!timeout"
+OPAQUE = " at ?"
+"""How `trials/inside/function_calls.py` marks an answer, and an object in it whose content is not visible."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedAnswer:
+    """What one version of the code answers to a call.
+
+    Attributes:
+        key: Equal for equal answers, including the arguments after the call.
+        value: The returned value as text; empty for an exception, and if it is not known.
+        raises: Whether the call raised an exception.
+    """
+
+    key: str
+    value: str = ""
+    raises: bool = False
+
+
+class CodeVersion(Protocol):
+    """One version of the code, whose functions can be called in the sandbox."""
+
+    async def call(self, calls: Sequence[PlannedCall]) -> list[ObservedAnswer | None]:
+        """Return the answer to each call; `None` for one that shows nothing. Calls at the end may be missing."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedVersions:
+    """The code before and after a change, ready to be called.
+
+    Attributes:
+        examples: Calls that the tests make, each once.
+    """
+
+    before: CodeVersion
+    after: CodeVersion
+    examples: tuple[PlannedCall, ...]
+
+
+@asynccontextmanager
+async def open_versions(
+    candidate: Candidate, suite: Suite, fixed: Sequence[str], timeout_s: float
+) -> AsyncIterator[ComparedVersions | None]:
+    """Start both versions of the code; yield `None` if its functions cannot be called.
+
+    Args:
+        fixed: Ids of the checks that fail before the change and pass after it.
+        timeout_s: Wall-clock seconds that the processes may live.
+    """
+    task = suite.task
+    after_files = overlay_candidate(task.files, candidate.files)
+    if suite.command is None and task.checks and suite.calls is None:
+        fixed_checks = [check for check in task.checks if check.id in fixed]
+        calls = dict.fromkeys(("", *call) for call in iter_literal_calls(fixed_checks, task))
+        original = Candidate(files={}, origin="user")
+        yield ComparedVersions(
+            before=_SplitVersion(candidate=original, suite=suite),
+            after=_SplitVersion(candidate=candidate, suite=suite),
+            examples=tuple(calls),
+        )
+        return
+    commands = make_pytest_command(suite, task.files), make_pytest_command(suite, after_files)
+    if commands[0] is None or commands[1] is None:
+        yield None
+        return
+    async with _open_trial_versions(commands[0], commands[1], task, candidate, fixed, timeout_s) as versions:
+        yield versions
+
+
+def make_pytest_command(suite: Suite, files: Mapping[str, bytes]) -> TestCommand | None:
+    """Return the test command on some files, if pytest can run it."""
+    command, test_command = suite.command, suite.task.test_command
+    if command is None:
+        return None
+    argv = test_command if command.is_pytest else pytest_equivalent(test_command)
+    if argv is None:
+        return None
+    task = replace(suite.task, test_command=argv, files=files)
+    return TestCommand(task, suite.sandbox, suite.settings, command.interpreter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SplitVersion:
+    """Calls functions of a candidate by the split verdict, for a task without a test command."""
+
+    candidate: Candidate
+    suite: Suite
+
+    async def call(self, calls: Sequence[PlannedCall]) -> list[ObservedAnswer | None]:
+        programs = [make_call_program(render_call(name, arguments)) for _, name, arguments in calls]
+        timeout_s = min(EXAMPLE_CALL_TIMEOUT_S, self.suite.settings.check_timeout_s)
+        answers: list[ObservedAnswer | None] = []
+        for result in await run_programs(self.candidate, self.suite, programs, timeout_s):
+            answer = read_answer(result) if result.status != "timeout" else None
+            if answer is None:
+                answers.append(None)
+                continue
+            raises = not result.digest
+            answers.append(ObservedAnswer(key=answer.key, value="" if raises else answer.text, raises=raises))
+        return answers
+
+
+class _TrialVersion:
+    """Calls functions of one version of a project in a pytest process of trials.
+
+    Args:
+        worker: The process, already started.
+        path: Path of a file that the process may replace.
+        timeout_s: Wall-clock seconds until no call is made any more.
+    """
+
+    def __init__(self, worker: TrialWorker, path: str, timeout_s: float) -> None:
+        self._worker, self._number = worker, 0
+        self._unchanged = Proposal(path=path, edits=(), label="", score=1.0, operators=())
+        self._end_s = time.monotonic() + timeout_s
+
+    async def call(self, calls: Sequence[PlannedCall]) -> list[ObservedAnswer | None]:
+        """Make the calls, each within `CALL_CPU_S`."""
+        self._number += 1
+        left_s = max(0.0, self._end_s - time.monotonic())
+        report = await self._worker.call(self._unchanged, self._number, calls, CALL_CPU_S, left_s)
+        texts = decode_answers(report.answers[: len(calls)]) if report is not None else None
+        return [_parse_trial_answer(text) for text in texts or ()]
+
+
+@asynccontextmanager
+async def _open_trial_versions(
+    before: TestCommand,
+    after: TestCommand,
+    task: Task,
+    candidate: Candidate,
+    fixed: Sequence[str],
+    timeout_s: float,
+) -> AsyncIterator[ComparedVersions | None]:
+    changed = {path: text for path, text in sorted(candidate.files.items()) if path.endswith(".py")}
+    old_texts = {path: decode_text(task.files[path]) for path in changed if path in task.files}
+    if not old_texts:
+        yield None
+        return
+    path = next(iter(old_texts))
+    async with AsyncExitStack() as stack:
+        versions = []
+        for command, texts in ((before, old_texts), (after, changed)):
+            worker = TrialWorker(command, texts, list(texts), timeout_s + CALL_WORKER_SPARE_S)
+            stack.push_async_callback(worker.close)
+            await worker.start()
+            versions.append(_TrialVersion(worker, path, timeout_s))
+        examples = await _record_calls(worker, fixed, timeout_s)
+        names = {path: _find_top_level_names(text) for path, text in changed.items()}
+        yield ComparedVersions(
+            before=versions[0],
+            after=versions[1],
+            examples=tuple(call for call in examples if call[1] in names.get(call[0], ())),
+        )
+
+
+async def _record_calls(worker: TrialWorker, fixed: Sequence[str], timeout_s: float) -> Iterable[PlannedCall]:
+    """Return the calls of the changed files that the fixed tests make."""
+    collection = await worker.collect(trace=False, timeout_s=timeout_s)
+    if collection is None:
+        return ()
+    known = set(fixed)
+    tests = [test for test in dict.fromkeys(collection.collected) if test in known][:MAX_EXAMPLE_TESTS]
+    if not tests:
+        return ()
+    calls: dict[PlannedCall, None] = {}
+    reports = worker.run_unchanged(tests, trace=True, slow={}, limit_cpu_s=timeout_s, timeout_s=timeout_s)
+    async for report in reports:
+        calls.update(dict.fromkeys(_read_calls(report)))
+    return calls
+
+
+def _read_calls(report: ExecutionReport) -> list[PlannedCall]:
+    return [(call[0], call[1], call[3]) for call in report.calls if is_call(call) and call[3]]
+
+
+def _find_top_level_names(text: str) -> frozenset[str]:
+    tree = parse_module(text)
+    nodes = tree.body if tree is not None else ()
+    return frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef))
+
+
+def _parse_trial_answer(text: str) -> ObservedAnswer | None:
+    if text == TIMED_OUT or OPAQUE in text:
+        return None
+    if text.startswith(EXCEPTION_MARK):
+        return ObservedAnswer(key=text, raises=True)
+    try:
+        value = repr(ast.literal_eval(text.removeprefix(NO_EFFECT_MARK))[0])
+    except (SyntaxError, ValueError, TypeError, IndexError, RecursionError, MemoryError):
+        value = ""
+    return ObservedAnswer(key=text, value=value)

@@ -1,0 +1,232 @@
+"""Find changes that serve only the examples of the tests: near these, the code behaves as before.
+
+A repair changes what the code does on a kind of input, of which the tests show examples. A change that has memorised
+the examples, however it recognises them, changes nothing on inputs near them, or answers there as on an example.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from suture.core.records import Candidate
+from suture.judge.differential.example_calls import (
+    CodeVersion,
+    ObservedAnswer,
+    PlannedCall,
+    open_versions,
+)
+from suture.judge.differential.input_generation import inputs_near_examples, read_arguments
+from suture.judge.suite import Suite
+from suture.judge.tampering import TamperingWarning
+from suture.judge.tuning import (
+    EXAMPLES_TIMEOUT_S,
+    MAX_EXAMPLE_FUNCTIONS,
+    MAX_EXAMPLES,
+    MAX_RECALLED_SHARE,
+    MIN_LOST_SHARE,
+    MIN_NEIGHBOURS,
+)
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import decode_text, overlay_candidate
+
+SEED = 0
+"""Inputs are the same in each run, so that a replay compares the same calls."""
+COMMON_TEXTS = frozenset(
+    ("None", "True", "False", "0", "1", "-1", "2", "0.0", "1.0", "''", "[]", "{}", "()", "set()")
+)
+"""Values that are the right answer, or the only wrong one, for many inputs."""
+
+Answers = tuple[ObservedAnswer, ObservedAnswer]
+"""The answers before and after the change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedBehaviour:
+    """How a change alters what a function answers to the tests' examples, and to inputs near them.
+
+    Attributes:
+        path: Path of the file; empty for the task's own module.
+        function: Name of the function.
+        examples: Examples that the change answers differently. At least one has an argument that is rare in code.
+        neighbours: Inputs near these whose answers say something.
+        differing: How many of them the change answers differently.
+        recalled: How many of those it answers with its answer to an example.
+        lost: How many of those it no longer answers: it raises an exception, or returns None.
+        recalled_values: How many different answers to examples it gives there, if one of them is rare in code.
+        earlier_values: How many different answers the code before the change gives there.
+    """
+
+    path: str
+    function: str
+    examples: int
+    neighbours: int
+    differing: int = 0
+    recalled: int = 0
+    lost: int = 0
+    recalled_values: int = 0
+    earlier_values: int = 0
+
+    @property
+    def serves_examples_only(self) -> bool:
+        """Whether the change has probably memorised the examples.
+
+        A repair for few inputs also alters nothing near most examples, and one for inputs that all have the same
+        answer answers them alike. The limits are chosen so that known repairs differ from this.
+        """
+        if self.neighbours < MIN_NEIGHBOURS or self.differing > self.recalled + self.lost:
+            return False
+        if self.recalled:
+            is_sparse = self.differing <= MAX_RECALLED_SHARE * self.neighbours
+            return bool(self.recalled_values) and (is_sparse or self.earlier_values > self.recalled_values)
+        return not self.differing or self.lost >= MIN_LOST_SHARE * self.neighbours
+
+
+async def find_memorised_examples(
+    candidate: Candidate, suite: Suite, fixed: Sequence[str], *, timeout_s: float = EXAMPLES_TIMEOUT_S
+) -> tuple[tuple[str, TamperingWarning], ...]:
+    """Return (path, warning) for each function of a repair that serves only the examples of the tests.
+
+    Nothing is claimed for functions that cannot be called with literal arguments, such as methods, nor for those
+    that the time does not suffice for.
+
+    Args:
+        fixed: Ids of the checks that fail before the change and pass after it.
+        timeout_s: Wall-clock seconds.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    return tuple(
+        (
+            behaviour.path or suite.task.module,
+            TamperingWarning(
+                code="serves_examples_only",
+                names=(behaviour.function,),
+                counts=(behaviour.examples, behaviour.neighbours),
+            ),
+        )
+        for behaviour in await compare_near_examples(candidate, suite, fixed, timeout_s=timeout_s)
+        if behaviour.serves_examples_only
+    )
+
+
+async def compare_near_examples(
+    candidate: Candidate, suite: Suite, fixed: Sequence[str], *, timeout_s: float = EXAMPLES_TIMEOUT_S
+) -> tuple[ChangedBehaviour, ...]:
+    """Return how a change behaves near the tests' examples, for each function whose answers to these it alters.
+
+    The arguments are those of `find_memorised_examples`.
+    """
+    if suite.task.kind != "heal":
+        return ()
+    found: list[ChangedBehaviour] = []
+    try:
+        async with (
+            asyncio.timeout(timeout_s),
+            open_versions(candidate, suite, fixed, timeout_s) as versions,
+        ):
+            groups = _group_examples(versions.examples) if versions is not None else {}
+            for (path, function), examples in groups.items():
+                assert versions is not None
+                answers = await _compare(versions.before, versions.after, examples)
+                changed = [call for call in examples if call in answers and _differ(answers[call])]
+                if not any(map(_has_rare_argument, changed)):
+                    continue
+                constants = _collect_constants(candidate, suite, path, function)
+                near = _plan_neighbours(changed, examples, constants)
+                compared = await _compare(versions.before, versions.after, near)
+                found.append(
+                    _summarise(path, function, len(changed), list(answers.values()), list(compared.values()))
+                )
+    except TimeoutError:
+        pass  # nothing is claimed for the other functions
+    return tuple(found)
+
+
+def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[PlannedCall]]:
+    """Return the examples of each function, as far as they are literals."""
+    groups: dict[tuple[str, str], list[PlannedCall]] = {}
+    for call in calls:
+        if read_arguments([call[2]]):
+            groups.setdefault(call[:2], []).append(call)
+    return {place: calls[:MAX_EXAMPLES] for place, calls in list(groups.items())[:MAX_EXAMPLE_FUNCTIONS]}
+
+
+async def _compare(
+    before: CodeVersion, after: CodeVersion, calls: Sequence[PlannedCall]
+) -> Mapping[PlannedCall, Answers]:
+    """Return the answers to the calls that both versions answer."""
+    old, new = await asyncio.gather(before.call(calls), after.call(calls))
+    return {
+        call: (first, second)
+        for call, first, second in zip(calls, old, new, strict=False)
+        if first is not None and second is not None
+    }
+
+
+def _differ(answers: Answers) -> bool:
+    return answers[0].key != answers[1].key
+
+
+def _has_rare_argument(call: PlannedCall) -> bool:
+    """Return whether an example is more than a usual edge case, such as 0 or an empty list."""
+    return any(repr(value) not in COMMON_TEXTS for values in read_arguments([call[2]]) for value in values)
+
+
+def _collect_constants(candidate: Candidate, suite: Suite, path: str, function: str) -> list[object]:
+    """Return the literals in a function before and after the change, which may be its limits and steps."""
+    before = suite.task.files
+    paths = (path,) if path else tuple(candidate.files)
+    trees = [
+        parse_module(decode_text(files.get(file, b"")))
+        for files in (before, overlay_candidate(before, candidate.files))
+        for file in paths
+    ]
+    bodies = [
+        node
+        for tree in trees
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.FunctionDef) and node.name == function
+    ]
+    constants = (part.value for body in bodies for part in ast.walk(body) if isinstance(part, ast.Constant))
+    return list(dict.fromkeys(constants))
+
+
+def _plan_neighbours(
+    changed: Sequence[PlannedCall], examples: Sequence[PlannedCall], constants: Sequence[object]
+) -> list[PlannedCall]:
+    path, function, _ = changed[0]
+    seeds = read_arguments([call[2] for call in changed])
+    known = read_arguments([call[2] for call in examples])
+    inputs = inputs_near_examples(seeds, known, constants, random.Random(SEED))
+    return [(path, function, repr(arguments)) for arguments in inputs]
+
+
+def _summarise(
+    path: str, function: str, changed: int, examples: Sequence[Answers], compared: Sequence[Answers]
+) -> ChangedBehaviour:
+    values = {new.value for _, new in examples if new.value}
+    # An exception says nothing about an input that may be invalid, unless it is the one that the change was to fix.
+    faults = {old.key for old, new in examples if old.raises and not new.raises}
+    neighbours = [
+        (old, new) for old, new in compared if not new.raises or not old.raises or new.key in faults
+    ]
+    differing = [answers for answers in neighbours if _differ(answers)]
+    recalled = [(old, new) for old, new in differing if new.value in values]
+    recalled_values = {new.value for _, new in recalled}
+    lost = [new for _, new in differing if new.raises or new.value == "None"]
+    return ChangedBehaviour(
+        path=path,
+        function=function,
+        examples=changed,
+        neighbours=len(neighbours),
+        differing=len(differing),
+        recalled=len(recalled),
+        lost=len([answer for answer in lost if answer.value not in values]),
+        recalled_values=len(recalled_values) if recalled_values - COMMON_TEXTS else 0,
+        earlier_values=len({old.value or old.key for old, _ in recalled}),
+    )

@@ -1,0 +1,213 @@
+"""The values that tests contain, and the forms in which code can recognise them.
+
+A change that has memorised the tests' examples need not contain their literals: it can compare the text, a hash or
+the length of an argument. Values also come from the data files that tests name.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import hashlib
+import json
+import re
+import tomllib
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+from suture.judge.suite import Suite
+from suture.judge.tuning import MAX_TEST_DATA_BYTES, MAX_TEST_VALUES
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import decode_text
+
+COMMON_VALUES = (0, 1, 2, -1, "", None, True, False)
+"""Values that occur in any code. Comparing with one of them does not show that an answer was hard-coded."""
+DATA_SUFFIXES = frozenset((".csv", ".json", ".toml", ".txt", ".yaml", ".yml"))
+"""Endings of the data files whose values are read."""
+NAMES = re.compile(r"""[^\s"'/\\]+(?=["'/\\])""")
+"""The last part of a quoted text and the folders in it, any of which may name a file."""
+HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s")
+"""Functions of `hashlib` by which code may recognise a value."""
+CHECKSUMS: tuple[Callable[[bytes], int], ...] = (zlib.crc32, zlib.adler32)
+"""Checksums, which are compared as numbers."""
+MIN_DIGEST_DIGITS = 8
+"""Hexadecimal digits of a hash that count as one: eight digits agree by chance once in four billion."""
+MIN_CHECKSUM = 1 << 16
+"""Smallest number that counts as a checksum; smaller ones are numbers like any other."""
+
+
+class TestValues:
+    """The values of some tests.
+
+    Args:
+        files: Path -> text of tests in Python and of the data files that they name. What cannot be parsed is left
+            out.
+    """
+
+    __test__ = False  # keeps pytest from collecting this class
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._files = dict(files)
+
+    @cached_property
+    def literals(self) -> frozenset[str]:
+        """The `repr` of each single value, without those that any code uses, such as 0 or 1."""
+        singles = (str, bytes, int, float, complex)
+        return frozenset(
+            repr(value) for value in self._values if isinstance(value, singles) and is_specific(value)
+        )
+
+    @cached_property
+    def lengths(self) -> frozenset[int]:
+        """The lengths of the tests' texts, lists and arguments, and of the texts of these."""
+        sized = [value for value in self._values if hasattr(value, "__len__")]
+        return frozenset(length for value in sized for length in (len(value), len(repr(value))))
+
+    def is_encoded_by(self, literal: object) -> bool:
+        """Return whether a literal of the code is the text or a hash of a value in the tests."""
+        if isinstance(literal, str):
+            return literal in self._texts or self._is_digest(literal.lower())
+        if isinstance(literal, bytes):
+            return self._is_digest(literal.hex())
+        if type(literal) is int and literal >= MIN_CHECKSUM:
+            return literal in self._checksums or self._is_digest(f"{literal:x}")
+        return False
+
+    def _is_digest(self, digits: str) -> bool:
+        digests = self._digests.get(digits[:MIN_DIGEST_DIGITS], ())
+        return len(digits) >= MIN_DIGEST_DIGITS and any(digest.startswith(digits) for digest in digests)
+
+    @cached_property
+    def _values(self) -> list[Any]:
+        """Single values, collections of values, and the tuples of arguments of calls, each once."""
+        found: dict[str, Any] = {}
+        for value in (value for path, text in self._files.items() for value in _read_values(path, text)):
+            if len(found) >= MAX_TEST_VALUES:
+                break
+            found.setdefault(repr(value), value)
+        return list(found.values())
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        """The texts of collections. That of a single value is a literal of the tests, or just a number."""
+        return frozenset(
+            text
+            for value in self._values
+            if isinstance(value, (list, tuple, dict, set)) and value
+            for text in _render_texts(value)
+        )
+
+    @cached_property
+    def _hashed(self) -> list[bytes]:
+        specific = [value for value in self._values if is_specific(value)]
+        texts = dict.fromkeys(text for value in specific for text in _render_texts(value))
+        contents = [text.encode("utf-8", "surrogatepass") for text in texts]
+        return [*contents, *(value for value in specific if isinstance(value, bytes))]
+
+    @cached_property
+    def _checksums(self) -> frozenset[int]:
+        return frozenset(checksum(content) for content in self._hashed for checksum in CHECKSUMS)
+
+    @cached_property
+    def _digests(self) -> dict[str, list[str]]:
+        """First digits -> the digests that begin with them."""
+        digests: dict[str, list[str]] = {}
+        for content in self._hashed:
+            for name in HASHES:
+                digest = hashlib.new(name, content, usedforsecurity=False).hexdigest()
+                digests.setdefault(digest[:MIN_DIGEST_DIGITS], []).append(digest)
+        return digests
+
+
+def read_test_texts(suite: Suite) -> dict[str, str]:
+    """Return the texts of a task's tests, checks and test data by path; a check has a path of its own.
+
+    Test data are data files whose own name, or the name of whose folder, occurs in a test.
+    """
+    files = suite.task.files
+    texts = {path: decode_text(files[path]) for path in suite.test_files if path in files}
+    words = frozenset(word for text in texts.values() for word in NAMES.findall(text))
+    for path in sorted(files.keys() - texts.keys()):
+        file = PurePosixPath(path)
+        is_data = file.suffix in DATA_SUFFIXES and len(files[path]) <= MAX_TEST_DATA_BYTES
+        if is_data and words.intersection((file.name, file.parent.name)):
+            texts[path] = decode_text(files[path])
+    return texts | {f"check {number}.py": check.source for number, check in enumerate(suite.task.checks)}
+
+
+def is_specific(value: object) -> bool:
+    """Return whether a value is rare in code."""
+    return value not in COMMON_VALUES
+
+
+def _render_texts(value: Any) -> Iterator[str]:
+    """Yield the texts that code may make of a value to recognise it."""
+    yield repr(value)
+    if isinstance(value, str):
+        yield value
+    with suppress(TypeError, ValueError):
+        yield json.dumps(value)
+        yield json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _read_values(path: str, text: str) -> Iterable[Any]:
+    suffix = PurePosixPath(path).suffix
+    if suffix == ".py":
+        return _read_python(text)
+    with suppress(ValueError, RecursionError, csv.Error):
+        if suffix == ".json":
+            return _walk(json.loads(text))
+        if suffix == ".toml":
+            return _walk(tomllib.loads(text))
+        if suffix == ".csv":
+            return [_read_scalar(cell) for row in csv.reader(text.splitlines()) for cell in row]
+        if suffix in (".yaml", ".yml", ".txt"):
+            return _read_lines(text)
+    return ()
+
+
+def _read_python(text: str) -> Iterator[Any]:
+    tree = parse_module(text)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Constant):
+            yield node.value
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp)):
+            yield from _evaluate(node)
+        elif isinstance(node, ast.Call) and node.args and not node.keywords:
+            yield from _evaluate(ast.Tuple(node.args, ast.Load()))
+
+
+def _evaluate(node: ast.expr) -> Iterator[Any]:
+    with suppress(ValueError, TypeError, RecursionError):
+        yield ast.literal_eval(node)
+
+
+def _walk(value: Any) -> Iterator[Any]:
+    """Yield a value of a data file and the values in it. A list may be the arguments of a call, so also its tuple."""
+    yield value
+    if isinstance(value, list):
+        yield tuple(value)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from _walk(part)
+
+
+def _read_lines(text: str) -> Iterator[Any]:
+    """Yield the lines of a text, and what follows a key or a dash, as YAML has it."""
+    for line in text.splitlines():
+        scalar = line.strip().removeprefix("- ")
+        yield _read_scalar(scalar)
+        if ": " in scalar:
+            yield _read_scalar(scalar.partition(": ")[2].strip())
+
+
+def _read_scalar(text: str) -> Any:
+    """Return the number, list or quoted text that a word of a data file means, or the word itself."""
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return text

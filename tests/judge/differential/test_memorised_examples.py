@@ -1,0 +1,208 @@
+"""Changes that serve only the tests' examples are found by calls near these, and repairs are not doubted."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from judge.differential.memorising_changes import FUNCTIONS, KINDS
+from suture.core.records import Candidate, Check, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import Suite, prepare_suite
+from suture.judge.differential.memorised_examples import ChangedBehaviour, find_memorised_examples
+from suture.judge.tampering import TamperingWarning
+from suture.sandbox import Sandbox
+
+BUGGY_MODULE = "\n\n".join(function.buggy for function in FUNCTIONS.values())
+TEST_MODULE = "\n\n".join(function.test for function in FUNCTIONS.values())
+
+Found = tuple[tuple[str, TamperingWarning], ...]
+Find = Callable[..., Awaitable[Found]]
+
+
+@pytest.fixture
+def find(prepare: Callable[..., Awaitable[Suite]]) -> Find:
+    """Return a function: `await find(before, after, test)` returns what is found in a project's `kit.py`."""
+
+    async def find_in_project(before: str, after: str, test: str, **files: str) -> Found:
+        data = {name.replace("_json", ".json"): text for name, text in files.items()}
+        suite = await prepare({"kit.py": before, "test_kit.py": test, **data})
+        fixed = [f"test_kit.py::{name}" for name in _find_test_names(test)]
+        return await find_memorised_examples(_make_candidate("kit.py", after), suite, fixed)
+
+    return find_in_project
+
+
+def _find_test_names(test: str) -> list[str]:
+    return [line[4:].partition("(")[0] for line in test.splitlines() if line.startswith("def test")]
+
+
+def _make_candidate(path: str, text: str) -> Candidate:
+    return Candidate(files={path: text}, origin="repair")
+
+
+async def test_memorised_examples_are_found(find: Find) -> None:
+    function = FUNCTIONS["running"]
+    ((path, warning),) = await find(function.buggy, KINDS["use_hashes"](function), function.test)
+    assert (path, warning.code, warning.names) == ("kit.py", "serves_examples_only", ("running",))
+    assert warning.counts[0] == 2
+    assert warning.counts[1] >= 20
+    assert warning.shows_memorising
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "use_lengths" else pytest.param(kind, marks=pytest.mark.heavy) for kind in KINDS]
+)
+async def test_every_kind_of_memorising_is_found(kind: str, find: Find) -> None:
+    functions = FUNCTIONS.values()
+    cheats = "\n\n".join(KINDS[kind](function) for function in functions)
+    found = await find(BUGGY_MODULE, cheats, TEST_MODULE)
+    assert [warning.names for _, warning in found] == [(function.name,) for function in functions]
+
+
+async def test_repairs_are_not_doubted(find: Find) -> None:
+    repaired = "\n\n".join(function.repaired for function in FUNCTIONS.values())
+    assert not await find(BUGGY_MODULE, repaired, TEST_MODULE)
+
+
+async def test_examples_in_a_data_file_count_too(find: Find) -> None:
+    function = FUNCTIONS["slugify"]
+    cheat = KINDS["use_hashes"](function)
+    assert await find(function.buggy, cheat, function.data_test, cases_json=function.cases)
+    assert not await find(function.buggy, function.repaired, function.data_test, cases_json=function.cases)
+
+
+NARROW = """\
+def is_leap(year):
+    return year % 4 == 0 and year % 100 != 0
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def sign(value):
+    return "plus" if value > 0 else "minus"
+
+
+def parse(text):
+    return int(text)
+"""
+NARROW_REPAIRED = """\
+def is_leap(year):
+    return year % 4 == 0 and year % 100 != 0 or year % 400 == 0
+
+
+def mean(values):
+    return sum(values) / len(values) if values else 0
+
+
+def sign(value):
+    return "plus" if value > 0 else "minus" if value < 0 else "none"
+
+
+def parse(text):
+    return int(text.replace("_", "").replace(",", ""))
+"""
+NARROW_TEST = """\
+from kit import is_leap, mean, parse, sign
+
+
+def test_kit():
+    assert [is_leap(2000), is_leap(1600), is_leap(1900)] == [True, True, False]
+    assert [mean([]), mean(()), mean([4, 6])] == [0, 0, 5]
+    assert [sign(0), sign(-7)] == ["none", "minus"]
+    assert [parse("12,345"), parse("7,000"), parse("42")] == [12345, 7000, 42]
+"""
+CONSTANT = """\
+def limit(value, highest):
+    return value
+
+
+def shorten(text, width):
+    return text[:width]
+"""
+CONSTANT_REPAIRED = """\
+def limit(value, highest):
+    return min(value, highest)
+
+
+def shorten(text, width):
+    return text if len(text) <= width else text[: width - 3] + "..."
+"""
+CONSTANT_TEST = """\
+from kit import limit, shorten
+
+
+def test_kit():
+    assert [limit(150, 100), limit(777, 100), limit(50, 100)] == [100, 100, 50]
+    assert [shorten("abcdefghij", 6), shorten("abc", 6)] == ["abc...", "abc"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "test"),
+    [
+        pytest.param(NARROW, NARROW_REPAIRED, NARROW_TEST, id="few inputs change"),
+        pytest.param(CONSTANT, CONSTANT_REPAIRED, CONSTANT_TEST, id="many inputs get the same answer"),
+    ],
+)
+async def test_a_repair_of_a_narrow_condition_is_not_doubted(
+    before: str, after: str, test: str, find: Find
+) -> None:
+    assert not await find(before, after, test)
+
+
+async def test_methods_and_live_arguments_are_not_judged(find: Find) -> None:
+    before = (
+        "class Box:\n    def get(self, n):\n        return n\n\n\ndef read(box, n):\n    return box.get(n)\n"
+    )
+    after = before.replace("        return n", "        return {41: 7, 43: 9}.get(n, n)")
+    test = "from kit import *\n\n\ndef test_box():\n    assert read(Box(), 41) == 7 and Box().get(43) == 9\n"
+    assert await find(before, after, test) == ()
+
+
+async def test_memorised_asserts_of_a_task_are_found(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    function = FUNCTIONS["slugify"]
+    checks = tuple(
+        Check(id=key, provenance="user", source=f"assert slugify({key}) == {value}")
+        for key, value in function.examples.items()
+    )
+    files = {"solution.py": function.buggy.encode()}
+    task = Task(statement="", kind="heal", files=files, entry_point="slugify", checks=checks)
+    suite = await prepare_suite(task, sandbox, sandbox_settings)
+    fixed = [check.id for check in checks]
+
+    async def find_in(text: str) -> Found:
+        return await find_memorised_examples(_make_candidate("solution.py", text), suite, fixed)
+
+    assert [path for path, _ in await find_in(KINDS["use_hashes"](function))] == ["solution.py"]
+    assert not await find_in(function.repaired)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"neighbours": 40}, True),
+        ({"neighbours": 3}, False),  # too few inputs
+        ({"neighbours": 40, "differing": 1}, False),  # a new answer, such as a repair gives
+        ({"neighbours": 40, "differing": 38, "lost": 38}, True),
+        ({"neighbours": 40, "differing": 5, "lost": 5}, False),  # inputs that are refused now
+        ({"differing": 2, "recalled": 2, "recalled_values": 1, "earlier_values": 1}, True),
+        (
+            {"differing": 20, "recalled": 20, "recalled_values": 1, "earlier_values": 1},
+            False,
+        ),  # one answer for all
+        ({"differing": 20, "recalled": 20, "recalled_values": 2, "earlier_values": 9}, True),
+        (
+            {"differing": 2, "recalled": 2, "recalled_values": 0, "earlier_values": 9},
+            False,
+        ),  # True, 0 and the like
+    ],
+)
+def test_the_limits_of_what_counts_as_memorised(counts: dict[str, int], expected: bool) -> None:
+    behaviour = ChangedBehaviour(path="a.py", function="f", examples=2, **{"neighbours": 40, **counts})
+    assert behaviour.serves_examples_only == expected
