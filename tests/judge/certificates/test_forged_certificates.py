@@ -183,6 +183,14 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
         "files",
         lambda data: set_change(data, {**BASE, "tests/conftest.py": b"", FILE: FIXED.encode()}),
     ),
+    "a new module in place of the standard library's": (
+        "files",
+        lambda data: set_change(data, {**BASE, "decimal.py": b"", FILE: FIXED.encode()}),
+    ),
+    "a new package in place of the repaired module": (
+        "files",
+        lambda data: set_change(data, {**BASE, "shop/prices/__init__.py": FIXED.encode()}),
+    ),
     "another result": ("diff", lambda data: data["result"].update({FILE: "0" * 64})),
     "another file in the result": (
         "diff",

@@ -22,7 +22,7 @@ def describe_imports(root: str) -> dict[str, list[Any]]:
         of a namespace package, relative to the project; it is empty for what lies outside of the project.
     """
     entries = [os.path.abspath(entry) for entry in list(sys.path) if isinstance(entry, str)]
-    loaded = set()
+    loaded = set()  # type: set[tuple[str, str]]
     for name, module in list(sys.modules.items()):
         loaded.update((str(name), place) for place in _find_places(str(name), module, root))
     return {
