@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -72,6 +72,7 @@ class CommandLine:
         wall_s: float | None = None,
         preload: str = "",
         collect: tuple[str, ...] = (),
+        watched: Collection[str] = (),
     ) -> RunRequest:
         """Return the sandbox request of one run of the command.
 
@@ -80,6 +81,7 @@ class CommandLine:
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
             preload: Python code that a warm interpreter has already executed.
             collect: Paths of the files to bring back from the sandbox.
+            watched: Paths whose changes the result names; those of no file of the request are left out.
         """
         return RunRequest(
             argv=resolve_command(self.task.test_command, self.interpreter),
@@ -92,6 +94,7 @@ class CommandLine:
                 self.settings, wall_s or self.settings.test_timeout_s, self.task.language
             ),
             collect=collect,
+            watched=tuple(sorted(files.keys() & {*watched})),
         )
 
     def link_packages(self, request: RunRequest) -> RunRequest:

@@ -10,6 +10,7 @@ from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Verdi
 from suture.errors import UsageError
 from suture.judge.failures import decode_output, make_ending_failure, make_failure
 from suture.judge.runners.command_line import CommandLine, CommandRun
+from suture.judge.runners.run_inputs import RunInputs
 from suture.project.languages import LANGUAGES, bypass_npm
 from suture.sandbox import BOX, RunRequest, RunResult, Sandbox
 
@@ -39,6 +40,7 @@ class ExitStatusRunner:
         self._line = line
         self._sandbox = sandbox
         self._base = base
+        self._inputs = RunInputs(line.task)
         self._trial_argv: tuple[str, ...] | None = None
         """The arguments that start a trial run, once they are known."""
 
@@ -52,7 +54,8 @@ class ExitStatusRunner:
         Raises:
             UsageError: The command does not start, or it runs no tests.
         """
-        result = await self._sandbox.run(self._line.link_packages(self._line.request(self._line.task.files)))
+        files = self._line.task.files
+        result = await self._sandbox.run(self._line.link_packages(self._line.request(files, watched=files)))
         if result.exit_code in CANNOT_START_CODES:
             await self._require_program()
             self._line.refuse_start(result)
@@ -68,13 +71,13 @@ class ExitStatusRunner:
         if is_base and base is not None:
             result = base
         else:
-            result = await self._sandbox.run(self._line.link_packages(self._line.request(files)))
-        weaker_run: Counterexample | None = None
-        if result.status == "ok" and base is not None and self._is_unittest:
-            weaker_run = self._explain_fewer_unittests(result, base)
-        elif result.status == "ok" and base is not None:
-            ran, base_ran = self._count_tests(result), self._count_tests(base)
-            weaker_run = self._make_fewer_tests(ran, base_ran) if ran < base_ran else None
+            request = self._line.request(files, watched=self._inputs.files)
+            result = await self._sandbox.run(self._line.link_packages(request))
+        weaker_run = None
+        if result.status == "ok" and not is_base:
+            weaker_run = self._inputs.find_change(self._line.shown, result, base)
+        if result.status == "ok" and base is not None and weaker_run is None:
+            weaker_run = self._explain_fewer_tests(result, base)
         return CommandRun(
             outcomes=(self._make_outcome(result, weaker_run),),
             output=decode_output(result),
@@ -137,6 +140,13 @@ class ExitStatusRunner:
         return CheckOutcome(
             check_id=command, status=status, evidence="exit_status", counterexample=counterexample
         )
+
+    def _explain_fewer_tests(self, result: RunResult, base: RunResult) -> Counterexample | None:
+        """Return why a success decides less than the base run; `None` if it does not."""
+        if self._is_unittest:
+            return self._explain_fewer_unittests(result, base)
+        ran, base_ran = self._count_tests(result), self._count_tests(base)
+        return self._make_fewer_tests(ran, base_ran) if ran < base_ran else None
 
     def _explain_fewer_unittests(self, result: RunResult, base: RunResult) -> Counterexample | None:
         """Return why a success of unittest decides less than the base run; `None` if it does not."""

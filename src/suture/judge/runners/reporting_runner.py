@@ -24,7 +24,8 @@ from suture.judge.failures import (
     render_run_ending,
 )
 from suture.judge.runners.command_line import CommandLine, CommandRun
-from suture.judge.runners.signed_lines import verified_events
+from suture.judge.runners.run_inputs import RunInputs
+from suture.judge.runners.signed_lines import streams, verified_events
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.judge.tuning import MAX_MACHINERY_NAME_CHARS
 from suture.project.languages import (
@@ -161,6 +162,8 @@ class ReportingRunner:
         reporters = resources.files(REPORTERS_PACKAGE)
         private_files = {name: reporters.joinpath(name).read_bytes() for name in runner.reporters}
         private_files |= {**self._attestation_files, **tokens}
+        project_inputs = project_files if self._base is None else self._inputs.files
+        own_inputs = {f"{PRIVATE_FOLDER}/{name}" for name in private_files if name not in tokens}
         variables = (attestation or runner).environment(FOLDER_PATH)
         parameters = {"report": f"{BOX}/{REPORT_PATH}", "key": key.hex()} if runner.signed else None
         request = self._line.request(
@@ -172,15 +175,20 @@ class ReportingRunner:
             stdin=json.dumps(parameters).encode("ascii") if parameters else b"",
             wall_s=wall_s,
             collect=(REPORT_PATH,) if self._is_signed else (),
+            watched=(*project_inputs, *own_inputs),  # test programs remove their tokens
         )
         argv = add_report_arguments(request.argv, runner.arguments(FOLDER_PATH))
         result = await self._sandbox.run(self._line.link_packages(replace(request, argv=argv)))
         written = result.files.get(REPORT_PATH, b"")
+        reported = streams(b"" if attestation else written, key)
         report = runner.read(
             RunnerOutput(
                 stdout=result.stdout,
                 stderr=result.stderr,
-                events=() if attestation else tuple(verified_events(written, key)),
+                events=tuple(verified_events(*reported.pop(""))),
+                process_events=tuple(
+                    event for stream in reported.values() for event in verified_events(*stream)
+                ),
                 files=project_files,
                 root=BOX,
                 attested=attestation.read(written, {*tokens.values()}) if attestation else None,
@@ -207,6 +215,7 @@ class ReportingRunner:
                 outcomes.append(self._make_missing(test.id, run, with_fact=all_passed))
         if run is not self._base:
             outcomes += self._find_machinery_changes(run)
+            outcomes += self._find_changed_input(run)
         if run.result.status == "ok" and run.report.has_finished:
             return tuple(outcomes) or (self._fail("missing", make_failure(command, "no_tests_reported")),)
         if all(outcome.status in ("passed", "skipped") for outcome in outcomes):
@@ -233,6 +242,15 @@ class ReportingRunner:
                 name = min(new_names)[:MAX_MACHINERY_NAME_CHARS]
                 failures.append(self._fail("error", make_failure(file, "machinery_changed", name=name)))
         return failures
+
+    def _find_changed_input(self, run: ReportedRun) -> list[CheckOutcome]:
+        base = self._base.result if self._base else None
+        fact = self._inputs.find_change(self._line.shown, run.result, base)
+        return [self._fail("error", fact)] if fact is not None else []
+
+    @cached_property
+    def _inputs(self) -> RunInputs:
+        return RunInputs(self._line.task, self.test_files)
 
     def _find_unwatched(self, run: ReportedRun) -> frozenset[str]:
         return find_unwatched_files(self._base.report if self._base else None, run.report)
@@ -316,6 +334,13 @@ def _drop_groups(tests: Mapping[str, ReportedTest], separator: str) -> list[Repo
 
 GLOBAL_OBJECT = r"(?:global|globalThis|window|self)"
 """The names of JavaScript's global object."""
+REQUESTS = {
+    "expect's testers": "addEqualityTesters",
+    "the expected failure of": r"\.fail(?:s|ing)\b|\bfails\s*:",
+    "the retries of": r"\bretry(?:Times)?\b|\brepeats\b",
+    "how a value is compared": "asymmetricMatch",
+}
+"""How the name of something that a guard noticed begins -> what a test's text contains if the test asks for it."""
 
 
 def get_reported_files(report: Report) -> frozenset[str]:
@@ -346,8 +371,9 @@ def is_replaced_in(text: str, name: str) -> bool:
         name: The name that a guard watches, such as `JSON.parse`, `Promise` or `expect's testers of
             equality`.
     """
-    if name.startswith("expect's testers"):
-        return "addEqualityTesters" in text
+    for beginning, pattern in REQUESTS.items():
+        if name.startswith(beginning):
+            return re.search(pattern, text) is not None
     owner, _, key = (re.escape(part) for part in name.rpartition("."))
     object_pattern = rf"{GLOBAL_OBJECT}\.{owner}|{owner}" if owner else GLOBAL_OBJECT
     quoted_key = rf"""["'`]{key}["'`]"""
