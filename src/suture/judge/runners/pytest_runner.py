@@ -22,7 +22,7 @@ from suture.judge.runners.command_line import CommandLine
 from suture.judge.runners.pytest_report import PytestReport, read_report
 from suture.judge.runners.test_libraries import find_test_libraries
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
-from suture.project.workspace import is_test_file
+from suture.project.workspace import DEFAULT_PROTECTED, is_protected, is_test_file
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
 
 PLUGIN = "suture_report"
@@ -151,8 +151,18 @@ class PytestRunner:
         return result, read_report(result.files.get(REPORT_PATH, b""), key)
 
     def _list_unchanged_files(self, files: Mapping[str, bytes]) -> list[str]:
+        """Return the files whose code is not watched.
+
+        In a run of the task's own files these are only the tests, so that what their code does is known.
+        """
         own_files = self._line.task.files
-        return [path for path, content in files.items() if own_files.get(path) == content]
+        unchanged = [path for path, content in files.items() if own_files.get(path) == content]
+        return unchanged if len(unchanged) < len(files) else self._protected_files
+
+    @cached_property
+    def _protected_files(self) -> list[str]:
+        globs = self._line.task.protected or DEFAULT_PROTECTED
+        return [path for path in self._line.task.files if is_protected(path, globs)]
 
     @cached_property
     def _test_files(self) -> list[str]:
