@@ -6,6 +6,7 @@ folders are only listed, on this machine; nothing in them runs.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache
@@ -16,6 +17,10 @@ from suture.project.languages import LANGUAGES, Interpreter, Toolchain
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 MODULE_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
 PACKAGE_FILES = ("__init__.py", "__init__.pyc")
+REQUIREMENT = re.compile(r"^Requires-Dist: *([A-Za-z0-9_-]+)(.*)", re.MULTILINE)
+"""Matches a line of a package's metadata: a requirement, and for which version, extra and system it holds."""
+DEVELOPMENT_EXTRA = re.compile(r"extra *== *[\"'][^\"']*(?:dev|test|doc|lint|typ|ci|bench|all|style|check)")
+"""Matches the usual names of extras that a package's developers need. Chosen by judgement."""
 MAX_NAMESPACE_DEPTH = 3
 """Nested namespace packages that are listed, as in `google.cloud.storage`. By judgement; not measured."""
 
@@ -25,7 +30,8 @@ def list_importable_modules(
 ) -> frozenset[str]:
     """Return the names of the modules and packages that an interpreter can import without the project.
 
-    Modules in packages are left out, except for those in namespace packages, such as `google.protobuf`.
+    Modules in packages are left out, except for those in namespace packages, such as `google.protobuf`. Names that
+    pytest and its plugins try to import count too, even if nothing has them.
 
     Args:
         interpreter: The interpreter; `None` for the standard library alone.
@@ -62,7 +68,43 @@ def _list_modules(folder: str) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _list_modules_at(folder: str, changed_ns: int) -> frozenset[str]:
     """List a folder. The time of its last change makes a later installation visible."""
-    return frozenset(_iterate_modules(Path(folder), MAX_NAMESPACE_DEPTH))
+    modules = frozenset(_iterate_modules(Path(folder), MAX_NAMESPACE_DEPTH))
+    return modules | _list_optional_modules(Path(folder))
+
+
+def _list_optional_modules(folder: Path) -> frozenset[str]:
+    """Return the names of packages that pytest, its plugins and what these need import if they exist.
+
+    `pytest-xdist` imports `setproctitle` if it can. The requirements of packages name these. What only their
+    developers need is left out. A module is taken to have its package's name.
+    """
+    requirements: dict[str, list[tuple[str, str]]] = {}
+    waiting = ["pytest"]
+    for metadata in folder.glob("*.dist-info/METADATA"):
+        package = _normalise(metadata.parent.name.partition("-")[0])
+        requirements[package] = REQUIREMENT.findall(_read_text(metadata).partition("\n\n")[0])
+        waiting += [package] if "[pytest11]" in _read_text(metadata.with_name("entry_points.txt")) else []
+    names: set[str] = set()
+    reached: set[str] = set()
+    while waiting:
+        package = waiting.pop()
+        reached.add(package)
+        for name, condition in requirements.get(package, ()):
+            names |= {_normalise(name)} if not DEVELOPMENT_EXTRA.search(condition) else set()
+            is_needed = "extra" not in condition and _normalise(name) not in reached
+            waiting += [_normalise(name)] if is_needed else []
+    return frozenset(names)
+
+
+def _normalise(package: str) -> str:
+    return package.lower().replace("-", "_")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _iterate_modules(folder: Path, depth: int) -> Iterator[str]:
