@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.use import TEST_FILE_NAME, TEST_VARIABLE, Use, find_path_uses
+from suture.judge.capabilities.go_paths import find_written_path
+from suture.judge.capabilities.use import (
+    ENTRY_FUNCTION,
+    TEST_FILE_NAME,
+    TEST_VARIABLE,
+    Use,
+    find_path_uses,
+)
 from suture.mutation.tree_sitter.node_kinds import STRINGS
 from suture.mutation.tree_sitter.syntax_tree import walk
 
@@ -16,44 +24,103 @@ if TYPE_CHECKING:
 IMPORT_CODES: dict[str, CapabilityCode] = {
     "unsafe": "reaches_memory",
     "C": "reaches_memory",
+    "plugin": "reaches_memory",
     "runtime/debug": "reaches_memory",
+    "runtime/pprof": "inspects_callers",
     "testing": "imports_test_machinery",
     "os/exec": "starts_test_process",
 }
 """Imported package -> what its use means."""
+CALL_CODES: dict[str, CapabilityCode] = {
+    **dict.fromkeys(
+        ("Callers", "Caller", "CallersFrames", "FuncForPC", "Stack", "GoroutineProfile"), "inspects_callers"
+    ),
+    **dict.fromkeys(("RawSyscall", "RawSyscall6", "Syscall", "Syscall6", "Mmap"), "reaches_memory"),
+    **dict.fromkeys(("PtraceAttach", "PtracePeekData", "PtracePokeData"), "reaches_memory"),
+    **dict.fromkeys(("Exec", "Kill", "Dup2", "Dup3"), "ends_process"),
+    **dict.fromkeys(("ForkExec", "StartProcess"), "starts_test_process"),
+}
+"""Function of `runtime`, `syscall` or `os` -> what its use means."""
+CALLED_PACKAGES = ("runtime", "syscall", "golang.org/x/sys/unix")
+MEMORY_METHODS = ("UnsafeAddr", "UnsafePointer", "NewAt")
+"""Functions of `reflect` that reach unexported fields and any memory."""
+PATCHED_TARGET = re.compile(r"os\.(?:Args|Std\w+)|flag\.CommandLine")
+"""A variable of Go's library that is shared with package `testing`."""
 ENDING_CALLS = ("os.Exit", "syscall.Exit")
+TEST_FLAG = re.compile(r"-{0,2}test\.\w+|\.test(?:\.exe)?")
+"""A string that names an option of `go test`, or the ending of a test program."""
 
 
 def find_go_uses(root: Node) -> list[Use]:
     """Return the uses in the syntax tree of a Go file."""
-    return [use for node in walk(root) for use in _find_node_uses(node)]
+    nodes = list(walk(root))
+    packages = dict(_name_import(node) for node in nodes if node.type == "import_spec")
+    values: dict[str, Node] = {}
+    for node in nodes:
+        if node.type in ("const_spec", "var_spec", "short_var_declaration"):
+            _add_value(node, values)
+    return [use for node in nodes for use in _find_node_uses(node, packages, values)]
 
 
-def _find_node_uses(node: Node) -> Iterator[Use]:
+def _name_import(node: Node) -> tuple[str, str]:
+    """Return (local name, path) of an imported package."""
+    source, name = node.child_by_field_name("path"), node.child_by_field_name("name")
+    path = _text(source)[1:-1] if source is not None else ""
+    return (_text(name) if name is not None else path.rpartition("/")[2]), path
+
+
+def _add_value(node: Node, values: dict[str, Node]) -> None:
+    names = node.child_by_field_name("left") or node.child_by_field_name("name")
+    value = node.child_by_field_name("right") or node.child_by_field_name("value")
+    if names is not None and value is not None and value.named_children:
+        values.setdefault(_text(names), value.named_children[0])
+
+
+def _find_node_uses(node: Node, packages: Mapping[str, str], values: Mapping[str, Node]) -> Iterator[Use]:
     line = node.start_point[0] + 1
     if node.type == "import_spec":
-        source = node.child_by_field_name("path")
-        name = _text(source)[1:-1] if source is not None else ""
+        _, name = _name_import(node)
         code = IMPORT_CODES.get("testing" if name.startswith("testing/") else name)
         if code is not None:
             yield Use(code=code, name=name, line=line, key=name)
-    elif node.type == "comment" and _text(node).startswith("//go:linkname"):
+    elif node.type == "comment":
+        yield from _find_directive_uses(_text(node), line)
+    elif node.type == "call_expression":
+        yield from _find_call_uses(node, line, packages, values)
+    elif node.type == "selector_expression":
+        yield from _find_selector_uses(node, line, packages)
+    elif node.type == "assignment_statement":
+        targets = node.child_by_field_name("left")
+        for target in targets.named_children if targets is not None else ():
+            if PATCHED_TARGET.fullmatch(_resolve(target, packages)):
+                yield Use(code="patches_code", name=_text(target), line=line, key=_text(target))
+    elif node.type in STRINGS:
+        text = _text(node)[1:-1]
+        yield from find_path_uses(text, line)
+        if TEST_FLAG.fullmatch(text):
+            yield Use(code="detects_environment", name=text, line=line, key="test flags")
+
+
+def _find_directive_uses(text: str, line: int) -> Iterator[Use]:
+    """Yield what a comment asks the compiler for."""
+    if text.startswith("//go:linkname"):
         yield Use(code="reaches_memory", name="//go:linkname", line=line, key="//go:linkname")
-    elif node.type == "comment" and _text(node).startswith("//go:embed"):
-        patterns = [word.strip('"`') for word in _text(node).split()[1:]]
+    elif text.startswith("//go:embed"):
+        patterns = [word.strip('"`') for word in text.split()[1:]]
         # A folder or a pattern such as `*` may include the tests of the package.
         covering = [word for word in patterns if word in ("*", ".", "*.go") or TEST_FILE_NAME.fullmatch(word)]
         if covering:
             yield Use(code="reads_tests", name=f"//go:embed {covering[0]}", line=line, key="")
-    elif node.type == "call_expression":
-        yield from _find_call_uses(node, line)
-    elif node.type in STRINGS:
-        yield from find_path_uses(_text(node)[1:-1], line)
 
 
-def _find_call_uses(node: Node, line: int) -> Iterator[Use]:
+def _find_call_uses(
+    node: Node, line: int, packages: Mapping[str, str], values: Mapping[str, Node]
+) -> Iterator[Use]:
     function = node.child_by_field_name("function")
-    name = _text(function) if function is not None else ""
+    name = _resolve(function, packages) if function is not None else ""
+    path = find_written_path(node, name, values)
+    if path is not None:
+        yield Use(code="writes_project_files", name=f"{name}({path})", line=line, key="")
     if name in ENDING_CALLS:
         function_name = _enclosing_function(node)
         if function_name != "main":  # a program may end there
@@ -63,6 +130,34 @@ def _find_call_uses(node: Node, line: int) -> Iterator[Use]:
         variable = _text(arguments).strip('()"`') if arguments is not None else ""
         if TEST_VARIABLE.fullmatch(variable):
             yield Use(code="detects_environment", name=variable, line=line, key=variable)
+
+
+def _find_selector_uses(node: Node, line: int, packages: Mapping[str, str]) -> Iterator[Use]:
+    owner, field = node.child_by_field_name("operand"), node.child_by_field_name("field")
+    name = _text(field) if field is not None else ""
+    package = packages.get(_text(owner), "") if owner is not None else ""
+    code = CALL_CODES.get(name) if package in CALLED_PACKAGES or name == "StartProcess" else None
+    if code is not None:
+        yield Use(code=code, name=_text(node), line=line, key=name)
+    elif name in MEMORY_METHODS and package in ("", "reflect"):  # not `types.UnsafePointer`
+        yield Use(code="reaches_memory", name=_text(node), line=line, key=name)
+    elif package == "os" and name == "Args" and ENTRY_FUNCTION.fullmatch(_enclosing_function(node)) is None:
+        # Assigned arguments are a change of the library's variable.
+        is_target = node.parent is not None and node.parent == _find_targets(node.parent)
+        if not is_target:
+            yield Use(code="detects_environment", name="os.Args", line=line, key="os.Args")
+
+
+def _find_targets(node: Node) -> Node | None:
+    statement = node.parent
+    is_assignment = statement is not None and statement.type == "assignment_statement"
+    return statement.child_by_field_name("left") if statement is not None and is_assignment else None
+
+
+def _resolve(node: Node, packages: Mapping[str, str]) -> str:
+    """Return `os.Exit` for `system.Exit` if the file imports `os` under the name `system`."""
+    owner, _, name = _text(node).partition(".")
+    return f"{packages[owner].rpartition('/')[2]}.{name}" if name and owner in packages else _text(node)
 
 
 def _enclosing_function(node: Node) -> str:

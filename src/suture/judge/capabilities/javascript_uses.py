@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_VARIABLE, Use, find_path_uses
+from suture.judge.capabilities.javascript_names import (
+    GLOBAL_OBJECTS,
+    JavaScriptNames,
+    get_first_argument,
+    get_string,
+    get_text,
+)
+from suture.judge.capabilities.javascript_paths import find_written_path
+from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_RUNNER, TEST_VARIABLE, Use, find_path_uses
 from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 
@@ -18,8 +26,12 @@ TEST_MODULE = re.compile(
     r"(?:node:)?(?:test|assert)(?:/\w+)?|(?:@jest/|@vitest/|jest-)[\w/-]+|(?:vitest|jest|mocha|chai|expect)(?:/\w+)?"
 )
 """A module of a test runner or of an assertion library."""
-TEST_GLOBALS = ("expect", "jest", "vi")
+TEST_GLOBALS = (
+    "expect", "jest", "vi", "describe", "it", "test", "beforeAll", "beforeEach", "afterAll", "afterEach",
+)  # fmt: skip
 """Names that test runners define without an import."""
+TEST_STATE = re.compile(r"\$\$jest-[\w-]+|JEST_\w+|__vitest_\w+|RETRY_TIMES|suture\w*", re.IGNORECASE)
+"""A string that names something that test runners keep in the global object."""
 BUILT_IN = (
     r"(?:Array|ArrayBuffer|BigInt|Boolean|Date|Error|Function|JSON|Map|Math|Number|Object|Promise|Proxy|Reflect"
     r"|RegExp|Set|String|Symbol|TypeError|WeakMap|WeakSet|assert|console|expect|process)"
@@ -27,123 +39,270 @@ BUILT_IN = (
 """Objects of the language, of Node and of test runners that tests rely on."""
 GLOBAL_OBJECT = r"(?:globalThis|global)"
 PATCHED_TARGET = re.compile(
-    rf"{GLOBAL_OBJECT}[.\[].*|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?[.\[].+", re.DOTALL
+    rf"{GLOBAL_OBJECT}[.\[].*|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?[.\[].+"
+    r"|node:\w+\..+"
+    r"|(?:\[\]|''|\"\"|\(.*\)|Object\.getPrototypeOf\(.*\)|Reflect\.getPrototypeOf\(.*\))[.\[].+"
+    r"|.*\.__proto__[.\[].+",
+    re.DOTALL,
 )
-"""The left side of an assignment that changes the global object or a built-in object."""
-PATCHED_OBJECT = re.compile(rf"{GLOBAL_OBJECT}|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?")
+"""The left side of an assignment that changes the global object, a built-in object, a module of Node or a prototype
+that is taken from a value."""
+PATCHED_OBJECT = re.compile(
+    rf"{GLOBAL_OBJECT}|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?|.*\bgetPrototypeOf\(.*\)|.*\.__proto__",
+    re.DOTALL,
+)
 """The object that `PATCHING_CALL` changes, such as `Array.prototype`."""
-HARMLESS_TARGET = re.compile(r"process\.(?:exitCode|title)|Error\.stackTraceLimit")
+HARMLESS_TARGET = re.compile(
+    r"process\.(?:exitCode|title|env|argv)\b.*|Error\.stackTraceLimit|node:https?\.globalAgent.*",
+    re.DOTALL,
+)
 """The left side of an assignment that sets a status or a setting, and changes no code."""
 PATCHING_CALL = re.compile(
     r"(?:Object|Reflect)\.(?:defineProperty|defineProperties|assign|setPrototypeOf|set|deleteProperty)"
 )
 """A function that changes the properties of its first argument."""
+LISTING_CALL = re.compile(
+    r"(?:Object|Reflect)\.(?:keys|values|entries|ownKeys|getOwnPropertyNames|getOwnPropertySymbols"
+    r"|getOwnPropertyDescriptors)"
+)
+"""A function through which code finds names that it does not contain."""
 CALL_CODES: dict[str, CapabilityCode] = {
-    **dict.fromkeys(("process.exit", "process.abort", "process.reallyExit", "process.kill"), "ends_process"),
     **dict.fromkeys(
-        ("process.on", "process.once", "process.addListener", "process.prependListener"), "hooks_interpreter"
+        ("process.on", "process.once", "process.addListener", "process.prependListener", "process.emit"),
+        "hooks_interpreter",
     ),
+    **dict.fromkeys(
+        (
+            "process.prependOnceListener",
+            "process.removeAllListeners",
+            "process.removeListener",
+            "process.off",
+        ),
+        "hooks_interpreter",
+    ),
+    **dict.fromkeys(("eval", "Function", "node:vm.Script", "node:vm.runInThisContext"), "computes_names"),
+    **dict.fromkeys(
+        ("node:vm.runInNewContext", "node:vm.runInContext", "node:vm.compileFunction"), "computes_names"
+    ),
+    **dict.fromkeys(("process.binding", "process._linkedBinding", "process.dlopen"), "reaches_memory"),
+    **dict.fromkeys(("node:util.getCallSite", "node:util.getCallSites"), "inspects_callers"),
 }
 """Called function -> what the call means."""
-SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive")
+ENDING_CALLS = ("process.exit", "process.abort", "process.reallyExit", "process.kill")
+STARTING_CALLS = re.compile(r"node:child_process\.(?:exec|spawn|execFile|fork)(?:Sync)?")
+MODULE_CODES: dict[str, CapabilityCode] = {
+    "inspector": "reaches_memory",
+    "v8": "reaches_memory",
+    "worker_threads": "hooks_interpreter",
+    "vm": "computes_names",
+}
+"""Imported module of Node -> what its use means."""
+HARMLESS_LOADER_NAMES = (
+    "createRequire",
+    "builtinModules",
+    "isBuiltin",
+    "findPackageJSON",
+    "enableCompileCache",
+)
+"""Members of node's module `module` that change nothing."""
+COMPUTED_OWNERS = (*GLOBAL_OBJECTS[:2], "process", "module", "require")
+"""Objects of which a property with a computed name is a finding."""
+SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive", "Symbol.hasInstance", "valueOf")
 """Members through which an object decides how it is compared."""
+MAX_STATEMENT_DEPTH = 6
+"""Expressions around a name in which a comparison with a test runner's name is searched. Chosen by judgement."""
 
 
 def find_javascript_uses(root: Node) -> list[Use]:
     """Return the uses in the syntax tree of a JavaScript or TypeScript file."""
     nodes = list(walk(root))
-    declared = {_text(name) for node in nodes for name in _declared_names(node)}
-    return [use for node in nodes for use in _find_node_uses(node, declared)]
+    names = JavaScriptNames(nodes)
+    return [use for node in nodes for use in _find_node_uses(node, names)]
 
 
-def _declared_names(node: Node) -> Iterator[Node]:
-    """Yield the names that a node declares: a local function `expect` is not the test runner's."""
-    if node.type in (
-        "variable_declarator",
-        "function_declaration",
-        "required_parameter",
-        "optional_parameter",
-    ):
-        name = get_field(node, "name", "pattern")
-        if name is not None:
-            yield name
-    elif node.type in ("formal_parameters", "import_clause", "object_pattern"):
-        yield from node.named_children
-    elif node.type in ("arrow_function", "import_specifier"):
-        name = get_field(node, "parameter", "name")
-        if name is not None:
-            yield name
-
-
-def _find_node_uses(node: Node, declared: set[str]) -> Iterator[Use]:
+def _find_node_uses(node: Node, names: JavaScriptNames) -> Iterator[Use]:
     line = node.start_point[0] + 1
     if node.type == "import_statement":
         yield from _find_module_uses(node.child_by_field_name("source"), line)
     elif node.type in ("call_expression", "new_expression"):
-        yield from _find_call_uses(node, line)
+        yield from _find_call_uses(node, line, names)
     elif node.type in ("assignment_expression", "augmented_assignment_expression", "update_expression"):
-        yield from _find_assignment_uses(node, line)
+        yield from _find_assignment_uses(node, line, names)
     elif node.type in ("member_expression", "subscript_expression"):
-        yield from _find_member_uses(node, line)
-    elif node.type == "identifier" and _text(node) in TEST_GLOBALS and _text(node) not in declared:
-        yield Use(code="imports_test_machinery", name=_text(node), line=line, key=_text(node))
+        yield from _find_member_uses(node, line, names)
+    elif node.type == "variable_declarator":
+        for path, _ in names.find_destructured(node):
+            yield from _find_path_uses(path, node, line)
+    elif node.type == "binary_expression":
+        yield from _find_environment_test(node, line, names)
+    else:
+        yield from _find_name_uses(node, line, names)
+
+
+def _find_name_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
+    """Yield what an identifier, the name of a member or a string refers to."""
+    text = get_text(node)
+    if node.type == "identifier" and text in TEST_GLOBALS and text not in names.declared:
+        yield Use(code="imports_test_machinery", name=text, line=line, key=text)
     elif node.type in ("method_definition", "pair", "public_field_definition", "field_definition"):
         key = get_field(node, "name", "key", "property")
         if key is not None:
-            yield from _find_spoofing_uses(_text(key).strip("[]\"'"), node, line)
+            yield from _find_spoofing_uses(get_text(key).strip("[]\"'"), node, line)
+    elif node.type == "computed_property_name" and _is_joined_literal(node.named_children[0]):
+        yield Use(code="computes_names", name=text, line=line, key=text)
     elif node.type == "string":
-        yield from find_path_uses(_text(node)[1:-1], line)
+        yield from find_path_uses(text[1:-1], line)
+        if TEST_STATE.fullmatch(text[1:-1]):
+            yield Use(code="imports_test_machinery", name=text[1:-1], line=line, key=text[1:-1])
 
 
 def _find_module_uses(source: Node | None, line: int) -> Iterator[Use]:
-    name = _text(source)[1:-1] if source is not None and source.type == "string" else ""
+    name = get_string(source)
+    module = name.removeprefix("node:")
+    code = MODULE_CODES.get(module.partition("/")[0])
     if TEST_MODULE.fullmatch(name):
-        module = name.removeprefix("node:")
         yield Use(code="imports_test_machinery", name=name, line=line, key=module)
-    elif name.removeprefix("node:").partition("/")[0] in ("inspector", "v8"):
-        yield Use(code="reaches_memory", name=name, line=line, key=name.removeprefix("node:"))
-
-
-def _find_call_uses(node: Node, line: int) -> Iterator[Use]:
-    function = node.child_by_field_name("function")
-    arguments = node.child_by_field_name("arguments")
-    first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
-    name = _text(function) if function is not None else ""
-    if name in ("require", "import"):
-        yield from _find_module_uses(first, line)
-    elif PATCHING_CALL.fullmatch(name) and first is not None and PATCHED_OBJECT.fullmatch(_text(first)):
-        yield Use(code="patches_code", name=_text(first), line=line, key=_text(first))
-    code = CALL_CODES.get(name)
-    if code == "ends_process":
-        function_name = _enclosing_function(node)
-        if ENTRY_FUNCTION.fullmatch(function_name) is None and not _is_in_main_guard(node):
-            yield Use(code=code, name=name, line=line, key=f"in {function_name}")
     elif code is not None:
-        event = _text(first) if first is not None else ""
-        yield Use(code=code, name=f"{name}({event})", line=line, key=event)
+        yield Use(code=code, name=name, line=line, key=module)
 
 
-def _find_assignment_uses(node: Node, line: int) -> Iterator[Use]:
+def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
+    function = get_field(node, "function", "constructor")
+    first = get_first_argument(node)
+    name = names.resolve(function) or get_text(function)
+    yield from _find_loading_uses(name, first, line, names)
+    if (
+        PATCHING_CALL.fullmatch(name)
+        and first is not None
+        and PATCHED_OBJECT.fullmatch(_resolve(first, names))
+    ):
+        yield Use(code="patches_code", name=get_text(first), line=line, key=get_text(first))
+    elif LISTING_CALL.fullmatch(name) and names.resolve(first) in GLOBAL_OBJECTS:
+        yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key=name)
+    if name.endswith(".constructor") and get_string(first):
+        yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key="constructor")
+    if (
+        name == "Error.captureStackTrace"
+        and first is not None
+        and first.type != "this"
+        and not re.search("err|exc", get_text(first), re.IGNORECASE)
+    ):
+        yield Use(code="inspects_callers", name=name, line=line, key=name)
+    path = find_written_path(node, names)
+    if path is not None:
+        yield Use(code="writes_project_files", name=f"{name}({path})", line=line, key="")
+    if STARTING_CALLS.fullmatch(name) and TEST_RUNNER.search(
+        get_text(node.child_by_field_name("arguments"))[1:].strip("\"'`")
+    ):
+        yield Use(code="starts_test_process", name=name, line=line, key="")
+    code = CALL_CODES.get(name)
+    if name in ENDING_CALLS:
+        yield from _find_ending_use(name, node, line)
+    elif code is not None and name not in names.declared:
+        event = get_text(first)
+        shown = f"{name}({event})" if name.startswith("process.") else name
+        yield Use(code=code, name=shown, line=line, key=event if code == "hooks_interpreter" else name)
+
+
+def _resolve(node: Node, names: JavaScriptNames) -> str:
+    return names.resolve(node) or get_text(node)
+
+
+def _find_loading_uses(name: str, first: Node | None, line: int, names: JavaScriptNames) -> Iterator[Use]:
+    """Yield what a call of `require` or `import` loads, or that its text does not show it."""
+    if name not in ("require", "import") or first is None:
+        return
+    yield from _find_module_uses(first, line)
+    value = names.assigned.get(get_text(first), first)
+    is_visible = bool(get_string(value)) or value.type in ("call_expression", "template_string")
+    if not is_visible and (value.type != "binary_expression" or _is_joined_literal(value)):
+        yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key=name)
+
+
+def _find_ending_use(name: str, node: Node, line: int) -> Iterator[Use]:
+    function_name = _enclosing_function(node)
+    if ENTRY_FUNCTION.fullmatch(function_name) is None and not _is_in_main_guard(node):
+        yield Use(code="ends_process", name=name, line=line, key=f"in {function_name}")
+
+
+def _find_assignment_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
     left = get_field(node, "left", "argument")
-    target = _text(left) if left is not None else ""
-    if PATCHED_TARGET.fullmatch(target) and not HARMLESS_TARGET.fullmatch(target):
-        # A setting such as `process.env.X = ...` changes no code.
-        if not target.startswith(("process.env", "process.argv")):
-            yield Use(code="patches_code", name=target, line=line, key=target)
-    elif left is not None and left.type == "member_expression":
+    if left is None or left.type not in ("member_expression", "subscript_expression"):
+        return
+    target = names.resolve(left) or get_text(left)
+    root = re.split(r"[.\[]", target)[0]
+    is_own_name = root in names.declared and target == get_text(left)
+    if PATCHED_TARGET.fullmatch(target) and not HARMLESS_TARGET.fullmatch(target) and not is_own_name:
+        yield Use(code="patches_code", name=get_text(left), line=line, key=target)
+    elif left.type == "member_expression":
         yield from _find_spoofing_uses(target.rpartition(".")[2], node, line)
     elif target.endswith("[Symbol.toPrimitive]"):
         yield from _find_spoofing_uses("Symbol.toPrimitive", node, line)
 
 
-def _find_member_uses(node: Node, line: int) -> Iterator[Use]:
-    text = _text(node)
-    if text == "require.cache":
-        yield Use(code="patches_code", name=text, line=line, key=text)
-    elif text.startswith("process.env"):
-        variable = text.removeprefix("process.env").strip(".[]\"'")
-        if TEST_VARIABLE.fullmatch(variable) or (variable == "NODE_ENV" and _is_compared_with_test(node)):
-            yield Use(code="detects_environment", name=text, line=line, key=variable)
+def _find_member_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
+    owner, key = node.child_by_field_name("object"), get_field(node, "property", "index")
+    owner_path = names.resolve(owner)
+    if node.type == "subscript_expression" and not get_string(key):
+        is_own_name = owner_path in names.declared
+        if (owner_path in COMPUTED_OWNERS and not is_own_name) or _is_joined_literal(key):
+            yield Use(code="computes_names", name=get_text(node), line=line, key=owner_path)
+        return
+    if get_text(key) == "stack" and owner is not None and _is_new_error(owner, names):
+        yield Use(code="inspects_callers", name=get_text(node), line=line, key="stack")
+    elif get_text(key) in ("callee", "caller") and (
+        get_text(owner).startswith("arguments") or get_text(owner) in names.functions
+    ):
+        yield Use(code="inspects_callers", name=get_text(node), line=line, key="caller")
+    yield from _find_path_uses(names.resolve(node), node, line)
+
+
+def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
+    """Yield what the object at a dotted path is, such as `require.cache` or `process.env.CI`."""
+    owner, _, name = path.rpartition(".")
+    if path in ("require.cache", "require.extensions"):
+        yield Use(code="patches_code", name=path, line=line, key=path)
+    elif path == "Error.prepareStackTrace":
+        yield Use(code="inspects_callers", name=path, line=line, key=path)
+    elif owner == "process.env":
+        if TEST_VARIABLE.fullmatch(name) or (name == "NODE_ENV" and _is_compared_with_test(node)):
+            yield Use(code="detects_environment", name=path, line=line, key=name)
+    elif path in ("process.execArgv", "require.main", "process.argv", "process.mainModule", "module.parent"):
+        if path == "process.execArgv" or _is_compared_with_runner(node):
+            yield Use(code="detects_environment", name=path, line=line, key=path)
+    elif owner == "node:module" and name not in HARMLESS_LOADER_NAMES:
+        yield Use(code="hooks_interpreter", name=f"module.{name}", line=line, key=path)
+    elif owner in GLOBAL_OBJECTS and name in TEST_GLOBALS:
+        yield Use(code="imports_test_machinery", name=path, line=line, key=name)
+    elif node.type == "variable_declarator" and path in ENDING_CALLS:
+        yield from _find_ending_use(path, node, line)
+    elif node.type == "variable_declarator" and path in CALL_CODES:
+        yield Use(code=CALL_CODES[path], name=path, line=line, key=path)
+
+
+def _find_environment_test(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
+    """Yield the use in `'CI' in process.env`."""
+    variable = get_string(node.child_by_field_name("left"))
+    is_membership = get_text(node.child_by_field_name("operator")) == "in"
+    is_environment = is_membership and names.resolve(node.child_by_field_name("right")) == "process.env"
+    if is_environment and TEST_VARIABLE.fullmatch(variable):
+        yield Use(code="detects_environment", name=f"process.env.{variable}", line=line, key=variable)
+
+
+def _is_joined_literal(node: Node | None) -> bool:
+    """Return whether an expression joins string literals only, as in `'ex' + 'it'`. Only a disguise does so."""
+    if node is None or node.type != "binary_expression":
+        return False
+    sides = [node.child_by_field_name(field) for field in ("left", "right")]
+    return all(bool(get_string(side)) or _is_joined_literal(side) for side in sides)
+
+
+def _is_new_error(node: Node, names: JavaScriptNames) -> bool:
+    value = names.assigned.get(get_text(node), node)
+    while value.type == "parenthesized_expression" and value.named_children:
+        value = value.named_children[0]
+    is_creation = value.type in ("new_expression", "call_expression")
+    return is_creation and get_text(get_field(value, "constructor", "function")) == "Error"
 
 
 def _is_compared_with_test(node: Node) -> bool:
@@ -151,16 +310,37 @@ def _is_compared_with_test(node: Node) -> bool:
     return (
         parent is not None
         and parent.type == "binary_expression"
-        and bool(re.search(r"""["'`]test["'`]""", _text(parent)))
+        and bool(re.search(r"""["'`]test["'`]""", get_text(parent)))
     )
+
+
+def _is_compared_with_runner(node: Node) -> bool:
+    """Return whether the expression that a node is in mentions a test runner or a test."""
+    above = node
+    for _ in range(MAX_STATEMENT_DEPTH):
+        if above.parent is None or above.parent.type in ("program", "statement_block", "class_body"):
+            break
+        above = above.parent
+    literals = (get_text(part) for part in walk(above) if part.type in ("string", "regex"))
+    return any(re.search(r"jest|vitest|mocha|\btest\b", text) for text in literals)
 
 
 def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:
     """Yield a member that decides a comparison. One that converts its own object's data is usual."""
-    reads_object = any(part.type == "this" for part in walk(node))
+    parts = list(walk(node))
+    reads_object = any(part.type in ("this", "super") for part in parts)
+    if member == "Symbol.hasInstance":  # its data is what it is asked about
+        parameters = [get_text(part) for part in parts if part.type == "identifier"]
+        reads_object = reads_object or any(parameters.count(name) > 1 for name in parameters)
     # Only matchers of tests have an `asymmetricMatch`, whatever it reads.
     if member in SPOOFING_MEMBERS and (member == "asymmetricMatch" or not reads_object):
-        yield Use(code="loosens_comparison", name=member, line=line, key=member)
+        is_value = (
+            node.type == "pair"
+            and get_field(node, "value") is not None
+            and not any(part.type in FUNCTIONS or part.type == "identifier" for part in parts)
+        )
+        if member != "valueOf" or not is_value:
+            yield Use(code="loosens_comparison", name=member, line=line, key=member)
 
 
 def _enclosing_function(node: Node) -> str:
@@ -171,7 +351,7 @@ def _enclosing_function(node: Node) -> str:
             holder = above.parent if above.type in ("arrow_function", "function_expression") else above
             name = holder.child_by_field_name("name") if holder is not None else None
             if name is not None:
-                return _text(name)
+                return get_text(name)
         above = above.parent
     return ""
 
@@ -181,11 +361,7 @@ def _is_in_main_guard(node: Node) -> bool:
     above = node.parent
     while above is not None:
         condition = above.child_by_field_name("condition") if above.type == "if_statement" else None
-        if condition is not None and re.search(r"require\.main|import\.meta", _text(condition)):
+        if condition is not None and re.search(r"require\.main|import\.meta", get_text(condition)):
             return True
         above = above.parent
     return False
-
-
-def _text(node: Node) -> str:
-    return node.text.decode("utf-8", "replace") if node.text is not None else ""

@@ -1,0 +1,178 @@
+"""What the names in a JavaScript or TypeScript file mean: modules of Node, the global object, and aliases of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from suture.mutation.tree_sitter.syntax_tree import get_field
+from suture.project.tuning import MAX_NAME_PARTS
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+GLOBAL_OBJECTS = ("globalThis", "global", "window", "self")
+NODE_MODULES = (
+    "assert", "async_hooks", "buffer", "child_process", "crypto", "events", "fs", "http", "https", "module",
+    "os", "path", "perf_hooks", "process", "readline", "stream", "timers", "url", "util", "vm", "worker_threads",
+)  # fmt: skip
+"""Modules of Node whose functions are found under any local name. Their dotted paths begin with `node:`."""
+
+
+class JavaScriptNames:
+    """The declared names of a file.
+
+    Args:
+        nodes: All nodes of the syntax tree.
+
+    Attributes:
+        declared: Names that the file declares: a local function `expect` is not the test runner's.
+        functions: Names of functions that the file declares.
+        assigned: Name -> the value that it is first declared with.
+    """
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self.declared = {get_text(name) for node in nodes for name in _find_declared_names(node)}
+        self.functions = {
+            get_text(node.child_by_field_name("name"))
+            for node in nodes
+            if node.type == "function_declaration"
+        }
+        self.assigned: dict[str, Node] = {}
+        self._aliases: dict[str, str] = {}
+        for node in nodes:
+            if node.type == "import_statement":
+                self._add_import(node)
+            elif node.type == "variable_declarator":
+                self._add_variable(node)
+
+    def resolve(self, node: Node | None, depth: int = 0) -> str:
+        """Return the dotted path of an expression, such as `node:fs.rmSync`; empty if it has none.
+
+        `process['exit']` is `process.exit`, and so is `p.exit` after `const p = process`.
+        """
+        if node is None or depth > MAX_NAME_PARTS:
+            return ""
+        if node.type in ("identifier", "this"):
+            name = get_text(node)
+            return self._aliases.get(name, name)
+        if node.type in ("parenthesized_expression", "await_expression", "non_null_expression"):
+            return self.resolve(node.named_children[0] if node.named_children else None, depth + 1)
+        if node.type in ("member_expression", "subscript_expression"):
+            key = get_field(node, "property", "index")
+            owner = self.resolve(node.child_by_field_name("object"), depth + 1)
+            name = get_string(key) if node.type == "subscript_expression" else get_text(key)
+            return _normalize(f"{owner}.{name}") if owner and name else ""
+        if node.type == "call_expression" and get_text(node.child_by_field_name("function")) == "require":
+            return _name_module(get_string(get_first_argument(node)))
+        return ""
+
+    def find_destructured(self, node: Node) -> Iterator[tuple[str, Node]]:
+        """Yield (dotted path, node) of each property that a declaration takes from an object."""
+        pattern, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        owner = self.resolve(value)
+        if pattern is None or pattern.type != "object_pattern" or not owner:
+            return
+        for part in pattern.named_children:
+            key = get_field(part, "key", "left") or part
+            local = get_field(part, "value", "left") or part
+            yield _normalize(f"{owner}.{get_text(key)}"), local
+
+    def _add_import(self, node: Node) -> None:
+        module = _name_module(get_string(node.child_by_field_name("source")))
+        clause = next((part for part in node.named_children if part.type == "import_clause"), None)
+        if not module or clause is None:
+            return
+        for part in clause.named_children:
+            if part.type == "identifier":
+                self._aliases[get_text(part)] = module
+            elif part.type == "namespace_import":
+                self._aliases[get_text(part.named_children[0])] = module
+            for specifier in part.named_children if part.type == "named_imports" else ():
+                name = get_text(specifier.child_by_field_name("name"))
+                self._aliases[get_text(get_field(specifier, "alias", "name"))] = _normalize(
+                    f"{module}.{name}"
+                )
+
+    def _add_variable(self, node: Node) -> None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or value is None:
+            return
+        if name.type == "identifier":
+            self.assigned.setdefault(get_text(name), value)
+            path = self.resolve(value)
+            if path and path != get_text(name):
+                self._aliases.setdefault(get_text(name), path)
+        for path, local in self.find_destructured(node):
+            self._aliases.setdefault(get_text(local), path)
+
+
+def get_text(node: Node | None) -> str:
+    """Return the source of a node; empty if there is none."""
+    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+
+
+def get_string(node: Node | None) -> str:
+    """Return the text of a string literal; empty for anything else."""
+    if node is None or node.type not in ("string", "template_string"):
+        return ""
+    return (
+        ""
+        if any(part.type == "template_substitution" for part in node.named_children)
+        else get_text(node)[1:-1]
+    )
+
+
+def get_first_argument(node: Node) -> Node | None:
+    """Return the first argument of a call, or `None`."""
+    arguments = node.child_by_field_name("arguments")
+    return arguments.named_children[0] if arguments is not None and arguments.named_children else None
+
+
+def _name_module(name: str) -> str:
+    """Return the first part of the dotted paths of a module of Node; empty for other modules."""
+    root, *inner = name.removeprefix("node:").split("/")
+    if root not in NODE_MODULES:
+        return ""
+    return _normalize(".".join((root if root == "process" else f"node:{root}", *inner)))
+
+
+def _normalize(path: str) -> str:
+    """Return a path without the global object before one of its properties, and without `promises` of `fs`."""
+    for name in GLOBAL_OBJECTS:
+        if path.startswith(f"{name}.process"):
+            path = path.removeprefix(f"{name}.")
+    path = re.sub(r"^(node:\w+|process)\.(?:default|Module)\b", r"\1", path)
+    return path.replace("node:fs.promises.", "node:fs.", 1)
+
+
+def _find_declared_names(node: Node) -> Iterator[Node]:
+    """Yield the names that a node declares, and those that it only might declare."""
+    if node.type in (
+        "variable_declarator",
+        "function_declaration",
+        "class_declaration",
+        "required_parameter",
+        "optional_parameter",
+    ):
+        name = get_field(node, "name", "pattern")
+        if name is not None:
+            yield name
+    elif node.type in (
+        "formal_parameters",
+        "import_clause",
+        "object_pattern",
+        "array_pattern",
+        "catch_clause",
+    ):
+        yield from node.named_children
+    elif node.type in ("arrow_function", "import_specifier", "namespace_import"):
+        name = get_field(node, "parameter", "alias", "name")
+        yield from (name,) if name is not None else node.named_children[:1]
+    elif node.type in ("for_in_statement", "assignment_pattern", "object_assignment_pattern"):
+        name = node.child_by_field_name("left")
+        if name is not None:
+            yield name
+    elif node.type in ("pair_pattern", "rest_pattern"):
+        yield from node.named_children[-1:]
