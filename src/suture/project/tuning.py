@@ -120,6 +120,10 @@ MAX_SOURCE_LINE_CHARS = 1000
 """Length of a line from which code is quoted. Minified code has lines of megabytes."""
 MAX_NAME_PARTS = 8
 """Parts of a dotted name that are resolved. A file may contain names of any length."""
+MAX_FOLDED_DEPTH = 60
+"""Depth of a constant expression that is computed. Concatenations by hand have a few parts; chosen by judgement."""
+MAX_FOLDED_SIZE = 1000
+"""Characters or items of a computed constant. Longer ones are no names; chosen by judgement."""
 MAX_QUERY_STATES = 10_000
 """States of a query that tree-sitter keeps. It drops further ones, which bounds the time."""
 MAX_NODE_DEPTH = 400

@@ -13,6 +13,7 @@ CapabilityCode = Literal[
     "reads_loaded_modules",
     "hooks_interpreter",
     "patches_code",
+    "computes_names",
     "ends_process",
     "loosens_comparison",
     "writes_project_files",

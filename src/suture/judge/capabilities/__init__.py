@@ -2,7 +2,8 @@
 
 Tests and code often share a process. Code that reaches for what decides the verdict could pass wrong tests, so a
 change that newly does so is never certified plainly. A use is new only if the same file did not have this
-capability before. Texts are analysed and nothing is run, so names that code computes are not found.
+capability before. Texts are analysed and nothing is run, so a name is found if
+constants determine it, and otherwise the computation itself is reported.
 """
 
 from suture.judge.capabilities.new_uses import (

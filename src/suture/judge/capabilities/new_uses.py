@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from suture.core.records import CapabilityUse, Task
+from suture.core.records import CapabilityUse, Task, Verdict
 from suture.judge.capabilities.go_uses import find_go_uses
 from suture.judge.capabilities.javascript_uses import find_javascript_uses
 from suture.judge.capabilities.python_uses import find_python_uses
@@ -27,12 +27,17 @@ RULES_BY_GRAMMAR: dict[str, Callable[[Node], list[Use]]] = {
 """Package of a tree-sitter grammar -> the rules that know its nodes."""
 
 
-def is_rule_relevant(task: Task) -> bool:
+def is_rule_relevant(task: Task, verdict: Verdict | None = None) -> bool:
     """Return whether tests may share a process with the code, so that its capabilities matter.
 
-    Function-level checks of new code and smoke checks run in another process than the candidate.
+    Function-level checks of new code and smoke checks run in another process than the candidate, except for checks
+    that need live objects.
+
+    Args:
+        verdict: The verdict on the code. Only the verdict says which checks of new code need live objects.
     """
-    return task.kind == "heal" or bool(task.test_command)
+    has_live_objects = verdict is not None and any(note.code == "live_objects" for note in verdict.notes)
+    return task.kind == "heal" or bool(task.test_command) or has_live_objects
 
 
 def find_change_capabilities(

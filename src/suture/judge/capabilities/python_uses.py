@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.python_names import PythonNames
+from suture.judge.capabilities.python_comparisons import COMPARISON_METHODS, find_loose_comparisons
 from suture.judge.capabilities.python_paths import find_written_path
 from suture.judge.capabilities.use import (
     ENTRY_FUNCTION,
@@ -16,6 +17,7 @@ from suture.judge.capabilities.use import (
     Use,
     find_path_uses,
 )
+from suture.project.python_source.module_names import IMPORT_CALLS, ModuleNames
 from suture.project.python_source.parsing import parse_module
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -24,7 +26,8 @@ MODULE_CODES: dict[str, CapabilityCode] = {
         ("pytest", "_pytest", "pluggy", "hypothesis", "unittest", "xdist"), "imports_test_machinery"
     ),
     **dict.fromkeys(("gc", "ctypes", "_ctypes"), "reaches_memory"),
-    "atexit": "hooks_interpreter",
+    **dict.fromkeys(("code", "codeop"), "computes_names"),
+    **dict.fromkeys(("atexit", "faulthandler"), "hooks_interpreter"),
     "linecache": "inspects_callers",
 }
 """Top-level module -> what its use means."""
@@ -37,32 +40,66 @@ NAME_CODES: dict[str, CapabilityCode] = {
             "sys._getframe", "sys._current_frames", "inspect.currentframe", "inspect.stack", "inspect.trace",
             "inspect.getouterframes", "inspect.getinnerframes", "inspect.getframeinfo", "inspect.getsource",
             "inspect.getsourcelines", "inspect.getsourcefile", "inspect.findsource", "inspect.getmodule",
+            "inspect.getclosurevars", "inspect.getgeneratorlocals", "inspect.getcoroutinelocals",
         ),
         "inspects_callers",
     ),
     "sys.modules": "reads_loaded_modules",
     **dict.fromkeys(
         (
-            "sys.settrace", "sys.setprofile", "sys.meta_path", "sys.path_hooks", "sys.excepthook",
-            "sys.addaudithook", "threading.settrace", "threading.setprofile", "threading.excepthook",
+            "sys.settrace", "sys.setprofile", "sys.meta_path", "sys.path_hooks", "sys.path_importer_cache",
+            "sys.excepthook", "sys.unraisablehook", "sys.displayhook", "sys.addaudithook", "sys.monitoring",
+            "sys._xoptions", "threading.settrace", "threading.setprofile", "threading.excepthook",
             "signal.signal", "signal.setitimer", "signal.alarm",
         ),
         "hooks_interpreter",
     ),
     **dict.fromkeys(("os._exit", "os.abort"), "ends_process"),
+    **dict.fromkeys(("os.fork", "os.forkpty", "pty.fork"), "starts_test_process"),
+    "os.chdir": "hooks_interpreter",
+    **dict.fromkeys(("eval", "exec", "compile", "marshal.loads", "marshal.load"), "computes_names"),
 }  # fmt: skip
 """A name with its module -> what its use means."""
-FRAME_ATTRIBUTES = frozenset(
-    ("f_back", "f_globals", "f_locals", "tb_frame", "gi_frame", "cr_frame", "__globals__")
-)
-"""Attributes that lead to a frame, or from a frame or function to the variables of other code."""
-ENDING_CALLS = ("sys.exit", "exit", "quit", "builtins.exit", "builtins.quit", "SystemExit")
-COMPARISON_METHODS = (
-    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__instancecheck__", "__subclasscheck__",
-)  # fmt: skip
-"""Methods by which a class decides comparisons and `isinstance`."""
-SETTERS = ("setattr", "delattr", "object.__setattr__", "type.__setattr__", "builtins.setattr")
+REACHING_ATTRIBUTES: dict[str, CapabilityCode] = {
+    **dict.fromkeys(
+        (
+            "f_back", "f_globals", "f_locals", "f_builtins", "f_code", "tb_frame", "gi_frame", "cr_frame", "ag_frame",
+            "__globals__", "__closure__", "cell_contents", "__code__", "co_consts", "co_code", "func_globals",
+            "_getframe", "_current_frames",
+        ),
+        "inspects_callers",
+    ),
+    "__subclasses__": "reaches_memory",
+    **dict.fromkeys(
+        ("settrace", "setprofile", "meta_path", "path_hooks", "addaudithook", "unraisablehook"), "hooks_interpreter"
+    ),
+    **dict.fromkeys(("__builtins__", "load_module"), "computes_names"),
+}  # fmt: skip
+"""An attribute that leads from any object to other code, whatever the object is. Such names are rare otherwise."""
+MADE_CODE = ("types.CodeType", "types.FunctionType", "types.LambdaType")
+"""Classes whose calls make functions out of data."""
+REACHED_MODULES = frozenset(("sys", "os", "builtins", "gc", "inspect", "ctypes"))
+"""Modules that most other modules import, so that they can be reached as `logging.sys`."""
+PASSED_MODULES = ("sys", "builtins")
+"""Modules whose use as a value is no usual code: their attributes are what matters."""
+VALUE_FUNCTIONS = ("getattr", "hasattr", "setattr", "delattr", "dir")
+"""Functions that take a module and are examined themselves, or do nothing with it."""
+ENDING_CALLS = ("sys.exit", "exit", "quit", "SystemExit")
+SETTERS = ("setattr", "delattr", "object.__setattr__", "type.__setattr__")
 """Functions that set or delete the attribute that their second argument names."""
+PATH_CHANGES = (
+    "insert",
+    "append",
+    "extend",
+    "remove",
+    "pop",
+    "clear",
+    "reverse",
+    "sort",
+    "__setitem__",
+    "__iadd__",
+)
+"""Methods that change a list, such as `sys.path`, on which modules are found."""
 DICTIONARY_CHANGES = ("update", "setdefault", "pop", "clear", "__setitem__")
 """Methods that change a dictionary, such as the namespace of a module."""
 PROCESS_STARTERS = (
@@ -98,8 +135,8 @@ def find_python_uses(path: str, text: str) -> list[Use] | None:
     tree = parse_module(text)
     if tree is None:
         return None
-    names = PythonNames(tree)
-    uses: list[Use] = []
+    names = ModuleNames(tree)
+    uses = list(find_loose_comparisons(tree, names))
     # A stack instead of recursion: a long chain of operators nests deeper than Python's stack.
     nodes: list[tuple[ast.AST, _Place]] = [(tree, _Place(is_entry=path.endswith("__main__.py")))]
     while nodes:
@@ -112,6 +149,8 @@ def find_python_uses(path: str, text: str) -> list[Use] | None:
 def _enter(node: ast.AST, child: ast.AST, place: _Place) -> _Place:
     """Return where a child of a node is."""
     if isinstance(node, FUNCTIONS):
+        if child not in node.body:  # defaults and decorators are evaluated outside
+            return place
         return replace(
             place,
             function=f"{place.function}.{node.name}".lstrip("."),
@@ -134,6 +173,8 @@ def _local_names(function: ast.FunctionDef | ast.AsyncFunctionDef, outer: frozen
             local.add(node.arg)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             local.add(node.id)
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node is not function:
+            local.add(node.name)
         elif isinstance(node, ast.alias):
             imported.add(node.asname or node.name.partition(".")[0])
     return (outer | local) - imported
@@ -145,7 +186,7 @@ def _is_main_guard(test: ast.expr) -> bool:
     return "__name__" in names and "__main__" in texts
 
 
-def _find_node_uses(node: ast.AST, place: _Place, names: PythonNames) -> Iterator[Use]:
+def _find_node_uses(node: ast.AST, place: _Place, names: ModuleNames) -> Iterator[Use]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         for name in names.imported_by(node):
             yield from _find_name_uses(name, node.lineno)
@@ -153,19 +194,22 @@ def _find_node_uses(node: ast.AST, place: _Place, names: PythonNames) -> Iterato
         yield from _find_reference_uses(node, place, names)
     elif isinstance(node, ast.Subscript):
         yield from _find_subscript_uses(node, place, names)
+        yield from _find_access_uses(node, names)
     elif isinstance(node, ast.Call):
         yield from _find_call_uses(node, place, names)
+        yield from _find_access_uses(node, names)
     elif isinstance(node, ast.Raise) and node.exc is not None and not isinstance(node.exc, ast.Call):
         yield from _find_exit_uses(names.resolve(node.exc), node.lineno, place)
-    elif isinstance(node, ast.ClassDef):
-        yield from _find_comparison_uses(node)
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
         if names.resolve(node.comparators[0]) == "os.environ":
             yield from _find_variable_uses(node.left, node.lineno)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from _find_text_uses(node.value, node.lineno)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         yield from _find_folder_uses((node.left, node.right), node.lineno)
+    if isinstance(node, ast.expr):
+        yield from _find_module_value_uses(node, names)
+        text = names.fold_text(node)
+        if text is not None and not isinstance(node, ast.Name):
+            yield from _find_text_uses(text, node.lineno)
 
 
 def _find_name_uses(name: str, line: int) -> Iterator[Use]:
@@ -180,20 +224,78 @@ def _find_name_uses(name: str, line: int) -> Iterator[Use]:
         yield Use(code=code, name=name, line=line, key="" if code == "inspects_callers" else name)
 
 
-def _find_reference_uses(node: ast.Name | ast.Attribute, place: _Place, names: PythonNames) -> Iterator[Use]:
+def _find_reference_uses(node: ast.Name | ast.Attribute, place: _Place, names: ModuleNames) -> Iterator[Use]:
     name = names.resolve(node)
     if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
         yield from _find_patch_uses(node.value, node.attr, node.lineno, place, names)
     elif name == "sys.argv" and not place.is_entry:
         yield Use(code="detects_environment", name=name, line=node.lineno, key=name)
-    elif isinstance(node, ast.Attribute) and node.attr in FRAME_ATTRIBUTES:
-        yield Use(code="inspects_callers", name=node.attr, line=node.lineno, key="")
-    if not (isinstance(node, ast.Name) and node.id in place.local_names):
+    elif isinstance(node, ast.Attribute):
+        yield from _find_attribute_uses(node.attr, node.lineno)
+        if node.attr == "__self__" and hasattr(builtins, names.resolve(node.value)):
+            yield Use(code="computes_names", name=name, line=node.lineno, key="__self__")
+    if isinstance(node, ast.Name) and node.id in place.local_names:
+        return
+    if names.is_foreign(node):
+        name = _shorten_path(name)
+    root = name.partition(".")[0]
+    # A variable may have the name of a module.
+    if root not in MODULE_CODES or names.is_imported(node):
         yield from _find_name_uses(name, node.lineno)
+    if isinstance(node, ast.Name) and name == node.id:
+        for module in names.star_modules:
+            yield from _find_name_uses(f"{module}.{name}", node.lineno)
+
+
+def _find_attribute_uses(attribute: str, line: int) -> Iterator[Use]:
+    code = REACHING_ATTRIBUTES.get(attribute)
+    if code is not None:
+        yield Use(code=code, name=attribute, line=line, key="" if code == "inspects_callers" else attribute)
+
+
+def _shorten_path(name: str) -> str:
+    """Return the name behind a detour: `sys.modules` for `logging.sys.modules`."""
+    parts = name.split(".")
+    starts = [index for index, part in enumerate(parts) if part in REACHED_MODULES]
+    return ".".join(parts[starts[-1] :]) if starts else name
+
+
+def _find_module_value_uses(node: ast.expr, names: ModuleNames) -> Iterator[Use]:
+    """Yield a module such as `sys` that is passed on as a value, because its attributes can then be read anywhere."""
+    if isinstance(node, ast.Attribute) or names.find_access(node) is not None:
+        return
+    if isinstance(node, ast.Call) and names.resolve(node.func) in VALUE_FUNCTIONS:
+        return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load) and names.is_module(child):
+            name = names.resolve(child) or child.id
+            if name in PASSED_MODULES:
+                yield Use(code="computes_names", name=name, line=child.lineno, key=name)
+
+
+def _find_access_uses(node: ast.Call | ast.Subscript, names: ModuleNames) -> Iterator[Use]:
+    """Yield the access to an attribute by name, and an import, if code computes the name."""
+    access = names.find_access(node)
+    if access is not None:
+        owner, attribute = access
+        if names.fold_text(attribute) is not None:
+            yield from _find_name_uses(names.resolve(node), node.lineno)
+        elif names.is_module(owner):
+            name = f"{names.resolve(owner) or ast.unparse(owner)}[{ast.unparse(attribute)}]"
+            yield Use(code="computes_names", name=name, line=node.lineno, key=names.resolve(owner))
+    if not isinstance(node, ast.Call):
+        return
+    function = names.resolve(node.func)
+    if function in IMPORT_CALLS and node.args and names.fold_text(node.args[0]) is None:
+        yield Use(code="computes_names", name=function, line=node.lineno, key=function)
+    is_code = function in MADE_CODE or any((word.arg or "").startswith("co_") for word in node.keywords)
+    is_stored_code = function == "pickle.loads" and bool(node.args) and names.is_constant(node.args[0])
+    if is_code or is_stored_code:
+        yield Use(code="computes_names", name=function, line=node.lineno, key=function)
 
 
 def _find_patch_uses(
-    owner: ast.expr, attribute: str, line: int, place: _Place, names: PythonNames
+    owner: ast.expr, attribute: str, line: int, place: _Place, names: ModuleNames
 ) -> Iterator[Use]:
     """Yield the assignment of an attribute on an imported module, or on a class of another module.
 
@@ -203,40 +305,45 @@ def _find_patch_uses(
     while isinstance(root, ast.Attribute):
         root = root.value
     is_shadowed = isinstance(root, ast.Name) and root.id in place.local_names
-    if attribute in COMPARISON_METHODS or (not is_shadowed and names.is_foreign(owner)):
+    # An object that changes its class is compared by other methods.
+    if attribute in {*COMPARISON_METHODS, "__class__"} or (not is_shadowed and names.is_foreign(owner)):
         name = f"{names.resolve(owner) or ast.unparse(root)}.{attribute}"
         yield Use(code="patches_code", name=name, line=line, key=name)
 
 
-def _find_subscript_uses(node: ast.Subscript, place: _Place, names: PythonNames) -> Iterator[Use]:
+def _find_subscript_uses(node: ast.Subscript, place: _Place, names: ModuleNames) -> Iterator[Use]:
     if names.resolve(node.value) == "os.environ":
         yield from _find_variable_uses(node.slice, node.lineno)
+    if names.resolve(node.value) == "sys.path" and not isinstance(node.ctx, ast.Load):
+        yield Use(code="hooks_interpreter", name="sys.path", line=node.lineno, key="sys.path")
     if not isinstance(node.ctx, ast.Load):
         yield from _find_namespace_uses(node.value, node.lineno, place, names)
 
 
-def _find_namespace_uses(owner: ast.expr, line: int, place: _Place, names: PythonNames) -> Iterator[Use]:
+def _find_namespace_uses(owner: ast.expr, line: int, place: _Place, names: ModuleNames) -> Iterator[Use]:
     """Yield a change of `globals()`, `module.__dict__` or `vars(module)`."""
     if isinstance(owner, ast.Call):
         function = names.resolve(owner.func)
-        if function in ("globals", "builtins.globals"):
+        if function == "globals":
             yield Use(code="patches_code", name="globals()", line=line, key="globals()")
-        elif function in ("vars", "builtins.vars") and owner.args:
+        elif function == "vars" and owner.args:
             yield from _find_patch_uses(owner.args[0], "__dict__", line, place, names)
     elif isinstance(owner, ast.Attribute) and owner.attr == "__dict__":
         yield from _find_patch_uses(owner.value, "__dict__", line, place, names)
 
 
-def _find_call_uses(node: ast.Call, place: _Place, names: PythonNames) -> Iterator[Use]:
+def _find_call_uses(node: ast.Call, place: _Place, names: ModuleNames) -> Iterator[Use]:
     name, line = names.resolve(node.func), node.lineno
-    if names.is_import_call(node) or name == "getattr":
+    if names.is_import_call(node):
         yield from _find_name_uses(names.resolve(node), line)
     elif name in SETTERS and len(node.args) > 1:
         attribute = node.args[1]
-        text = attribute.value if isinstance(attribute, ast.Constant) else "..."
-        yield from _find_patch_uses(node.args[0], str(text), line, place, names)
+        text = names.fold_text(attribute) or "..."
+        yield from _find_patch_uses(node.args[0], text, line, place, names)
     elif name in ("os.environ.get", "os.getenv", "os.environ.pop", "os.environ.setdefault") and node.args:
         yield from _find_variable_uses(node.args[0], line)
+    elif name.startswith("sys.path.") and name.removeprefix("sys.path.") in PATH_CHANGES:
+        yield Use(code="hooks_interpreter", name=name, line=line, key="sys.path")
     elif isinstance(node.func, ast.Attribute) and node.func.attr in DICTIONARY_CHANGES:
         yield from _find_namespace_uses(node.func.value, line, place, names)
     if not (isinstance(node.func, ast.Name) and node.func.id in place.local_names):
@@ -268,6 +375,9 @@ def _find_text_uses(text: str, line: int) -> Iterator[Use]:
         yield Use(code="detects_environment", name=text, line=line, key=text)
     else:
         yield from find_path_uses(text, line)
+    if text.replace(".", "").isidentifier():  # not a sentence
+        for attribute in text.split("."):
+            yield from _find_attribute_uses(attribute, line)
 
 
 def _find_folder_uses(parts: tuple[ast.expr, ...] | list[ast.expr], line: int) -> Iterator[Use]:
@@ -276,39 +386,3 @@ def _find_folder_uses(parts: tuple[ast.expr, ...] | list[ast.expr], line: int) -
     for text in texts:
         if isinstance(text, str) and TEST_FOLDERS & {*text.split("/")} and not text.startswith("/"):
             yield Use(code="reads_tests", name=text, line=line, key="")
-
-
-def _find_comparison_uses(node: ast.ClassDef) -> Iterator[Use]:
-    for statement in node.body:
-        if isinstance(statement, FUNCTIONS):
-            name, function = statement.name, statement
-            is_loose = name in COMPARISON_METHODS and _ignores_argument(function, function.body)
-        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda):
-            target = statement.targets[0]
-            name = target.id if isinstance(target, ast.Name) else ""
-            body: list[ast.stmt] = [ast.Return(value=statement.value.body)]
-            is_loose = name in COMPARISON_METHODS and _ignores_argument(statement.value, body)
-        else:
-            continue
-        if is_loose:
-            full_name = f"{node.name}.{name}"
-            yield Use(code="loosens_comparison", name=full_name, line=statement.lineno, key=full_name)
-
-
-def _ignores_argument(
-    function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, body: list[ast.stmt]
-) -> bool:
-    """Return whether a comparison does not read its argument, or always returns the same constant.
-
-    One that only raises, or returns `NotImplemented`, decides nothing.
-    """
-    parameters = [*function.args.posonlyargs, *function.args.args]
-    nodes = [part for statement in body for part in ast.walk(statement)]
-    results = [part.value for part in nodes if isinstance(part, ast.Return)]
-    kinds = {ast.dump(result) if result is not None else "" for result in results}
-    if not results or kinds == {ast.dump(ast.Name(id="NotImplemented", ctx=ast.Load()))}:
-        return False
-    is_constant = len(kinds) == 1 and isinstance(results[0], ast.Constant)
-    argument = parameters[1].arg if len(parameters) > 1 else ""
-    is_read = not argument or any(isinstance(part, ast.Name) and part.id == argument for part in nodes)
-    return is_constant or not is_read

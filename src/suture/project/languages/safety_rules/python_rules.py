@@ -1,7 +1,7 @@
 """Safety rules for Python, which are checked on the syntax tree.
 
-A name is resolved through the imports of its module: after `from os import system as s`, `s` means `os.system`.
-Values are not followed, so `f = eval` hides later calls of `f`, but the use of `eval` itself is found.
+A name is resolved through the imports and simple assignments of its module: after `from os import system as s`, `s`
+means `os.system`, and so does `getattr(os, "sys" + "tem")`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from suture.project.languages.safety_rules.rule import SafetyRule, UnsafeUse, quote_code
+from suture.project.python_source.module_names import ModuleNames
 from suture.project.python_source.parsing import parse_module
 from suture.project.tuning import MAX_NAME_PARTS, MAX_SOURCE_LINE_CHARS
 
@@ -35,9 +36,9 @@ RULES = (
     SafetyRule(name="python.delete-tree", why="it deletes a folder with its content"),
 )
 RULE_BY_NAME: Mapping[str, str] = {
-    **dict.fromkeys(("eval", "builtins.eval"), "python.eval"),
-    **dict.fromkeys(("exec", "builtins.exec", "runpy.run_path", "code.interact"), "python.exec"),
-    **dict.fromkeys(("compile", "builtins.compile"), "python.compile"),
+    "eval": "python.eval",
+    **dict.fromkeys(("exec", "runpy.run_path", "code.interact"), "python.exec"),
+    "compile": "python.compile",
     **dict.fromkeys(
         (
             "os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "pty.spawn",
@@ -99,11 +100,11 @@ def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
     tree = parse_module(text)
     if tree is None:
         return
-    names = _Names(tree)
+    names = ModuleNames(tree)
     nodes_by_use = {
         (rule, node.lineno, node.col_offset): node
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Dict)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
         for rule in _find_rules(node, names)
     }
     # Count lines as the parser does: `splitlines` splits at further characters.
@@ -112,68 +113,28 @@ def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
         yield UnsafeUse(rule=rule, line=line, code=quote_code(_source(node, lines)))
 
 
-class _Names:
-    """The meaning of the names in a module, as far as its imports show."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self._imported: dict[str, str] = {}
-        """Name in the module -> its full name."""
-        self._defined = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for name in node.names:
-                    full_name = name.name if name.asname else name.name.partition(".")[0]
-                    self._imported[name.asname or full_name] = full_name
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for name in node.names:
-                    self._imported[name.asname or name.name] = f"{node.module}.{name.name}"
-
-    def resolve(self, node: ast.expr, depth: int = 0) -> str:
-        """Return a dotted name with its module, such as `os.system`; empty for other expressions."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute) and len(parts) < MAX_NAME_PARTS:
-            parts.append(node.attr)
-            node = node.value
-        base = self._resolve_base(node, depth + 1)
-        return ".".join([base, *reversed(parts)]) if base else ""
-
-    def _resolve_base(self, node: ast.expr, depth: int) -> str:
-        """Return the full name of what stands before the first dot: a name, an import call or a `getattr`."""
-        if isinstance(node, ast.Name):
-            full_name = self._imported.get(node.id, "" if node.id in self._defined else node.id)
-            return {"__builtins__": "builtins"}.get(full_name, full_name)
-        if not isinstance(node, ast.Call) or not node.args or depth > MAX_NAME_PARTS:
-            return ""
-        function = self.resolve(node.func, depth)
-        if function in ("__import__", "builtins.__import__", "importlib.import_module"):
-            module = node.args[0]
-            return str(module.value) if isinstance(module, ast.Constant) else ""
-        if function == "getattr" and len(node.args) == 2:
-            attribute = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
-            owner = self.resolve(node.args[0], depth)
-            return f"{owner}.{attribute}" if owner and attribute and isinstance(attribute, str) else ""
-        return ""
-
-
-def _find_rules(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, names: _Names) -> Iterator[str]:
+def _find_rules(
+    node: ast.Name | ast.Attribute | ast.Call | ast.Subscript, names: ModuleNames
+) -> Iterator[str]:
     """Yield the names of the rules that a node alone violates."""
     if isinstance(node, ast.Name | ast.Attribute):
         rule = RULE_BY_NAME.get(names.resolve(node)) if isinstance(node.ctx, ast.Load) else None
         if rule:
             yield rule
-    elif isinstance(node, ast.Call):
+        return
+    # `getattr(os, "system")` means the same as `os.system`.
+    rule = RULE_BY_NAME.get(names.resolve(node)) if names.find_access(node) else None
+    if rule:
+        yield rule
+    if isinstance(node, ast.Call):
         name = names.resolve(node.func)
-        # `getattr(os, "system")` means the same as `os.system`.
-        rule = RULE_BY_NAME.get(names.resolve(node)) if name == "getattr" else None
-        if rule:
-            yield rule
         runs_text = RULE_BY_NAME.get(name) in TEXT_RUNNING_RULES
         if runs_text and any(_is_hidden(argument, names) for argument in _all_arguments(node)):
             yield "python.hidden-code"
         yield from _find_call_rules(name, node, names)
 
 
-def _find_call_rules(name: str, node: ast.Call, names: _Names) -> Iterator[str]:
+def _find_call_rules(name: str, node: ast.Call, names: ModuleNames) -> Iterator[str]:
     """Yield the names of the rules that depend on a call's arguments."""
     last_name = name.rpartition(".")[2] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
     keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
@@ -214,7 +175,7 @@ def _is_constant(node: ast.expr | None, *values: object) -> bool:
     )
 
 
-def _is_hidden(node: ast.expr, names: _Names) -> bool:
+def _is_hidden(node: ast.expr, names: ModuleNames) -> bool:
     """Return whether an expression that is run decodes or downloads its text on the spot."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
