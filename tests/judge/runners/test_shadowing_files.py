@@ -9,9 +9,11 @@ from itertools import product
 import pytest
 
 from judge.conftest import PYTEST, PYTHON, Prepare
+from judge.runners.signed import sign_event
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, find_protected_files, prepare_suite
+from suture.judge.runners.pytest_report import read_report
 from suture.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(180)
@@ -89,3 +91,23 @@ async def test_a_requested_module_may_have_any_free_place_in_a_package(prepare: 
     requested = replace(suite, task=replace(suite.task, kind="write", module="queue.py"))
     assert find_protected_files({"queue.py": ""}, requested) == ()
     assert find_protected_files({"queue.py": ""}, suite) == ("queue.py",)
+
+
+@pytest.mark.parametrize(
+    ("imports", "is_sound"),
+    [
+        ({"search_path": [".", "src"], "loaded": [["shop", "src/shop.py"], ["yaml", ""]]}, True),
+        ({"search_path": "src", "loaded": []}, False),
+        ({"search_path": [1], "loaded": []}, False),
+        ({"search_path": [], "loaded": [["shop"]]}, False),
+        ({"search_path": [], "loaded": {"shop": "src/shop.py"}}, False),
+    ],
+)
+def test_a_report_with_another_form_of_the_search_path_ends_there(
+    imports: Mapping[str, object], is_sound: bool
+) -> None:
+    key = b"k" * 32
+    events = sign_event(key, 0, event="items", ids=["a"], **imports) + sign_event(key, 1, event="end", exit=0)
+    report = read_report(events, key)
+    assert (report.exit_code == 0) == is_sound
+    assert report.search_path == (frozenset((".", "src")) if is_sound else frozenset())

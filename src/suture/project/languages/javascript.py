@@ -211,6 +211,10 @@ def _node_options(folder: str) -> dict[str, str]:
     return {"NODE_OPTIONS": " ".join((f"--require={folder}/node_guard.cjs", *options))}
 
 
+JEST_EXTENSIONS = (
+    ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json", ".node",
+)  # fmt: skip
+"""The order in which Jest 30 tries extensions. Earlier versions lack some of them."""
 RUNNERS = (
     Runner(
         name="Jest",
@@ -220,16 +224,7 @@ RUNNERS = (
         environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/jest_guard.cjs"},
         arguments=lambda folder: ("--reporters=default", f"--reporters={folder}/jest.cjs"),
         watches_state=True,
-        module_extensions=(
-            ".js",
-            ".mjs",
-            ".cjs",
-            ".jsx",
-            ".ts",
-            ".tsx",
-            ".json",
-            ".node",
-        ),  # of Jest 28 and later
+        module_extensions=JEST_EXTENSIONS,
     ),
     Runner(
         name="Vitest",
