@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import HealOptions, heal, verify
+from suture.api import HealOptions, WriteOptions, heal, solve, verify
 from suture.core.ledger import find_run
 from suture.core.records import CapabilityCode, CapabilityUse, Result, Task
 from suture.core.settings import Settings
@@ -99,6 +99,66 @@ async def test_a_certificate_that_hides_a_capability_is_rejected(
 
     assert all(claim.ok for claim in replays["honest"]), replays["honest"]
     assert (replays["forged"][-1].name, replays["forged"][-1].ok) == ("files", False)
+
+
+STACK = """import gc
+
+
+class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, item):
+        self.items.append(item)
+
+
+def size(items):
+    return len(items)
+"""
+
+
+LIVE_TEST = "s = Stack()\ns.push(1)\nassert s.items == [1]\n"
+
+
+async def write_stack(settings: Settings, sandbox: BubblewrapSandbox, test: str) -> Result:
+    model = ScriptedModel([f"```python\n{STACK}```"] * 4)
+    return await solve(
+        "Write a class Stack and a function size(items).",
+        WriteOptions(asserts=test, settings=settings, model=model, sandbox=sandbox),
+    )
+
+
+@pytest.mark.parametrize(
+    ("test", "evidence", "codes"),
+    [
+        (LIVE_TEST, "nonce", ["reaches_memory"]),
+        ("assert size([1]) == 1\n", "split", []),
+    ],
+    ids=["live objects", "data"],
+)
+async def test_new_code_is_marked_if_a_check_shares_its_process(
+    settings: Settings, sandbox: BubblewrapSandbox, test: str, evidence: str, codes: list[str]
+) -> None:
+    result = await write_stack(settings, sandbox, test)
+
+    assert (result.outcome, result.evidence) == ("healed", evidence), result.reason
+    assert [use.code for use in result.capabilities] == codes
+    assert load_certificate(result, settings).capabilities == result.capabilities
+    path = find_run(settings.paths.home, result.run_id).path / "certificate.json"
+    claims = [claim async for claim in verify(path, settings=settings, sandbox=sandbox)]
+    assert all(claim.ok for claim in claims), claims
+
+
+async def test_a_certificate_of_new_code_that_hides_a_capability_is_rejected(
+    settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    certificate = load_certificate(await write_stack(settings, sandbox, LIVE_TEST), settings)
+    forged = tmp_path / "forged.json"
+    forged.write_text(render_certificate(seal_certificate(replace(certificate, capabilities=()))))
+
+    claims = [claim async for claim in verify(forged, project=tmp_path, settings=settings, sandbox=sandbox)]
+
+    assert (claims[-1].name, claims[-1].ok) == ("after", False)
 
 
 def test_every_capability_has_a_text() -> None:

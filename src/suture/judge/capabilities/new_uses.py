@@ -36,7 +36,10 @@ def is_rule_relevant(task: Task, verdict: Verdict | None = None) -> bool:
     Args:
         verdict: The verdict on the code. Only the verdict says which checks of new code need live objects.
     """
-    has_live_objects = verdict is not None and any(note.code == "live_objects" for note in verdict.notes)
+    outcomes = verdict.outcomes if verdict is not None else ()
+    has_live_objects = any(
+        outcome.evidence == "nonce" and outcome.provenance != "smoke" for outcome in outcomes
+    )
     return task.kind == "heal" or bool(task.test_command) or has_live_objects
 
 
