@@ -79,10 +79,10 @@ def _describe_sign(warning: TamperingWarning) -> str:
     texts: dict[TamperingCode, str] = {
         "compares_with_test_literals": f"compares with {names}, which the tests use",
         "adds_test_literals": f"adds {names}, which the tests use",
-        "encodes_test_values": f"adds {names}, which is a text or a hash of values in the tests",
+        "encodes_test_values": f"adds {names}: texts or hashes of values in the tests",
         "compares_with_test_lengths": f"compares with {names}, which are lengths of values in the tests",
-        "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, "
-        f"and on none of {neighbours} inputs near them, except by an answer to an example",
+        "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, but on "
+        f"{neighbours} inputs near them it answers as before, as on an example, or not at all",
         "dead_code": "leaves code that never runs, or a condition that is always the same",
         "calls_removed": f"no longer calls {names}",
         "raise_removed": "no longer raises",

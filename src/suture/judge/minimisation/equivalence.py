@@ -9,12 +9,13 @@ import ast
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from suture.core.records import Candidate, Task
 from suture.judge import Suite
 from suture.judge.differential.behaviour_comparison import compare_candidates
+from suture.judge.differential.example_calls import make_pytest_command
 from suture.judge.differential.input_generation import Arguments, edge_inputs, mutate_inputs, read_arguments
 from suture.judge.minimisation.change_parts import DEFINITIONS
 from suture.judge.runners.test_command import TestCommand
@@ -29,7 +30,6 @@ from suture.judge.tuning import (
     MAX_COMPARED_FUNCTIONS,
 )
 from suture.mutation import Edit
-from suture.project.languages import pytest_equivalent
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, overlay_candidate
 
@@ -152,7 +152,7 @@ class ChangeBehaviour:
         changed = changed_functions(overlay_candidate(self.suite.task.files, self.files), part_files)
         if not changed:
             return changed is not None
-        command = self._make_pytest_command()
+        command = make_pytest_command(self.suite, overlay_candidate(self.suite.task.files, self.files))
         if command is not None:
             return await self._answers_equally(command, part_files, changed)
         if {name for _, name in changed} - functions_called_by_checks(self.suite.task):
@@ -161,18 +161,6 @@ class ChangeBehaviour:
         comparison = await compare_candidates(candidates, self.suite, seed=self.seed)
         self.compared += comparison.calls
         return len(comparison.clusters) == 1
-
-    def _make_pytest_command(self) -> TestCommand | None:
-        """Return the test command on the whole change, if pytest can run it."""
-        command, test_command = self.suite.command, self.suite.task.test_command
-        if command is None:
-            return None
-        argv = test_command if command.is_pytest else pytest_equivalent(test_command)
-        if argv is None:
-            return None
-        files = overlay_candidate(self.suite.task.files, self.files)
-        task = replace(self.suite.task, test_command=argv, files=files)
-        return TestCommand(task, self.suite.sandbox, self.suite.settings, command.interpreter)
 
     async def _answers_equally(
         self, command: TestCommand, part_files: Mapping[str, bytes], changed: frozenset[FunctionPlace]
