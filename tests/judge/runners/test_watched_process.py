@@ -100,12 +100,26 @@ ATTACKS = {
         "def total(numbers):\n    getattr(get('sy', 's'), 'meta_' + 'path').insert(0, Finder())\n    return 6\n",
         "changed sys.meta_path",
     ),
+    "swallows a failed assert": (
+        "def total(numbers):\n    return len(numbers)\n\ndef each(numbers, call):\n    for number in numbers:\n"
+        "        try:\n            call(number)\n        except BaseException:\n            pass\n",
+        "an assert failed in a function",
+    ),
+    "binds a builtin in the test": (
+        WRONG + "def sum(numbers):\n    return len(numbers)\n",
+        "changed sum in test_builtin.py",
+    ),
     "replaces what the test compares with": (
         COMPUTED + "get('mat', 'h').isclose = lambda *a, **k: True\n" + WRONG,
         "changed math.isclose",
     ),
 }
 """Name -> code that tries to pass, or only reaches for more, and what the failure says."""
+MORE_TESTS = {
+    "swallows": "import sums\n\ndef test_each():\n"
+    "    def call(number):\n        assert number > 5\n    sums.each([1], call)\n",
+    "builtin": "from sums import *\n\ndef test_sums():\n    assert total([1, 2, 3]) == sum([1, 2, 3])\n",
+}
 FEW = ("searches the garbage collector", "asks the hook itself", "reads the test")
 VARIANTS = [
     pytest.param(name, marks=() if name in FEW else pytest.mark.heavy, id=name.replace(" ", "-"))
@@ -118,7 +132,9 @@ async def test_code_that_reaches_for_the_test_process_does_not_pass(
     name: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     text, reason = ATTACKS[name]
-    suite = await prepare_project_suite({"sums.py": WRONG, "test_sums.py": TEST}, sandbox, sandbox_settings)
+    project = {"sums.py": WRONG, "test_sums.py": TEST}
+    project |= {f"test_{part}.py": source for part, source in MORE_TESTS.items() if part in name.split()}
+    suite = await prepare_project_suite(project, sandbox, sandbox_settings)
 
     verdict = await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)
 

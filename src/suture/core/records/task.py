@@ -37,6 +37,7 @@ FailureCode = Literal[
     "inputs_changed",
     "hidden_use",
     "secret_reached",
+    "failure_lost",
     "unconfirmed_pass",
     "packages_refused",
     "no_answer",

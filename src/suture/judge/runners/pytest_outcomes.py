@@ -23,6 +23,7 @@ from suture.judge.failures import (
 )
 from suture.judge.runners.collection import CollectionResult, find_written_examples, is_in_folder
 from suture.judge.runners.pytest_report import (
+    LOST_FAILURE,
     OWN_REPORT,
     TEST_TEXT,
     Pair,
@@ -157,7 +158,9 @@ def find_reached_code(
     for what, file in sorted(reached):
         if (what, basename(file)) in base_uses:
             continue
-        if what in (OWN_REPORT, TEST_TEXT):
+        if what == LOST_FAILURE:
+            fact = make_failure(command, "failure_lost", call=command, file=file)
+        elif what in (OWN_REPORT, TEST_TEXT):
             fact = make_failure(command, "secret_reached", call=command, file=file, name=what)
         elif not _shows_use(what, file, files):
             fact = make_failure(command, "hidden_use", call=command, file=file, name=what)

@@ -23,6 +23,8 @@ WHERE_LINE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 """What `reached` says if something other than the plugin wrote into the report, and if a file with tests was opened;
 see report_plugin/watch.py."""
+LOST_FAILURE = "a failed assert of a test"
+"""What `reached` says if an assert failed in a function that the candidate's code called, and the test passed."""
 Pair = tuple[str, str]
 """(name, file): a module or another part of the test machinery, and the file that it comes from."""
 

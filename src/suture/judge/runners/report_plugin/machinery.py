@@ -146,7 +146,7 @@ class TestMachinery:
             if id(value) not in known_hooks and value is not None:
                 has_file = isinstance(value, type) or _get_code(value) is not None
                 new_values[name] = value if has_file else type(value)
-        return {**self._new_codes, **{name: self._find_file(value) for name, value in new_values.items()}}
+        return {**self._new_codes, **{name: self.find_file(value) for name, value in new_values.items()}}
 
     def added(self) -> dict[str, str]:
         """Return name -> file of what the project put among the hooks and into modules of the test machinery.
@@ -167,7 +167,7 @@ class TestMachinery:
         files = {}
         for name, hook in list(vars(self._manager.hook).items()):
             for implementation in hook.get_hookimpls() if hasattr(hook, "get_hookimpls") else ():
-                file = self._find_file(implementation.function)
+                file = self.find_file(implementation.function)
                 # Members of modules of unknown origin do not count (`_find_foreign_functions`): compiled functions and
                 # callable objects are usual there.
                 if not os.path.isabs(file):
@@ -185,7 +185,7 @@ class TestMachinery:
                 attributes = list(vars(value).items())
                 named_values += [(f"{name}.{key}.{attribute}", part) for attribute, part in attributes]
         files = {
-            full_name: self._find_file(value)
+            full_name: self.find_file(value)
             for full_name, value in named_values
             if callable(value) or isinstance(value, DESCRIPTORS)
         }
@@ -195,7 +195,7 @@ class TestMachinery:
         files = {name: str(getattr(sys.modules[name], "__file__", None)) for name in names}
         return {name: path for name, file in files.items() if (path := self._get_project_path(file))}
 
-    def _find_file(self, value: Any) -> str:
+    def find_file(self, value: Any) -> str:
         """Return the file that defines a value: relative in the project, else absolute; empty if unknown.
 
         A class whose module has no file gets `/`, an absolute path, and so counts as outside of the project.

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from .assert_watch import FailedAsserts
 from .bytecode import backdate, save_bytecode
 from .failure_facts import MAX_TEXT_CHARS, FailureFacts, get_test_file, is_doctest
 from .import_path import describe_imports
@@ -117,6 +118,8 @@ class Reporter:
             deselected=self._deselected,
             **describe_imports(self._root),
         )
+        modules = {id(item.module): item.module for item in session.items if getattr(item, "module", None)}
+        self._send("collected", list(modules.values()))
         if getattr(session.config.option, "tbstyle", "") == "auto":
             # Pytest's own style parses a whole file for each frame of a failure, most of a failing run.
             session.config.option.tbstyle = "native"
@@ -278,6 +281,7 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
     """Start to watch this process and to report; no test and no conftest.py is loaded yet."""
     root = parameters["root"]
+    failed_asserts = FailedAsserts()
     machinery = TestMachinery(config, os.getcwd(), parameters["libraries"])
     report = SignedReport(parameters["report"], bytes.fromhex(parameters["key"]), parameters.get("name", ""))
     secret_files = {parameters["report"]: OWN_REPORT}
@@ -286,6 +290,7 @@ def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
     send = install_watch(Watch(report, machinery, origins, secret_files))
     for name in [name for name in sys.modules if name.startswith(__name__.rpartition(".")[0])]:
         del sys.modules[name]  # code under test must not find these modules by name
+    failed_asserts.send = send
     return Reporter({**parameters, "key": ""}, config, send, machinery.early)
 
 

@@ -20,6 +20,7 @@ from sys import _getframe as get_frame
 from types import FunctionType
 from typing import Any
 
+from .assert_watch import catches_failures, find_replaceable_names
 from .machinery import TestMachinery
 from .origins import Origins, get_file, make_absolute
 from .signing import SignedReport
@@ -46,6 +47,7 @@ INSPECTING_FILES = frozenset(("inspect.py",))
 RENDERING_FILES = frozenset(("warnings.py", "traceback.py"))
 """Files of the library that read lines of source code, also of tests, to show them."""
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
+LOST_FAILURE = "a failed assert of a test"
 
 
 class Watch:
@@ -66,6 +68,8 @@ class Watch:
         self._process, self._thread = getpid(), get_ident()
         self._seen = set()  # type: set[tuple[str, str]]
         self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
+        self._failed_asserts = []  # type: list[str]
+        """Files of the candidate's code that called back the asserts that failed in the current test."""
 
     def handle(self, event: str, arguments: Any, frame: Any, own_codes: frozenset[Any]) -> None:
         """Do what a request says, or report an operation of the candidate's code.
@@ -74,7 +78,9 @@ class Watch:
             frame: The innermost frame of Python code.
             own_codes: The code of this plugin's functions.
         """
-        if event == REQUEST:
+        if event == REQUEST and arguments[0] == "failed_assert":
+            self._note_failed_assert(frame)
+        elif event == REQUEST:
             if self._is_own_request(frame, own_codes):
                 self._receive(*arguments)
         elif event == "open":
@@ -107,6 +113,8 @@ class Watch:
                 for pair in changes
                 if details[0] == "teardown" or (pair[1] and self._origins.is_candidate(pair[1]))
             )
+        elif request == "collected":
+            self._look_at_test_modules(*details)
         elif request == "isolate":
             self._process = getpid()
         elif request == "skip_to":
@@ -120,6 +128,11 @@ class Watch:
         if getpid() != self._process:  # forked for a test; the fork reports in lines of its own
             self._process = getpid()
             self._report.become(*self._report.derive(str(self._process)))
+        if event["event"] == "start":
+            self._failed_asserts = []
+        elif event["event"] == "phase" and event["when"] == "call" and event["outcome"] == "passed":
+            for file in self._failed_asserts:
+                self._note(LOST_FAILURE, file)
         if event["event"] == "end":
             changes_left = {**self._machinery.added(), **self._machinery.changed()}
             event = {
@@ -128,6 +141,34 @@ class Watch:
                 "meanwhile": list(self._changed_by_tests),
             }
         self._report.write(event)
+
+    def _note_failed_assert(self, frame: Any) -> None:
+        """Remember a failed assert that the candidate's code called back, and whose exception it could swallow."""
+        files = []
+        while frame is not None:
+            files.append(get_file(frame))
+            frame = frame.f_back
+        test_file = next((file for file in files if self._is_test(file)), "")
+        callers = (
+            [file for file in files[files.index(test_file) :] if self._origins.is_candidate(file)]
+            if test_file
+            else []
+        )
+        if callers and not catches_failures(test_file):
+            self._failed_asserts.append(callers[0])
+
+    def _is_test(self, file: str) -> bool:
+        return self._secret_files.get(file) == TEST_TEXT
+
+    def _look_at_test_modules(self, modules: list[Any]) -> None:
+        """Report names of test modules that an `import *` binds to the candidate's code instead."""
+        for module in modules:
+            path = str(getattr(module, "__file__", ""))
+            for name in find_replaceable_names(path):
+                file = self._machinery.find_file(vars(module).get(name))
+                if file and self._origins.is_candidate(file):
+                    pair = (f"{name} in {self._origins.get_path(path)}", file)
+                    self._changed_by_tests[pair] = None
 
     def _report_operation(self, name: str, frame: Any) -> None:
         while frame is not None and get_file(frame).rpartition("/")[2] in INSPECTING_FILES:
