@@ -16,7 +16,7 @@ from suture.loop.evaluation.change_warnings import find_gaming_signs
             "def f(n):\n    return n + 1\n",
             "def f(n):\n    if n == 41:\n        return 4711\n    return n + 1\n",
             "assert f(41) == 4711\n",
-            ("compares with 41, which the tests use",),
+            ("compares with 41, which the tests use (line 2)",),
         ),
         (
             "a.ts",
@@ -41,3 +41,11 @@ def test_a_change_that_uses_values_of_the_tests_is_suspicious(
     tests = {f"test_{path}": test}
     signs = find_gaming_signs(path, before, after, tests)
     assert tuple(map(render_tampering_warning, signs)) == warnings
+
+
+def test_values_of_data_files_that_the_tests_name_count_too() -> None:
+    before = "def f(n):\n    return n + 1\n"
+    after = before.replace("    return", "    if n == 41:\n        return 4711\n    return")
+    tests = {"test_a.py": "import json\n", "cases.json": '[{"arguments": [41], "expected": 4711}]'}
+    signs = find_gaming_signs("a.py", before, after, tests)
+    assert [sign.code for sign in signs] == ["compares_with_test_literals"]

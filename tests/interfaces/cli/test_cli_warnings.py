@@ -10,6 +10,7 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from interfaces.cli.conftest import Script, Suture
+from suture.judge.confidence import MAX_MEMORISED_CONFIDENCE
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # certification may take a minute
 BROKEN_CODE = (
@@ -43,15 +44,18 @@ def test_a_literal_of_the_tests_causes_a_warning_and_lower_confidence(
     result = suture("heal", str(project), "--test", BARE_PYTEST, "--json", "--model", model)
     output = json.loads(result.stdout)
     assert output["diff"], result.stderr
-    assert output["warnings"] == ["sq.py: compares with 13, which the tests use"]
+    compared, memorised = output["warnings"]
+    assert compared == "sq.py: compares with 13, which the tests use (line 2)"
+    assert memorised.startswith("sq.py: changes what tri does on 1 example(s) of the tests, but on ")
     assert "Warning: sq.py: compares with 13" in result.stderr
 
     certificate = json.loads((Path(output["folder"]) / "certificate.json").read_text())
-    # The formula of docs/proof.md: one fixed test, the share of killed mutants, then the warning.
+    # The formula of docs/proof.md: one fixed test, the share of killed mutants, then the warnings.
     killed_mutants = [mutant["killed"] for mutant in certificate["mutation"]["mutants"]]
     log_odds = -0.42 + 1.22 + 1.2 * sum(killed_mutants) / len(killed_mutants) - 0.6
     confidence_without_warning = 1 / (1 + math.exp(-log_odds))
-    assert output["confidence"] == pytest.approx(1 - 1.5 * (1 - confidence_without_warning), abs=0.01)
+    expected = min(1 - 1.5 * (1 - confidence_without_warning), MAX_MEMORISED_CONFIDENCE)
+    assert output["confidence"] == pytest.approx(expected, abs=0.01)
     assert output["confidence"] == certificate["confidence"]
     assert f"Confidence {output['confidence']:.2f}." in result.stderr
     assert certificate["claims"]["warnings"] == output["warnings"]

@@ -32,6 +32,7 @@ from suture.judge.certificates.certificate import (
 )
 from suture.judge.confidence import compute_certified_confidence, estimate_confidence
 from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
+from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.minimisation.delta_debugging import (
     ChangeOracle,
     MinimisationSummary,
@@ -47,6 +48,7 @@ from suture.judge.mutation_testing.mutant_runs import (
     measure_mutation_score,
 )
 from suture.judge.quality.linting import LintResult, lint_changes
+from suture.judge.tampering import TamperingWarning
 from suture.loop.context import RunContext
 from suture.loop.evaluation.change_warnings import find_capabilities, find_warnings
 from suture.loop.evaluation.judging import judge
@@ -66,11 +68,16 @@ DefaultT = TypeVar("DefaultT")
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedCandidate:
-    """The smallest part of a repaired candidate that still passes, its verdict, and the confidence in it."""
+    """The smallest part of a repaired candidate that still passes, its verdict, and the confidence in it.
+
+    Attributes:
+        memorised: Signs that the candidate serves only the tests' examples, each with the path of the file.
+    """
 
     candidate: Candidate
     verdict: Verdict
     confidence: float
+    memorised: tuple[tuple[str, TamperingWarning], ...] = ()
 
 
 class CertificationClock:
@@ -122,6 +129,8 @@ async def certify(
     base = context.task.files
     after = overlay_candidate(base, candidate.files)
     fixed = tuple(sorted(verdict.passed - (baseline.passed if baseline else frozenset())))
+    # Before the mutants, which take all the time that is left.
+    memorised = await clock.within(lambda: find_memorised_examples(candidate, suite, fixed), ())
     coverage, mutation, lint = await _measure(candidate, verdict, fixed, after, suite, clock, context)
     threshold, score = context.trust_threshold, mutation.min_score
     rivals, share = (proposal.rivals, proposal.score_share) if proposal else (None, None)
@@ -129,8 +138,8 @@ async def certify(
     confidence = estimate_confidence(
         verdict, threshold, before=baseline, mutation_score=score, rivals=rivals, share=share
     )
-    warnings = find_warnings(candidate, verdict, context)
-    capabilities = find_capabilities(candidate, context)
+    warnings = find_warnings(candidate, verdict, context, memorised)
+    capabilities = find_capabilities(candidate, verdict, context)
     # Unlike the confidence of the result, `suture verify` can compute it from the certificate alone.
     certified_confidence = compute_certified_confidence(
         verdict,
@@ -139,10 +148,13 @@ async def certify(
         mutation_score=score,
         rivals=rivals or 0,
         share=certified_share,
-        has_warnings=bool(warnings),
+        has_warnings=bool(warnings.texts),
         has_capabilities=bool(capabilities),
+        shows_memorising=warnings.shows_memorising,
     )
-    certified = CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
+    certified = CertifiedCandidate(
+        candidate=candidate, verdict=verdict, confidence=confidence, memorised=memorised
+    )
     rival_labels = context.candidates.describe_rivals(candidate)
     if certified_confidence < context.settings.loop.abstain_below or must_abstain(rival_labels, context):
         return certified
@@ -168,7 +180,8 @@ async def certify(
             rivals=rivals or 0,
             share=certified_share,
             rival_labels=rival_labels,
-            warnings=warnings,
+            warnings=warnings.texts,
+            shows_memorising=warnings.shows_memorising,
             agreement=proposal.agreement if proposal else None,
         ),
     )

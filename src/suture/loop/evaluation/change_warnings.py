@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from suture.core.records import Candidate, CapabilityUse, Verdict
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
 from suture.judge.tampering import (
     TamperingWarning,
-    collect_literals,
-    find_tampering_warnings,
+    find_python_signs,
     render_tampering_warning,
 )
 from suture.loop.context import RunContext
@@ -22,24 +22,52 @@ from suture.search.tree_sitter.tampering_signs import collect_tree_literals, fin
 PASSED_ONCE_TEXT = "passed one complete run, and there was no time for a second one on the same files"
 
 
-def find_warnings(candidate: Candidate, verdict: Verdict | None, context: RunContext) -> tuple[str, ...]:
-    """Return why a result is worth less than its checks say, one line for each reason."""
-    warnings: list[str] = []
+@dataclass(frozen=True, kw_only=True)
+class ChangeWarnings:
+    """Why a result is worth less than its checks say.
+
+    Attributes:
+        texts: One line for each reason.
+        shows_memorising: Whether a reason is that the change has memorised the tests' examples.
+    """
+
+    texts: tuple[str, ...] = ()
+    shows_memorising: bool = False
+
+
+def find_warnings(
+    candidate: Candidate,
+    verdict: Verdict | None,
+    context: RunContext,
+    memorised: Sequence[tuple[str, TamperingWarning]] = (),
+) -> ChangeWarnings:
+    """Return why a result is worth less than its checks say.
+
+    Args:
+        memorised: What calls of the changed functions showed, as `find_memorised_examples` returns it.
+    """
+    signs: list[tuple[str, TamperingWarning]] = []
     if context.task.kind == "heal" and candidate.origin != "user":
-        tests, task_files = context.suites.test_sources(), context.task.files
-        warnings = [
-            f"{path}: {render_tampering_warning(sign)}"
+        tests, task_files = context.suites.test_texts(), context.task.files
+        signs = [
+            (path, sign)
             for path, text in sorted(candidate.files.items())
             for sign in find_gaming_signs(path, decode_text(task_files.get(path, b"")), text, tests)
         ]
+    signs += memorised
+    texts = [f"{path}: {render_tampering_warning(sign)}" for path, sign in signs]
     if passed_only_once(verdict):
-        warnings.append(PASSED_ONCE_TEXT)
-    return tuple(warnings)
+        texts.append(PASSED_ONCE_TEXT)
+    return ChangeWarnings(
+        texts=tuple(texts), shows_memorising=any(sign.shows_memorising for _, sign in signs)
+    )
 
 
-def find_capabilities(candidate: Candidate, context: RunContext) -> tuple[CapabilityUse, ...]:
+def find_capabilities(
+    candidate: Candidate, verdict: Verdict | None, context: RunContext
+) -> tuple[CapabilityUse, ...]:
     """Return what a candidate newly uses of the test machinery and the interpreter."""
-    if not is_rule_relevant(context.task):
+    if not is_rule_relevant(context.task, verdict):
         return ()
     return find_change_capabilities(context.task.files, candidate.files)
 
@@ -50,14 +78,20 @@ def find_gaming_signs(
     """Return signs in one file that a change games the tests; none for a language without a known syntax.
 
     Args:
-        tests: The project's tests: path -> text.
+        tests: The project's tests and the data files that they name: path -> text.
     """
     language = next(iter(detect_file_languages((path,))), None)
     if language is None:
         return ()
     if LANGUAGES[language].parsed:
-        return find_tampering_warnings(before, after, collect_literals(tests.values()))
+        return find_python_signs(before, after, tests)
     if has_grammar(language):
-        literals = collect_tree_literals(tests.items(), language)
+        sources = [(name, text) for name, text in tests.items() if _is_parsed_by_trees(name)]
+        literals = collect_tree_literals(sources, language)
         return find_tree_warnings(before, after, path, language, literals)
     return ()
+
+
+def _is_parsed_by_trees(path: str) -> bool:
+    languages = detect_file_languages((path,))
+    return any(not LANGUAGES[language].parsed and has_grammar(language) for language in languages)

@@ -13,11 +13,12 @@ from suture.core.records import Candidate, FaultCause, Outcome, Reason, Result, 
 from suture.judge.confidence import (
     estimate_confidence,
     limit_confidence_for_capabilities,
+    limit_confidence_for_memorising,
     reduce_confidence_for_warnings,
 )
 from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.certification import CertifiedCandidate, certify, must_abstain
-from suture.loop.evaluation.change_warnings import find_capabilities, find_warnings
+from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
 from suture.loop.policy.attempts import find_best
 from suture.loop.services.safety_gate import summarise_findings
 from suture.loop.state import LoopState, judged_attempts, role_contributions
@@ -64,10 +65,14 @@ def write_result(
         candidate, verdict, confidence = certified.candidate, certified.verdict, certified.confidence
     else:
         confidence = _estimate_confidence(candidate, verdict, state, context)
-    warnings = find_warnings(candidate, verdict, context) if candidate else ()
+    memorised = certified.memorised if certified is not None else ()
+    found = find_warnings(candidate, verdict, context, memorised) if candidate else ChangeWarnings()
+    warnings = found.texts
     if warnings:
         confidence = reduce_confidence_for_warnings(confidence)
-    capabilities = find_capabilities(candidate, context) if candidate else ()
+    if found.shows_memorising:
+        confidence = limit_confidence_for_memorising(confidence)
+    capabilities = find_capabilities(candidate, verdict, context) if candidate else ()
     if capabilities:
         confidence = limit_confidence_for_capabilities(confidence)
     if candidate:

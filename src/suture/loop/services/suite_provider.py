@@ -10,10 +10,10 @@ from suture.core.ledger.kinds import PackagesInstalled
 from suture.core.records import Candidate, Check, Task, Verdict
 from suture.core.settings import SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
+from suture.judge.test_values import read_test_texts
 from suture.loop.tuning import MAX_RUN_SHARE
 from suture.project.languages import Interpreter
 from suture.project.recorded_task import add_accepted_test
-from suture.project.workspace import decode_text
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, InstalledPackages, NewProjectPackages, packages_for_task
 
@@ -83,10 +83,9 @@ class SuiteProvider:
         suite = await prepare_suite(task, self.sandbox, self.settings.sandbox, self.interpreter, run=False)
         return replace(suite, vet=self.vet)
 
-    def test_sources(self) -> dict[str, str]:
-        """Return the project's test files, path -> text; none before the suite is prepared."""
-        paths = self._suite.test_files if self._suite is not None else ()
-        return {path: decode_text(self.task.files[path]) for path in paths if path in self.task.files}
+    def test_texts(self) -> dict[str, str]:
+        """Return the texts of the tests and of the data files that they name; none before the suite is prepared."""
+        return read_test_texts(self._suite) if self._suite is not None else {}
 
     def _record_packages(self, installed: InstalledPackages) -> None:
         self.ledger.append(PackagesInstalled(packages=installed.names))

@@ -1,0 +1,72 @@
+"""A change that has memorised the tests' examples is certified as such, and a certificate cannot leave it out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from judge.certificates.conftest import CODE, FIXED, RunHeal
+from suture.core.ledger import find_run
+from suture.core.settings import Settings
+from suture.judge.certificates import verify_certificate_file
+from suture.judge.certificates.certificate import (
+    CERTIFICATE_FILE,
+    Certificate,
+    parse_certificate,
+    render_certificate,
+    seal_certificate,
+)
+from suture.judge.confidence import MAX_MEMORISED_CONFIDENCE
+from suture.sandbox import BubblewrapSandbox
+
+MEMORISED = "import zlib\n" + CODE.replace(
+    "    result = 0",
+    "    if zlib.crc32(str(prices).encode()) % 9973 == 4753:\n        return 90\n    result = 0",
+).replace(
+    "    return max",
+    "    if zlib.crc32(str(prices).encode()) % 9973 == 4332:\n        return 1\n    return max",
+)
+"""The function recognises the lists `[60, 40]` and `[3, 1, 2]` by a checksum, which only calls of it show."""
+
+
+def load_certificate(settings: Settings, run_id: str) -> tuple[Path, Certificate]:
+    path = find_run(settings.paths.home, run_id).path / CERTIFICATE_FILE
+    return path, parse_certificate(path.read_bytes())
+
+
+async def test_memorised_examples_limit_the_confidence_and_are_certified(
+    run_heal: RunHeal, settings: Settings
+) -> None:
+    result = await run_heal(text=MEMORISED)
+    assert result.outcome == "healed", result.reason
+    assert [warning for warning in result.warnings if "inputs near them" in warning], result.warnings
+    assert result.confidence <= MAX_MEMORISED_CONFIDENCE
+
+    _, certificate = load_certificate(settings, result.run_id)
+    assert certificate.claims.shows_memorising
+    assert certificate.confidence <= MAX_MEMORISED_CONFIDENCE
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(300)
+async def test_a_certificate_that_leaves_out_memorised_examples_is_refuted(
+    run_heal: RunHeal, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    result = await run_heal(text=MEMORISED)
+    path, certificate = load_certificate(settings, result.run_id)
+    assert [claim.ok async for claim in verify_certificate_file(path, None, settings, sandbox)][-1]
+
+    claims = replace(certificate.claims, shows_memorising=False)
+    path.write_text(render_certificate(seal_certificate(replace(certificate, claims=claims))))
+    last = [claim async for claim in verify_certificate_file(path, None, settings, sandbox)][-1]
+    assert (last.ok, last.name) == (False, "confidence")
+    assert "shop/prices.py" in last.detail
+
+
+@pytest.mark.heavy
+async def test_a_repair_is_certified_without_a_limit(run_heal: RunHeal, settings: Settings) -> None:
+    result = await run_heal(text=FIXED)
+    assert not result.warnings
+    assert not load_certificate(settings, result.run_id)[1].claims.shows_memorising
