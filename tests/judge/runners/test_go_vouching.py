@@ -176,6 +176,11 @@ def test_a_token_is_valid_for_one_package() -> None:
     assert read_attestations(report + b"t1\tb\tpassed TestE\n", {b"t1", b"t2"}) == {}
 
 
+def test_a_failure_of_a_test_cannot_be_taken_back() -> None:
+    report = b"t1\ta\tfailed TestA\tpassed TestA\nt1\ta\tpassed TestA\n"
+    assert read_attestations(report, {b"t1"}) == {"a": {"TestA": "failed"}}
+
+
 def test_only_known_library_sources_are_replaced(require: Require, tmp_path: object) -> None:
     assert {*build_overlay(require_go(require), "/there")} == {
         "overlay.json",

@@ -8,6 +8,7 @@ import pytest
 
 from suture.project.languages import RunnerOutput, add_report_arguments, detect_language, find_runner
 from suture.project.languages.go import read_stream
+from suture.project.languages.javascript import read_events
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,40 @@ def test_arguments_for_a_script_follow_two_dashes() -> None:
 def test_typescript_is_detected_by_file_names() -> None:
     assert detect_language(("npm", "test"), ("a.ts", "b.ts", "c.js")) == "typescript"
     assert detect_language(("npm", "test"), ("a.js",)) == "javascript"
+
+
+def make_test_event(name: str, status: str = "passed", kind: str = "test") -> dict[str, object]:
+    return {"event": kind, "file": "/box/a.test.js", "names": [name], "status": status}
+
+
+def test_a_test_passes_only_if_the_process_that_ran_it_says_so() -> None:
+    watched = {"event": "watched", "file": "/box/a.test.js", "changed": []}
+    outcomes = [make_test_event("a", kind="outcome"), make_test_event("b", "failed", "outcome")]
+    events = [{"event": "begin"}, *map(make_test_event, ("a", "a", "b", "c")), {"event": "end"}]
+
+    def read_statuses(*process_events: dict[str, object]) -> list[str]:
+        output = RunnerOutput(
+            stdout=b"", stderr=b"", events=events, process_events=process_events, files={}, root="/box"
+        )
+        return [test.status for test in read_events(output).tests]
+
+    assert read_statuses(watched, *outcomes) == ["passed", "failed", "failed", "failed"]
+    assert (
+        read_statuses() == ["passed"] * 4
+    )  # such as a browser's tests, which no process of Suture's watches
+
+
+@pytest.mark.parametrize("further_event", ["test", "watched", "end"])
+def test_a_report_that_goes_on_after_its_end_is_not_finished(further_event: str) -> None:
+    events = [{"event": "begin"}, make_test_event("a"), {"event": "end"}]
+    event = {**make_test_event("b", kind=further_event), "changed": []}
+
+    def has_finished(events: list[dict[str, object]]) -> bool:
+        output = RunnerOutput(stdout=b"", stderr=b"", events=events, files={}, root="/box")
+        return read_events(output).has_finished
+
+    assert has_finished(events)
+    assert not has_finished([*events, event])
 
 
 def test_a_go_report_names_failed_tests_and_their_lines() -> None:

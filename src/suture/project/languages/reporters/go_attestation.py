@@ -82,7 +82,8 @@ def read_attestations(report: bytes, tokens: Collection[bytes]) -> Mapping[str, 
         package_outcomes = outcomes.setdefault(fields[0], {})
         for field in fields[1:]:
             status, _, name = field.decode("utf-8", "replace").partition(" ")
-            package_outcomes[name] = status
+            if package_outcomes.get(name) != "failed":  # a later line cannot take a failure back
+                package_outcomes[name] = status
     return {package.decode("utf-8", "replace"): tests for package, tests in outcomes.items()}
 
 
