@@ -1,33 +1,37 @@
 """Which cheating changes are certified, and which honest ones are doubted.
 
     python benchmarks/honesty.py [--kind KIND ...] [--project NAME ...] [--per-kind N] [--rows FILE]
+    SUTURE_DATA=... python benchmarks/honesty.py --source quixbugs [--sample N] [--rows FILE]
 
-The projects and the kinds of cheats are in `honesty_set/`. Each change is proposed to `suture heal` as another
-agent would propose it (`proposer.command`), so the verdict, the certification and the warnings are the product's
-own. A cheat that the project's own tests refuse anyway says nothing, so every change is also run with plain
-pytest, outside of Suture. The honest changes are the references of the same bugs.
+The projects and the kinds of cheats of the source `own` are in `honesty_set/`; its honest changes are the references
+of the same bugs. The other sources have only honest changes: corrections of other people's bugs. Each change is
+proposed to `suture heal` as another agent would propose it (`proposer.command`), so the verdict, the certification
+and the warnings are the product's own. A cheat that the project's own tests refuse anyway says nothing, so every
+change is also run with the plain test command, outside of Suture. With `--plain-only`, nothing else is done.
 
 A change is *certified* if the run ends `healed`. It is *certified plainly* if the result has neither a warning nor a
-new capability.
+new capability. Cases whose environment cannot be created here, or whose tests pass without the change, are counted
+as skipped, with the reason.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import random
 import shlex
-import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby, islice, takewhile
 from pathlib import Path
 
 from honesty_set.cases import BuggyProject, load_buggy_projects
 from honesty_set.cheats import CHEATS, Change
+from honesty_set.honest_changes import SOURCES
+from honesty_set.proposals import Proposal, write_files
 from row_files import append_row, read_rows
 from script_exit import run_script
 
@@ -35,11 +39,15 @@ from suture.api import HealOptions, heal
 from suture.core.records import Result
 from suture.core.settings import PathSettings, RepairSettings, Settings
 from suture.core.settings.schema import ProposerSettings
+from suture.errors import PrerequisiteError
 
 HONEST = "honest"
 """The kind of the references."""
-TEST_COMMAND = "python -m pytest -q"
-PLAIN_TIMEOUT_S = 60
+OWN = "own"
+"""The source whose projects are in `honesty_set/projects`."""
+PER_KIND = 3
+"""Changes of each kind of cheat: with some 130 kinds, of which some apply to one bug only, more than 250."""
+SAMPLE_SEED = 36
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,31 +55,35 @@ class HonestyRow:
     """What became of one change.
 
     Attributes:
+        source: `own`, or the name of a data set.
         kind: A kind of `CHEATS`, or `honest`.
         project: The project.
         function: The function with the bug.
-        passes: Whether plain pytest passes with the change.
-        outcome: How the run of Suture ended.
+        passes: Whether the plain test command passes with the change.
+        outcome: How the run of Suture ended; `skipped` if the case says nothing here.
         confidence: Confidence of the result.
         warnings: The warnings of the result.
         capabilities: Codes of the result's new capabilities.
+        notes: Codes of the verdict's notes and of the reason, or why the case was skipped.
         seconds: Wall-clock seconds of the run.
     """
 
+    source: str = OWN
     kind: str
     project: str
     function: str
     passes: bool
     outcome: str
-    confidence: float
+    confidence: float = 0.0
     warnings: list[str]
     capabilities: list[str]
-    seconds: float
+    notes: list[str]
+    seconds: float = 0.0
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str, str]:
         """What a row is about."""
-        return self.kind, self.project, self.function
+        return self.source, self.kind, self.project, self.function
 
     @property
     def certified(self) -> bool:
@@ -83,128 +95,188 @@ class HonestyRow:
         """Whether the change was certified with neither a warning nor a new capability."""
         return self.certified and not self.warnings and not self.capabilities
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why the change was not certified plainly: the kinds of its warnings, or how the run ended."""
+        if self.certified:
+            return [*map(_shorten_warning, self.warnings), *self.capabilities]
+        return [f"{self.outcome} ({', '.join(self.notes)})"]
+
 
 def main() -> None:
     """Run the measurement, and print a table by kind."""
+    arguments = _parse_arguments()
+    proposals = list(_draw_proposals(arguments))
+    if arguments.plain_only:
+        _print_plain_runs(proposals)
+        return
+    done = {row.key for row in read_rows(arguments.rows, HonestyRow)}
+    for proposal in proposals:
+        if proposal.key in done:
+            continue
+        row = asyncio.run(_judge(proposal))
+        append_row(arguments.rows, row)
+        label = ".".join(filter(None, (row.project, row.function)))
+        print(f"{row.kind} {label}: {row.outcome} {row.confidence:.2f} {_list_findings(row)}", flush=True)
+    keys = {proposal.key for proposal in proposals}
+    rows = [row for row in read_rows(arguments.rows, HonestyRow) if row.key in keys]
+    _print_cheats([row for row in rows if row.kind != HONEST])
+    _print_honest_changes([row for row in rows if row.kind == HONEST])
+
+
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kind", action="append", choices=[*CHEATS, HONEST], help="may be repeated")
-    parser.add_argument("--project", action="append", help="only this project; may be repeated")
+    parser.add_argument("--source", choices=[OWN, *SOURCES], default=OWN, help="where the changes come from")
+    parser.add_argument("--kind", action="append", choices=[*CHEATS, HONEST], help="own: may be repeated")
     parser.add_argument(
-        "--per-kind", type=int, default=6, metavar="N", help="changes of each kind, drawn by seed"
+        "--project", action="append", help="only this project, or case of a set; may be repeated"
     )
+    parser.add_argument(
+        "--per-kind", type=int, default=PER_KIND, metavar="N", help="own: changes of each kind, drawn by seed"
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="honest changes, drawn by seed; default: all")
+    parser.add_argument("--plain-only", action="store_true", help="only run the plain test command")
     parser.add_argument(
         "--rows", type=Path, default=Path("honesty.jsonl"), help="a rerun continues with this file"
     )
-    arguments = parser.parse_args()
-    kinds = arguments.kind or [*CHEATS, HONEST]
-    projects = [
-        case for case in load_buggy_projects() if not arguments.project or case.project in arguments.project
-    ]
-    done = {row.key for row in read_rows(arguments.rows, HonestyRow)}
-    for kind, case, change in _draw_changes(kinds, projects, arguments.per_kind):
-        if (kind, case.project, case.function) in done:
-            continue
-        row = asyncio.run(_judge_change(kind, case, change))
-        append_row(arguments.rows, row)
-        doubts = [*row.warnings, *row.capabilities]
-        print(
-            f"{kind} {case.project}.{case.function}: {row.outcome} {row.confidence:.2f} {doubts}", flush=True
-        )
-    _print_table([row for row in read_rows(arguments.rows, HonestyRow) if row.kind in kinds])
+    return parser.parse_args()
 
 
-def _draw_changes(
-    kinds: list[str], projects: list[BuggyProject], per_kind: int
-) -> Iterator[tuple[str, BuggyProject, Change]]:
-    """Yield (kind, project, change): all honest changes, and up to `per_kind` of each kind of cheat."""
-    for kind in kinds:
+def _draw_proposals(arguments: argparse.Namespace) -> Iterator[Proposal]:
+    """Yield the changes: up to `--per-kind` of each kind of cheat, and `--sample` honest ones."""
+    wanted = arguments.project
+    if arguments.source != OWN:
+        listed = [each for each in SOURCES[arguments.source]() if not wanted or each.project in wanted]
+        yield from _draw_sample(listed, arguments.sample)
+        return
+    projects = [case for case in load_buggy_projects() if not wanted or case.project in wanted]
+    for kind in arguments.kind or [*CHEATS, HONEST]:
         if kind == HONEST:
-            yield from ((kind, case, {case.path: case.reference}) for case in projects)
+            honest = [_create_proposal(case, HONEST, {case.path: case.reference}) for case in projects]
+            yield from _draw_sample(honest, arguments.sample)
             continue
         # The same projects are drawn whatever kinds are asked for.
         shuffled = random.Random(kind).sample(projects, len(projects))
-        drawn = 0
-        for case in shuffled:
-            change = CHEATS[kind](case)
-            if change is not None and drawn < per_kind:
-                drawn += 1
-                yield kind, case, change
+        changes = ((case, CHEATS[kind](case)) for case in shuffled)
+        drawn = (_create_proposal(case, kind, change) for case, change in changes if change is not None)
+        yield from islice(drawn, arguments.per_kind)
 
 
-async def _judge_change(kind: str, case: BuggyProject, change: Change) -> HonestyRow:
+def _draw_sample(proposals: list[Proposal], size: int | None) -> list[Proposal]:
+    if size is None or size >= len(proposals):
+        return proposals
+    return random.Random(SAMPLE_SEED).sample(proposals, size)
+
+
+def _create_proposal(case: BuggyProject, kind: str, change: Change) -> Proposal:
+    return Proposal(
+        source=OWN, kind=kind, project=case.project, function=case.function, files=case.files, change=change
+    )
+
+
+async def _judge(proposal: Proposal) -> HonestyRow:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        passes = _passes_plainly({**case.files, **change}, folder / "plain")
-        _write_files(case.files, folder / "project")
-        _write_files(change, folder / "change")
-        result = await _propose(folder)
-    return HonestyRow(
-        kind=kind,
-        project=case.project,
-        function=case.function,
+        root = folder / "project"
+        try:
+            proposal.create(root)
+        except PrerequisiteError as fault:
+            return _create_row(proposal, passes=False, outcome="skipped", notes=[str(fault)])
+        passes = proposal.passes_plainly(root)
+        write_files(proposal.change, folder / "change")
+        result = await _propose(folder, proposal.command)
+    if result.outcome == "nothing_to_heal":
+        return _create_row(proposal, passes=passes, outcome="skipped", notes=["its tests pass without it"])
+    notes = [note.code for note in result.verdict.notes] if result.verdict else []
+    return _create_row(
+        proposal,
         passes=passes,
         outcome=result.outcome,
         confidence=result.confidence,
         warnings=list(result.warnings),
         capabilities=[use.code for use in result.capabilities],
+        notes=[*notes, result.reason.code],
         seconds=result.spend.seconds,
     )
 
 
-def _passes_plainly(files: Mapping[str, str], folder: Path) -> bool:
-    """Return whether the tests pass for a user who runs them as they are."""
-    _write_files(files, folder)
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *shlex.split(TEST_COMMAND)[1:], "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, timeout=PLAIN_TIMEOUT_S, check=False, env=environment
-    )
-    return done.returncode == 0
+def _create_row(proposal: Proposal, **fields: object) -> HonestyRow:
+    row = {"warnings": [], "capabilities": [], "notes": [], **fields}
+    source, kind, project, function = proposal.key
+    return HonestyRow(source=source, kind=kind, project=project, function=function, **row)  # type: ignore[arg-type]
 
 
-async def _propose(folder: Path) -> Result:
+async def _propose(folder: Path, command: str) -> Result:
     """Heal the project with the change as the only proposal."""
     # The change lies outside the project, where only a program outside the sandbox can read it.
-    command = f"cp -r {shlex.quote(str(folder / 'change'))}/. ."
+    copy = f"cp -r {shlex.quote(str(folder / 'change'))}/. ."
     settings = Settings(
         paths=PathSettings(home=folder / "home"),
-        proposer=ProposerSettings(command=command, outside=True, turns=1),
+        proposer=ProposerSettings(command=copy, outside=True, turns=1),
         repair=RepairSettings(enabled=False),
     )
-    return await heal(folder / "project", HealOptions(test=TEST_COMMAND, settings=settings))
+    return await heal(folder / "project", HealOptions(test=command, settings=settings))
 
 
-def _write_files(files: Mapping[str, str], folder: Path) -> None:
-    for path, text in files.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, "utf-8")
+def _print_plain_runs(proposals: Iterable[Proposal]) -> None:
+    """Run the plain test command with each change, and print which kinds pass how often."""
+    for kind, found in groupby(proposals, lambda proposal: proposal.kind):
+        results = []
+        for proposal in found:
+            with tempfile.TemporaryDirectory() as name:
+                proposal.create(Path(name) / "project")
+                results.append(proposal.passes_plainly(Path(name) / "project"))
+        print(f"{kind:44}{sum(results):>4} of {len(results)} pass", flush=True)
 
 
-def _print_table(rows: list[HonestyRow]) -> None:
+def _shorten_warning(warning: str) -> str:
+    """Return a warning without the path and names that it is about: `no longer calls`."""
+    words = warning.rpartition(": ")[2].split()[:3]
+    return " ".join(takewhile(str.isalpha, words)) or warning
+
+
+def _list_findings(row: HonestyRow) -> list[str]:
+    return [*row.warnings, *row.capabilities] if row.certified else row.notes
+
+
+def _print_cheats(rows: list[HonestyRow]) -> None:
+    if not rows:
+        return
     by_kind: dict[str, list[HonestyRow]] = defaultdict(list)
     for row in rows:
         by_kind[row.kind].append(row)
-    print(f"\n{'kind':44}{'changes':>8}{'pass':>6}{'certified':>10}{'plainly':>9}  capabilities")
-    for kind, found in sorted(by_kind.items(), key=lambda entry: (entry[0] == HONEST, entry[0])):
-        capabilities = Counter(code for row in found for code in row.capabilities)
-        listed = ", ".join(f"{code} ({count})" for code, count in capabilities.most_common(2))
-        counts = [
-            sum(row.passes for row in found),
-            sum(row.certified for row in found),
-            sum(row.plain for row in found),
-        ]
+    print(f"\n{'kind':44}{'changes':>8}{'pass':>6}{'certified':>10}{'plainly':>9}  findings")
+    for kind, found in sorted(by_kind.items()):
+        findings = Counter(doubt for row in found if row.certified for doubt in row.doubts)
+        listed = ", ".join(f"{finding} ({count})" for finding, count in findings.most_common(2))
+        counts = [sum(getattr(row, name) for row in found) for name in ("passes", "certified", "plain")]
         print(f"{kind:44}{len(found):>8}{counts[0]:>6}{counts[1]:>10}{counts[2]:>9}  {listed}")
-    cheats = [row for row in rows if row.kind != HONEST]
-    honest = [row for row in rows if row.kind == HONEST and row.passes]
     print(
-        f"\ncheats: {len(cheats)}, {sum(row.passes for row in cheats)} pass plain pytest, "
-        f"{sum(row.certified for row in cheats)} certified, {sum(row.plain for row in cheats)} of them plainly"
+        f"\ncheats: {len(rows)} of {len(by_kind)} kinds, {sum(row.passes for row in rows)} pass the plain tests, "
+        f"{sum(row.certified for row in rows)} certified, {sum(row.plain for row in rows)} of them plainly"
     )
-    doubted = sum(not row.plain for row in honest)
-    print(f"honest: {len(honest)} pass, {doubted} not certified plainly")
+
+
+def _print_honest_changes(rows: list[HonestyRow]) -> None:
+    by_source: dict[str, list[HonestyRow]] = defaultdict(list)
+    for row in rows:
+        by_source[row.source].append(row)
+    for source, found in sorted(by_source.items()):
+        skipped = [row for row in found if row.outcome == "skipped"]
+        passing = [row for row in found if row.passes and row.outcome != "skipped"]
+        doubted = [row for row in passing if not row.plain]
+        share = f" ({len(doubted) / len(passing):.1%})" if passing else ""
+        print(
+            f"honest, {source}: {len(found)} changes, {len(skipped)} skipped, {len(passing)} pass the plain "
+            f"tests, {len(doubted)}{share} of these not certified plainly"
+        )
+        reasons = Counter(doubt for row in doubted for doubt in {*row.doubts})
+        for reason, count in reasons.most_common():
+            print(f"    {count:>4}  {reason}")
+        for row in skipped:
+            print(f"    skipped {row.project}: {row.notes[0]}")
 
 
 if __name__ == "__main__":

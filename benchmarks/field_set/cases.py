@@ -16,7 +16,7 @@ from pathlib import Path
 from field_set.cache import Cache
 from field_set.packages import Package
 
-__all__ = ["Suite", "case_folder", "failing_tests", "fill_folder", "run_suite", "suite_environ"]
+__all__ = ["Suite", "case_folder", "create_environment", "failing_tests", "fill_folder", "run_suite", "suite_environ"]
 
 NOT_LOADED = ("__pycache__", ".pytest_cache", ".hypothesis", ".benchmarks")
 COUNTS = re.compile(r"(\d+) (passed|failed|errors?)\b")
@@ -67,12 +67,12 @@ def case_folder(package: Package, cache: Cache, files: Mapping[str, str]) -> Ite
 def fill_folder(root: Path, package: Package, cache: Cache, files: Mapping[str, str]) -> None:
     """Copy the package into a folder, with these files instead of its own and an environment beside it."""
     shutil.copytree(cache.tree(package), root, ignore=shutil.ignore_patterns(*NOT_LOADED))
-    _environment(package, cache, root)
+    create_environment(package, cache, root)
     for path, text in files.items():
         (root / path).write_text(text, "utf-8", newline="")
 
 
-def _environment(package: Package, cache: Cache, root: Path) -> None:
+def create_environment(package: Package, cache: Cache, root: Path) -> None:
     """Create the shared environment from hard links, and the one file that an editable install would add."""
     shared = cache.environment("suites")
     shutil.copytree(

@@ -58,9 +58,9 @@ class BuggyProject:
 
     @cached_property
     def test_path(self) -> str:
-        """Path of the file of tests. Each project has one."""
-        (path,) = (path for path in self.files if Path(path).name.startswith("test_"))
-        return path
+        """Path of the file with the function's test; the first one if no test is named after the function."""
+        paths = [path for path in self.files if Path(path).name.startswith("test_")]
+        return max(paths, key=lambda path: f"def test_{self.function}(" in self.files[path])
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -95,13 +95,16 @@ def _find_examples(tree: ast.AST, function: str) -> Iterator[Example]:
         if sides is None or not isinstance(call := sides[0], ast.Call):
             continue
         if isinstance(call.func, ast.Name) and call.func.id == function:
+            expected = sides[1]
+            if isinstance(expected, ast.Call) and ast.unparse(expected.func) == "pytest.approx":
+                expected = expected.args[0]
             try:
-                ast.literal_eval(sides[1])
+                ast.literal_eval(expected)
                 for argument in call.args:
                     ast.literal_eval(argument)
             except ValueError:
                 continue
-            yield Example(arguments=", ".join(map(ast.unparse, call.args)), expected=ast.unparse(sides[1]))
+            yield Example(arguments=", ".join(map(ast.unparse, call.args)), expected=ast.unparse(expected))
 
 
 def load_buggy_projects() -> list[BuggyProject]:

@@ -1,0 +1,67 @@
+"""The set of cheats: it is large enough, the same in each run, and its changes pass the tests that they cheat."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+MIN_CHANGES, MIN_KINDS, MIN_FUNCTIONS, MIN_PROJECTS = 150, 25, 30, 8
+
+
+@pytest.fixture
+def honesty(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return the script, which is not part of a package."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("honesty")
+
+
+def draw_own(honesty: ModuleType, monkeypatch: pytest.MonkeyPatch, *options: str) -> list:  # type: ignore[type-arg]
+    """Return the changes that the script would propose with some options."""
+    monkeypatch.setattr(sys, "argv", ["honesty.py", *options])
+    return list(honesty._draw_proposals(honesty._parse_arguments()))
+
+
+def test_the_default_run_has_enough_cheats(honesty: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposals = draw_own(honesty, monkeypatch)
+
+    cheats = [each for each in proposals if each.kind != "honest"]
+    assert len(cheats) >= MIN_CHANGES
+    assert len({each.kind for each in cheats}) >= MIN_KINDS
+    assert {each.kind for each in cheats} == {*honesty.CHEATS}
+    assert len({(each.project, each.function) for each in proposals}) >= MIN_FUNCTIONS
+    assert len({each.project for each in proposals}) >= MIN_PROJECTS
+
+
+def test_cheats_are_the_same_in_each_run(honesty: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (draw_own(honesty, monkeypatch) for _ in range(2))
+    assert [each.change for each in first] == [each.change for each in second]
+
+
+def test_cheats_are_programs_that_change_something(
+    honesty: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for proposal in draw_own(honesty, monkeypatch, "--per-kind", "99"):
+        for path, content in proposal.change.items():
+            assert proposal.files.get(path) != content, (proposal.kind, path)
+            if path.endswith(".py"):
+                ast.parse(content)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+def test_each_kind_of_cheat_passes_the_plain_tests_of_some_project(
+    honesty: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:langsmith_plugin -p no:schemathesis -p no:hypothesispytest")
+    passing: set[str] = set()
+    for number, proposal in enumerate(draw_own(honesty, monkeypatch)):
+        if proposal.kind not in passing:
+            proposal.create(tmp_path / str(number))
+            passing |= {proposal.kind} if proposal.passes_plainly(tmp_path / str(number)) else set()
+    assert {*honesty.CHEATS, "honest"} - passing == set()
