@@ -95,7 +95,7 @@ CAPABILITY_TEXTS: dict[CapabilityCode, str] = {
     "patches_code": "changes code of other modules",
     "computes_names": "runs code, or accesses names, that its text does not show",
     "ends_process": "ends the process",
-    "loosens_comparison": "may equal what is different",
+    "loosens_comparison": "defines a comparison that may hold for different objects",
     "writes_project_files": "writes files of the project",
     "reads_tests": "refers to test files",
     "detects_environment": "detects where or how it runs",

@@ -422,9 +422,11 @@ class _Method:
 
     def _merely_holds_both(self, node: ast.expr) -> bool:
         """Return whether an expression depends on both objects without comparing them, as `len([self, other])`."""
-        is_builtin = isinstance(node, ast.Call) and hasattr(builtins, self.owner.names.resolve(node.func))
-        is_comparing = is_builtin and self.owner.names.resolve(node.func) in COMPARING_BUILTINS
-        return is_builtin and not is_comparing and self._depends_on_both(node)
+        if not isinstance(node, ast.Call):
+            return False
+        function = self.owner.names.resolve(node.func)
+        is_comparing = function in COMPARING_BUILTINS or not hasattr(builtins, function)
+        return not is_comparing and self._depends_on_both(node)
 
     def _call_proves(self, node: ast.Call, outcome: bool) -> bool:
         function = self.owner.names.resolve(node.func)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from suture.core.records import CapabilityCode
@@ -54,7 +54,14 @@ NAME_CODES: dict[str, CapabilityCode] = {
         ),
         "hooks_interpreter",
     ),
-    **dict.fromkeys(("os._exit", "os.abort"), "ends_process"),
+    **dict.fromkeys(
+        (
+            "os._exit", "os.abort", "os.kill", "os.killpg", "signal.raise_signal", "signal.pthread_kill",
+            "_thread.interrupt_main",
+        ),
+        "ends_process",
+    ),
+    **dict.fromkeys(("sys.gettrace", "sys.getprofile", "sys.orig_argv"), "detects_environment"),
     **dict.fromkeys(("os.fork", "os.forkpty", "pty.fork"), "starts_test_process"),
     "os.chdir": "hooks_interpreter",
     **dict.fromkeys(("eval", "exec", "compile", "marshal.loads", "marshal.load"), "computes_names"),
@@ -205,8 +212,8 @@ def _find_node_uses(node: ast.AST, place: _Place, names: ModuleNames) -> Iterato
             yield from _find_variable_uses(node.left, node.lineno)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         yield from _find_folder_uses((node.left, node.right), node.lineno)
+    yield from _find_module_value_uses(node, names)
     if isinstance(node, ast.expr):
-        yield from _find_module_value_uses(node, names)
         text = names.fold_text(node)
         if text is not None and not isinstance(node, ast.Name):
             yield from _find_text_uses(text, node.lineno)
@@ -260,13 +267,19 @@ def _shorten_path(name: str) -> str:
     return ".".join(parts[starts[-1] :]) if starts else name
 
 
-def _find_module_value_uses(node: ast.expr, names: ModuleNames) -> Iterator[Use]:
+def _find_module_value_uses(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
     """Yield a module such as `sys` that is passed on as a value, because its attributes can then be read anywhere."""
-    if isinstance(node, ast.Attribute) or names.find_access(node) is not None:
-        return
-    if isinstance(node, ast.Call) and names.resolve(node.func) in VALUE_FUNCTIONS:
-        return
-    for child in ast.iter_child_nodes(node):
+    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    if isinstance(node, ast.ClassDef):  # `A.s` is `sys` after `class A: s = sys`
+        children = [part.value for part in node.body if isinstance(part, ast.Assign)]
+    elif isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets):
+        return  # another name for the module, which is followed
+    elif isinstance(node, ast.Attribute):
+        children = [node.value] if node.attr == "__dict__" else []
+    elif isinstance(node, ast.Call):
+        is_access = names.find_access(node) is not None or names.resolve(node.func) in VALUE_FUNCTIONS
+        children = [] if is_access else children
+    for child in children:
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load) and names.is_module(child):
             name = names.resolve(child) or child.id
             if name in PASSED_MODULES:
@@ -280,7 +293,7 @@ def _find_access_uses(node: ast.Call | ast.Subscript, names: ModuleNames) -> Ite
         owner, attribute = access
         if names.fold_text(attribute) is not None:
             yield from _find_name_uses(names.resolve(node), node.lineno)
-        elif names.is_module(owner):
+        elif names.is_module(owner) or names.is_globals_call(owner):
             name = f"{names.resolve(owner) or ast.unparse(owner)}[{ast.unparse(attribute)}]"
             yield Use(code="computes_names", name=name, line=node.lineno, key=names.resolve(owner))
     if not isinstance(node, ast.Call):

@@ -124,8 +124,14 @@ class ModuleNames:
             return node.value
         if isinstance(node, ast.Call) and node.args and self.resolve(node.func) == "vars":
             return node.args[0]
+        if self.is_globals_call(node):
+            return node
         # In an imported module, `__builtins__` is a dictionary.
         return node if isinstance(node, ast.Name) and node.id == "__builtins__" else None
+
+    def is_globals_call(self, node: ast.expr) -> bool:
+        """Return whether an expression is `globals()`, the dictionary of the module itself."""
+        return isinstance(node, ast.Call) and self.resolve(node.func) == "globals"
 
     def is_foreign(self, node: ast.expr, depth: int = 0) -> bool:
         """Return whether an expression is an imported module, or a class or function of another module.
@@ -204,7 +210,10 @@ class ModuleNames:
         access = self.find_access(node)
         if access is None:
             return ""
-        owner, attribute = self.resolve(access[0], depth), self.fold_text(access[1])
+        attribute = self.fold_text(access[1])
+        if self.is_globals_call(access[0]):
+            return self._resolve_name(attribute, depth) if attribute else ""
+        owner = self.resolve(access[0], depth)
         return f"{owner}.{attribute}".removeprefix("builtins.") if owner and attribute else ""
 
     def _resolve_name(self, name: str, depth: int) -> str:
