@@ -19,6 +19,11 @@ from suture.project.languages import Report, ReportedTest
         ("vi.stubGlobal('Promise', Other);", "Promise"),
         ("global.expect = require('chai').expect;", "expect"),
         ("expect.addEqualityTesters([same]);", "expect's testers of equality"),
+        ("test.failing('a', () => {});", "the expected failure of a"),
+        ("test('a', { fails: true }, () => {});", "the expected failure of a"),
+        ("jest.retryTimes(2);", "the retries of tests"),
+        ("test('a', { retry: 2 }, () => {});", "the retries of a"),
+        ("const odd = { asymmetricMatch: (n) => n % 2 };", "how a value is compared"),
     ],
 )
 def test_replacements_by_a_test_are_recognised(text: str, name: str) -> None:
@@ -36,6 +41,9 @@ def test_replacements_by_a_test_are_recognised(text: str, name: str) -> None:
         ("const it = 1; it = 2;", "it"),
         ("expect(1).toBe(1);", "expect().toBe"),
         ("", "expect's testers of equality"),
+        ("test('a', () => {}); expect(a).fails;", "the retries of a"),
+        ("test('a', () => {});", "the expected failure of a"),
+        ("expect(a).toEqual(expect.any(Number));", "how a value is compared"),
     ],
 )
 def test_a_use_is_no_replacement(text: str, name: str) -> None:
