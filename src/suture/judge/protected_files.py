@@ -30,7 +30,8 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
     all_paths = {*task.files, *task.modules, *map(posixpath.normpath, candidate_files)}
     # In other languages than Python, files that are no source code may configure the test runner.
     only_sources = not LANGUAGES[task.language].parsed and task.project is None
-    test_data = find_test_data(map(posixpath.normpath, candidate_files), task, suite.test_files)
+    opened = suite.command.opened_data if suite.command else ()
+    test_data = find_test_data(map(posixpath.normpath, candidate_files), task, suite.test_files, opened)
     shadowing = _find_shadowing_files(candidate_files, suite)
     refused = []
     for path in candidate_files:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from judge.conftest import Prepare
-from suture.core.records import Candidate
-from suture.judge import check_candidate, find_protected_files
+from judge.conftest import PYTEST, PYTHON, Prepare
+from suture.core.records import Candidate, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import check_candidate, find_protected_files, prepare_suite
+from suture.sandbox import Sandbox
 
 PROJECT = {
     "calc.py": "def double(n):\n    return n\n",
@@ -39,6 +41,25 @@ def test_golden():
 async def test_expected_results_do_not_change(prepare: Prepare, path: str) -> None:
     suite = await prepare(PROJECT)
     assert find_protected_files({path: "[[2, 2]]"}, suite) == (path,)
+
+
+async def test_a_file_that_a_test_opens_is_its_data_whatever_its_name(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    project = {
+        "calc.py": "def double(x):\n    return open('calc.rules').read() and x\n",
+        "calc.rules": "x",
+        "limits.data": "2",
+        "test_calc.py": (
+            "from calc import double\n\ndef test_double():\n"
+            "    with open('lim' + 'its.da' + 'ta') as file:\n        assert double(1) == int(file.read())\n"
+        ),
+    }
+    files = {path: text.encode() for path, text in project.items()}
+    task = Task(statement="", kind="heal", files=files, test_command=tuple(PYTEST.split()))
+    suite = await prepare_suite(task, sandbox, sandbox_settings, PYTHON, run=True)
+
+    assert find_protected_files({"limits.data": "1", "calc.rules": "y"}, suite) == ("limits.data",)
 
 
 async def test_a_change_of_expected_results_is_refused_and_named(prepare: Prepare) -> None:

@@ -58,6 +58,7 @@ class PytestReport:
         others: Name of another process that ran tests, such as a worker of pytest-xdist -> its report.
         reached: What the candidate's code did to reach other code of its process or the tests' text, with the
             candidate's file.
+        opened: Files of the project, other than Python code, that tests opened; known of base runs only.
         may_rerun: Whether pytest-rerunfailures is installed, which repeats failed tests.
         has_reruns: Whether a failed test was repeated.
         exit_code: The exit code of pytest; `None` if it did not come to its end.
@@ -81,6 +82,7 @@ class PytestReport:
     search_path: frozenset[str] = frozenset()
     loaded_modules: frozenset[Pair] = frozenset()
     reached: frozenset[Pair] = frozenset()
+    opened: frozenset[str] = frozenset()
     may_rerun: bool = False
     has_reruns: bool = False
     others: dict[str, PytestReport] = field(default_factory=dict)
@@ -103,6 +105,7 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
         report.changed |= other.changed
         report.changed_by_tests |= other.changed_by_tests
         report.reached |= other.reached
+        report.opened |= other.opened
         report.search_path |= other.search_path
         report.loaded_modules |= other.loaded_modules
         if not report.items:  # each pytest-xdist worker collects all tests
@@ -123,7 +126,7 @@ def _read_process(content: bytes, key: bytes) -> PytestReport:
 
 
 def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
-    if report.exit_code is not None and event["event"] != "reached":
+    if report.exit_code is not None and event["event"] not in ("reached", "opened"):
         report.reached |= {(OWN_REPORT, "")}  # nothing is reported behind the end
     match event["event"]:
         case "begin":
@@ -146,6 +149,8 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
         case "phase":
             report.has_reruns |= event["outcome"] == "rerun"
             report.phases.setdefault(event["id"], []).append(event)
+        case "opened":
+            report.opened |= {event["path"]}
         case "reached":
             report.reached |= {(event["what"], event["file"])}
         case "isolated":
@@ -260,6 +265,7 @@ TEXT_FIELDS = {
     "start": ("id",),
     "phase": ("id", "when", "outcome", "text"),
     "reached": ("what", "file"),
+    "opened": ("path",),
 }
 """Event -> its fields that must be texts."""
 PHASE_OUTCOMES = ("passed", "failed", "skipped", "rerun")

@@ -121,6 +121,7 @@ class PytestRunner:
         project_files = drop_private_files(files)
         python_files = [path for path in project_files if path.endswith(".py")]
         unchanged_files = self._bytecode.list_unchanged_sources(project_files)
+        unwatched_files = self._list_unwatched_files(project_files)
         parameters = {
             "report": f"{BOX}/{REPORT_PATH}",
             "key": key.hex(),
@@ -131,7 +132,8 @@ class PytestRunner:
             # The sources that get the fixed time stamp.
             "sources": python_files if compile_for_later else unchanged_files,
             "wall_s": wall_s or self._line.settings.test_timeout_s,
-            "unchanged": self._list_unchanged_files(project_files),
+            "unchanged": unwatched_files,
+            "lists_opened": unwatched_files is self._protected_files,
             "tests": self._test_files,
             "libraries": self._test_libraries,
         }
@@ -150,7 +152,7 @@ class PytestRunner:
             self._bytecode = read_compiled_files(result.files.get(BYTECODE_PATH, b""), project_files)
         return result, read_report(result.files.get(REPORT_PATH, b""), key)
 
-    def _list_unchanged_files(self, files: Mapping[str, bytes]) -> list[str]:
+    def _list_unwatched_files(self, files: Mapping[str, bytes]) -> list[str]:
         """Return the files whose code is not watched.
 
         In a run of the task's own files these are only the tests, so that what their code does is known.

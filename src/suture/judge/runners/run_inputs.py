@@ -37,10 +37,12 @@ class RunInputs:
     Args:
         task: The task.
         test_files: Paths of the project's files that hold the command's tests, whatever their names.
+        opened: Paths of the files that are no Python code and that tests opened in the base run.
     """
 
     task: Task
     test_files: Collection[str] = ()
+    opened: Collection[str] = ()
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -52,7 +54,9 @@ class RunInputs:
             for path in task.files
             if path in self.test_files or path.endswith(SNAPSHOT_SUFFIX) or is_protected(path, globs)
         }
-        return frozenset(protected - {*task.modules}) | find_test_data(task.files, task, self.test_files)
+        return frozenset(protected - {*task.modules}) | find_test_data(
+            task.files, task, self.test_files, self.opened
+        )
 
     def find_change(self, command: str, result: RunResult, base: RunResult | None) -> Counterexample | None:
         """Return the failure of a run whose inputs were changed; `None` if they were not.
@@ -114,8 +118,10 @@ class RunInputs:
         return tuple(glob for glob in (*facts.test_files, *facts.config_globs) if not glob.endswith("/"))
 
 
-def find_test_data(paths: Iterable[str], task: Task, test_files: Collection[str]) -> frozenset[str]:
-    """Return the paths that are no source code and that the tests name, such as expected results.
+def find_test_data(
+    paths: Iterable[str], task: Task, test_files: Collection[str], opened: Collection[str] = ()
+) -> frozenset[str]:
+    """Return the paths that are no source code and that the tests open or name, such as expected results.
 
     A file is named by a string in a test that is its name or that of a folder it lies in. Of a package's own
     data only the file's name counts, because words such as `data` are also keys. Files that the user allowed by
@@ -124,6 +130,7 @@ def find_test_data(paths: Iterable[str], task: Task, test_files: Collection[str]
     Args:
         paths: Paths as in `task.files`; others are left out.
         test_files: Paths of the files that hold the command's tests.
+        opened: Paths of the files that tests opened in the base run, as far as that is known.
     """
     data = {
         path
@@ -144,6 +151,8 @@ def find_test_data(paths: Iterable[str], task: Task, test_files: Collection[str]
     packages = {posixpath.dirname(path) for path in task.files if path.endswith("/__init__.py")}
 
     def is_named(path: str) -> bool:
+        if path in opened:
+            return True
         folders = [str(folder) for folder in PurePosixPath(path).parents]
         names = {path} if packages.intersection(folders) else {path, *folders}
         return any(posixpath.basename(name) in named for name in names)

@@ -74,6 +74,8 @@ class TestCommand:
         self._unstable_functions: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
         self._base_report: PytestReport | None = None
+        self.opened_data: frozenset[str] = frozenset()
+        """Files other than Python code that tests opened in the run that collected them."""
         self._inputs = RunInputs(task)
         self._base_result: RunResult | None = None
         """A run of the task's own files in which all of them were watched."""
@@ -120,7 +122,8 @@ class TestCommand:
         self._collected = read_collection(report, self._task.files)
         self.rootdir = report.rootdir
         self.search_path, self.loaded_modules = report.search_path, report.loaded_modules
-        self._inputs = RunInputs(self._task, self._collected.files)
+        self.opened_data = report.opened
+        self._inputs = RunInputs(self._task, self._collected.files, self.opened_data)
         self._pytest.forget_bytecode({*self._inputs.files, *filter(is_protected, self._task.files)})
         if not self._collected.all_ids and not self._collected.unimportable_examples:
             raise UsageError(

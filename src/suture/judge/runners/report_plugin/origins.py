@@ -41,6 +41,10 @@ class Origins:
             known = self._known[file] = self._look_up(file)
         return known
 
+    def holds(self, path: str) -> bool:
+        """Whether an absolute path lies in the project's folder, and not in Suture's own or installed code."""
+        return path.startswith(self._root) and not path.startswith(self._installed)
+
     def is_project(self, file: str) -> bool:
         """Whether a file is the project's, changed or not."""
         return self.is_candidate(file) or self.get_path(file) in self._unchanged

@@ -287,7 +287,8 @@ def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
     secret_files = {parameters["report"]: OWN_REPORT}
     secret_files.update((os.path.join(root, path), TEST_TEXT) for path in parameters["tests"])
     origins = Origins(root, parameters["unchanged"], os.path.dirname(__file__))
-    send = install_watch(Watch(report, machinery, origins, secret_files))
+    watch = Watch(report, machinery, origins, secret_files, lists_opened=parameters["lists_opened"])
+    send = install_watch(watch)
     for name in [name for name in sys.modules if name.startswith(__name__.rpartition(".")[0])]:
         del sys.modules[name]  # code under test must not find these modules by name
     failed_asserts.send = send

@@ -42,6 +42,7 @@ ATTRIBUTES = {
 }
 """Audit event -> attributes that lead to a frame, or that are a function's code."""
 EVENTS = OPERATIONS.union(ATTRIBUTES, ("open", REQUEST))
+CODE_SUFFIXES = (".py", ".pyc")
 INSPECTING_FILES = frozenset(("inspect.py",))
 """Files of the library whose functions hand frames on to their caller."""
 RENDERING_FILES = frozenset(("warnings.py", "traceback.py"))
@@ -55,15 +56,23 @@ class Watch:
 
     Args:
         secret_files: Absolute path -> what it is, of files that the candidate has no reason to open.
+        lists_opened: Whether to report which other files of the project the tests open.
     """
 
     def __init__(
-        self, report: SignedReport, machinery: TestMachinery, origins: Origins, secret_files: dict[str, str]
+        self,
+        report: SignedReport,
+        machinery: TestMachinery,
+        origins: Origins,
+        secret_files: dict[str, str],
+        *,
+        lists_opened: bool,
     ) -> None:
         self._report = report
         self._machinery = machinery
         self._origins = origins
         self._secret_files = secret_files
+        self.lists_opened = lists_opened
         self.secret_names = frozenset(path.rpartition("/")[2] for path in secret_files)
         self._process, self._thread = getpid(), get_ident()
         self._seen = set()  # type: set[tuple[str, str]]
@@ -177,8 +186,11 @@ class Watch:
             self._note(name, get_file(frame))
 
     def _report_opening(self, path: str, frame: Any) -> None:
-        """Report that a secret file is opened, if the innermost code of the project is the candidate's."""
-        what = self._secret_files.get(make_absolute(path, getcwd()))
+        """Report that the candidate's code opens a secret file, or that a test opens another file."""
+        path = make_absolute(path, getcwd())
+        what = self._secret_files.get(path)
+        if what is None and self.lists_opened and self._origins.holds(path):
+            self._report_opened_by_test(path, frame)
         while what is not None and frame is not None:
             file = get_file(frame)
             if self._origins.is_candidate(file):
@@ -186,6 +198,14 @@ class Watch:
             if file.rpartition("/")[2] in RENDERING_FILES or self._origins.is_project(file):
                 return
             frame = frame.f_back
+
+    def _report_opened_by_test(self, path: str, frame: Any) -> None:
+        while frame is not None and not self._origins.is_project(get_file(frame)):
+            frame = frame.f_back
+        is_new = ("opened", path) not in self._seen
+        if is_new and frame is not None and not self._origins.is_candidate(get_file(frame)):
+            self._seen.add(("opened", path))
+            self._report.write({"event": "opened", "path": self._origins.get_path(path)})
 
     def _note(self, what: str, file: str) -> None:
         pair = (what, self._origins.get_path(file))
@@ -211,7 +231,7 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     own_codes = frozenset(
         [send.__code__, *(value.__code__ for *_, value in own if type(value) is FunctionType)]
     )
-    attributes, secret_names = dict(ATTRIBUTES), watch.secret_names
+    attributes, secret_names, lists_opened = dict(ATTRIBUTES), watch.secret_names, watch.lists_opened
     inside = set()  # type: set[int]
     broken = []  # type: list[bool]
 
@@ -219,7 +239,8 @@ def install_watch(watch: Watch) -> Callable[..., None]:
         """Whether an audit event must be looked at."""
         if event == "open":
             path = arguments[0]
-            return isinstance(path, str) and path.rpartition("/")[2] in secret_names
+            is_secret = isinstance(path, str) and path.rpartition("/")[2] in secret_names
+            return is_secret or (lists_opened and isinstance(path, str) and not path.endswith(CODE_SUFFIXES))
         return event not in attributes or arguments[1] in attributes[event]
 
     def is_intact() -> bool:
