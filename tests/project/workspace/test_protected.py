@@ -64,7 +64,17 @@ def test_javascript_tests_are_protected(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["vendor/example.org/check/is.go", "jest.setup.ts", ".pnp.cjs", "ava.config.mjs"]
+    "path",
+    [
+        "vendor/example.org/check/is.go",
+        "tools/vendor/example.org/check/is.go",
+        "tools/vendor/modules.txt",
+        "jest.setup.ts",
+        ".pnp.cjs",
+        "ava.config.mjs",
+        "web/jsconfig.json",
+        "lib/shop.egg-link",
+    ],
 )
 def test_assertion_packages_and_setup_files_are_protected(path: str) -> None:
     assert is_protected(path)
