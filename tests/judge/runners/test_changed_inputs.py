@@ -48,7 +48,7 @@ REWRITE_DATA = f"{REWRITE}rewrite('cases.json', '[2, 4]', '[2, 2]')\n"
 REWRITE_TEST = f"{REWRITE}rewrite('later/test_later.py', '== 4', '== 2')\n"
 PLANT_CONFTEST = """
 with open("later/conftest.py", "w") as file:
-    file.write("import atexit, os, calc\\natexit.register(os.remove, __file__)\\ncalc.double = lambda n: 4\\n")
+    file.write("import calc\\ncalc.double = lambda n: 4\\n")
 """
 PLANT_BYTECODE = """
 import importlib.util, marshal, os
@@ -90,7 +90,7 @@ def list_failed_tests(run: CommandRun) -> list[str]:
         (PLANT_BYTECODE, "later/test_later.py::test_two", "'later/__pycache__' was created"),
         (PLANT_CONFTEST, "later/test_later.py::test_two", "'later/conftest.py' was created"),
     ],
-    ids=["expected results", "a later test", "bytecode of a later test", "a conftest.py that removes itself"],
+    ids=["expected results", "a later test", "bytecode of a later test", "a later conftest.py"],
 )
 async def test_changed_inputs_of_pytest_are_no_pass(
     prepare: Prepare, attack: str, test: str, change: str
