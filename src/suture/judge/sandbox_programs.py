@@ -17,6 +17,7 @@ PRIVATE_FOLDER = LIBRARY
 """The folder under `BOX` that holds Suture's own files; no candidate may write there."""
 MODULES = (
     "split/answer_digest",
+    "split/argument_copies",
     "split/argument_protection",
     "split/assert_recorder",
     "split/candidate_program",
@@ -24,6 +25,7 @@ MODULES = (
     "split/judge_program",
     "split/nonce_program",
     "split/program_rewriting",
+    "split/program_variables",
     "split/proxies",
     "split/remote_candidate",
     "split/wire",

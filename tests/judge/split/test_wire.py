@@ -152,7 +152,7 @@ def test_only_changed_arguments_are_sent_back_and_updated_in_place() -> None:
     changed = remote_encoder.changed_nodes(nodes)
     assert len(changed) == 1
 
-    received, _ = decode(result, changed, refuse, encoder.objects)
+    received, _ = decode(result, changed, refuse, dict(enumerate(encoder.objects)))
     assert received is local[0]
     assert local[0][1] is local
     assert local[1][0] is nan
@@ -166,7 +166,12 @@ def test_replacing_one_by_true_is_a_change() -> None:
     remote[0] = True
     remote_encoder = Encoder(refuse, objects)
 
-    decode(remote_encoder.encode(None), remote_encoder.changed_nodes(nodes), refuse, encoder.objects)
+    decode(
+        remote_encoder.encode(None),
+        remote_encoder.changed_nodes(nodes),
+        refuse,
+        dict(enumerate(encoder.objects)),
+    )
 
     assert local[0] is True
 

@@ -1,307 +1,347 @@
-"""Deciding which calls of a test must not change the test's arguments.
+"""Deciding which variables of a test may receive the changes that a candidate makes to its arguments.
 
 A test sees what a function does to a list in place, because arguments travel back from the candidate. But if
 a test computes the expected value from its arguments, as `assert f(x) == sorted(x)` does, a candidate that
-empties the list would choose the value that it is compared with. In such a call the test's arguments are
-*protected*: they stay as they were.
+empties the list chooses the value that it is compared with. So a program in which an argument changed runs a
+second time. In that run a change reaches a variable only if the test *inspects* it, as in
+`f(x); assert x == [1]`, and does not *compare* it with an answer of the candidate.
 
-Runs inside the sandbox.
+The analysis ignores the order of statements, and rather considers too many variables as compared than too
+few. Runs inside the sandbox.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
-BUILTINS = frozenset(dir(builtins))
-APPLYING_FUNCTIONS = frozenset(("filter", "map", "partial", "reduce", "starmap", "submit"))
-"""Functions that call their first argument with the other arguments."""
+from suture.judge.split.program_variables import SEQUENCES, ProgramVariables, Variable
+
+SEPARATE_PARTS = (
+    ast.Tuple, ast.List, ast.BoolOp, ast.Subscript, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+    ast.Lambda,
+)  # fmt: skip
+"""Expressions that keep their parts apart, or select one."""
+COLLECTING_FUNCTIONS = frozenset(("add", "append", "extend", "insert", "isinstance", "print"))
+"""Functions that only store their arguments, or whose result tells nothing about the values."""
+TRANSPARENT_FUNCTIONS = frozenset(("len", "list", "repr", "str", "tuple"))
+"""Functions that do not compare the elements of their argument with each other."""
+IDENTITY_OPERATORS = (ast.Is, ast.IsNot)
+EQUALITY_ASSERTS = frozenset((
+    "assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertSetEqual", "assertSequenceEqual",
+))  # fmt: skip
 IDENTITY_ASSERTS = frozenset(("assertIs", "assertIsNot"))
-"""Asserts that compare objects by identity."""
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-INNER_SCOPES = (*FUNCTIONS, ast.ClassDef)
-"""Nodes whose statements belong to a scope of their own."""
+"""Asserts that compare objects by identity, which the content of an argument cannot change."""
 
 
-def find_protected_lines(tree: ast.Module) -> frozenset[int]:
-    """Return the lines of a test whose calls of the candidate must leave their arguments unchanged.
-
-    A call is protected if the test computes the value that it compares the answer with from a passed variable,
-    and if it does not inspect that variable in another way. A test inspects a variable if it compares it on
-    its own or with `is`, if it returns it, or if it ignores the answer of the call.
-
-    A function of the test that calls the candidate is protected if all its callers are.
-    """
-    nodes = list(ast.walk(tree))
-    program = _Program(nodes)
-    protected: set[int] = set()
-    unprotected_callees: set[str] = set()
-    lines_by_function: dict[str, set[int]] = {}
-    for scope in [node for node in nodes if isinstance(node, (ast.Module, *FUNCTIONS))]:
-        statements = list(_list_statements(scope))
-        for position, statement in enumerate(statements):
-            calls = program.find_calls(statement.expressions)
-            callees = {_get_callee(call) for call in calls}
-            if _ArgumentUse(program, calls).must_protect(statements[position:]):
-                protected |= statement.lines
-                for name in callees & program.call_lines.keys():
-                    lines_by_function[name] = program.call_lines[name]
-            else:
-                unprotected_callees |= callees
-    for name, lines in lines_by_function.items():
-        if name not in unprotected_callees:
-            protected |= lines
-    return frozenset(protected)
+Variables = frozenset[Variable]
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """A statement, or the head of a compound one such as `for x in xs:`.
+@dataclass(frozen=True, kw_only=True)
+class ArgumentUse:
+    """How a test uses its variables.
 
     Attributes:
-        assignments: Pairs (target, value).
-        kind: The name of the statement's class in `ast`.
+        inspected: Variables that a check depends on.
+        compared: Variables that the test compares or combines with an answer of the candidate.
+        compared_items: Pairs (loop variables, the variables that a loop like `for xs, expected in cases`
+            iterates over). The latter count as compared, except for the item that the loop is at.
+        pinned: Line of a call -> variables whose value the test checks after the call against a value of its
+            own, or by identity. A candidate cannot choose that value, so `compared` does not count for them.
     """
 
-    lines: set[int]
-    expressions: list[ast.expr]
-    assignments: list[tuple[ast.expr, ast.expr]] = field(default_factory=list)
-    kind: str = ""
+    inspected: Variables
+    compared: Variables
+    compared_items: tuple[tuple[Variables, Variables], ...]
+    pinned: dict[int, set[Variable]]
 
 
-def _list_statements(scope: ast.AST) -> Iterator[_Statement]:
-    """Yield a scope's statements in order, without those of inner functions and classes."""
-    for child in ast.iter_child_nodes(scope):
-        if isinstance(child, INNER_SCOPES):
-            continue
-        if isinstance(child, (ast.stmt, ast.withitem, ast.match_case)):
-            expressions = [node for node in ast.iter_child_nodes(child) if isinstance(node, ast.expr)]
-            if expressions:
-                lines = {line for expression in expressions for line in _get_lines(expression)}
-                yield _Statement(lines, expressions, list(_list_assignments(child)), type(child).__name__)
-        yield from _list_statements(child)
+def has_variables(tree: ast.AST) -> bool:
+    """Whether a test stores anything in a variable. If not, no argument outlives its call."""
+    return any(
+        isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        for node in ast.walk(tree)
+    )
 
 
-def _list_assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield (target, value) of each assignment; `a, b = x, y` and `for a, b in zip(x, y)` give two."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            pairs = [(target, value) for target in targets]
-        case (
-            ast.AnnAssign(target=target, value=ast.expr() as value)
-            | ast.AugAssign(target=target, value=value)
-        ):
-            pairs = [(target, value)]
-        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
-            pairs = [(target, value)]
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target), args=arguments)):
-            pairs = [(target, argument) for argument in arguments]  # as in `results.append(f(x))`
-        case _:
-            pairs = []
-    for target, value in pairs:
-        parts = value.args if isinstance(value, ast.Call) and _get_function_name(value) == "zip" else []
-        parts = value.elts if isinstance(value, ast.Tuple) else parts
-        if isinstance(target, ast.Tuple) and len(target.elts) == len(parts):
-            yield from zip(target.elts, parts, strict=True)
-        else:
-            yield target, value
-
-
-class _Program:
-    """A test program: which calls in it are calls of the candidate.
-
-    Attributes:
-        aliases: Sets of variables that refer to the same object.
-        own_names: Names that the test defines or imports, and builtins. Any other name is the candidate's.
-        call_lines: Name of a function of the test -> lines on which it calls the candidate.
-    """
-
-    def __init__(self, nodes: list[ast.AST]) -> None:
-        functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
-        lambdas = {
-            target.id: node.value
-            for node in nodes
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
-        imports = (node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
-        imported_names = {
-            (alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names
-        }
-        self.aliases = [
-            {_get_variable(node.value), *map(_get_variable, node.targets)}
-            for node in nodes
-            if isinstance(node, ast.Assign) and _get_variable(node.value)
-        ]
-        self.own_names = BUILTINS | imported_names | {node.name for node in functions} | lambdas.keys()
-        self.call_lines: dict[str, set[int]] = {}
-        bodies: list[tuple[str, ast.AST]] = [(node.name, node) for node in functions]
-        bodies += lambdas.items()
-        for _ in range(2):  # twice, because one function of the test may call another
-            for name, body in bodies:
-                expressions = [node for node in ast.walk(body) if isinstance(node, ast.expr)]
-                calls = [node for node in expressions if self.is_candidate_call(node)]
-                lines = {line for call in calls for line in _get_lines(call)}
-                if lines:
-                    self.call_lines[name] = lines
-
-    def find_calls(self, expressions: Iterable[ast.expr]) -> list[ast.Call]:
-        """Return the calls of the candidate in some expressions."""
-        nodes = (node for expression in expressions for node in ast.walk(expression))
-        return [node for node in nodes if isinstance(node, ast.Call) and self.is_candidate_call(node)]
-
-    def is_candidate_call(self, node: ast.AST) -> bool:
-        """Whether a node calls the candidate, also through `map` or through a function of the test."""
-        if not isinstance(node, ast.Call):
-            return False
-        if _get_function_name(node) in APPLYING_FUNCTIONS:
-            function = node.args[0] if node.args else None
-            return isinstance(function, ast.Name) and function.id not in self.own_names
-        if not isinstance(node.func, ast.Name):
-            return False
-        return node.func.id not in self.own_names or node.func.id in self.call_lines
-
-
-class _ArgumentUse:
-    """How a test uses the variables that it passed to the calls of one statement.
+def find_argument_use(tree: ast.Module, candidate_names: Collection[str]) -> ArgumentUse:
+    """Return how a test uses its variables.
 
     Args:
-        calls: The calls of the candidate in the statement.
+        candidate_names: The names that the candidate provides.
     """
+    analysis = _UseAnalysis(tree, candidate_names)
+    compared = analysis.find_compared()
+    return ArgumentUse(
+        inspected=analysis.find_inspected(),
+        compared=compared,
+        compared_items=analysis.find_compared_items(compared),
+        pinned=analysis.find_pinned(),
+    )
 
-    def __init__(self, program: _Program, calls: list[ast.Call]) -> None:
-        self._program = program
-        self._callees = {_get_callee(call) for call in calls}
-        passed = {_get_variable(node) for call in calls for node in _list_passed_variables(call)} - {""}
-        self._passed = passed.union(*(aliases for aliases in program.aliases if aliases & passed))
-        self._answers: set[str] = set()
-        """Variables that hold an answer of the candidate."""
-        self._computes_expected = self._inspects = False
 
-    def must_protect(self, statements: list[_Statement]) -> bool:
-        """Whether the test uses the variables only to compute what it compares with the answer.
+class _UseAnalysis:
+    """Finds the uses of variables in a test; see `find_argument_use`."""
+
+    def __init__(self, tree: ast.Module, candidate_names: Collection[str]) -> None:
+        self._nodes = list(ast.walk(tree))
+        self._program = ProgramVariables(tree)
+        self._candidate: Variables = frozenset(((), name) for name in candidate_names)
+        self._answers = set(self._candidate)
+        """Variables that hold an answer or a function of the candidate, or something made from one."""
+        self._find_answers()
+        bound = frozenset[Variable]().union(*(binding.targets for binding in self._program.bindings))
+        self._own_values = bound - self._answers - self._program.functions
+        self._mixtures: set[Variable] = set()
+        """Variables whose elements are partly answers and partly other values, as in `pair = f(x), len(x)`."""
+        self._find_mixtures()
+
+    def find_inspected(self) -> Variables:
+        """Return the variables that a check depends on."""
+        inspected: set[Variable] = set()
+        for node in self._nodes:
+            match node:
+                case ast.Assert(test=part) | ast.If(test=part) | ast.While(test=part):
+                    inspected |= self._list_variables(part)
+                case ast.Compare() | ast.Return() | ast.Match():
+                    inspected |= self._list_variables(node)
+                case ast.Call() if _get_function_name(node).startswith("assert"):
+                    inspected |= self._list_variables(node)
+                case ast.Subscript(ctx=ast.Store() | ast.Del(), value=part):  # the test changes it too
+                    inspected |= self._list_variables(part)
+                case ast.Call(func=ast.Attribute(value=part), args=[_, *_]):
+                    inspected |= self._list_variables(part)
+        return self._add_sources(inspected, with_items=True)
+
+    def find_compared(self) -> Variables:
+        """Return the variables that the test compares or combines with an answer."""
+        messages = {
+            part
+            for node in self._nodes
+            if isinstance(node, ast.Assert) and node.msg is not None
+            for part in ast.walk(node.msg)
+        }
+        compared: set[Variable] = set()
+        for node in self._nodes:
+            if isinstance(node, ast.expr) and node not in messages:
+                parts = list(self._list_combined_parts(node))
+                compared |= self._find_combined(parts)
+                if isinstance(node, ast.Call) and not _is_transparent(node):
+                    for part in filter(self._is_mixed, parts):
+                        compared |= self._list_variables(part)
+        return self._add_sources(compared)
+
+    def find_compared_items(self, compared: Variables) -> tuple[tuple[Variables, Variables], ...]:
+        """Return the loops over compared items; see `ArgumentUse.compared_items`."""
+        return tuple(
+            (binding.targets, self._add_sources(self._list_variables(binding.value), with_items=True))
+            for binding in self._program.bindings
+            if binding.separates and binding.targets & compared
+        )
+
+    def find_pinned(self) -> dict[int, set[Variable]]:
+        """Return line of a call -> the variables that are pinned after it; see `ArgumentUse`."""
+        pinned: dict[int, set[Variable]] = defaultdict(set)
+        for node in self._nodes:
+            for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
+                if isinstance(body, list):
+                    self._pin_variables(body, pinned)
+        return dict(pinned)
+
+    def _pin_variables(self, body: list[ast.stmt], pinned: dict[int, set[Variable]]) -> None:
+        """Add what the statements of one block pin."""
+        for position, statement in enumerate(body):
+            for variable in self._find_pins(statement):
+                call = self._find_call_before(variable, body[: position + 1])
+                if call is None or (isinstance(statement, ast.Return) and not isinstance(call, ast.Expr)):
+                    continue
+                for line in range(call.lineno, (call.end_lineno or call.lineno) + 1):
+                    pinned[line].add(variable)
+
+    def _find_answers(self) -> None:
+        by_node = self._program.by_node
+        parameters = {by_node[node] for node in self._nodes if isinstance(node, ast.arg)}
+        for node in self._nodes:
+            match node:
+                case ast.ExceptHandler() if node in by_node:  # the exception may be the candidate's
+                    self._answers.add(by_node[node])
+                case ast.withitem(optional_vars=ast.expr() as target):  # as in `assertRaises(...) as caught`
+                    self._answers |= self._program.list_variables(target)
+                case ast.Call(func=function) if (
+                    by_node.get(function) in parameters
+                ):  # it may be the candidate's
+                    self._answers.add(by_node[function])
+        size = 0
+        while size != len(self._answers):
+            size = len(self._answers)
+            for binding in self._program.bindings:
+                if self._depends_on_answer(binding.value):
+                    self._answers |= binding.targets
+
+    def _find_mixtures(self) -> None:
+        bindings = self._program.bindings
+        answers, others = set[Variable](), set[Variable]()
+        for binding in bindings:
+            if self._depends_on_answer(binding.value):
+                answers |= binding.targets
+            elif self._contains_other_value(binding.value):
+                others |= binding.targets
+        self._mixtures |= answers & others
+        size = -1
+        while size != len(self._mixtures):
+            size = len(self._mixtures)
+            for binding in bindings:
+                if self._is_mixed(binding.value):
+                    self._mixtures |= binding.targets
+
+    def _is_mixed(self, node: ast.AST) -> bool:
+        """Whether a value has elements of which some are answers and some are other values."""
+        for part in ast.walk(node):
+            if self._program.by_node.get(part) in self._mixtures:
+                return True
+            if isinstance(part, ast.Starred) and self._contains_answer(part):
+                return True
+            is_display = isinstance(part, SEQUENCES) and self._contains_answer(part)
+            if is_display and any(map(self._contains_other_value, ast.iter_child_nodes(part))):
+                return True
+        return False
+
+    def _contains_other_value(self, node: ast.AST) -> bool:
+        """Whether a value is made from variables that the test sets itself."""
+        return not self._own_values.isdisjoint(self._list_variables(node))
+
+    def _depends_on_answer(self, node: ast.AST) -> bool:
+        return not self._answers.isdisjoint(self._program.list_variables(node))
+
+    def _contains_answer(self, node: ast.AST) -> bool:
+        """Whether a value is made from an answer; in `x[f(x)]`, an answer only selects."""
+        if node in self._program.by_node:
+            return self._program.by_node[node] in self._answers
+        children = [node.value] if isinstance(node, ast.Subscript) else ast.iter_child_nodes(node)
+        return any(map(self._contains_answer, children))
+
+    def _list_variables(self, node: ast.AST) -> set[Variable]:
+        """Return the variables in a piece of code, without those that it only passes to the candidate."""
+        if node in self._program.by_node:
+            return {self._program.by_node[node]}
+        children = ast.iter_child_nodes(node)
+        if isinstance(node, ast.Call) and self._program.by_node.get(node.func) in self._candidate:
+            children = iter((node.func,))
+        return set().union(*map(self._list_variables, children))
+
+    def _add_sources(self, variables: Iterable[Variable], *, with_items: bool = False) -> Variables:
+        """Return variables together with all those that their values are made from.
 
         Args:
-            statements: The statement with the calls and all statements after it.
+            with_items: Whether the source of `xs` in `for xs, expected in cases` includes `cases`.
         """
-        for position, statement in enumerate(statements):
-            if not self._passed:
-                break
-            for expression in statement.expressions:
-                self._read(expression, statement.kind, is_first=not position)
-            self._follow_assignments(statement, is_first=not position)
-        return self._computes_expected and not self._inspects
+        found, size = set(variables), -1
+        while size != len(found):
+            size = len(found)
+            for binding in self._program.bindings:
+                if (with_items or not binding.separates) and binding.targets & found:
+                    found |= self._list_variables(binding.value)
+        return frozenset(found)
 
-    def _follow_assignments(self, statement: _Statement, *, is_first: bool) -> None:
-        for target, value in statement.assignments:
-            names = {_get_variable(node) for node in ast.walk(target)} - {""}
-            if self._contains_answer(value):
-                self._answers |= names
-                self._passed -= names
-            elif self._contains_passed(value):
-                self._passed |= names
-            elif not is_first and isinstance(target, (ast.Name, ast.Tuple)) and statement.kind != "Expr":
-                self._passed -= names  # the name holds another value from here on
-                self._answers -= names
+    def _list_combined_parts(self, node: ast.expr) -> Iterator[ast.AST]:
+        """Yield the parts of an expression whose values it combines into one."""
+        if isinstance(node, SEPARATE_PARTS):
+            return
+        if isinstance(node, ast.Compare) and all(isinstance(op, IDENTITY_OPERATORS) for op in node.ops):
+            return
+        if isinstance(node, ast.Call) and self._combines_nothing(node):
+            return
+        yield from (part for part in ast.iter_child_nodes(node) if isinstance(part, (ast.expr, ast.keyword)))
 
-    def _read(self, expression: ast.expr, kind: str, *, is_first: bool) -> None:
-        contains_answer = self._contains_answer(expression)
-        if kind in ("Assert", "If", "While") and self._contains_passed(expression) and not contains_answer:
-            self._inspects = True
-        if kind == "Return" and _get_variable(expression) in self._passed:
-            self._inspects = True
-        if kind == "Expr" and is_first and self._ignores_answer(expression):
-            self._inspects = True
-        for node in ast.walk(expression):
-            if isinstance(node, ast.Compare):
-                sides = [node.left, *node.comparators]
-                for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
-                    self._compare([left, right], by_identity=isinstance(op, (ast.Is, ast.IsNot)))
-            elif isinstance(node, ast.Call) and not self._is_followed_call(node):
-                name = _get_function_name(node)
-                if len(node.args) > 1:
-                    is_assert = name.startswith("assert")
-                    self._compare(node.args, by_identity=name in IDENTITY_ASSERTS, is_comparison=is_assert)
-                elif name.startswith("assert") and any(map(self._contains_passed, node.args)):
-                    self._inspects = self._inspects or not any(map(self._contains_answer, node.args))
-
-    def _compare(self, sides: list[ast.expr], *, by_identity: bool, is_comparison: bool = True) -> None:
-        """Note what the test does with the sides of a comparison, or the arguments of some other call."""
-        have_answers = [self._contains_answer(side) for side in sides]
-        has_passed = any(
-            self._contains_passed(side) and not has_answer
-            for side, has_answer in zip(sides, have_answers, strict=True)
-        )
-        if has_passed and not by_identity and any(have_answers):
-            self._computes_expected = True
-        elif has_passed and is_comparison:
-            self._inspects = True
-
-    def _ignores_answer(self, expression: ast.expr) -> bool:
-        """Whether an expression statement is a call, or `[f(x) for x in xs]`, whose answer nobody reads."""
-        return self._is_followed_call(expression.elt if isinstance(expression, ast.ListComp) else expression)
-
-    def _is_followed_call(self, node: ast.AST) -> bool:
-        """Whether a node calls a function that the statement's calls call too."""
-        return (
-            isinstance(node, ast.Call)
-            and _get_callee(node) in self._callees
-            and self._program.is_candidate_call(node)
-        )
-
-    def _contains_answer(self, expression: ast.expr) -> bool:
-        return any(
-            self._is_followed_call(node) or (_is_load(node) and _get_variable(node) in self._answers)
-            for node in ast.walk(expression)
-        )
-
-    def _contains_passed(self, node: ast.AST) -> bool:
-        """Whether an expression contains one of the variables other than as an argument of these calls."""
-        if self._is_followed_call(node):
-            return False
-        if _is_load(node) and _get_variable(node) in self._passed:
+    def _combines_nothing(self, call: ast.Call) -> bool:
+        """Whether a function is the candidate's, or one of the test's own, whose body is read as well."""
+        if _get_function_name(call) in COLLECTING_FUNCTIONS | IDENTITY_ASSERTS:
             return True
-        return any(self._contains_passed(child) for child in ast.iter_child_nodes(node))
+        if self._program.by_node.get(call.func) in self._program.functions:
+            return True
+        return not isinstance(call.func, ast.Attribute) and self._contains_answer(call.func)
+
+    def _find_combined(self, parts: list[ast.AST]) -> set[Variable]:
+        """Return the variables that are combined with an answer in some other part.
+
+        Two parts in which an answer only selects, as in `xs[f(xs)] == other[f(xs)]`, are independent of the
+        answer unless they select from the same values.
+        """
+        combined: set[Variable] = set()
+        answers = [part for part in parts if self._contains_answer(part)]
+        selections = [part for part in parts if part not in answers and self._selects(part)]
+        for answer in (*answers, *selections):
+            for part in parts:
+                if part is not answer and not (answer in selections and part in selections):
+                    combined |= self._list_variables(part)
+        if len(selections) > 1:
+            sources = [self._add_sources(self._list_variables(part)) - self._answers for part in selections]
+            combined |= frozenset.intersection(*sources)
+        return combined
+
+    def _selects(self, node: ast.AST) -> bool:
+        return any(
+            isinstance(part, ast.Subscript) and self._contains_answer(part.slice) for part in ast.walk(node)
+        )
+
+    def _find_pins(self, statement: ast.stmt) -> Iterator[Variable]:
+        """Yield the variables that a statement checks by identity, returns, or compares with its own value."""
+        by_node = self._program.by_node
+        match statement:
+            case ast.Assert(test=ast.BoolOp(op=ast.And(), values=conditions)):
+                pass
+            case ast.Assert(test=condition) | ast.Expr(value=condition):
+                conditions = [condition]
+            case ast.Return(value=value):
+                conditions = []
+                if value in by_node:
+                    yield by_node[value]
+            case _:
+                conditions = []
+        for condition in conditions:
+            match condition:
+                case ast.Compare(left=left, ops=[ast.Is()], comparators=[right]):
+                    yield from (by_node[side] for side in (left, right) if side in by_node)
+                case ast.Call(args=[left, right, *_]) if _get_function_name(condition) == "assertIs":
+                    yield from (by_node[side] for side in (left, right) if side in by_node)
+                case ast.UnaryOp(op=ast.Not(), operand=operand) if operand in by_node:  # it must be empty
+                    yield by_node[operand]
+                case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                    yield from self._find_equal(left, right)
+                case ast.Call(args=[left, right, *_]) if _get_function_name(condition) in EQUALITY_ASSERTS:
+                    yield from self._find_equal(left, right)
+
+    def _find_equal(self, left: ast.expr, right: ast.expr) -> Iterator[Variable]:
+        for side, other in ((left, right), (right, left)):
+            variable = self._program.by_node.get(side)
+            if variable is None or self._depends_on_answer(other):
+                continue
+            sources = self._add_sources(self._list_variables(other))
+            if sources.isdisjoint(self._add_sources({variable})):
+                yield variable
+
+    def _find_call_before(self, variable: Variable, statements: list[ast.stmt]) -> ast.stmt | None:
+        """Return the last of some statements that calls the candidate, if the variable is not set after it."""
+        for statement in reversed(statements):
+            nodes = list(ast.walk(statement))
+            if any(isinstance(node, ast.Call) and self._depends_on_answer(node.func) for node in nodes):
+                return statement if isinstance(statement, (ast.Expr, ast.Assign, ast.Assert)) else None
+            if any(
+                self._program.by_node.get(node) == variable
+                and isinstance(getattr(node, "ctx", None), ast.Store)
+                for node in nodes
+            ):
+                return None
+        return None
 
 
-def _is_load(node: ast.AST) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
-
-
-def _get_lines(node: ast.expr) -> range:
-    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
-def _get_callee(call: ast.Call) -> str:
-    """Return the name of the called function; for `map(f, xs)` that is `f`."""
-    if _get_function_name(call) in APPLYING_FUNCTIONS and call.args:
-        return _get_variable(call.args[0])
-    return _get_variable(call.func)
+def _is_transparent(call: ast.Call) -> bool:
+    name = _get_function_name(call)
+    return name.startswith("assert") or name in TRANSPARENT_FUNCTIONS
 
 
 def _get_function_name(call: ast.Call) -> str:
-    """Return the name of a call's function without what it is an attribute of, such as `assertEqual`."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else _get_variable(call.func)
-
-
-def _get_variable(node: ast.AST) -> str:
-    """Return the name of a variable or of an attribute such as `self.rows`; empty for any other node."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _list_passed_variables(call: ast.Call) -> Iterator[ast.expr]:
-    """Yield the variables that a call receives as they are, not values computed from them."""
-    unvisited: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
-    while unvisited:
-        node = unvisited.pop()
-        if _get_variable(node):
-            yield node
-        elif isinstance(node, (ast.Starred, ast.Subscript)):
-            unvisited.append(node.value)
-        elif isinstance(node, (ast.List, ast.Tuple)):
-            unvisited += node.elts
+    """Return the name of a called function without what it is an attribute of, such as `assertEqual`."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -97,7 +97,6 @@ class AssertRecorder:
 
     Attributes:
         calls: The calls of the candidate since the last assert that held.
-        protected_lines: Lines whose calls leave their arguments unchanged (see argument_protection.py).
         may_skip: Whether the program's text skips tests.
         may_fail: Whether the program's text catches failed asserts.
         may_raise: Whether the program's text catches exceptions.
@@ -107,7 +106,6 @@ class AssertRecorder:
     def __init__(self) -> None:
         # A loop may make millions of calls. How many are kept is by judgement.
         self.calls: deque[RecordedCall] = deque(maxlen=20)
-        self.protected_lines: frozenset[int] = frozenset()
         self.may_skip = self.may_fail = self.may_raise = self.is_idle = False
         self._first_failure: BaseException | type[BaseException] | None = None
         self._reached_end = False

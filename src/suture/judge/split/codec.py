@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from suture.judge.split.wire import (
@@ -175,7 +175,7 @@ def decode(
     value: Any,
     nodes: list[list[Any]],
     read_foreign: Callable[[list[Any]], Any],
-    known: list[Any] | None = None,
+    known: Mapping[int, Any] | None = None,
     nan: float = math.nan,
 ) -> tuple[Any, list[Any]]:
     """Decode a value.
@@ -184,7 +184,7 @@ def decode(
         value: The result of `Encoder.encode`.
         nodes: The nodes of the containers that the value refers to by their ids.
         read_foreign: Returns the object for the JSON of a foreign value.
-        known: Objects that both ends already have; those that `nodes` contains are updated in place.
+        known: Id -> object that exists already; those that `nodes` contains are updated in place.
         nan: The object to return for nan.
 
     Returns:
@@ -194,7 +194,7 @@ def decode(
         BadFrame: The input is not an encoded value.
     """
     try:
-        return _Decoder(nodes, read_foreign, known or [], nan).run(value)
+        return _Decoder(nodes, read_foreign, known or {}, nan).run(value)
     except BadFrame:
         raise
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
@@ -209,13 +209,17 @@ class _Decoder:
     """
 
     def __init__(
-        self, nodes: list[list[Any]], read_foreign: Callable[[list[Any]], Any], known: list[Any], nan: float
+        self,
+        nodes: list[list[Any]],
+        read_foreign: Callable[[list[Any]], Any],
+        known: Mapping[int, Any],
+        nan: float,
     ) -> None:
         self._nodes = nodes
         self._read_foreign = read_foreign
         self._nan = nan
-        self._known_count = len(known)
-        self._objects: dict[int, Any] = dict(enumerate(known))
+        self._known_ids = frozenset(known)
+        self._objects = dict(known)
         self._unfilled: list[tuple[Any, Any]] = []
         """Pairs (empty instance of a list, dict or set subclass, its data)."""
 
@@ -235,7 +239,7 @@ class _Decoder:
 
     def _create_empty(self, node: list[Any]) -> None:
         position, tag = node[0], node[1]
-        if position < self._known_count:
+        if position in self._known_ids:
             if tag in IMMUTABLE_TYPES or get_container_tag(self._objects[position]) != tag:
                 raise BadFrame("an argument came back as something else")
         elif tag in MUTABLE_TYPES:

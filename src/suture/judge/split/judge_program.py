@@ -6,6 +6,7 @@ a process for each, so that nothing that tests do to their interpreter reaches t
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import os
@@ -15,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from suture.judge.split.answer_digest import ANSWER_NAME, digest_answer
+from suture.judge.split.argument_protection import find_argument_use, has_variables
 from suture.judge.split.assert_recorder import AssertRecorder, FrameworkFailures, explain_failure
 from suture.judge.split.program_rewriting import RECORDER_NAME, compile_program
 from suture.judge.split.proxies import NeedsLiveObjects, RemoteFunction
@@ -33,12 +35,14 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     """Run one test program.
 
     Args:
-        request: The fields `source`, `names` and `expects` of a `ProgramPlan`.
+        request: The fields `source`, `names` and `expects` of a `ProgramPlan`, and `protects_arguments`:
+            whether changed arguments reach only variables that the program plainly inspects.
 
     Returns:
         `passed`, whether the program passed. If it did not, also `fact`, or `live` with the reason why the
         program needs live objects. If the program left an answer to compare, also `digest`, the pair
-        (digest, text) that `digest_answer` returns.
+        (digest, text) that `digest_answer` returns. `changing_call` is the first call that changed something
+        that the program can still reach; missing if none did.
     """
     NeedsLiveObjects.reasons.clear()
     outcome = _run(request, ask)
@@ -56,8 +60,10 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     with FrameworkFailures(source) as failures:
         try:
             code = compile_program(source, PROGRAM_NAME, recorder)
-            for name, target in request["names"].items():
-                _bind_name(module, name, remote, target)
+            targets = request["names"].items()
+            candidate_names = [name for name, target in targets if _bind_name(module, name, remote, target)]
+            if request.get("protects_arguments"):
+                remote.argument_use = find_argument_use(ast.parse(source), candidate_names)
             setattr(module, RECORDER_NAME, recorder)
             exec(code, module.__dict__)
             digest = digest_answer(*vars(module)[ANSWER_NAME]) if ANSWER_NAME in vars(module) else None
@@ -65,7 +71,10 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
             fault, digest = raised, None
     ended_well = recorder.ended_well(fault)
     if ended_well and remote.request_count and not failures.seen:
-        return {"passed": True} if digest is None else {"passed": True, "digest": digest}
+        outcome: dict[str, Any] = {"passed": True} if digest is None else {"passed": True, "digest": digest}
+        if remote.changing_call and has_variables(ast.parse(source)):
+            outcome["changing_call"] = remote.changing_call
+        return outcome
     fault = recorder.find_cause(fault)
     if fault is None or ended_well:
         reason = failures.seen[0] if failures.seen else "the test does not use the code under test"
@@ -77,18 +86,24 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     return {"passed": False, "fact": fact}
 
 
-def _bind_name(module: types.ModuleType, name: str, remote: RemoteCandidate, target: dict[str, Any]) -> None:
-    """Bind a name of the program to what it stands for; a name that the candidate lacks stays undefined."""
+def _bind_name(module: types.ModuleType, name: str, remote: RemoteCandidate, target: dict[str, Any]) -> bool:
+    """Bind a name of the program to what it stands for; a name that the candidate lacks stays undefined.
+
+    Returns:
+        Whether the name is the candidate's, and not the standard library's.
+    """
     library = importlib.import_module(target["library"]) if "library" in target else None
     if library is not None and all(hasattr(library, attribute) for attribute in target["uses"]):
         setattr(module, name, library if library.__name__ == name else getattr(library, name))
-    elif target["kind"] == "function":
+        return False
+    if target["kind"] == "function":
         # Bound without asking, so that the candidate cannot say that the name is something else.
         function = RemoteFunction(remote, {"module": target["modules"][0], "name": target["name"]})
         setattr(module, name, function)
     else:
         with contextlib.suppress(NameMissing):
             setattr(module, name, remote.look_up(target["kind"], target["modules"], target["name"]))
+    return True
 
 
 def main() -> None:

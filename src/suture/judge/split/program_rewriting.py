@@ -10,7 +10,6 @@ import ast
 from types import CodeType
 from typing import Any, TypeVar
 
-from suture.judge.split.argument_protection import find_protected_lines
 from suture.judge.split.assert_recorder import AssertRecorder
 
 RECORDER_NAME = "__suture_asserts__"
@@ -40,7 +39,6 @@ def compile_program(source: str, filename: str, recorder: AssertRecorder) -> Cod
         SyntaxError: The source is not valid Python.
     """
     tree = ast.parse(source, filename)
-    recorder.protected_lines = find_protected_lines(tree)
     recorder.may_skip = "skip" in source.lower()
     recorder.may_fail, recorder.is_idle = catches_failures(tree), is_idle(tree)
     recorder.may_raise = catches_anything(tree)

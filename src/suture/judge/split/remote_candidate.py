@@ -11,9 +11,10 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any
 
+from suture.judge.split.argument_copies import ArgumentCopies, find_exposed
+from suture.judge.split.argument_protection import ArgumentUse
 from suture.judge.split.assert_recorder import AssertRecorder, RecordedCall, shorten_repr
 from suture.judge.split.codec import Encoder, decode
 from suture.judge.split.proxies import (
@@ -60,6 +61,9 @@ class RemoteCandidate:
         expects: The exceptions of `CONTROL_EXCEPTIONS` that the program expects.
 
     Attributes:
+        argument_use: If set, the candidate changes copies of the arguments, and only the arguments that
+            `find_exposed` selects receive the changes. Otherwise all arguments do.
+        changing_call: The first call that changed something that the test holds, as text; empty if none did.
         request_count: How many values the candidate sent: results, items of iterators, data behind names. A
             program that passes without any does not use the candidate.
         exceptions: Name of an exception class of the candidate -> the class that stands for it.
@@ -76,13 +80,16 @@ class RemoteCandidate:
         self._proxies: dict[int, Any] = {}
         """Handle -> the stand-in for that object."""
         self._nan = math.nan if mentions_nan(source) else NotANumber("nan")
+        self.argument_use: ArgumentUse | None = None
+        self._copies = ArgumentCopies(_write_foreign, self._read_foreign, self._nan)
         self.request_count = 0
+        self.changing_call = ""
         self.exceptions: dict[str, type[BaseException]] = {}
 
     def call(self, target: dict[str, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function of the candidate and change the arguments in place as the candidate did.
 
-        On a protected line the arguments stay as they were (see argument_protection.py).
+        If the candidate receives copies, only exposed arguments change (see argument_copies.py).
 
         Args:
             target: `module` and `name` of the function.
@@ -91,32 +98,40 @@ class RemoteCandidate:
             NeedsLiveObjects: An argument is not data.
             CandidateDied: The candidate's process ended.
         """
+        arguments: Any = (args, kwargs)
+        originals: list[Any] = []
         encoder = Encoder(_write_foreign)
         try:
-            value = encoder.encode((args, kwargs))
+            if self.argument_use is not None:
+                arguments, originals = self._copies.copy(arguments)
+            value = encoder.encode(arguments)
             request = {"op": "call", **target, "value": value, "nodes": encoder.new_nodes()}
         except NotData as fault:
             raise NeedsLiveObjects(f"{name}() is given {fault}") from fault
         call = RecordedCall(render=lambda: _render_call(name, request, self._read_foreign), result=None)
+        self.request_count += 1
+        reply = self._ask(request)
         known = encoder.objects
-        if self._recorder.protected_lines and self._find_line() in self._recorder.protected_lines:
-            # Copies of the arguments receive the changes.
-            _, known = decode(request["value"], request["nodes"], self._read_foreign)
+        changed = [known[node[0]] for node in reply.get("nodes", ()) if node[0] < len(known)]
+        if changed:
+            self.changing_call = self.changing_call or call.render()
         try:
-            call.result = self._request(request, known)
+            call.result = self._read_reply(reply, known)
         except BaseException as fault:
             fault.suture_call = call.render  # type: ignore[attr-defined]  # read by explain_failure
             self._recorder.record_candidate_exception(fault)
             raise
+        finally:
+            if self.argument_use is not None:
+                differing = self._copies.find_differing(originals, changed)
+                # The frame of `call`'s caller is that of `RemoteFunction.__call__`, and the test's is above it.
+                frame = sys._getframe(2)
+                exposed = (
+                    find_exposed(differing, self.argument_use, frame, self._program) if differing else []
+                )
+                call.result = self._copies.restore(call.result, originals, exposed)
         self._recorder.calls.append(call)
         return call.result
-
-    def _find_line(self) -> int:
-        """Return the line of the program that calls the candidate; 0 if it is not on the stack."""
-        frame: FrameType | None = sys._getframe(2)  # the caller of `call`
-        while frame is not None and frame.f_code.co_filename != self._program:
-            frame = frame.f_back
-        return 0 if frame is None else frame.f_lineno
 
     def look_up(self, kind: str, modules: Sequence[str], name: str) -> Any:
         """Return what a name stands for: data, or a stand-in for a function or an exception class.
@@ -140,7 +155,7 @@ class RemoteCandidate:
                 return self._make_named_exception(name, *reply["exception"])
             if reply.get("callable"):
                 return RemoteFunction(self, target)
-            value = self._read_reply(reply, [])
+            value = self._read_reply(reply)
             self.request_count += 1
             if type(value) is OpaqueObject:  # the name is bound to no function, so calling it is a mistake
                 value.__dict__["_may_be_called"] = False
@@ -158,17 +173,23 @@ class RemoteCandidate:
 
     def step(self, op: str, handle: int) -> Any:
         """Return the next item of an iterator, or an iterator over an iterable."""
-        return self._request({"op": op, "handle": handle}, [])
+        return self._request({"op": op, "handle": handle})
 
-    def _request(self, request: dict[str, Any], known: list[Any]) -> Any:
+    def _request(self, request: dict[str, Any]) -> Any:
         self.request_count += 1
-        return self._read_reply(self._ask(request), known)
+        return self._read_reply(self._ask(request))
 
-    def _read_reply(self, reply: dict[str, Any], known: list[Any]) -> Any:
+    def _read_reply(self, reply: dict[str, Any], known: Sequence[Any] = ()) -> Any:
+        """Return the value of a reply.
+
+        Args:
+            known: The containers of the request, which the reply may change.
+        """
         if "died" in reply:
             raise CandidateDied(reply["died"])
         try:
-            value = decode(reply["value"], reply["nodes"], self._read_foreign, known, self._nan)[0]
+            known_by_id = dict(enumerate(known))
+            value = decode(reply["value"], reply["nodes"], self._read_foreign, known_by_id, self._nan)[0]
         except BadFrame as fault:
             raise UnfitAnswer(f"the answer is no data: {fault}") from fault
         if "raised" in reply:
@@ -188,7 +209,11 @@ class RemoteCandidate:
     def _make_subclass_instance(self, handle: int, type_name: str, base_data: Any) -> Any:
         base = type(base_data)
         instance = self._proxies.get(handle)
-        if not isinstance(instance, DataSubclass) or not isinstance(instance, base):
+        is_known = isinstance(instance, DataSubclass) and isinstance(instance, base)
+        if is_known and base in (list, dict, set):  # the test may hold it, and its content changes
+            self.changing_call = self.changing_call or f"a call that answers {type_name}"
+            is_known = self.argument_use is None
+        if not is_known:
             instance = type(str(type_name), (DataSubclass, base), {})(base_data)
             instance.suture_handle = handle
             self._proxies[handle] = instance

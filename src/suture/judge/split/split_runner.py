@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from suture.core.records import CheckStatus, FailureCode
@@ -91,6 +91,7 @@ class SplitRunner:
         self._death = ""
         self._death_code: FailureCode | None = None
         self._timed_out = False
+        self._changing_call = ""
         self._expects: frozenset[str] = frozenset()
 
     async def __aenter__(self) -> SplitRunner:
@@ -136,12 +137,33 @@ class SplitRunner:
         return None
 
     async def try_program(self, program: ProgramPlan) -> ProgramOutcome:
-        """Run one test program against the candidate."""
+        """Run one test program against the candidate.
+
+        If a call changed an argument, the program must pass a second time, with a fresh candidate and with
+        its arguments protected (see argument_protection.py). Otherwise both runs would be the same.
+        """
+        outcome = await self._run_program(program, protects_arguments=False)
+        if outcome.status != "passed" or outcome.live_reason or outcome.digest or not self._changing_call:
+            return outcome
+        call = self._changing_call
+        await self._candidate.stop()
+        protected = await self._load() or await self._run_program(program, protects_arguments=True)
+        if protected.status != "failed":
+            return protected
+        text = render_failure("changed_argument", call=call)
+        return replace(protected, fact={**protected.fact, "exception": text, "code": "changed_argument"})
+
+    async def _run_program(self, program: ProgramPlan, *, protects_arguments: bool) -> ProgramOutcome:
         self._set_deadline(self._wall_s)
         self._death, self._death_code, self._timed_out = "", None, False
         await self._judge.start()
         self._expects = frozenset(program.expects)
-        request = {"source": program.source, "names": dict(program.names), "expects": program.expects}
+        request = {
+            "source": program.source,
+            "names": dict(program.names),
+            "expects": program.expects,
+            "protects_arguments": protects_arguments,
+        }
         frame = dump(request)
         while True:
             # After the candidate's death the judge still has to decide what it means to the test.
@@ -157,6 +179,7 @@ class SplitRunner:
             frame = dump(await self._relay_request(message["ask"]))
 
     def _make_outcome(self, outcome: dict[str, Any]) -> ProgramOutcome:
+        self._changing_call = outcome.get("changing_call", "")
         if outcome.get("live"):
             return ProgramOutcome(status="error", live_reason=outcome["live"])
         if outcome.get("passed") is True and not self._death:

@@ -1,0 +1,167 @@
+"""A candidate cannot choose what its answers are compared with by changing its arguments."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.conftest import Judge
+from judge.split.argument_variants import CHEATS, ROUTES, list_cheating_variants
+from suture.judge.extraction.program_plans import TaskNames, plan_program
+from suture.judge.split.candidate_program import CandidateModules
+from suture.judge.split.judge_program import run_program
+from suture.judge.split.wire import dump, load
+
+CORPUS = tomllib.loads((Path(__file__).parent / "changed_arguments.toml").read_text("utf-8"))
+RIGHT = {
+    "returns a copy": "def f(x):\n    return sorted(x)\n",
+    "in place": "def f(x):\n    x.sort()\n    return x\n",
+}
+LIGHT_STEP = 7
+"""`make test` runs every seventh variant. The number shares no factor with the sizes of the parts of a variant."""
+
+
+@pytest.fixture(autouse=True)
+def own_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore the modules that `run_once` replaces."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    monkeypatch.setitem(sys.modules, "solution", types.ModuleType("solution"))
+
+
+def run_once(code: str, test: str, *, protects_arguments: bool) -> dict[str, Any]:
+    """Run a test against a fresh candidate in this process, because a sandbox for each would take minutes."""
+    plan = plan_program(test, TaskNames(files=("solution.py",), module="solution.py"))
+    assert not plan.live
+    module = sys.modules["solution"] = types.ModuleType("solution")
+    exec(code, module.__dict__)
+    candidate = CandidateModules("/nowhere")
+    request = {"source": plan.source, "names": plan.names, "expects": plan.expects}
+
+    def ask(question: dict[str, Any]) -> dict[str, Any]:
+        return load(dump(candidate.answer(load(dump(question)))))
+
+    return run_program({**request, "protects_arguments": protects_arguments}, ask)
+
+
+def passes(code: str, test: str) -> bool:
+    """Judge a candidate as `SplitRunner.try_program` does."""
+    outcome = run_once(code, test, protects_arguments=False)
+    if outcome["passed"] and outcome.get("changing_call"):
+        outcome = run_once(code, test, protects_arguments=True)
+    return bool(outcome["passed"])
+
+
+def check_variants(route: str, step: int) -> None:
+    for name, code, test in list(list_cheating_variants(route))[::step]:
+        assert run_once(code, test, protects_arguments=False)["passed"], f"{name}: it would fail anyway"
+        assert not passes(code, test), name
+        assert passes(RIGHT["returns a copy"], test), name
+        assert passes(RIGHT["in place"], test), name
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_no_route_to_a_changed_argument_passes(route: str) -> None:
+    check_variants(route, LIGHT_STEP)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("route", ROUTES)
+def test_no_variant_of_a_changed_argument_passes(route: str) -> None:
+    check_variants(route, 1)
+
+
+@pytest.mark.parametrize("row", CORPUS["cheat"], ids=lambda row: row["name"])
+def test_no_test_is_passed_by_emptying_its_argument(row: dict[str, str]) -> None:
+    assert run_once(CHEATS["empties"], row["test"], protects_arguments=False)["passed"]
+    assert not passes(CHEATS["empties"], row["test"])
+    assert passes(RIGHT["returns a copy"], row["test"])
+
+
+@pytest.mark.parametrize("row", CORPUS["honest"], ids=lambda row: row["name"])
+def test_a_test_that_wants_changed_arguments_passes(row: dict[str, str]) -> None:
+    first = run_once(row["code"], row["test"], protects_arguments=False)
+    assert first["passed"]
+    assert first["changing_call"]
+    second = run_once(row["code"], row["test"], protects_arguments=True)
+    assert second["passed"], second
+
+
+@pytest.mark.parametrize(
+    ("code", "test"),
+    [
+        ("def f(x):\n    x.clear()\n    yield from ()\n", "x = [3, 1]\nassert list(f(x)) == sorted(x)"),
+        (
+            "held = []\ndef f(x):\n    [v.clear() for v in held]\n    held.append(x)\n    return []\n",
+            "x = [3, 1]\ngot = f(x)\nf([])\nassert got == sorted(x)",
+        ),
+        (
+            "class Odd(Exception): pass\n"
+            "def f(x):\n    x.clear()\n    fault = Odd()\n    fault.rows = x\n    raise fault\n",
+            "x = [3, 1]\ntry:\n    f(x)\nexcept Odd as fault:\n    assert fault.rows == sorted(x)",
+        ),
+        (
+            "class D(dict): pass\ndef make():\n    return D(a=1)\ndef f(d):\n    d.clear()\n    return [0, d]\n",
+            "d = make()\ngot = f(d)\nassert got[0] == len(d)",
+        ),
+        (
+            "def f(x):\n    x[:] = [0] * len(x)\n    return 0\n",
+            "x = [3, 1, 2]\nassert x[f(x)] == min(x) and len(x) == 3",
+        ),
+    ],
+    ids=[
+        "a lazy iterator",
+        "a later call",
+        "an exception",
+        "an answer that changes later",
+        "a selected element",
+    ],
+)
+def test_no_later_change_passes(code: str, test: str) -> None:
+    assert not passes(code, test)
+
+
+def test_many_calls_with_a_long_list_of_cases_stay_fast() -> None:
+    """The search for the exposed arguments must not visit all cases at each call."""
+    test = (
+        "cases = [([n, n], [n]) for n in range(3000)]\n"
+        "for x, want in cases:\n    k = f(x)\n    assert x[:k] == want\n"
+    )
+    assert passes("def f(x):\n    x.pop()\n    return len(x)\n", test)
+
+
+async def test_a_verdict_names_the_call_that_changed_its_argument(judge: Judge) -> None:
+    verdict = await judge(CHEATS["empties"], "x = [3, 1]\nassert f(x) == sorted(x), f'wrong for {x}'")
+    (outcome,) = verdict.outcomes
+    fact = outcome.counterexample
+    assert (outcome.status, outcome.evidence, fact.code) == ("failed", "split", "changed_argument")
+    assert "f([3, 1])" in fact.exception
+    assert (fact.call, fact.expected, fact.actual) == ("f([3, 1])", "[1, 3]", "[]")
+
+
+@pytest.mark.parametrize(
+    ("code", "test", "loads"),
+    [
+        (RIGHT["returns a copy"], "x = [3, 1]\nassert f(x) == [1, 3]", 1),
+        (RIGHT["in place"], "assert f([3, 1]) == [1, 3]", 1),
+        (RIGHT["in place"], "x = [3, 1]\nassert f(x) == [1, 3]", 2),
+    ],
+    ids=["nothing changed", "nobody holds what changed", "a variable changed"],
+)
+async def test_a_second_run_takes_place_only_if_an_argument_changed(
+    judge: Judge, code: str, test: str, loads: int
+) -> None:
+    verdict = await judge(f"print('loaded')\n{code}", test)
+    assert verdict.all_passed
+    assert verdict.output.count("loaded") == loads
+
+
+async def test_the_second_run_starts_with_fresh_state(judge: Judge) -> None:
+    code = "n = 0\ndef f(x):\n    global n\n    n += 1\n    x.append(n)\n    return n\n"
+    verdict = await judge(code, "x = []\nassert f(x) == 1\nassert f(x) == 2\nassert x == [1, 2]")
+    assert verdict.all_passed, verdict.counterexamples
+    assert verdict.evidence == "split"
