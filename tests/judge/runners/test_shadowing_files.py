@@ -93,6 +93,13 @@ async def test_a_requested_module_may_have_any_free_place_in_a_package(prepare: 
     assert find_protected_files({"queue.py": ""}, suite) == ("queue.py",)
 
 
+async def test_tests_that_leave_the_process_in_a_removed_folder_are_reported(prepare: Prepare) -> None:
+    leave = "import os, sys\n\ndef test_it(tmp_path):\n    sys.path += ['', 1, '\\0']\n    sys.modules['odd'] = 1\n"
+    test = f"{leave}    os.chdir(tmp_path)\n    os.rmdir(tmp_path)\n"
+    suite = await prepare({"calc.py": CODE, "test_calc.py": test})
+    assert (await check_candidate(Candidate(files={}, origin="sample"), suite)).all_passed
+
+
 @pytest.mark.parametrize(
     ("imports", "is_sound"),
     [

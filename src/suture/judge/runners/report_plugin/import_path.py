@@ -21,7 +21,7 @@ def describe_imports(root: str) -> dict[str, list[Any]]:
         `loaded`: [name, place] of each top-level module and namespace package. The place is a file, or a folder
         of a namespace package, relative to the project; it is empty for what lies outside of the project.
     """
-    entries = [os.path.abspath(entry) for entry in list(sys.path) if isinstance(entry, str)]
+    entries = [_make_absolute(entry, root) for entry in list(sys.path) if isinstance(entry, str)]
     loaded = set()  # type: set[tuple[str, str]]
     for name, module in list(sys.modules.items()):
         loaded.update((str(name), place) for place in _find_places(str(name), module, root))
@@ -49,7 +49,12 @@ def _find_places(name: str, module: Any, root: str) -> list[str]:
 
 def _relative(path: str, root: str) -> str:
     """Return a path relative to the project's folder; empty for Suture's own and for paths outside of it."""
-    path = os.path.abspath(path)
+    path = _make_absolute(path, root)
     if (path + os.sep).startswith(PRIVATE_FOLDER + os.sep):
         return ""
-    return os.path.relpath(path, root) if (path + os.sep).startswith(root + os.sep) else ""
+    return path[len(root) + 1 :] or "." if (path + os.sep).startswith(root + os.sep) else ""
+
+
+def _make_absolute(path: str, root: str) -> str:
+    # Not os.path.abspath: a test may have left the process in a folder that no longer exists.
+    return os.path.normpath(os.path.join(root, path))
