@@ -119,6 +119,8 @@ LOOSE_MODULES = [
     "class A:\n    def __eq__(*both):\n        return len(both) == 2",
     "class A:\n    def __eq__(self, other):\n        return isinstance(other, object)",
     "class A:\n    __class__ = int",
+    "class A:\n    __eq__ = property(lambda self: lambda other: True)",
+    "class A:\n    @property\n    def __eq__(self):\n        return lambda other: True",
     "class A:\n    @property\n    def __class__(self):\n        return int",
     "A = type('A', (), {'__eq__': lambda a, b: True})",
     "A = type('A', (), dict(__eq__=lambda a, b: bool(b) or True))",

@@ -87,8 +87,11 @@ def _find_binding_uses(name: str, value: ast.expr, owner: ComparedClass, prefix:
     """Yield a comparison method that is bound to a name: `__eq__ = lambda self, other: True`."""
     is_disguise = name == "__class__" and bool(prefix)  # `isinstance` believes what the class says
     is_comparison = name in COMPARISON_METHODS
+    is_property = (
+        is_comparison and isinstance(value, ast.Call) and owner.names.resolve(value.func) == "property"
+    )
     functions = _find_bound_functions(value, owner) if is_comparison else ()
-    if is_disguise or any(is_loose(name, function, owner) for function in functions):
+    if is_disguise or is_property or any(is_loose(name, function, owner) for function in functions):
         yield Use(code="loosens_comparison", name=prefix + name, line=value.lineno, key=prefix + name)
 
 
@@ -218,7 +221,8 @@ class _Method:
     def is_loose(self) -> bool:
         """Return whether some path answers "equal" without evidence."""
         if len(_parameters(self.function)) < 2:
-            return False
+            # A plain function would raise, but a property returns the function that compares.
+            return bool(getattr(self.function, "decorator_list", ()))
         if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in self.nodes):
             return True  # a generator is true
         results = list(_returned_values(self.body))

@@ -23,11 +23,12 @@ from suture.project.python_source.parsing import parse_module
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MODULE_CODES: dict[str, CapabilityCode] = {
     **dict.fromkeys(
-        ("pytest", "_pytest", "pluggy", "hypothesis", "unittest", "xdist"), "imports_test_machinery"
+        ("pytest", "_pytest", "pluggy", "hypothesis", "unittest", "xdist", "nose", "nose2"),
+        "imports_test_machinery",
     ),
     **dict.fromkeys(("gc", "ctypes", "_ctypes"), "reaches_memory"),
     **dict.fromkeys(("code", "codeop"), "computes_names"),
-    **dict.fromkeys(("atexit", "faulthandler"), "hooks_interpreter"),
+    **dict.fromkeys(("atexit", "faulthandler", "bdb", "pdb"), "hooks_interpreter"),
     "linecache": "inspects_callers",
 }
 """Top-level module -> what its use means."""
@@ -41,6 +42,7 @@ NAME_CODES: dict[str, CapabilityCode] = {
             "inspect.getouterframes", "inspect.getinnerframes", "inspect.getframeinfo", "inspect.getsource",
             "inspect.getsourcelines", "inspect.getsourcefile", "inspect.findsource", "inspect.getmodule",
             "inspect.getclosurevars", "inspect.getgeneratorlocals", "inspect.getcoroutinelocals",
+            "traceback.walk_stack", "traceback.extract_stack", "logging.currentframe",
         ),
         "inspects_callers",
     ),
@@ -56,15 +58,21 @@ NAME_CODES: dict[str, CapabilityCode] = {
     ),
     **dict.fromkeys(
         (
-            "os._exit", "os.abort", "os.kill", "os.killpg", "signal.raise_signal", "signal.pthread_kill",
-            "_thread.interrupt_main",
+            "os._exit", "posix._exit", "nt._exit", "os.abort", "os.kill", "posix.kill", "os.killpg",
+            "signal.raise_signal", "signal.pthread_kill", "_thread.interrupt_main",
         ),
         "ends_process",
     ),
     **dict.fromkeys(("sys.gettrace", "sys.getprofile", "sys.orig_argv"), "detects_environment"),
     **dict.fromkeys(("os.fork", "os.forkpty", "pty.fork"), "starts_test_process"),
     "os.chdir": "hooks_interpreter",
-    **dict.fromkeys(("eval", "exec", "compile", "marshal.loads", "marshal.load"), "computes_names"),
+    **dict.fromkeys(
+        (
+            "eval", "exec", "compile", "marshal.loads", "marshal.load", "runpy.run_path", "runpy.run_module",
+            "pkgutil.resolve_name", "pydoc.locate",
+        ),
+        "computes_names",
+    ),
 }  # fmt: skip
 """A name with its module -> what its use means."""
 REACHING_ATTRIBUTES: dict[str, CapabilityCode] = {
@@ -263,8 +271,9 @@ def _find_attribute_uses(attribute: str, line: int) -> Iterator[Use]:
 def _shorten_path(name: str) -> str:
     """Return the name behind a detour: `sys.modules` for `logging.sys.modules`."""
     parts = name.split(".")
-    starts = [index for index, part in enumerate(parts) if part in REACHED_MODULES]
-    return ".".join(parts[starts[-1] :]) if starts else name
+    # Some modules of the standard library import `sys` as `_sys`.
+    starts = [index for index, part in enumerate(parts) if part.removeprefix("_") in REACHED_MODULES]
+    return ".".join([parts[starts[-1]].removeprefix("_"), *parts[starts[-1] + 1 :]]) if starts else name
 
 
 def _find_module_value_uses(node: ast.AST, names: ModuleNames) -> Iterator[Use]:

@@ -130,8 +130,9 @@ class ModuleNames:
         return node if isinstance(node, ast.Name) and node.id == "__builtins__" else None
 
     def is_globals_call(self, node: ast.expr) -> bool:
-        """Return whether an expression is `globals()`, the dictionary of the module itself."""
-        return isinstance(node, ast.Call) and self.resolve(node.func) == "globals"
+        """Return whether an expression is the dictionary of the module itself, such as `globals()`."""
+        is_bare_call = isinstance(node, ast.Call) and not node.args
+        return is_bare_call and self.resolve(node.func) in ("globals", "locals", "vars")
 
     def is_foreign(self, node: ast.expr, depth: int = 0) -> bool:
         """Return whether an expression is an imported module, or a class or function of another module.
