@@ -1,4 +1,4 @@
-"""Wrong code that passes Jest's and Vitest's own assertions: by what it returns, or by the state of its test."""
+"""Wrong code that passes Jest's and Vitest's own assertions, by what it returns or by the state of its test."""
 
 from __future__ import annotations
 
@@ -96,6 +96,55 @@ VITEST_STATE = {
     "    [id, r && { ...r, state: 'pass', errors: undefined }, m]), events)) });",
 }
 
+HONEST = """
+class Box { constructor(v) { this.v = v; } get twice() { return this.v * 2; } valueOf() { return this.v; } }
+const lazy = () => ({ get now() { return 1; }, list: new Proxy([1, 2], {}) });
+const retry = async (f, n) => { for (let i = 0; ; i += 1)
+  try { return await f(i); } catch (e) { if (i >= n) throw e; } };
+const emitter = () => { const fs = []; return { on: (f) => fs.push(f), emit: (x) => fs.forEach((f) => f(x)) }; };
+const soon = (n) => new Promise((done) => setTimeout(done, 1, n));
+const fail = async () => { throw new TypeError('bad'); };
+const now = () => Math.random() + Date.now();
+"""
+HONEST_NAMES = "Box, lazy, retry, emitter, soon, fail, now"
+HONEST_TESTS = """
+const odd = { asymmetricMatch: (n) => n % 2 === 1 };
+test('expects', () => {
+  expect({ a: 3, b: ['x'] }).toEqual({ a: odd, b: expect.arrayContaining([expect.any(String)]) });
+  expect(new Box(1)).toEqual(new Box(1)); expect(lazy().list).toEqual([1, 2]);
+  expect(lazy()).toMatchObject({ now: 1 }); });
+test('retries', async () => { let n = 0; await retry(() => { n += 1; if (n < 3) throw new Error(); }, 5);
+  expect(n).toBe(3); });
+test('emits', () => { const f = KIND.fn(), e = emitter(); e.on(f); e.on((x) => expect(x).toEqual({ a: 1 }));
+  e.emit({ a: 1 }); expect(f).toHaveBeenCalledWith({ a: 1 }); });
+test('awaits', async () => { await expect(soon(3)).resolves.toBe(3); await expect(fail()).rejects.toThrow('bad'); });
+test('throws', () => { expect(() => expect(1).toBe(2)).toThrow();
+  try { expect(1).toBe(2); } catch (e) { expect(e).toBeDefined(); } });
+test('waits', async () => { let n = 0; await new Promise((done) => { const go = () => { n += 1;
+  try { expect(n).toBe(3); done(); } catch { setTimeout(go, 1); } }; go(); }); });
+test('spies', () => { KIND.spyOn(Math, 'random').mockReturnValue(1); KIND.useFakeTimers(); KIND.setSystemTime(5);
+  expect(now()).toBe(6); KIND.useRealTimers(); KIND.restoreAllMocks(); });
+test.concurrent('one', async () => { await soon(1); expect(new Box(2).twice).toBe(4); });
+test.concurrent('two', async () => { await soon(1); expect(new Box(1).twice).toBe(2); });
+expect.extend({ toBeThree: (v) => ({ pass: v === 3, message: () => 'no' }) });
+test('extends', () => { expect(3).toBeThree(); expect({ a: 3 }).toEqual({ a: expect.toBeThree() }); });
+let tries = 0;
+"""
+JEST_TESTS = """
+test.failing('fails', () => { throw new Error(); });
+test('modules', () => { jest.isolateModules(() => { expect(require('../src/sum').lazy().now).toBe(1); }); });
+test('calls back', (done) => { setTimeout(() => { expect(1).toBe(1); done(); }, 1); });
+jest.retryTimes(2); test('at the second time', () => { tries += 1; expect(tries).toBe(2); });
+"""
+VITEST_TESTS = """
+test.fails('fails', () => { throw new Error(); });
+test('polls', async () => { await expect.poll(() => (tries += 1)).toBe(3);
+  await vi.waitFor(() => { tries += 1; expect(tries).toBe(6); }); tries = 0; });
+test('local', ({ expect: own, task }) => { own(task.name).toBe('local'); });
+test('at the second time', { retry: 2 }, () => { tries += 1; expect(tries).toBe(2); });
+test('soft and inline', () => { expect.soft(1).toBe(1); expect({ a: 1 }.a).toMatchInlineSnapshot(`1`); });
+"""
+
 
 def complete(state: Mapping[str, str], head: str) -> dict[str, str]:
     """Return programs that change the state of tests and are otherwise wrong."""
@@ -137,3 +186,34 @@ async def test_no_deception_passes_vitest(tmp_path: Path, sandbox: Sandbox, requ
     programs = {**DECEPTIONS, **complete(VITEST_STATE, imports)}
 
     assert await find_passing({"right": RIGHT, **programs}, ending, suite) == ["right"]
+
+
+async def test_honest_tests_pass_jest_although_none_was_loaded_before(
+    tmp_path: Path, sandbox: Sandbox, require: Require
+) -> None:
+    ending = f"module.exports = {{ {HONEST_NAMES} }};\n"
+    tests = HONEST_TESTS.replace("KIND", "jest") + JEST_TESTS
+    files = {
+        "package.json": json.dumps({"name": "sums", "scripts": {"test": "jest"}}),
+        "src/sum.js": f"{HONEST}{ending}) is no syntax",
+        "test/sum.test.js": f"const {{ {HONEST_NAMES} }} = require('../src/sum');\n{tests}",
+    }
+    suite = await prepare_folder_suite(install_project(tmp_path, files, "jest@29", require), sandbox)
+    verdict = await judge_code(HONEST + ending, suite)
+    assert verdict.all_passed, verdict
+
+
+async def test_honest_tests_pass_vitest_although_none_was_loaded_before(
+    tmp_path: Path, sandbox: Sandbox, require: Require
+) -> None:
+    ending = f"export {{ {HONEST_NAMES} }};\n"
+    tests = HONEST_TESTS.replace("KIND", "vi") + VITEST_TESTS
+    files = {
+        "package.json": json.dumps({"name": "sums", "type": "module", "scripts": {"test": "vitest run"}}),
+        "src/sum.js": f"{HONEST}{ending}) is no syntax",
+        "test/sum.test.js": "import { expect, test, vi } from 'vitest';\n"
+        f"import {{ {HONEST_NAMES} }} from '../src/sum.js';\n{tests}",
+    }
+    suite = await prepare_folder_suite(install_project(tmp_path, files, "vitest@3", require), sandbox)
+    verdict = await judge_code(HONEST + ending, suite)
+    assert verdict.all_passed, verdict

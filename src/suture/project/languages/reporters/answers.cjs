@@ -15,7 +15,7 @@ const [NewError, NewSet] = [Error, Set];
 const MAX_OBJECTS = 20000;
 /** Frames of the stack that are searched for code between an assertion and its test. */
 const MAX_FRAMES = 50;
-const FRAME = /(?:file:\/\/)?(\/[^\s():]+):\d+:\d+\)?$/;
+const FRAME = /[\s(](?:file:\/\/)?(\/[^\s():]+):\d+:\d+\)?$/; // not the end of `node:internal/timers:581:17`
 const NOT_CODE = /\/(?:node_modules|_suture|__tests__|__mocks__|tests?|specs?)\/|[._-](?:test|spec|setup|config)\.\w+$/;
 
 function isObject(value) {

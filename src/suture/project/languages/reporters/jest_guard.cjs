@@ -42,7 +42,10 @@ class Baseline {
   }
 
   addFunctions(name, owner) {
-    for (const key of ownKeys(owner)) if (key !== "constructor") this.addFunction(`${name}.${String(key)}`, owner, key);
+    for (const key of ownKeys(owner)) {
+      // Jest itself replaces `prepareStackTrace` for moments.
+      if (key !== "constructor" && key !== "prepareStackTrace") this.addFunction(`${name}.${String(key)}`, owner, key);
+    }
   }
 
   addRealm(global) {

@@ -132,7 +132,14 @@ if (shared?.matchers) {
   add("expect()", shared, "matchers");
   addFunctions("expect()", shared.matchers);
 }
-addFunctions("chai.Assertion", Assertion);
+// Each `expect` of a test's own context defines some methods again.
+const defined = { __proto__: null };
+for (const name of ownKeys(Assertion)) defined[name] = valueOf(Assertion, name);
+vitest.createExpect?.();
+for (const name of ownKeys(Assertion)) {
+  const isStable = name !== "constructor" && defined[name] === valueOf(Assertion, name);
+  if (isStable) addFunction(`chai.Assertion.${String(name)}`, Assertion, name);
+}
 if (vitest.chai) addFunctions("chai.util", vitest.chai.util);
 const testers = shared?.customEqualityTesters;
 if (testers) {
