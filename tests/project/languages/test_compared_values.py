@@ -6,6 +6,9 @@ import json
 import shutil
 import subprocess
 from importlib import resources
+from pathlib import Path
+
+import pytest
 
 from requirements import Require
 
@@ -46,17 +49,21 @@ DECIDING_PROMISES = [
 HONEST_PROMISES = ["Promise.resolve(1)", "(async () => {})()", "1", "null", "{ then: 1 }", "() => {}"]
 
 
-def evaluate(expressions: list[str], call: str, require: Require) -> list[bool]:
+ANSWERS = Path(str(resources.files("suture.project.languages.reporters").joinpath("answers.cjs")))
+
+
+def evaluate(expressions: list[str], call: str, require: Require, module: Path = ANSWERS) -> list[object]:
     """Return what a function of `answers.cjs` says of each expression."""
     node = shutil.which("node")
     require("node", node is not None, "it is not on PATH")
-    module = resources.files("suture.project.languages.reporters").joinpath("answers.cjs")
     values = ",".join(f"() => ({expression})" for expression in expressions)
-    program = f"const a = require('{module}');\nconsole.log(JSON.stringify([{values}].map((f) => {call})));"
+    program = f"const a = require('{module}');\n" + (
+        f"Promise.all([{values}].map(async (f) => {call})).then((all) => console.log(JSON.stringify(all)));"
+    )
     process = subprocess.run(
         [str(node), "-e", program], capture_output=True, text=True, check=True, timeout=60
     )
-    found: list[bool] = json.loads(process.stdout)
+    found: list[object] = json.loads(process.stdout)
     return found
 
 
@@ -92,3 +99,29 @@ def test_a_promise_that_decides_what_is_awaited_is_found(require: Require) -> No
         **dict.fromkeys(DECIDING_PROMISES, True),
         **dict.fromkeys(HONEST_PROMISES, False),
     }
+
+
+@pytest.mark.parametrize(
+    ("caller", "is_found"),
+    [
+        ("src/code.js", True),
+        ("node_modules/library/index.js", False),
+        ("test/helper.js", False),
+        ("own.test.js", False),
+    ],
+)
+def test_code_that_calls_an_assertion_is_found_unless_it_is_a_test_or_a_library(
+    caller: str, is_found: bool, require: Require, tmp_path: Path
+) -> None:
+    path = tmp_path / caller
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("module.exports = (f) => f();")
+    answers = tmp_path / "_suture" / "answers.cjs"
+    answers.parent.mkdir()
+    answers.write_bytes(ANSWERS.read_bytes())
+
+    # Functions of node are in the stack, too, here those that call back.
+    call = "await new Promise((done) => setImmediate(() => done(f()(() => a.findCallingCode('/own.js')))))"
+    found = evaluate([f"require('{path}')"], call, require, answers)
+
+    assert found == [str(path) if is_found else None]
