@@ -131,8 +131,9 @@ class ModuleNames:
 
     def is_globals_call(self, node: ast.expr) -> bool:
         """Return whether an expression is the dictionary of the module itself, such as `globals()`."""
-        is_bare_call = isinstance(node, ast.Call) and not node.args
-        return is_bare_call and self.resolve(node.func) in ("globals", "locals", "vars")
+        if not isinstance(node, ast.Call) or node.args:
+            return False
+        return self.resolve(node.func) in ("globals", "locals", "vars")
 
     def is_foreign(self, node: ast.expr, depth: int = 0) -> bool:
         """Return whether an expression is an imported module, or a class or function of another module.
