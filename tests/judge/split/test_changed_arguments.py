@@ -134,6 +134,13 @@ def test_many_calls_with_a_long_list_of_cases_stay_fast() -> None:
     assert passes("def f(x):\n    x.pop()\n    return len(x)\n", test)
 
 
+@pytest.mark.heavy
+def test_a_program_of_many_checks_is_analysed_fast() -> None:
+    """An analysis of quadratic cost took minutes for this program, which is more than its time limit."""
+    check = "x = [{n}, 1]\ny = f(x)\nassert y == sorted(x)\nassert x == [1, {n}]\n"
+    assert passes(RIGHT["in place"], "".join(check.format(n=n) for n in range(2, 1500)))
+
+
 async def test_a_verdict_names_the_call_that_changed_its_argument(judge: Judge) -> None:
     verdict = await judge(CHEATS["empties"], "x = [3, 1]\nassert f(x) == sorted(x), f'wrong for {x}'")
     (outcome,) = verdict.outcomes

@@ -92,6 +92,14 @@ class _UseAnalysis:
         self._answers = set(self._candidate)
         """Variables that hold an answer or a function of the candidate, or something made from one."""
         self._find_answers()
+        self._sources: dict[Variable, set[Variable]] = defaultdict(set)
+        """Variable -> the variables that its values are made from."""
+        self._item_sources: dict[Variable, set[Variable]] = defaultdict(set)
+        """Variable that separates the items of a loop -> the variables that the loop iterates over."""
+        for binding in self._program.bindings:
+            sources = self._list_variables(binding.value)
+            for target in binding.targets:
+                (self._item_sources if binding.separates else self._sources)[target] |= sources
         bound = frozenset[Variable]().union(*(binding.targets for binding in self._program.bindings))
         self._own_values = bound - self._answers - self._program.functions
         self._mixtures: set[Variable] = set()
@@ -173,12 +181,16 @@ class _UseAnalysis:
                     by_node.get(function) in parameters
                 ):  # it may be the candidate's
                     self._answers.add(by_node[function])
-        size = 0
-        while size != len(self._answers):
-            size = len(self._answers)
-            for binding in self._program.bindings:
-                if self._depends_on_answer(binding.value):
-                    self._answers |= binding.targets
+        uses: dict[Variable, set[Variable]] = defaultdict(set)
+        """Variable -> the variables whose values depend on it."""
+        for binding in self._program.bindings:
+            for variable in self._program.list_variables(binding.value):
+                uses[variable] |= binding.targets
+        unvisited = list(self._answers)
+        while unvisited:
+            dependents = uses[unvisited.pop()] - self._answers
+            self._answers |= dependents
+            unvisited += dependents
 
     def _find_mixtures(self) -> None:
         bindings = self._program.bindings
@@ -237,12 +249,15 @@ class _UseAnalysis:
         Args:
             with_items: Whether the source of `xs` in `for xs, expected in cases` includes `cases`.
         """
-        found, size = set(variables), -1
-        while size != len(found):
-            size = len(found)
-            for binding in self._program.bindings:
-                if (with_items or not binding.separates) and binding.targets & found:
-                    found |= self._list_variables(binding.value)
+        graphs = (self._sources, self._item_sources) if with_items else (self._sources,)
+        found: set[Variable] = set()
+        unvisited = list(variables)
+        while unvisited:
+            variable = unvisited.pop()
+            if variable not in found:
+                found.add(variable)
+                for graph in graphs:
+                    unvisited += graph.get(variable, ())
         return frozenset(found)
 
     def _list_combined_parts(self, node: ast.expr) -> Iterator[ast.AST]:
