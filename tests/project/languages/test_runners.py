@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -45,16 +46,17 @@ def test_typescript_is_detected_by_file_names() -> None:
     assert detect_language(("npm", "test"), ("a.js",)) == "javascript"
 
 
-def make_test_event(name: str, status: str = "passed", kind: str = "test") -> dict[str, object]:
+def make_test_event(name: str, status: str = "passed", kind: str = "test") -> Mapping[str, object]:
     return {"event": kind, "file": "/box/a.test.js", "names": [name], "status": status}
 
 
 def test_a_test_passes_only_if_the_process_that_ran_it_says_so() -> None:
-    watched = {"event": "watched", "file": "/box/a.test.js", "changed": []}
+    watched: Mapping[str, object] = {"event": "watched", "file": "/box/a.test.js", "changed": []}
     outcomes = [make_test_event("a", kind="outcome"), make_test_event("b", "failed", "outcome")]
-    events = [{"event": "begin"}, *map(make_test_event, ("a", "a", "b", "c")), {"event": "end"}]
+    tests = map(make_test_event, ("a", "a", "b", "c"))
+    events: list[Mapping[str, object]] = [{"event": "begin"}, *tests, {"event": "end"}]
 
-    def read_statuses(*process_events: dict[str, object]) -> list[str]:
+    def read_statuses(*process_events: Mapping[str, object]) -> list[str]:
         output = RunnerOutput(
             stdout=b"", stderr=b"", events=events, process_events=process_events, files={}, root="/box"
         )
@@ -68,10 +70,10 @@ def test_a_test_passes_only_if_the_process_that_ran_it_says_so() -> None:
 
 @pytest.mark.parametrize("further_event", ["test", "watched", "end"])
 def test_a_report_that_goes_on_after_its_end_is_not_finished(further_event: str) -> None:
-    events = [{"event": "begin"}, make_test_event("a"), {"event": "end"}]
-    event = {**make_test_event("b", kind=further_event), "changed": []}
+    events: list[Mapping[str, object]] = [{"event": "begin"}, make_test_event("a"), {"event": "end"}]
+    event: Mapping[str, object] = {**make_test_event("b", kind=further_event), "changed": []}
 
-    def has_finished(events: list[dict[str, object]]) -> bool:
+    def has_finished(events: list[Mapping[str, object]]) -> bool:
         output = RunnerOutput(stdout=b"", stderr=b"", events=events, files={}, root="/box")
         return read_events(output).has_finished
 
