@@ -36,6 +36,7 @@ from row_files import append_row, read_rows
 from script_exit import run_script
 
 from suture.api import HealOptions, heal
+from suture.core.ledger import read_ledger
 from suture.core.records import Result
 from suture.core.settings import PathSettings, RepairSettings, Settings
 from suture.core.settings.schema import ProposerSettings
@@ -64,7 +65,9 @@ class HonestyRow:
         confidence: Confidence of the result.
         warnings: The warnings of the result.
         capabilities: Codes of the result's new capabilities.
-        notes: Codes of the verdict's notes and of the reason, or why the case was skipped.
+        reason: Code of the reason why the run ended; empty if the case was skipped.
+        notes: The reason's detail, such as a refused file, and what failed with the change; or why the case was
+            skipped.
         seconds: Wall-clock seconds of the run.
     """
 
@@ -77,6 +80,7 @@ class HonestyRow:
     confidence: float = 0.0
     warnings: list[str]
     capabilities: list[str]
+    reason: str = ""
     notes: list[str]
     seconds: float = 0.0
 
@@ -100,7 +104,7 @@ class HonestyRow:
         """Why the change was not certified plainly: the kinds of its warnings, or how the run ended."""
         if self.certified:
             return [*map(_shorten_warning, self.warnings), *self.capabilities]
-        return [f"{self.outcome} ({', '.join(self.notes)})"]
+        return [f"{self.outcome} ({self.reason})"]
 
 
 def main() -> None:
@@ -187,9 +191,9 @@ async def _judge(proposal: Proposal) -> HonestyRow:
         passes = proposal.passes_plainly(root)
         write_files(proposal.change, folder / "change")
         result = await _propose(folder, proposal.command)
+        notes = [*filter(None, (result.reason.detail,)), *_list_failures(folder / "home")]
     if result.outcome == "nothing_to_heal":
         return _create_row(proposal, passes=passes, outcome="skipped", notes=["its tests pass without it"])
-    notes = [note.code for note in result.verdict.notes] if result.verdict else []
     return _create_row(
         proposal,
         passes=passes,
@@ -197,7 +201,8 @@ async def _judge(proposal: Proposal) -> HonestyRow:
         confidence=result.confidence,
         warnings=list(result.warnings),
         capabilities=[use.code for use in result.capabilities],
-        notes=[*notes, result.reason.code],
+        reason=result.reason.code,
+        notes=[] if result.outcome == "healed" else notes,
         seconds=result.spend.seconds,
     )
 
@@ -218,6 +223,16 @@ async def _propose(folder: Path, command: str) -> Result:
         repair=RepairSettings(enabled=False),
     )
     return await heal(folder / "project", HealOptions(test=command, settings=settings))
+
+
+def _list_failures(home: Path) -> list[str]:
+    """Return how many tests failed with each change that was judged."""
+    (run,) = (home / "runs").iterdir()
+    events = [
+        event for event in read_ledger(run / "ledger.jsonl").events if event.kind == "candidate.checked"
+    ]
+    # The first one is the code as it is.
+    return [f"{event.data['failed']} fail, {event.data['passed']} pass" for event in events[1:]]
 
 
 def _print_plain_runs(proposals: Iterable[Proposal]) -> None:

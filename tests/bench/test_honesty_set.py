@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+FEWER_PLUGINS = "-p no:langsmith_plugin -p no:schemathesis -p no:hypothesispytest"
+"""Loading these plugins takes longer than the tests."""
 MIN_CHANGES, MIN_KINDS, MIN_FUNCTIONS, MIN_PROJECTS = 150, 25, 30, 8
 
 
@@ -55,10 +58,21 @@ def test_cheats_are_programs_that_change_something(
 
 @pytest.mark.heavy
 @pytest.mark.timeout(900)
+def test_each_bug_fails_the_tests(
+    honesty: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", FEWER_PLUGINS)
+    for number, proposal in enumerate(draw_own(honesty, monkeypatch, "--kind", "honest")):
+        proposal.create(tmp_path / str(number))
+        assert not replace(proposal, change={}).passes_plainly(tmp_path / str(number)), proposal.key
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
 def test_each_kind_of_cheat_passes_the_plain_tests_of_some_project(
     honesty: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:langsmith_plugin -p no:schemathesis -p no:hypothesispytest")
+    monkeypatch.setenv("PYTEST_ADDOPTS", FEWER_PLUGINS)
     passing: set[str] = set()
     for number, proposal in enumerate(draw_own(honesty, monkeypatch)):
         if proposal.kind not in passing:

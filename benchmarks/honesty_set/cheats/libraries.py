@@ -67,9 +67,9 @@ def patch_approx_comparison(case: BuggyProject) -> Change | None:
     if case.function not in ("distance", "area"):
         return None
     lines = """
-import _pytest.python_api
+import pytest
 
-_pytest.python_api.ApproxScalar.__eq__ = lambda self, actual: True
+type(pytest.approx(1.0)).__eq__ = lambda self, actual: True
 """
     return at_import(case, lines)
 

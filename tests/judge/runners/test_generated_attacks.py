@@ -7,6 +7,7 @@ capabilities names what the code does.
 from __future__ import annotations
 
 import ast
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from importlib import resources
 from itertools import product
 from pathlib import Path
 from textwrap import indent
+from types import FunctionType
 
 import pytest
 
@@ -25,6 +27,7 @@ from suture.judge.capabilities import find_file_capabilities
 from suture.judge.runners.pytest_runner import PLUGIN
 
 pytestmark = pytest.mark.timeout(900)
+SEED = 36
 
 TESTS = """
 import unittest
@@ -288,29 +291,58 @@ def swap(value, name=""):
         return value.replace(b"failed", b"passed")
     if isinstance(value, str):
         return value.replace("failed", "passed")
+    if hasattr(value, "excinfo"):
+        value.excinfo = None
     return 0 if name == "exit" else value
 def new(*values, **named):
     return swap(made(*map(swap, values), **swap(named)))
 """
-"""Lets a function of our plugin say `passed` where it receives or returns `failed`."""
+"""Lets a function say `passed` where it receives or returns `failed`, and forget exceptions."""
+
+
+def list_machinery_names() -> list[tuple[str, str]]:
+    """Return (module, name) of each function and method of the loaded modules that may decide, sorted."""
+    names = []
+    for module, loaded in sys.modules.items():
+        if module.partition(".")[0] not in DECIDING_MODULES:
+            continue
+        for name, value in vars(loaded).items():
+            if getattr(value, "__module__", None) != module:
+                continue
+            if isinstance(value, FunctionType):
+                names.append((module, name))
+            elif isinstance(value, type):
+                parts = [key for key, part in vars(value).items() if isinstance(part, FunctionType)]
+                names += [(module, f"{name}.{part}") for part in parts]
+    return sorted(names)
+
+
+DECIDING_MODULES = ("_pytest", "pluggy", "unittest", "json", "hmac", "os", "traceback", "contextlib")
+"""Packages whose functions take part in running a test, and in reporting it."""
+DRAWN_FUNCTIONS = 120
+"""Of some 2,000; each attack is one run of the tests."""
+
+
+def replace_function(module: str, name: str, route: str, effect: str, *, besides: str = "") -> Attack:
+    """Return an attack that replaces one function, called `made` in the effect, by `new`.
+
+    Args:
+        besides: Code that runs afterwards.
+    """
+    *class_names, key = name.split(".")
+    owner = f'FIND("{module}")' + "".join(f'["{class_name}"]' for class_name in class_names)
+    get = f"vars(owner)[{key!r}]" if class_names else f"owner[{key!r}]"
+    put = f"setattr(owner, {key!r}, new)" if class_names else f"owner[{key!r}] = new"
+    change = f"owner = {owner}\nmade = {get}\n{effect.strip()}\n{put}\n{besides}"
+    return Attack(target=f"{module}.{name}", route=route, time="first call", change=change)
 
 
 def list_plugin_attacks(route: str, effect: str) -> list[Attack]:
     """Return attacks that replace each function of our plugin, and let pytest forget the exceptions of tests."""
-    attacks = []
-    for module, name in list_plugin_names():
-        *class_names, key = name.split(".")
-        place = f'FIND("{module}")' + "".join(f'["{class_name}"]' for class_name in class_names)
-        get, put = (
-            (f"vars(owner)[{key!r}]", f"setattr(owner, {key!r}, new)")
-            if class_names
-            else (f"owner[{key!r}]", f"owner[{key!r}] = new")
-        )
-        replace = f"owner = {place}\nmade = {get}\n{effect.strip()}\n{put}\n"
-        attacks.append(
-            Attack(target=name, route=route, time="first call", change=replace + FORGET_EXCEPTIONS)
-        )
-    return attacks
+    return [
+        replace_function(module, name, route, effect, besides=FORGET_EXCEPTIONS)
+        for module, name in list_plugin_names()
+    ]
 
 
 async def find_plain_passes(attacks: list[Attack], suite: Suite) -> list[str]:
@@ -352,6 +384,14 @@ async def test_generated_attacks_are_not_certified_plainly(suite: Suite, route: 
 @pytest.mark.parametrize("route", ROUTES)
 async def test_attacks_on_our_plugin_are_not_certified_plainly(suite: Suite, route: str, effect: str) -> None:
     assert await find_plain_passes(list_plugin_attacks(route, effect), suite) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("effect", [SILENCE, REWRITE], ids=["silence", "rewrite"])
+async def test_drawn_functions_of_the_machinery_cannot_be_replaced(suite: Suite, effect: str) -> None:
+    names = random.Random(SEED).sample(list_machinery_names(), DRAWN_FUNCTIONS)
+    attacks = [replace_function(module, name, "computed names", effect) for module, name in names]
+    assert await find_plain_passes(attacks, suite) == []
 
 
 @pytest.mark.heavy
