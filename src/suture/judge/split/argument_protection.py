@@ -274,7 +274,7 @@ class _UseAnalysis:
         """Whether a function is the candidate's, or one of the test's own, whose body is read as well."""
         if _get_function_name(call) in COLLECTING_FUNCTIONS | IDENTITY_ASSERTS:
             return True
-        if self._program.by_node.get(call.func) in self._program.functions:
+        if _get_function_name(call) in self._program.function_names:
             return True
         return not isinstance(call.func, ast.Attribute) and self._contains_answer(call.func)
 

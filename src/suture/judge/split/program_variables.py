@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 Scope = tuple[str, ...]
@@ -66,6 +66,11 @@ class ProgramVariables:
             self._functions_by_name[name].append(function)
         for node in ast.walk(tree):
             self._add_bindings(node)
+
+    @property
+    def function_names(self) -> Collection[str]:
+        """The names of the test's own functions and methods."""
+        return self._functions_by_name.keys()
 
     def list_variables(self, node: ast.AST) -> frozenset[Variable]:
         """Return all variables in a piece of code."""
