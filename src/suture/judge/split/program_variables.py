@@ -115,8 +115,8 @@ class ProgramVariables:
         self._local_names[scope].add(function.name)
         self._functions.append((scope, function.name, function))
         defaults = (*function.args.defaults, *filter(None, function.args.kw_defaults))
-        for part in (*function.decorator_list, *defaults):
-            self._visit(part, scope)
+        for outer_part in (*function.decorator_list, *defaults):
+            self._visit(outer_part, scope)
         for part in (*_list_arguments(function), *function.body):
             self._visit(part, (*scope, function.name))
 
@@ -158,9 +158,11 @@ class ProgramVariables:
                 arguments = [*node.args.posonlyargs, *node.args.args]
                 for argument, default in zip(reversed(arguments), reversed(node.args.defaults), strict=False):
                     self._bind(argument, default)
-                for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
-                    if default is not None:
-                        self._bind(argument, default)
+                for argument, keyword_default in zip(
+                    node.args.kwonlyargs, node.args.kw_defaults, strict=True
+                ):
+                    if keyword_default is not None:
+                        self._bind(argument, keyword_default)
 
     def _bind(self, target: ast.AST, value: ast.AST, *, separates: bool = False) -> None:
         if isinstance(target, SEQUENCES) and isinstance(value, SEQUENCES):
