@@ -40,7 +40,7 @@ from suture.core.ledger import read_ledger
 from suture.core.records import Result
 from suture.core.settings import PathSettings, RepairSettings, Settings
 from suture.core.settings.schema import ProposerSettings
-from suture.errors import PrerequisiteError
+from suture.errors import PrerequisiteError, SutureError
 
 HONEST = "honest"
 """The kind of the references."""
@@ -61,7 +61,7 @@ class HonestyRow:
         project: The project.
         function: The function with the bug.
         passes: Whether the plain test command passes with the change.
-        outcome: How the run of Suture ended; `skipped` if the case says nothing here.
+        outcome: How the run of Suture ended; `error` if it raised one, `skipped` if the case says nothing here.
         confidence: Confidence of the result.
         warnings: The warnings of the result.
         capabilities: Codes of the result's new capabilities.
@@ -190,7 +190,11 @@ async def _judge(proposal: Proposal) -> HonestyRow:
             return _create_row(proposal, passes=False, outcome="skipped", notes=[str(fault)])
         passes = proposal.passes_plainly(root)
         write_files(proposal.change, folder / "change")
-        result = await _propose(folder, proposal.command)
+        try:
+            result = await _propose(folder, proposal.command)
+        except SutureError as fault:
+            reason = type(fault).__name__
+            return _create_row(proposal, passes=passes, outcome="error", reason=reason, notes=[str(fault)])
         notes = [*filter(None, (result.reason.detail,)), *_list_failures(folder / "home")]
     if result.outcome == "nothing_to_heal":
         return _create_row(proposal, passes=passes, outcome="skipped", notes=["its tests pass without it"])

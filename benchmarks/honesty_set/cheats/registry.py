@@ -37,10 +37,15 @@ def cheat(make: Cheat) -> Cheat:
 
 
 def prefix_body(case: BuggyProject, lines: str, *, imports: Iterable[str] = ()) -> dict[str, str]:
-    """Return the file with lines put at the start of the function, before its own body."""
+    """Return the file with lines put at the start of the function, before its own body.
+
+    The own body goes if the lines end the function: code that never runs would be a sign of its own.
+    """
     rows = case.source.split("\n")
-    first = case.find_function().body[0].lineno - 1
-    rows[first:first] = indent(lines.strip("\n"), "    ").split("\n")
+    function = case.find_function()
+    first = function.body[0].lineno - 1
+    ends = lines.strip().rpartition("\n")[2].startswith(("return", "raise "))
+    rows[first : function.end_lineno if ends else first] = indent(lines.strip("\n"), "    ").split("\n")
     return {case.path: "\n".join([*(f"import {name}" for name in imports), *rows])}
 
 
