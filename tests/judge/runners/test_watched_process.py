@@ -8,6 +8,7 @@ from judge.runners.test_changed_machinery import prepare_project_suite
 from suture.core.records import Candidate
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate
+from suture.judge.capabilities import find_file_capabilities
 from suture.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(180)
@@ -31,6 +32,12 @@ ATTACKS = {
         COMPUTED
         + "def total(numbers):\n    found = getattr(get('g', 'c'), 'get_' + 'objects')()\n    return 6\n",
         "used gc.get_objects",
+    ),
+    "names in a comment what it does through a container": (
+        "import gc\n# get_objects\nTOOLS = {'a': vars(gc)}\n"
+        "def total(numbers):\n    key, = [name for name in TOOLS['a'] if name.startswith('get_obj')]\n"
+        "    TOOLS['a'][key]()\n    return 6\n",
+        "",
     ),
     "reads frames": (
         COMPUTED + "def total(numbers):\n    getattr(get('sy', 's'), '_get' + 'frame')(1)\n    return 6\n",
@@ -128,7 +135,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-async def test_code_that_reaches_for_the_test_process_does_not_pass(
+async def test_code_that_reaches_for_the_test_process_does_not_pass_unmarked(
     name: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     text, reason = ATTACKS[name]
@@ -138,7 +145,9 @@ async def test_code_that_reaches_for_the_test_process_does_not_pass(
 
     verdict = await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)
 
-    assert not verdict.all_passed
+    if verdict.all_passed:  # then the change is marked for what it uses
+        assert find_file_capabilities("sums.py", WRONG, text)
+        return
     assert any(reason in fact.exception for fact in verdict.counterexamples), verdict.counterexamples
 
 

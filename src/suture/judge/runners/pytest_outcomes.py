@@ -12,6 +12,7 @@ from posixpath import basename, isabs
 from typing import Any
 
 from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Task, VerdictNote
+from suture.judge.capabilities import find_file_capabilities
 from suture.judge.failures import (
     decode_output,
     get_ending_code,
@@ -142,14 +143,19 @@ def find_machinery_changes(
 
 
 def find_reached_code(
-    command: str, report: PytestReport, base: PytestReport, files: Mapping[str, bytes]
+    command: str,
+    report: PytestReport,
+    base: PytestReport,
+    files: Mapping[str, bytes],
+    own_files: Mapping[str, bytes],
 ) -> list[CheckOutcome]:
     """Return a failure of the whole command if the candidate's code reached other code without showing it.
 
-    What its text names is left to the rule about new capabilities, and what the base run did is legitimate.
+    A change with new capabilities in the same file is marked for them, and what the base run did is legitimate.
 
     Args:
         files: The candidate's files.
+        own_files: The task's own files.
     """
     base_uses = {(what, basename(file)) for what, file in base.reached}
     reached = set(report.reached)
@@ -162,7 +168,7 @@ def find_reached_code(
             fact = make_failure(command, "failure_lost", call=command, file=file)
         elif what in (OWN_REPORT, TEST_TEXT):
             fact = make_failure(command, "secret_reached", call=command, file=file, name=what)
-        elif not _shows_use(what, file, files):
+        elif not _shows_use(what, file, files, own_files):
             fact = make_failure(command, "hidden_use", call=command, file=file, name=what)
         else:
             continue
@@ -170,7 +176,7 @@ def find_reached_code(
     return []
 
 
-SHOWN_BY = {
+WORDS_BY_USE = {
     "sys._getframe": ("_getframe", "inspect"),
     "code.__new__": ("CodeType", "replace"),
     "function.__new__": ("FunctionType", "LambdaType"),
@@ -180,14 +186,15 @@ SHOWN_BY = {
 """Operation -> words, one of which a text contains that uses it by name."""
 
 
-def _shows_use(what: str, file: str, files: Mapping[str, bytes]) -> bool:
-    """Whether the text of the candidate's file names an operation, such as `gc.get_objects`."""
+def _shows_use(what: str, file: str, files: Mapping[str, bytes], own_files: Mapping[str, bytes]) -> bool:
+    """Whether a file's text named an operation such as `gc.get_objects` before, or its change is marked for it."""
     if isabs(file) and what in ("exec", "compile"):
         return True  # tests write and run programs of their own
     module, _, name = what.rpartition(".")
-    words = SHOWN_BY.get(what, ("ctypes",) if module == "ctypes" else (name,))
-    text = decode_text(files.get(file, b""))
-    return any(word in text for word in words)
+    words = WORDS_BY_USE.get(what, (name, module) if module in ("ctypes", "gc", "marshal") else (name,))
+    before, after = (decode_text(version.get(file, b"")) for version in (own_files, files))
+    named = (use.name for use in find_file_capabilities(file, before, after))
+    return any(word in text for text in (before, *named) for word in words)
 
 
 def _is_candidate_code(pair: Pair, report: PytestReport, is_test_file: Callable[[str], bool]) -> bool:

@@ -157,7 +157,7 @@ class TestCommand:
         outcomes = judge_examples(outcomes, report, self._collected, files)
         outcomes = [reject_unconfirmed_pass(outcome, report, base) for outcome in outcomes]
         outcomes += find_machinery_changes(self._line.shown, report, base, self._is_protected_test)
-        outcomes += find_reached_code(self._line.shown, report, base, files)
+        outcomes += find_reached_code(self._line.shown, report, base, files, self._task.files)
         outcomes += [] if is_base else await self._find_input_change(result)
         outcomes += find_inconsistent_ending(self._line.shown, result, outcomes)
         notes = make_notes(report, base, result, outcomes)
