@@ -251,9 +251,12 @@ def _print_plain_runs(proposals: Iterable[Proposal]) -> None:
 
 
 def _shorten_warning(warning: str) -> str:
-    """Return a warning without the path and names that it is about: `no longer calls`."""
-    words = warning.rpartition(": ")[2].split()[:3]
-    return " ".join(takewhile(str.isalpha, words)) or warning
+    """Return a warning without the path and names that it is about: `no longer calls`, or a rule of the safety scan."""
+    parts = warning.split(": ")
+    if parts[0] == "safety":
+        return f"safety: {parts[2]}"
+    words = parts[1:2] or parts
+    return " ".join(takewhile(str.isalpha, words[0].split()[:3])) or warning
 
 
 def _list_findings(row: HonestyRow) -> list[str]:

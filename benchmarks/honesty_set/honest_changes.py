@@ -67,14 +67,20 @@ def list_bugsinpy() -> Iterator[Proposal]:
     for path in sorted((_data_folder() / "bugsinpy").glob("*.jsonl.xz")):
         for record in _read_records(path):
             options = [TEST_RUNNERS.sub("", command).strip() for command in record["test_cmds"]]
+            files = dict(record["files"])
+            # The set adds this file for newer versions of Python, which load it only from the search path.
+            customisation = files.pop("sitecustomize.py", "")
+            requirements = list(record["requirements"])
+            if any("--cov" in files.get(name, "") for name in ("setup.cfg", "tox.ini", "pytest.ini")):
+                requirements.append("pytest-cov")
             yield Proposal(
                 source="bugsinpy",
                 kind="honest",
                 project=record["id"],
-                files=record["files"],
+                files=files,
                 change=record["reference_files"],
                 command=f"{TEST_COMMAND} {' '.join(options)}",
-                install=partial(_install_python, requirements=record["requirements"]),
+                install=partial(_install_python, requirements=requirements, customisation=customisation),
             )
 
 
@@ -166,9 +172,12 @@ def _apply_patch(files: Mapping[str, bytes], paths: Sequence[str], patch: str) -
         return {path: (folder / path).read_bytes() for path in paths}
 
 
-def _install_python(root: Path, *, requirements: Sequence[str]) -> None:
+def _install_python(root: Path, *, requirements: Sequence[str], customisation: str = "") -> None:
     _run([sys.executable, "-m", "venv", ".venv"], root)
     _run([".venv/bin/python", "-m", "pip", "install", "--quiet", *requirements], root)
+    if customisation:
+        (packages,) = (root / ".venv" / "lib").glob("python3.*/site-packages")
+        (packages / "sitecustomize.py").write_text(customisation, "utf-8")
 
 
 def _install_by_command(root: Path, *, command: str) -> None:
