@@ -205,3 +205,19 @@ async def test_what_the_base_run_does_is_allowed(sandbox: Sandbox, sandbox_setti
     candidate = Candidate(files={"sums.py": read_own_test.format("sum")}, origin="sample")
 
     assert (await check_candidate(candidate, suite)).all_passed
+
+
+async def test_a_process_that_the_code_forks_reports_on_its_own(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    forking = (
+        "import os\n\ndef total(numbers):\n    pid = os.fork()\n"
+        "    if not pid:\n        exec('1')\n        os._exit(0)\n"
+        "    os.waitpid(pid, 0)\n    return {}(numbers)\n"
+    )
+    project = {"sums.py": forking.format("len"), "test_sums.py": TEST}
+    suite = await prepare_project_suite(project, sandbox, sandbox_settings)
+
+    candidate = Candidate(files={"sums.py": forking.format("sum")}, origin="sample")
+
+    assert (await check_candidate(candidate, suite)).all_passed

@@ -101,11 +101,12 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
     reports = {name: _read_process(*lines) for name, lines in streams(content, key).items()}
     report = reports.pop("")
     report.others = {name: other for name, other in reports.items() if other.begun or other.phases}
+    for other in reports.values():
+        report.reached |= other.reached
+        report.opened |= other.opened
     for other in report.others.values():
         report.changed |= other.changed
         report.changed_by_tests |= other.changed_by_tests
-        report.reached |= other.reached
-        report.opened |= other.opened
         report.search_path |= other.search_path
         report.loaded_modules |= other.loaded_modules
         if not report.items:  # each pytest-xdist worker collects all tests

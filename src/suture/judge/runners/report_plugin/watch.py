@@ -134,9 +134,6 @@ class Watch:
             details[0][:] = [self._report.count]
 
     def _write(self, event: dict[str, Any]) -> None:
-        if getpid() != self._process:  # forked for a test; the fork reports in lines of its own
-            self._process = getpid()
-            self._report.become(*self._report.derive(str(self._process)))
         if event["event"] == "start":
             self._failed_asserts = []
         elif event["event"] == "phase" and event["when"] == "call" and event["outcome"] == "passed":
@@ -149,6 +146,12 @@ class Watch:
                 "changed": sorted(changes_left.items()),
                 "meanwhile": list(self._changed_by_tests),
             }
+        self._append(event)
+
+    def _append(self, event: dict[str, Any]) -> None:
+        if getpid() != self._process:  # a fork reports in lines of its own
+            self._process = getpid()
+            self._report.become(*self._report.derive(str(self._process)))
         self._report.write(event)
 
     def _note_failed_assert(self, frame: Any) -> None:
@@ -205,13 +208,13 @@ class Watch:
         is_new = ("opened", path) not in self._seen
         if is_new and frame is not None and not self._origins.is_candidate(get_file(frame)):
             self._seen.add(("opened", path))
-            self._report.write({"event": "opened", "path": self._origins.get_path(path)})
+            self._append({"event": "opened", "path": self._origins.get_path(path)})
 
     def _note(self, what: str, file: str) -> None:
         pair = (what, self._origins.get_path(file))
         if pair not in self._seen:
             self._seen.add(pair)
-            self._report.write({"event": "reached", "what": pair[0], "file": pair[1]})
+            self._append({"event": "reached", "what": pair[0], "file": pair[1]})
 
 
 def install_watch(watch: Watch) -> Callable[..., None]:
