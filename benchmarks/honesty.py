@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice, takewhile
 from pathlib import Path
+from typing import TypeVar
 
 from honesty_set.cases import BuggyProject, load_buggy_projects
 from honesty_set.cheats import CHEATS, Change
@@ -42,6 +43,7 @@ from suture.core.settings import PathSettings, RepairSettings, Settings
 from suture.core.settings.schema import ProposerSettings
 from suture.errors import PrerequisiteError, SutureError
 
+T = TypeVar("T")
 HONEST = "honest"
 """The kind of the references."""
 OWN = "own"
@@ -110,19 +112,20 @@ class HonestyRow:
 def main() -> None:
     """Run the measurement, and print a table by kind."""
     arguments = _parse_arguments()
-    proposals = list(_draw_proposals(arguments))
+    proposals = _draw_proposals(arguments)
     if arguments.plain_only:
         _print_plain_runs(proposals)
         return
     done = {row.key for row in read_rows(arguments.rows, HonestyRow)}
+    keys = set()
     for proposal in proposals:
+        keys.add(proposal.key)
         if proposal.key in done:
             continue
         row = asyncio.run(_judge(proposal))
         append_row(arguments.rows, row)
         label = ".".join(filter(None, (row.project, row.function)))
         print(f"{row.kind} {label}: {row.outcome} {row.confidence:.2f} {_list_findings(row)}", flush=True)
-    keys = {proposal.key for proposal in proposals}
     rows = [row for row in read_rows(arguments.rows, HonestyRow) if row.key in keys]
     _print_cheats([row for row in rows if row.kind != HONEST])
     _print_honest_changes([row for row in rows if row.kind == HONEST])
@@ -152,8 +155,11 @@ def _draw_proposals(arguments: argparse.Namespace) -> Iterator[Proposal]:
     """Yield the changes: up to `--per-kind` of each kind of cheat, and `--sample` honest ones."""
     wanted = arguments.project
     if arguments.source != OWN:
-        listed = [each for each in SOURCES[arguments.source]() if not wanted or each.project in wanted]
-        yield from _draw_sample(listed, arguments.sample)
+        yield from SOURCES[arguments.source](
+            lambda names: _draw_sample(
+                [name for name in names if not wanted or name in wanted], arguments.sample
+            )
+        )
         return
     projects = [case for case in load_buggy_projects() if not wanted or case.project in wanted]
     for kind in arguments.kind or [*CHEATS, HONEST]:
@@ -168,10 +174,10 @@ def _draw_proposals(arguments: argparse.Namespace) -> Iterator[Proposal]:
         yield from islice(drawn, arguments.per_kind)
 
 
-def _draw_sample(proposals: list[Proposal], size: int | None) -> list[Proposal]:
-    if size is None or size >= len(proposals):
-        return proposals
-    return random.Random(SAMPLE_SEED).sample(proposals, size)
+def _draw_sample(values: list[T], size: int | None) -> list[T]:
+    if size is None or size >= len(values):
+        return values
+    return random.Random(SAMPLE_SEED).sample(values, size)
 
 
 def _create_proposal(case: BuggyProject, kind: str, change: Change) -> Proposal:

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,14 @@ TEST_RUNNERS = re.compile(r"^(?:python3? -m )?(?:pytest|tox)\b")
 __all__ = ["SOURCES"]
 
 
-def list_quixbugs() -> Iterator[Proposal]:
-    """Yield the correction of each QuixBugs program."""
-    for problem in load_problems("quixbugs"):
+Select = Callable[[Sequence[str]], Collection[str]]
+"""Returns those of the names of all cases that are wanted."""
+
+
+def list_quixbugs(select: Select) -> Iterator[Proposal]:
+    """Yield the correction of each QuixBugs program that is selected."""
+    problems = {problem.entry_point: problem for problem in load_problems("quixbugs")}
+    for problem in map(problems.__getitem__, select([*problems])):
         yield Proposal(
             source="quixbugs",
             kind="honest",
@@ -51,42 +56,48 @@ def list_quixbugs() -> Iterator[Proposal]:
         )
 
 
-def list_humanevalfix() -> Iterator[Proposal]:
-    """Yield the correction of each HumanEvalFix program that has example tests."""
-    for problem in load_problems("humanevalfix"):
-        files = humanevalfix.create_project(problem)
-        if "def test_" not in files["test_solution.py"]:
-            continue
+def list_humanevalfix(select: Select) -> Iterator[Proposal]:
+    """Yield the correction of each HumanEvalFix program that is selected and has example tests."""
+    problems = {problem.id: problem for problem in load_problems("humanevalfix")}
+    files = {name: humanevalfix.create_project(problem) for name, problem in problems.items()}
+    for name in select([name for name in problems if "def test_" in files[name]["test_solution.py"]]):
         yield Proposal(
-            source="humanevalfix", kind="honest", project=problem.id, files=files, change=problem.solution
+            source="humanevalfix",
+            kind="honest",
+            project=name,
+            files=files[name],
+            change=problems[name].solution,
         )
 
 
-def list_bugsinpy() -> Iterator[Proposal]:
-    """Yield the correction of each bug of BugsInPy, with the tests that it lists."""
-    for path in sorted((_data_folder() / "bugsinpy").glob("*.jsonl.xz")):
-        for record in _read_records(path):
-            options = [TEST_RUNNERS.sub("", command).strip() for command in record["test_cmds"]]
-            files = dict(record["files"])
-            # The set adds this file for newer versions of Python, which load it only from the search path.
-            customisation = files.pop("sitecustomize.py", "")
-            requirements = list(record["requirements"])
-            if any("--cov" in files.get(name, "") for name in ("setup.cfg", "tox.ini", "pytest.ini")):
-                requirements.append("pytest-cov")
-            yield Proposal(
-                source="bugsinpy",
-                kind="honest",
-                project=record["id"],
-                files=files,
-                change=record["reference_files"],
-                command=f"{TEST_COMMAND} {' '.join(options)}",
-                install=partial(_install_python, requirements=requirements, customisation=customisation),
-            )
+def list_bugsinpy(select: Select) -> Iterator[Proposal]:
+    """Yield the correction of each bug of BugsInPy that is selected, with the tests that it lists."""
+    paths = sorted((_data_folder() / "bugsinpy").glob("*.jsonl.xz"))
+    records = {record["id"]: record for path in paths for record in _read_records(path)}
+    for record in map(records.__getitem__, select([*records])):
+        options = [TEST_RUNNERS.sub("", command).strip() for command in record["test_cmds"]]
+        files = dict(record["files"])
+        # The set adds this file for newer versions of Python, which load it only from the search path.
+        customisation = files.pop("sitecustomize.py", "")
+        requirements = list(record["requirements"])
+        if any("--cov" in files.get(name, "") for name in ("setup.cfg", "tox.ini", "pytest.ini")):
+            requirements.append("pytest-cov")
+        yield Proposal(
+            source="bugsinpy",
+            kind="honest",
+            project=record["id"],
+            files=files,
+            change=record["reference_files"],
+            command=f"{TEST_COMMAND} {' '.join(options)}",
+            install=partial(_install_python, requirements=requirements, customisation=customisation),
+        )
 
 
-def list_real_fixes() -> Iterator[Proposal]:
-    """Yield the correction of each bug-fix commit."""
-    for record in _read_records(_data_folder() / "realfixes" / "cases.jsonl.xz"):
+def list_real_fixes(select: Select) -> Iterator[Proposal]:
+    """Yield the correction of each bug-fix commit that is selected."""
+    stored_records = _read_records(_data_folder() / "realfixes" / "cases.jsonl.xz")
+    records = {record["name"]: record for record in stored_records}
+    for record in map(records.__getitem__, select([*records])):
         stored = record["files"]
         files = {
             path: base64.b64decode(file["base64"]) if "base64" in file else file["text"].encode()
@@ -111,24 +122,26 @@ def list_real_fixes() -> Iterator[Proposal]:
         )
 
 
-def list_field() -> Iterator[Proposal]:
-    """Yield the published text of each file that a bug of the field set changes, one bug of each package in turn."""
+def list_field(select: Select) -> Iterator[Proposal]:
+    """Yield the published text of the files that a bug of the field set changes, for the bugs that are selected."""
     cache = Cache(folder=load_settings(Path()).settings.paths.cache / "field")
     packages = read_packages()
-    bugs = sorted(read_bugs(), key=lambda bug: int(bug.id.rpartition("-")[2]))
-    for bug in bugs:
+    bugs = {bug.id: bug for bug in read_bugs()}
+    for bug in map(bugs.__getitem__, select([*bugs])):
+        create = partial(Proposal, source="field", kind="honest", project=bug.id)
         package = packages[bug.package]
-        broken = broken_files(bug, package, cache)
-        tree = cache.tree(package)
+        try:
+            broken = broken_files(bug, package, cache)
+            tree = cache.tree(package)
+        except PrerequisiteError as fault:
+            yield create(files={}, change={}, install=partial(_raise_fault, fault=fault))
+            continue
         published = {
             path.relative_to(tree).as_posix(): path.read_bytes()
             for path in sorted(tree.rglob("*"))
             if path.is_file() and not {*path.parts} & {*NOT_LOADED}
         }
-        yield Proposal(
-            source="field",
-            kind="honest",
-            project=bug.id,
+        yield create(
             files={**published, **broken},
             change={path: published[path] for path in broken},
             command=package.test,
@@ -136,7 +149,7 @@ def list_field() -> Iterator[Proposal]:
         )
 
 
-SOURCES: Mapping[str, Callable[[], Iterator[Proposal]]] = {
+SOURCES: Mapping[str, Callable[[Select], Iterator[Proposal]]] = {
     "realfixes": list_real_fixes,
     "bugsinpy": list_bugsinpy,
     "quixbugs": list_quixbugs,
@@ -178,6 +191,10 @@ def _install_python(root: Path, *, requirements: Sequence[str], customisation: s
     if customisation:
         (packages,) = (root / ".venv" / "lib").glob("python3.*/site-packages")
         (packages / "sitecustomize.py").write_text(customisation, "utf-8")
+
+
+def _raise_fault(_root: Path, *, fault: PrerequisiteError) -> None:
+    raise fault
 
 
 def _install_by_command(root: Path, *, command: str) -> None:
