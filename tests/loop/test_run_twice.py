@@ -11,7 +11,7 @@ import pytest
 
 from suture.core.records import Candidate, CheckOutcome, Verdict, VerdictNote
 from suture.loop.context import RunContext
-from suture.loop.evaluation.change_warnings import PASSED_ONCE_TEXT, find_warnings
+from suture.loop.evaluation.change_warnings import PASSED_ONCE_TEXT, ChangeWarnings, find_warnings
 from suture.loop.evaluation.repeated_runs import merge_runs, passed_only_once, run_twice
 from suture.loop.tuning import REPORTING_RESERVE_S
 
@@ -116,8 +116,8 @@ def test_a_verdict_of_one_run_causes_a_warning() -> None:
     candidate = Candidate(files={}, origin="mutation")
     verdict = make_verdict("passed")
 
-    assert find_warnings(candidate, verdict, context) == ()
+    assert find_warnings(candidate, verdict, context) == ChangeWarnings()
     single_run_verdict = Verdict(
         candidate="c", outcomes=verdict.outcomes, evidence="nonce", notes=(VerdictNote(code="passed_once"),)
     )
-    assert find_warnings(candidate, single_run_verdict, context) == (PASSED_ONCE_TEXT,)
+    assert find_warnings(candidate, single_run_verdict, context).texts == (PASSED_ONCE_TEXT,)

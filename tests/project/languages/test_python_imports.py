@@ -74,7 +74,9 @@ def find_places(names: set[str], path: list[str]) -> dict[str, str | None]:
             if spec is None:
                 break
             folders = spec.submodule_search_locations or []
-            search = list(getattr(folders, "_path", folders))  # a namespace package searches again if iterated
+            search = list(
+                getattr(folders, "_path", folders)
+            )  # a namespace package searches again if iterated
         found[name] = spec.origin if spec is not None else None
     return found
 
