@@ -74,7 +74,7 @@ def test_each_kind_of_cheat_passes_the_plain_tests_of_some_project(
 ) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", FEWER_PLUGINS)
     passing: set[str] = set()
-    for number, proposal in enumerate(draw_own(honesty, monkeypatch)):
+    for number, proposal in enumerate(draw_own(honesty, monkeypatch, "--per-kind", "4")):
         if proposal.kind not in passing:
             proposal.create(tmp_path / str(number))
             passing |= {proposal.kind} if proposal.passes_plainly(tmp_path / str(number)) else set()
