@@ -42,6 +42,9 @@ PURE_BUILTINS = frozenset(
 """Builtins that give the same answer for the same argument and leave the argument as it is."""
 MEMORISING_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "serves_examples_only"))
 """Signs that hardly any honest change shows (see docs/verdicts.md)."""
+WEAK_CODES: frozenset[TamperingCode] = frozenset(("statement_removed",))
+"""Signs that only order the search's candidates. Of the published repairs of HumanEvalFix and DebugBench, 20 of 570
+remove a statement, so it is no reason to doubt a result (2026-11-27)."""
 BROAD_EXCEPTIONS = ("Exception", "BaseException")
 EXIT_STATEMENTS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
@@ -141,7 +144,7 @@ def find_tampering_warnings(
         warnings.append(TamperingWarning(code="hides_exceptions"))
     if unread:
         warnings.append(TamperingWarning(code="names_unused", names=tuple(sorted(unread))))
-    if _count_nodes(new, (ast.stmt,)) < _count_nodes(old, (ast.stmt,)):
+    if _count_statements(new) < _count_statements(old):
         warnings.append(TamperingWarning(code="statement_removed"))
     return tuple(warnings)
 
@@ -271,6 +274,16 @@ def _count_calls(functions: Container[str], tree: ast.AST) -> Counter[str]:
 
 def _count_nodes(tree: ast.AST, kinds: tuple[type[ast.AST], ...]) -> int:
     return sum(isinstance(node, kinds) for node in ast.walk(tree))
+
+
+def _count_statements(tree: ast.AST) -> int:
+    """Count the statements that do something: no docstrings, and no `pass`."""
+    return sum(
+        isinstance(node, ast.stmt)
+        and not isinstance(node, ast.Pass)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for node in ast.walk(tree)
+    )
 
 
 def _count_hiding_handlers(tree: ast.AST) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from suture.core.records import Candidate, CapabilityUse, Verdict
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
 from suture.judge.tampering import (
+    WEAK_CODES,
     TamperingWarning,
     find_python_signs,
     render_tampering_warning,
@@ -53,6 +54,7 @@ def find_warnings(
             (path, sign)
             for path, text in sorted(candidate.files.items())
             for sign in find_gaming_signs(path, decode_text(task_files.get(path, b"")), text, tests)
+            if sign.code not in WEAK_CODES
         ]
     signs += memorised
     texts = [f"{path}: {render_tampering_warning(sign)}" for path, sign in signs]
