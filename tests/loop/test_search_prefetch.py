@@ -26,6 +26,7 @@ class StubCommand:
     """A test command whose baseline run reports one failing test."""
 
     interpreter = SimpleNamespace(source_roots=())
+    opened_data = frozenset[str]()
 
     async def run_helper_program(self, *args: Any, **options: Any) -> bytes:
         return json.dumps(BASELINE_EVENT).encode()
