@@ -112,6 +112,12 @@ ATTACKS = {
         "        try:\n            call(number)\n        except BaseException:\n            pass\n",
         "an assert failed in a function",
     ),
+    "swallows a failed assert in threads": (
+        "import threading\ndef total(numbers):\n    return len(numbers)\n\ndef each(numbers, call):\n"
+        "    for number in numbers:\n        thread = threading.Thread(target=call, args=(number,))\n"
+        "        thread.start()\n        thread.join()\n",
+        "an assert failed in a function",
+    ),
     "binds a builtin in the test": (
         WRONG + "def sum(numbers):\n    return len(numbers)\n",
         "changed sum in test_builtin.py",

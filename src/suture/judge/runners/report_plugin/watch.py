@@ -78,7 +78,8 @@ class Watch:
         self._seen = set()  # type: set[tuple[str, str]]
         self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
         self._failed_asserts = []  # type: list[str]
-        """Files of the candidate's code that called back the asserts that failed in the current test."""
+        """For each assert that failed in the current test and may get lost: the candidate's file that called it, or
+        the test's file if it failed in another thread."""
 
     def handle(self, event: str, arguments: Any, frame: Any, own_codes: frozenset[Any]) -> None:
         """Do what a request says, or report an operation of the candidate's code.
@@ -155,19 +156,17 @@ class Watch:
         self._report.write(event)
 
     def _note_failed_assert(self, frame: Any) -> None:
-        """Remember a failed assert that the candidate's code called back, and whose exception it could swallow."""
+        """Remember a failed assert whose exception the candidate's code, as its caller, or a thread could swallow."""
         files = []
         while frame is not None:
             files.append(get_file(frame))
             frame = frame.f_back
         test_file = next((file for file in files if self._is_test(file)), "")
-        callers = (
-            [file for file in files[files.index(test_file) :] if self._origins.is_candidate(file)]
-            if test_file
-            else []
-        )
-        if callers and not catches_failures(test_file):
-            self._failed_asserts.append(callers[0])
+        if not test_file or catches_failures(test_file):
+            return
+        callers = [file for file in files[files.index(test_file) :] if self._origins.is_candidate(file)]
+        if callers or get_ident() != self._thread:
+            self._failed_asserts.append(callers[0] if callers else test_file)
 
     def _is_test(self, file: str) -> bool:
         return self._secret_files.get(file) == TEST_TEXT
