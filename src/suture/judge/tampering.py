@@ -28,6 +28,7 @@ TamperingCode = Literal[
     "raise_removed",
     "hides_exceptions",
     "names_unused",
+    "changes_argument",
     "statement_removed",
 ]
 
@@ -91,6 +92,7 @@ def _describe_sign(warning: TamperingWarning) -> str:
         "raise_removed": "no longer raises",
         "hides_exceptions": "hides exceptions",
         "names_unused": f"leaves {names} unused",
+        "changes_argument": f"newly changes its argument {names}",
         "statement_removed": "removes a statement",
     }
     return texts[warning.code]

@@ -13,12 +13,19 @@ from suture.judge.tampering import MIN_ADDED_TEST_LITERALS, TamperingCode, Tampe
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
+from suture.search.tree_sitter.changed_arguments import (
+    ChangedArguments,
+    find_changed_arguments,
+    find_newly_changed,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 COMMON_LITERALS = ("0", "1", "2", '""', "''", "``", "' '", '" "')
 COMPARISON_SIGNS = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
+BLANK_NAME = "_"
+"""What Go assigns to it is discarded; in JavaScript it says so by convention."""
 POINTLESS_IF_EQUAL = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
 """Operators that nobody applies to equal operands: the result is fixed, or the operand itself."""
 
@@ -35,6 +42,7 @@ class _Signs:
         throws: Number of places where an exception is thrown.
         swallowing: Number of exception handlers that do nothing.
         unread: Names that a function declares and that appear only there, so that nothing reads them.
+        arguments: What the functions change in place.
     """
 
     literals: frozenset[str]
@@ -44,6 +52,7 @@ class _Signs:
     throws: int
     swallowing: int
     unread: frozenset[str]
+    arguments: ChangedArguments
     statements: int
 
 
@@ -85,6 +94,9 @@ def find_tree_warnings(
         warn("hides_exceptions")
     if unread:
         warn("names_unused", unread)
+    changed_arguments = find_newly_changed(old.arguments, new.arguments)
+    if changed_arguments:
+        warn("changes_argument", changed_arguments)
     if new.statements < old.statements:
         warn("statement_removed")
     return tuple(warnings)
@@ -111,7 +123,8 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     last_identifier: dict[str, Node] = {}
     calls, uses = Counter[str](), Counter[str]()
     dead = throws = swallowing = statements = 0
-    for node in walk(tree.root):
+    nodes = list(walk(tree.root))
+    for node in nodes:
         if node.type in (*NUMBERS, *STRINGS):
             literals.add(tree.text(node))
         sign = node.child_by_field_name("operator")
@@ -135,7 +148,7 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     unread = frozenset(
         name
         for name, node in last_identifier.items()
-        if uses[name] == 1 and name not in tree.functions and tree.is_declared(node)
+        if name != BLANK_NAME and uses[name] == 1 and name not in tree.functions and tree.is_declared(node)
     )
     return _Signs(
         literals=frozenset(literals),
@@ -145,6 +158,7 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
         throws=throws,
         swallowing=swallowing,
         unread=unread,
+        arguments=find_changed_arguments(tree, nodes),
         statements=statements,
     )
 
