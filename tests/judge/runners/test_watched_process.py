@@ -118,6 +118,40 @@ ATTACKS = {
         "        thread.start()\n        thread.join()\n",
         "an assert failed in a function",
     ),
+    "runs text through a library": (
+        "import timeit\nTEXT = 'import gc; gc.get_objects()'\n"
+        "def total(numbers):\n    timeit.timeit(TEXT, number=1)\n    return 6\n",
+        "",
+    ),
+    "asks logging for the line of the caller": (
+        COMPUTED
+        + "def total(numbers):\n    get('log', 'ging').getLogger('x').findCaller(True, 1)\n    return 6\n",
+        "",
+    ),
+    "asks traceback for the lines of its callers": (
+        COMPUTED + "def total(numbers):\n    get('trace', 'back').format_stack()\n    return 6\n",
+        "",
+    ),
+    "walks a traceback": (
+        COMPUTED + "def total(numbers):\n    try:\n        1 / 0\n    except ZeroDivisionError as fault:\n"
+        "        list(get('trace', 'back').walk_tb(fault.__traceback__))\n    return 6\n",
+        "",
+    ),
+    "changes an object of a library": (
+        COMPUTED + "get('js', 'on')._default_decoder.__setattr__('decode', lambda text: 6)\n" + WRONG,
+        "changed json._default_decoder.decode",
+    ),
+    "swallows a failed assert of unittest": (
+        "import contextlib\ndef total(numbers):\n    return len(numbers)\n\n"
+        "class Session(contextlib.suppress):\n    def __init__(self): super().__init__(AssertionError)\n",
+        "an assert failed",
+    ),
+    "replaces a test of its subclass": (
+        "def total(numbers):\n    return len(numbers)\n\nclass Base:\n    def __init_subclass__(cls):\n"
+        "        for name in [name for name in vars(cls) if name.startswith('test')]:\n"
+        "            type.__dict__['__setattr__'](cls, name, Base.nothing)\n    def nothing(self): pass\n",
+        "changed the code of a test",
+    ),
     "binds a builtin in the test": (
         WRONG + "def sum(numbers):\n    return len(numbers)\n",
         "changed sum in test_builtin.py",
@@ -131,6 +165,13 @@ ATTACKS = {
 MORE_TESTS = {
     "swallows": "import sums\n\ndef test_each():\n"
     "    def call(number):\n        assert number > 5\n    sums.each([1], call)\n",
+    "unittest": (
+        "import unittest\nimport sums\n\nclass TestIt(unittest.TestCase):\n    def test_it(self):\n"
+        "        with sums.Session():\n            self.assertEqual(1, 2)\n"
+    ),
+    "subclass": (
+        "import sums\n\nclass TestIt(sums.Base):\n    def test_it(self):\n        assert sums.total([1, 2]) == 3\n"
+    ),
     "builtin": "from sums import *\n\ndef test_sums():\n    assert total([1, 2, 3]) == sum([1, 2, 3])\n",
 }
 FEW = ("searches the garbage collector", "asks the hook itself", "reads the test")

@@ -20,7 +20,7 @@ from itertools import chain, pairwise
 
 from suture.judge.runners.command_line import CommandLine
 from suture.judge.runners.pytest_report import PytestReport, read_report
-from suture.judge.runners.test_libraries import find_test_libraries
+from suture.judge.runners.test_imports import find_test_imports, select_libraries
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected, is_test_file
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
@@ -135,7 +135,8 @@ class PytestRunner:
             "unchanged": unwatched_files,
             "lists_opened": unwatched_files is self._protected_files,
             "tests": self._test_files,
-            "libraries": self._test_libraries,
+            "libraries": sorted(select_libraries(self._test_imports)),
+            "imported": sorted({name.partition(".")[0] for name in self._test_imports}),
         }
         result = await self._sandbox.run(
             self._line.request(
@@ -171,8 +172,8 @@ class PytestRunner:
         return [path for path in self._line.task.files if path.endswith(".py") and is_test_file(path)]
 
     @cached_property
-    def _test_libraries(self) -> list[str]:
-        return sorted(find_test_libraries(self._line.task.files[path] for path in self._test_files))
+    def _test_imports(self) -> frozenset[str]:
+        return find_test_imports(self._line.task.files[path] for path in self._test_files)
 
     def open_with(
         self, plugin: str, suture_files: Mapping[str, bytes], *, wall_s: float

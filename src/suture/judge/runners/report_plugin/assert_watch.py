@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Callable
+from typing import Any
+from unittest import TestCase
 
 from _pytest.assertion import rewrite
 
-CAUGHT_BY_TESTS = "AssertionError"
-"""A test file that names this may catch its own failed asserts."""
+CATCHING_WORDS = (
+    "AssertionError", "except", "suppress", "raises", "assertRaises", "retry", "flaky", "eventually", "hypothesis",
+)  # fmt: skip
+"""Words, one of which occurs in a test file that may catch its own failed asserts, or repeat them."""
 
 
 class FailedAsserts:
     """Sends a request when an assert of a test fails, before it raises.
 
-    Pytest explains a failed assert with a function that it looks up each time, which is wrapped here.
+    Pytest explains a failed assert, and unittest words its message, with functions that they look up each time. These
+    are wrapped here.
 
     Attributes:
         send: Sends a request to the audit hook, once there is one.
@@ -25,6 +31,17 @@ class FailedAsserts:
         self.send: Callable[..., None] | None = None
         self._explain = vars(rewrite)["_format_explanation"]
         vars(rewrite)["_format_explanation"] = self.explain
+        for name in ("fail", "_formatMessage"):
+            setattr(TestCase, name, self._wrap(vars(TestCase)[name]))
+
+    def _wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def send_first(*args: Any, **named: Any) -> Any:
+            if self.send is not None:
+                self.send("failed_assert")
+            return function(*args, **named)
+
+        return send_first
 
     def explain(self, explanation: str) -> str:
         """Return pytest's explanation of a failed assert."""
@@ -33,9 +50,14 @@ class FailedAsserts:
         return str(self._explain(explanation))
 
 
-def catches_failures(path: str) -> bool:
-    """Whether a test file may catch its own failed asserts."""
-    return CAUGHT_BY_TESTS in _read(path)
+def catches_failures(path: str, *, by_name: bool) -> bool:
+    """Whether a test file may catch its own failed asserts.
+
+    Args:
+        by_name: Whether only a file counts that names the exception.
+    """
+    text = _read(path)
+    return any(word in text for word in (CATCHING_WORDS[:1] if by_name else CATCHING_WORDS))
 
 
 def find_replaceable_names(path: str) -> frozenset[str]:

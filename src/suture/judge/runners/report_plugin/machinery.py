@@ -38,11 +38,13 @@ class TestMachinery:
     Args:
         root: The project's folder.
         libraries: Modules of the standard library that the tests import, such as `math` and `json`.
+        imported: All packages that the tests import.
     """
 
-    def __init__(self, config: Any, root: str, libraries: Iterable[str]) -> None:
+    def __init__(self, config: Any, root: str, libraries: Iterable[str], imported: Iterable[str]) -> None:
         self._root = root + os.sep
         self._manager = config.pluginmanager
+        self._imported_by_tests = frozenset(imported)
         self._namespaces = []  # type: list[tuple[str, Any, tuple[str, ...], tuple[Any, ...]]]
         """(full name, namespace, names in it, their values)."""
         self._classes = []  # type: list[tuple[str, Any, frozenset[str]]]
@@ -77,6 +79,13 @@ class TestMachinery:
                 attributes = vars(value)
                 self._classes.append((f"{name}.{key}", value, frozenset(attributes)))
                 self._record_values(f"{name}.{key}", attributes)
+            elif (
+                not isinstance(value, type)
+                and type(value).__module__.partition(".")[0] == name.partition(".")[0]
+                and hasattr(value, "__dict__")
+            ):
+                # An object such as the default decoder of `json`, which may get functions of its own.
+                self._classes.append((f"{name}.{key}", value, frozenset(vars(value))))
 
     def _record_values(self, name: str, namespace: Any) -> None:
         keys = [
@@ -151,13 +160,14 @@ class TestMachinery:
     def added(self) -> dict[str, str]:
         """Return name -> file of what the project put among the hooks and into modules of the test machinery.
 
-        These are modules of `DECIDING_PACKAGES` that were loaded after the snapshot, and all modules of pytest
-        plugins and of assertion packages.
+        These are modules of `DECIDING_PACKAGES` that were loaded after the snapshot, packages that the tests
+        import, and all modules of pytest plugins and of assertion packages.
         """
         files = {}
         for name, module in list(sys.modules.items()):
             parts = name.split(".")
             is_new = parts[0] in DECIDING_PACKAGES and name not in self._modules
+            is_new = is_new or parts[0] in self._imported_by_tests
             if is_new or parts[0].startswith("pytest_") or not ASSERTION_PACKAGES.isdisjoint(parts):
                 files.update(self._find_foreign_functions(name, module))
         return {**files, **self._find_foreign_hooks()}

@@ -77,3 +77,15 @@ def make_absolute(path: str, folder: str) -> str:
 def get_file(frame: Any) -> str:
     """Return the file of a frame's code."""
     return str(frame.f_code.co_filename)
+
+
+def get_library_name(frame: Any) -> str:
+    """Return the name of the file of a frame's code, with its folder if it is a package: `logging/__init__.py`.
+
+    Code that was compiled from text has a name such as `<string>`; the import system's own code counts as a file.
+    """
+    file = get_file(frame)
+    folder, _, name = file.rpartition("/")
+    if file.startswith("<frozen"):
+        return file.strip("<>")
+    return f"{folder.rpartition('/')[2]}/{name}" if name == "__init__.py" else name

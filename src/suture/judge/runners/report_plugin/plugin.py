@@ -200,6 +200,7 @@ class Reporter:
         """Record where an exception came from while its traceback exists, and which process saw it."""
         if call.when != "setup":
             self._send("look", call.when)
+            self._send("function", find_test_function(item))
         self._record_fact(item, call)  # before pytest makes the report, which copies the properties
         outcome = yield
         self._reported_here.add((item.nodeid, call.when))
@@ -252,6 +253,13 @@ class Reporter:
         node.workerinput.pop(WORKER_PARAMETERS, None)
 
 
+def find_test_function(item: Any) -> Any:
+    """Return the function that a test runs, as its class or module has it now; `None` if it is no function."""
+    owner = getattr(item, "cls", None) or getattr(item, "module", None)
+    name = getattr(item, "originalname", None) or str(getattr(item, "name", ""))
+    return getattr(owner, name, None) if owner is not None else None
+
+
 def _read_parameters() -> list[dict[str, Any]]:
     """Return the parameters that Suture sent as a line of JSON, such as the report's path and the key."""
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -282,7 +290,7 @@ def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
     """Start to watch this process and to report; no test and no conftest.py is loaded yet."""
     root = parameters["root"]
     failed_asserts = FailedAsserts()
-    machinery = TestMachinery(config, os.getcwd(), parameters["libraries"])
+    machinery = TestMachinery(config, os.getcwd(), parameters["libraries"], parameters["imported"])
     report = SignedReport(parameters["report"], bytes.fromhex(parameters["key"]), parameters.get("name", ""))
     secret_files = {parameters["report"]: OWN_REPORT}
     secret_files.update((os.path.join(root, path), TEST_TEXT) for path in parameters["tests"])

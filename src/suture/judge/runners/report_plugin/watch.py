@@ -22,11 +22,12 @@ from typing import Any
 
 from .assert_watch import catches_failures, find_replaceable_names
 from .machinery import TestMachinery
-from .origins import Origins, get_file, make_absolute
+from .origins import Origins, get_file, get_library_name, make_absolute
 from .signing import SignedReport
 
 # Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
+BUILTINS = dict(vars(builtins))
 REQUEST = "suture.report"
 """The audit event by which the reporter asks for something."""
 OPERATIONS = frozenset((
@@ -43,10 +44,17 @@ ATTRIBUTES = {
 """Audit event -> attributes that lead to a frame, or that are a function's code."""
 EVENTS = OPERATIONS.union(ATTRIBUTES, ("open", REQUEST))
 CODE_SUFFIXES = (".py", ".pyc")
-INSPECTING_FILES = frozenset(("inspect.py",))
-"""Files of the library whose functions hand frames on to their caller."""
-RENDERING_FILES = frozenset(("warnings.py", "traceback.py"))
-"""Files of the library that read lines of source code, also of tests, to show them."""
+ACTING_FILES = frozenset((
+    "inspect.py", "timeit.py", "cProfile.py", "profile.py", "doctest.py", "code.py", "codeop.py", "trace.py",
+    "bdb.py", "runpy.py",
+))  # fmt: skip
+"""Files of the library that hand frames on to their caller, or run text for it."""
+RENDERING_FILES = frozenset(("warnings.py", "traceback.py", "logging/__init__.py"))
+"""Files of the library that read frames, and lines of source code, to show them."""
+FUNCTIONS_FOR_CALLERS = frozenset(
+    ("walk_tb", "walk_stack", "extract_stack", "format_stack", "print_stack", "findCaller", "formatwarning")
+)
+"""Functions in these files that hand on what they read to a caller outside of them."""
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 LOST_FAILURE = "a failed assert of a test"
 
@@ -78,8 +86,8 @@ class Watch:
         self._seen = set()  # type: set[tuple[str, str]]
         self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
         self._failed_asserts = []  # type: list[str]
-        """For each assert that failed in the current test and may get lost: the candidate's file that called it, or
-        the test's file if it failed in another thread."""
+        """For each assert that failed in the current test: the candidate's file that called it, if one did, or the
+        test's file."""
 
     def handle(self, event: str, arguments: Any, frame: Any, own_codes: frozenset[Any]) -> None:
         """Do what a request says, or report an operation of the candidate's code.
@@ -125,6 +133,8 @@ class Watch:
             )
         elif request == "collected":
             self._look_at_test_modules(*details)
+        elif request == "function":
+            self._look_at_test_function(*details)
         elif request == "isolate":
             self._process = getpid()
         elif request == "skip_to":
@@ -156,16 +166,17 @@ class Watch:
         self._report.write(event)
 
     def _note_failed_assert(self, frame: Any) -> None:
-        """Remember a failed assert whose exception the candidate's code, as its caller, or a thread could swallow."""
+        """Remember a failed assert, whose exception may get lost: in the candidate's code, a thread, a library."""
         files = []
         while frame is not None:
             files.append(get_file(frame))
             frame = frame.f_back
         test_file = next((file for file in files if self._is_test(file)), "")
-        if not test_file or catches_failures(test_file):
+        if not test_file:
             return
         callers = [file for file in files[files.index(test_file) :] if self._origins.is_candidate(file)]
-        if callers or get_ident() != self._thread:
+        is_elsewhere = bool(callers) or get_ident() != self._thread
+        if not catches_failures(test_file, by_name=is_elsewhere):
             self._failed_asserts.append(callers[0] if callers else test_file)
 
     def _is_test(self, file: str) -> bool:
@@ -176,15 +187,29 @@ class Watch:
         for module in modules:
             path = str(getattr(module, "__file__", ""))
             for name in find_replaceable_names(path):
-                file = self._machinery.find_file(vars(module).get(name))
-                if file and self._origins.is_candidate(file):
-                    pair = (f"{name} in {self._origins.get_path(path)}", file)
-                    self._changed_by_tests[pair] = None
+                value = vars(module).get(name)
+                file = self._machinery.find_file(value)
+                # A compiled function in place of a builtin has no file.
+                is_other = value is not None and not file and name in BUILTINS and value is not BUILTINS[name]
+                if is_other or (file and self._origins.is_candidate(file)):
+                    self._changed_by_tests[f"{name} in {self._origins.get_path(path)}", file] = None
+
+    def _look_at_test_function(self, function: Any) -> None:
+        """Report that the code of a test is not the test's own."""
+        file = self._machinery.find_file(function)
+        if file and self._origins.is_candidate(file):
+            self._changed_by_tests["the code of a test", file] = None
 
     def _report_operation(self, name: str, frame: Any) -> None:
-        while frame is not None and get_file(frame).rpartition("/")[2] in INSPECTING_FILES:
+        is_for_caller = True
+        while frame is not None and not self._origins.is_project(get_file(frame)):
+            name_in_library = get_library_name(frame)
+            if name_in_library in RENDERING_FILES:
+                is_for_caller = frame.f_code.co_name in FUNCTIONS_FOR_CALLERS
+            elif name_in_library not in ACTING_FILES and name_in_library[:1] != "<":
+                return
             frame = frame.f_back
-        if frame is not None and self._origins.is_candidate(get_file(frame)):
+        if frame is not None and is_for_caller and self._origins.is_candidate(get_file(frame)):
             self._note(name, get_file(frame))
 
     def _report_opening(self, path: str, frame: Any) -> None:
@@ -197,7 +222,9 @@ class Watch:
             file = get_file(frame)
             if self._origins.is_candidate(file):
                 self._note(what, file)
-            if file.rpartition("/")[2] in RENDERING_FILES or self._origins.is_project(file):
+            is_rendering = get_library_name(frame) in RENDERING_FILES
+            is_for_caller = frame.f_code.co_name in FUNCTIONS_FOR_CALLERS
+            if (is_rendering and not is_for_caller) or self._origins.is_project(file):
                 return
             frame = frame.f_back
 

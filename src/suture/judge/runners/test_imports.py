@@ -1,4 +1,4 @@
-"""Finding the modules of the standard library that tests import, whose functions decide what their asserts compare."""
+"""Finding the modules that tests import, whose functions decide what their asserts compare."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MODULES_WITH_EFFECTS = frozenset(
 """Modules that do something when they are imported, or that take long."""
 
 
-def find_test_libraries(sources: Iterable[bytes]) -> frozenset[str]:
-    """Return the full names of the modules of the standard library that some test files import.
+def find_test_imports(sources: Iterable[bytes]) -> frozenset[str]:
+    """Return the full names of the modules that some test files import.
 
     The files are read as text, because parsing large suites takes seconds; a name too many does no harm.
     """
@@ -35,6 +35,11 @@ def find_test_libraries(sources: Iterable[bytes]) -> frozenset[str]:
         for origin, listed in IMPORT_RE.findall(source):
             parts = [origin] if origin else listed.split(b",")
             names |= {match[0].decode() for part in parts if (match := MODULE_RE.search(part))}
+    return frozenset(names)
+
+
+def select_libraries(names: Iterable[str]) -> frozenset[str]:
+    """Return the modules of the standard library that can be imported without an effect."""
     return frozenset(
         name
         for name in names
