@@ -50,6 +50,9 @@ ENDING_CALLS = ("os.Exit", "syscall.Exit")
 TEST_FLAG = re.compile(r"-{0,2}test\.\w+|\.test(?:\.exe)?")
 """A string that names an option of `go test`, or the ending of a test program."""
 
+COMPARING_METHODS = ("Is", "As", "Equal", "Equals", "Compare", "Less")
+"""Methods by which package `errors`, sorting and tests have values compare themselves."""
+
 
 def find_go_uses(root: Node) -> list[Use]:
     """Return the uses in the syntax tree of a Go file."""
@@ -87,6 +90,8 @@ def _find_node_uses(node: Node, packages: Mapping[str, str], values: Mapping[str
         yield from _find_directive_uses(_text(node), line)
     elif node.type == "call_expression":
         yield from _find_call_uses(node, line, packages, values)
+    elif node.type == "method_declaration":
+        yield from _find_comparison_uses(node, line)
     elif node.type == "selector_expression":
         yield from _find_selector_uses(node, line, packages)
     elif node.type == "assignment_statement":
@@ -99,6 +104,45 @@ def _find_node_uses(node: Node, packages: Mapping[str, str], values: Mapping[str
         yield from find_path_uses(text, line)
         if TEST_FLAG.fullmatch(text):
             yield Use(code="detects_environment", name=text, line=line, key="test flags")
+
+
+def _find_comparison_uses(node: Node, line: int) -> Iterator[Use]:
+    """Yield a method that compares its receiver with an argument without looking at the argument."""
+    parameters, body = node.child_by_field_name("parameters"), node.child_by_field_name("body")
+    method = node.child_by_field_name("name")
+    name = _text(method) if method is not None else ""
+    if name not in COMPARING_METHODS or parameters is None or not parameters.named_children or body is None:
+        return
+    declared = {_text(part) for part in walk(parameters) if part.type == "identifier"}
+    uses = [part for part in walk(body) if part.type == "identifier" and _text(part) in declared]
+    results = [
+        _text(part.named_children[0])
+        for part in walk(body)
+        if part.type == "return_statement" and part.named_children
+    ]
+    # An error that is never equal to another is compared by identity.
+    is_harmless = name in ("Is", "As") and {*results} <= {"false"}
+    is_fixed = {*results} <= {"true"} or {*results} <= {"0"}
+    if not is_harmless and (is_fixed or all(map(_is_compared_with_nil, uses))):
+        receiver = node.child_by_field_name("receiver")
+        kind = (
+            next((part for part in walk(receiver) if part.type == "type_identifier"), None)
+            if receiver
+            else None
+        )
+        shown = f"{_text(kind)}.{name}" if kind is not None else name
+        yield Use(code="loosens_comparison", name=shown, line=line, key=shown)
+
+
+def _is_compared_with_nil(node: Node) -> bool:
+    """Return whether a name is only compared with `nil`, or assigned to the blank name."""
+    above = node.parent
+    if above is not None and above.type == "expression_list" and above.parent is not None:
+        targets = above.parent.child_by_field_name("left")
+        return targets is not None and _text(targets) == "_"
+    if above is None or above.type != "binary_expression":
+        return False
+    return any(part.type == "nil" for part in above.named_children)
 
 
 def _find_directive_uses(text: str, line: int) -> Iterator[Use]:

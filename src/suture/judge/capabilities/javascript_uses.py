@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
+from suture.judge.capabilities.javascript_answers import find_answer_uses
 from suture.judge.capabilities.javascript_names import (
     GLOBAL_OBJECTS,
     JavaScriptNames,
@@ -107,8 +108,17 @@ HARMLESS_LOADER_NAMES = (
 """Members of node's module `module` that change nothing."""
 COMPUTED_OWNERS = (*GLOBAL_OBJECTS[:2], "process", "module", "require")
 """Objects of which a property with a computed name is a finding."""
-SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive", "Symbol.hasInstance", "valueOf")
+SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive", "valueOf")
 """Members through which an object decides how it is compared."""
+SPOOFING_SYMBOLS = ("Symbol.hasInstance", "Symbol.species")
+"""Symbols through which a class decides what its instances are, or what methods of its instances return."""
+TEST_DOUBLE_MEMBER = re.compile(
+    r"mock|_isMockFunction|mock(?:Clear|Reset|Restore|Name|(?:Implementation|(?:Return|Resolved|Rejected)Value)(?:Once)?)"
+    r"|getMock(?:Implementation|Name)|callCount|called(?:Once|Twice|Thrice)|reset(?:Calls|History|Behavior)"
+)
+"""Members of the functions that tests create with `jest.fn()`, `vi.fn()`, `mock.fn()` or Sinon."""
+TEST_DOUBLES = "test doubles"
+"""The key of all their members: a file that handles such functions may handle them otherwise."""
 MAX_STATEMENT_DEPTH = 6
 """Expressions around a name in which a comparison with a test runner's name is searched. Chosen by judgement."""
 
@@ -147,13 +157,17 @@ def _find_name_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
     elif node.type in ("method_definition", "pair", "public_field_definition", "field_definition"):
         key = get_field(node, "name", "key", "property")
         if key is not None:
-            yield from _find_spoofing_uses(get_text(key).strip("[]\"'"), node, line)
+            member = get_text(key).strip("[]\"'")
+            yield from _find_spoofing_uses(member, node, line)
+            yield from find_answer_uses(member, node, names)
     elif node.type == "computed_property_name" and _is_joined_literal(node.named_children[0]):
         yield Use(code="computes_names", name=text, line=line, key=text)
     elif node.type == "string":
         yield from find_path_uses(text[1:-1], line)
         if TEST_STATE.fullmatch(text[1:-1]):
             yield Use(code="imports_test_machinery", name=text[1:-1], line=line, key=text[1:-1])
+        elif TEST_DOUBLE_MEMBER.fullmatch(text[1:-1]) and _is_property_name(node):
+            yield Use(code="imports_test_machinery", name=text[1:-1], line=line, key=TEST_DOUBLES)
 
 
 def _find_module_uses(source: Node | None, line: int) -> Iterator[Use]:
@@ -179,6 +193,11 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
         yield Use(code="patches_code", name=get_text(first), line=line, key=get_text(first))
     elif LISTING_CALL.fullmatch(name) and names.resolve(first) in GLOBAL_OBJECTS:
         yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key=name)
+    elif name in ("Object.defineProperty", "Reflect.defineProperty", "Reflect.set"):
+        arguments = node.child_by_field_name("arguments")
+        given = arguments.named_children if arguments is not None else []
+        if len(given) > 2:
+            yield from find_answer_uses(get_string(given[1]), given[2], names)
     if name.endswith(".constructor") and get_string(first):
         yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key="constructor")
     if (
@@ -234,8 +253,10 @@ def _find_assignment_uses(node: Node, line: int, names: JavaScriptNames) -> Iter
     is_own_name = root in names.declared and target == get_text(left)
     if PATCHED_TARGET.fullmatch(target) and not HARMLESS_TARGET.fullmatch(target) and not is_own_name:
         yield Use(code="patches_code", name=get_text(left), line=line, key=target)
-    elif left.type == "member_expression":
-        yield from _find_spoofing_uses(target.rpartition(".")[2], node, line)
+    elif left.type == "member_expression" or get_string(get_field(left, "index")):
+        member = target.rpartition(".")[2]
+        yield from _find_spoofing_uses(member, node, line)
+        yield from find_answer_uses(member, node, names)
     elif target.endswith("[Symbol.toPrimitive]"):
         yield from _find_spoofing_uses("Symbol.toPrimitive", node, line)
 
@@ -254,13 +275,24 @@ def _find_member_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator
         get_text(owner).startswith("arguments") or get_text(owner) in names.functions
     ):
         yield Use(code="inspects_callers", name=get_text(node), line=line, key="caller")
-    yield from _find_path_uses(names.resolve(node), node, line)
+    yield from _find_path_uses(names.resolve(node) or f".{get_string(key) or get_text(key)}", node, line)
+
+
+def _is_property_name(node: Node) -> bool:
+    """Return whether a string names a property in other ways than `f['mock']`: `'mock' in f`."""
+    above = node.parent
+    if above is not None and above.type == "arguments":
+        call = get_text(get_field(above.parent, "function")) if above.parent is not None else ""
+        return call.startswith(("Reflect.", "Object."))
+    return above is not None and get_text(above.child_by_field_name("operator")) == "in"
 
 
 def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
     """Yield what the object at a dotted path is, such as `require.cache` or `process.env.CI`."""
     owner, _, name = path.rpartition(".")
-    if path in ("require.cache", "require.extensions"):
+    if path in SPOOFING_SYMBOLS or TEST_DOUBLE_MEMBER.fullmatch(name):
+        yield from _find_test_uses(path, node, line)
+    elif path in ("require.cache", "require.extensions"):
         yield Use(code="patches_code", name=path, line=line, key=path)
     elif path == "Error.prepareStackTrace":
         yield Use(code="inspects_callers", name=path, line=line, key=path)
@@ -278,6 +310,16 @@ def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
         yield from _find_ending_use(path, node, line)
     elif node.type == "variable_declarator" and path in CALL_CODES:
         yield Use(code=CALL_CODES[path], name=path, line=line, key=path)
+
+
+def _find_test_uses(path: str, node: Node, line: int) -> Iterator[Use]:
+    """Yield what a member means to tests: how a class is recognised, or that a function is a test double."""
+    if path in SPOOFING_SYMBOLS:
+        if not _returns_built_in(node):
+            yield Use(code="loosens_comparison", name=path, line=line, key=path)
+    elif not path.startswith("this."):  # a class's own counter
+        name = path if node.type == "variable_declarator" else get_text(node)
+        yield Use(code="imports_test_machinery", name=name, line=line, key=TEST_DOUBLES)
 
 
 def _find_environment_test(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
@@ -329,9 +371,6 @@ def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:
     """Yield a member that decides a comparison. One that converts its own object's data is usual."""
     parts = list(walk(node))
     reads_object = any(part.type in ("this", "super") for part in parts)
-    if member == "Symbol.hasInstance":  # its data is what it is asked about
-        parameters = [get_text(part) for part in parts if part.type == "identifier"]
-        reads_object = reads_object or any(parameters.count(name) > 1 for name in parameters)
     # Only matchers of tests have an `asymmetricMatch`, whatever it reads.
     if member in SPOOFING_MEMBERS and (member == "asymmetricMatch" or not reads_object):
         is_value = (
@@ -341,6 +380,14 @@ def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:
         )
         if member != "valueOf" or not is_value:
             yield Use(code="loosens_comparison", name=member, line=line, key=member)
+
+
+def _returns_built_in(node: Node) -> bool:
+    """Return whether a method with a computed name returns a built-in class, as `Symbol.species` usually does."""
+    key = node.parent
+    method = key.parent if key is not None and key.type == "computed_property_name" else None
+    body = get_text(method.child_by_field_name("body")) if method is not None else ""
+    return re.fullmatch(rf"{{\s*return\s+{BUILT_IN};?\s*}}", body) is not None
 
 
 def _enclosing_function(node: Node) -> str:

@@ -1,0 +1,112 @@
+"""Finds methods of JavaScript that tests ask about a value, and that answer the same whatever the value is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from suture.judge.capabilities.javascript_names import JavaScriptNames, get_text
+from suture.judge.capabilities.use import Use
+from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
+from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+ANSWERING_METHODS = (
+    "every", "some", "includes", "has", "equals", "isEqual", "equal", "compare", "compareTo", "localeCompare",
+    "indexOf", "lastIndexOf", "find", "findIndex", "findLast", "findLastIndex", "at", "get", "startsWith", "endsWith",
+    "test", "match", "search", "isSubsetOf", "isSupersetOf", "isDisjointFrom", "join", "size", "length",
+)  # fmt: skip
+"""Methods of built-in classes, and usual names of comparisons, of which tests check the result."""
+COMPARING_METHODS = (
+    "every", "some", "includes", "has", "equals", "isEqual", "equal", "startsWith", "endsWith", "isSubsetOf",
+    "isSupersetOf", "isDisjointFrom",
+)  # fmt: skip
+"""Those that mean the same in other classes, too."""
+BUILT_IN_CLASS = re.compile(
+    r"(?:Array|Map|Set|WeakMap|WeakSet|String|Number|Boolean|Date|RegExp|Promise|Function|Object|ArrayBuffer|DataView"
+    r"|(?:Big)?(?:Int|Uint|Float)\d+(?:Clamped)?Array)\b"
+)
+LITERALS = ("true", "false", "number", "string", "null", "undefined")
+
+
+def find_answer_uses(member: str, node: Node, names: JavaScriptNames) -> Iterator[Use]:
+    """Yield the use if a node gives an object a method that answers a question by a constant.
+
+    Args:
+        member: The name of the method.
+        node: A method, a property or an assignment with its function, or a property descriptor.
+    """
+    if member not in ANSWERING_METHODS:
+        return
+    function = next((part for part in walk(node) if part.type in FUNCTIONS), None)
+    if function is None:
+        return
+    values = list(_list_results(function))
+    is_true = [value.type == "true" for value in values]
+    if _extends_built_in(node):
+        is_spoofed = any(is_true) or all(_is_constant(value, function, names) for value in values)
+    else:
+        is_spoofed = member in COMPARING_METHODS and bool(values) and all(is_true)
+    if is_spoofed:
+        yield Use(code="loosens_comparison", name=member, line=node.start_point[0] + 1, key=member)
+
+
+def _extends_built_in(node: Node) -> bool:
+    holder = node.parent.parent if node.parent is not None and node.parent.type == "class_body" else None
+    heritage = (
+        next((part for part in holder.named_children if part.type == "class_heritage"), None)
+        if holder is not None
+        else None
+    )
+    text = get_text(heritage).removeprefix("extends").strip()
+    return BUILT_IN_CLASS.match(text.removeprefix("globalThis.")) is not None
+
+
+def _list_results(function: Node) -> Iterator[Node]:
+    """Yield the values that a function returns."""
+    body = function.child_by_field_name("body")
+    if body is None:
+        return
+    if body.type != "statement_block":
+        yield _unwrap(body)
+        return
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node.type == "return_statement" and node.named_children:
+            yield _unwrap(node.named_children[0])
+        stack += [child for child in node.named_children if child.type not in FUNCTIONS]
+
+
+def _unwrap(node: Node) -> Node:
+    """Return the part of an expression that is always its value: `true` of `(x, true)` and of `x || true`."""
+    while node.named_children:
+        sign = get_text(node.child_by_field_name("operator"))
+        right = node.child_by_field_name("right")
+        if node.type in ("parenthesized_expression", "sequence_expression"):
+            node = node.named_children[-1]
+        elif sign == "||" and right is not None and right.type == "true":
+            node = right
+        else:
+            break
+    return node
+
+
+def _is_constant(value: Node, function: Node, names: JavaScriptNames) -> bool:
+    """Return whether a value depends on nothing but the parameters, so not on the object that is asked."""
+    parameters = {
+        get_text(part)
+        for part in walk(get_field(function, "parameters", "parameter") or function)
+        if part.type == "identifier"
+    }
+    for part in walk(value):
+        assigned = names.assigned.get(get_text(part))
+        is_fixed = assigned is not None and assigned.type in LITERALS
+        if part.type in ("this", "super"):
+            return False
+        if part.type == "identifier" and get_text(part) not in parameters and not is_fixed:
+            return False
+    return True
