@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from textwrap import indent
 
 import pytest
 
@@ -192,3 +193,64 @@ def test_one_length_and_other_texts_are_not_reported() -> None:
         "    if n > 2", "    if len(n) == 9 or n == 'cafebabe00':\n        return 4\n    if n > 2"
     )
     assert not find_tampering_warnings(SOURCE, after, frozenset(), ENCODED)
+
+
+ORDERED = "def ordered(items, rest):\n    return items\n"
+
+
+def _find_codes(before: str, after: str) -> set[TamperingCode]:
+    return {warning.code for warning in find_tampering_warnings(before, after, frozenset())}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "items.clear()\n    return []",
+        "items[:] = range(len(items))\n    return items",
+        "known = items\n    del known[1:]\n    return known",
+        "items[0] += 1\n    return list(items)",
+        "list.sort(items)\n    return 1",
+        "first, items[0][1] = rest, 5\n    return first",
+    ],
+)
+def test_an_argument_that_is_newly_changed_in_place_is_reported(body: str) -> None:
+    after = f"def ordered(items, rest):\n    {body}\n"
+    (sign,) = (
+        warning
+        for warning in find_tampering_warnings(ORDERED, after, frozenset())
+        if warning.code == "changes_argument"
+    )
+    assert render_tampering_warning(sign) == "newly changes its argument items"
+    before_in_class, after_in_class = ("class Box:\n" + indent(text, "    ") for text in (ORDERED, after))
+    assert "changes_argument" in _find_codes(before_in_class, after_in_class)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def ordered(items, rest):\n    items = sorted(items)\n    items.reverse()\n    return items\n",
+        "def ordered(items, rest):\n    items.append(rest)\n",  # it returns nothing, so tests inspect the argument
+        "def ordered(items, rest, known={}):\n    known[rest] = items\n    return known\n",
+        "def ordered(items, rest):\n    for row in items:\n        rest = [row]\n        rest.pop()\n    return 1\n",
+        ORDERED + "\n\ndef drain(items):\n    items.clear()\n    return 0\n",
+    ],
+)
+def test_changing_a_copy_or_something_new_is_not_reported(after: str) -> None:
+    assert "changes_argument" not in _find_codes(ORDERED, after)
+
+
+def test_an_argument_that_was_changed_before_is_not_reported() -> None:
+    before = "def take(items):\n    items.pop()\n    return items\n"
+    assert "changes_argument" not in _find_codes(before, before.replace("pop()", "pop(0)"))
+
+
+@pytest.mark.parametrize(
+    "handling",
+    ["log.exception('failed')", "errors.append(fault)", "return str(fault)", "raise ValueError from fault"],
+)
+def test_a_handler_that_shows_the_exception_does_not_hide_it(handling: str) -> None:
+    before = "def publish(handlers):\n    for handle in handlers:\n        handle()\n"
+    call = "    try:\n            handle()\n        except Exception as fault:\n            "
+    after = before.replace("    handle()\n", f"{call}{handling}\n")
+    assert "hides_exceptions" not in _find_codes(before, after)
+    assert "hides_exceptions" in _find_codes(before, after.replace(handling, "handle = None"))

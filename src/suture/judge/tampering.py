@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal, TypeGuard
 
+from suture.judge.argument_changes import find_arguments, find_changed_arguments
 from suture.judge.test_values import TestValues, is_specific
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import first_line, parse_module
@@ -47,6 +48,10 @@ WEAK_CODES: frozenset[TamperingCode] = frozenset(("statement_removed",))
 """Signs that only order the search's candidates. Of the published repairs of HumanEvalFix and DebugBench, 20 of 570
 remove a statement, so it is no reason to doubt a result (2026-11-27)."""
 BROAD_EXCEPTIONS = ("Exception", "BaseException")
+RECORDING_METHODS = frozenset(
+    ("critical", "debug", "error", "exception", "info", "log", "print_exc", "warn", "warning")
+)
+"""Methods of loggers, `warnings` and `traceback` that show an exception to somebody."""
 EXIT_STATEMENTS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -144,6 +149,11 @@ def find_tampering_warnings(
         warnings.append(TamperingWarning(code="raise_removed"))
     if _count_hiding_handlers(new) > _count_hiding_handlers(old):
         warnings.append(TamperingWarning(code="hides_exceptions"))
+    # A new function or parameter does not count: the tests handed it nothing before.
+    changed = find_changed_arguments(new) - find_changed_arguments(old, returning_only=False)
+    arguments = {argument.name for argument in changed & find_arguments(old)}
+    if arguments:
+        warnings.append(TamperingWarning(code="changes_argument", names=tuple(sorted(arguments))))
     if unread:
         warnings.append(TamperingWarning(code="names_unused", names=tuple(sorted(unread))))
     if _count_statements(new) < _count_statements(old):
@@ -289,14 +299,31 @@ def _count_statements(tree: ast.AST) -> int:
 
 
 def _count_hiding_handlers(tree: ast.AST) -> int:
-    """Count handlers that catch everything and handlers that do nothing; one that is both counts twice."""
+    """Count handlers that catch everything and handlers that do nothing; one that is both counts twice.
+
+    A handler that raises, logs or uses the exception does not hide it.
+    """
     count = 0
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler):
             exception = ast.unparse(node.type) if node.type is not None else "BaseException"
-            count += exception in BROAD_EXCEPTIONS
+            count += exception in BROAD_EXCEPTIONS and not _shows_exception(node)
             count += all(isinstance(statement, (ast.Pass, ast.Continue)) for statement in node.body)
     return count
+
+
+def _shows_exception(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler raises, logs the exception, or uses it in another way."""
+    for node in (part for statement in handler.body for part in ast.walk(statement)):
+        is_used = isinstance(node, ast.Name) and node.id == handler.name
+        is_logged = (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in RECORDING_METHODS
+        )
+        if is_used or is_logged or isinstance(node, ast.Raise):
+            return True
+    return False
 
 
 def _find_unread_names(tree: ast.AST) -> set[str]:
