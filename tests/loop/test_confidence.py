@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.core.records import CheckOutcome, CheckStatus, Evidence, Provenance, Verdict
+from suture.core.records import Check, CheckOutcome, CheckStatus, Evidence, Provenance, Verdict
 from suture.judge.confidence import (
     COEFFICIENTS,
     ConfidenceInputs,
@@ -51,6 +51,17 @@ def make_verdict(
 )
 def test_a_verdict_without_evidence_has_no_confidence(verdict: Verdict | None) -> None:
     assert estimate_confidence(verdict, THRESHOLD) == 0.0
+
+
+def test_checks_with_the_same_source_count_as_one() -> None:
+    sources = ("assert f(1) == 2\n", "assert f(1)==2  # again\n", "f(1) => 2", "f(1)  =>  2", "", "")
+    checks = [
+        Check(id=str(number), provenance="user", source=source) for number, source in enumerate(sources)
+    ]
+    counts = [estimate_confidence(make_verdict(n), THRESHOLD, checks=checks) for n in (1, 2, 3, 4, 5, 6)]
+    assert (
+        counts[0] == counts[1] < counts[2] == counts[3] < counts[4] < counts[5]
+    )  # a test file has no source here
 
 
 def test_one_failing_check_outweighs_all_others() -> None:

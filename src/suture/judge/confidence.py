@@ -8,10 +8,12 @@ the kind of evidence and warnings, are chosen by judgement.
 
 from __future__ import annotations
 
+import ast
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from suture.core.records import CheckOutcome, Evidence, Provenance, Verdict
+from suture.core.records import Check, CheckOutcome, Evidence, Provenance, Verdict
 
 COEFFICIENTS = (-0.42, 1.22, 1.2, 0.6)
 """The intercept, and one coefficient per feature in the order of `confidence_features`, in log odds."""
@@ -82,6 +84,7 @@ def estimate_confidence(
     verdict: Verdict | None,
     threshold: float,
     *,
+    checks: Sequence[Check] = (),
     before: Verdict | None = None,
     mutation_score: float | None = None,
     rivals: int | None = None,
@@ -93,6 +96,7 @@ def estimate_confidence(
 
     Args:
         threshold: Checks with less trust count nothing.
+        checks: The task's checks. Those with the same source count as one.
         before: The verdict on the code before the change, if there was code.
         share: The candidate's part of the summed scores of itself and its rivals, in (0, 1], if they were
             compared.
@@ -105,7 +109,7 @@ def estimate_confidence(
     if not all(outcome.passed for outcome in deciding) or not any(map(_get_weight, deciding)):
         return 0.0
     passed_before = before.passed if before is not None else frozenset()
-    fixed = sum(_get_weight(outcome) for outcome in deciding if outcome.check_id not in passed_before)
+    fixed = _sum_weights((outcome for outcome in deciding if outcome.check_id not in passed_before), checks)
     fixed *= NEW_CODE_FACTOR if before is None else 1.0
     inputs = ConfidenceInputs(fixed=fixed, mutation_score=mutation_score, rivals=rivals)
     terms = zip(COEFFICIENTS, (1.0, *confidence_features(inputs)), strict=True)
@@ -119,6 +123,7 @@ def compute_certified_confidence(
     verdict: Verdict,
     threshold: float,
     *,
+    checks: Sequence[Check] = (),
     before: Verdict | None,
     mutation_score: float | None,
     rivals: int,
@@ -141,6 +146,7 @@ def compute_certified_confidence(
     confidence = estimate_confidence(
         verdict,
         threshold,
+        checks=checks,
         before=before,
         mutation_score=mutation_score,
         rivals=rivals if rivals > 0 else None,
@@ -151,6 +157,25 @@ def compute_certified_confidence(
     if shows_memorising:
         confidence = limit_confidence_for_memorising(confidence)
     return limit_confidence_for_capabilities(confidence) if has_capabilities else confidence
+
+
+def _sum_weights(outcomes: Iterable[CheckOutcome], checks: Sequence[Check]) -> float:
+    """Return the summed weight of some checks, of which those with the same source count as one."""
+    sources = {check.id: _normalise_source(check.source) for check in checks if check.source.strip()}
+    weights: dict[tuple[bool, str], float] = {}
+    for outcome in outcomes:
+        source = sources.get(outcome.check_id)
+        key = (source is not None, outcome.check_id if source is None else source)
+        weights[key] = max(weights.get(key, 0.0), _get_weight(outcome))
+    return sum(weights.values())
+
+
+def _normalise_source(source: str) -> str:
+    """Return a check's source without comments and layout."""
+    try:
+        return ast.unparse(ast.parse(source))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # a call in another language
+        return " ".join(source.split())
 
 
 def _get_weight(outcome: CheckOutcome) -> float:

@@ -66,6 +66,7 @@ async def test_a_healed_project_has_a_minimal_diff_and_a_certificate_that_replay
         "after",
         "coverage",
         "mutation",
+        "signs",
         "confidence",
     ]
     assert all(claim.ok for claim in replayed), replayed
@@ -97,6 +98,7 @@ async def test_the_certificate_lists_what_was_not_measured_for_lack_of_time(
         certificate.coverage.unmeasured
         == certificate.mutation.unmeasured
         == certificate.claims.lint.unmeasured
+        == certificate.claims.examples_unmeasured
         == "no_time"
     )
     assert (certificate.mutation.selected, certificate.mutation.min_score) == (None, 0.0)

@@ -58,10 +58,10 @@ async def test_a_certificate_that_leaves_out_memorised_examples_is_refuted(
     path, certificate = load_certificate(settings, result.run_id)
     assert [claim.ok async for claim in verify_certificate_file(path, None, settings, sandbox)][-1]
 
-    claims = replace(certificate.claims, shows_memorising=False)
+    claims = replace(certificate.claims, signs={})
     path.write_text(render_certificate(seal_certificate(replace(certificate, claims=claims))))
     last = [claim async for claim in verify_certificate_file(path, None, settings, sandbox)][-1]
-    assert (last.ok, last.name) == (False, "confidence")
+    assert (last.ok, last.name) == (False, "signs")
     assert "shop/prices.py" in last.detail
 
 

@@ -29,7 +29,7 @@ def find(prepare: Callable[..., Awaitable[Suite]]) -> Find:
         data = {name.replace("_json", ".json"): text for name, text in files.items()}
         suite = await prepare({"kit.py": before, "test_kit.py": test, **data})
         fixed = [f"test_kit.py::{name}" for name in _find_test_names(test)]
-        return await find_memorised_examples(_make_candidate("kit.py", after), suite, fixed)
+        return (await find_memorised_examples(_make_candidate("kit.py", after), suite, fixed)).signs
 
     return find_in_project
 
@@ -177,7 +177,7 @@ async def test_memorised_asserts_of_a_task_are_found(
     fixed = [check.id for check in checks]
 
     async def find_in(text: str) -> Found:
-        return await find_memorised_examples(_make_candidate("solution.py", text), suite, fixed)
+        return (await find_memorised_examples(_make_candidate("solution.py", text), suite, fixed)).signs
 
     assert [path for path, _ in await find_in(KINDS["use_hashes"](function))] == ["solution.py"]
     assert not await find_in(function.repaired)

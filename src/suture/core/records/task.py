@@ -120,12 +120,19 @@ class Check:
         provenance: Who wrote it. `oracle` checks never run inside a run.
         source: Python source of the test program; empty if the test is in the task's files.
         trust: Trust in [0, 1]. A check below the threshold informs and never decides.
+
+    Raises:
+        ValueError: The trust is not in [0, 1].
     """
 
     id: str
     provenance: Provenance
     source: str = ""
     trust: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.trust <= 1:
+            raise ValueError(f"the trust {self.trust!r} of a check is not in [0, 1]")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,16 +16,19 @@ from suture.core.records import (
     CapabilityUse,
     Evidence,
     Task,
+    UnmeasuredReason,
     Verdict,
     content_hash,
     decode_record,
     encode_record,
 )
 from suture.core.records.result import render_html
+from suture.judge.change_signs import FileSign
 from suture.judge.coverage.coverage_run import CoverageResult
 from suture.judge.minimisation.delta_debugging import MinimisationSummary
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.quality.linting import LintResult
+from suture.judge.tampering import MEMORISING_CODES, TamperingCode
 from suture.judge.unmeasured import render_unmeasured
 
 FORMAT = "suture-certificate/1"
@@ -55,9 +58,10 @@ class UnverifiedClaims:
         rival_labels: Labels of some of them.
         share: This repair's part of the summed scores of itself and its rivals. It limits the confidence;
             0 if it was not computed.
-        warnings: Signs that the change games the tests, as text.
-        shows_memorising: Whether one of them says that the change has memorised the tests' examples, which limits
-            the confidence.
+        warnings: Why the change is worth less than its checks say, such as signs of gaming the tests, as text.
+        signs: Path -> codes of the signs of gaming that the run found there, each once and sorted. A replay must
+            find no others.
+        examples_unmeasured: Why the search for memorised examples did not end; `None` if it did.
         accepted_tests: Tests that a model wrote and a person accepted before they decided anything.
     """
 
@@ -81,10 +85,16 @@ class UnverifiedClaims:
     rival_labels: tuple[str, ...] = ()
     share: float = 0.0
     warnings: tuple[str, ...] = ()
-    shows_memorising: bool = False
+    signs: Mapping[str, tuple[TamperingCode, ...]] = field(default_factory=dict)
+    examples_unmeasured: UnmeasuredReason | None = None
     accepted_tests: tuple[str, ...] = ()
     minimal: MinimisationSummary = field(default_factory=MinimisationSummary)
     lint: LintResult = field(default_factory=LintResult)
+
+    @property
+    def shows_memorising(self) -> bool:
+        """Whether a sign says that the change has memorised the tests' examples, which limits the confidence."""
+        return any(code in MEMORISING_CODES for codes in self.signs.values() for code in codes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +163,14 @@ class Certificate:
             ("seal", self.seal),
         )
         return render_html("certificate", rows, self.diff)
+
+
+def list_sign_codes(signs: Iterable[FileSign]) -> dict[str, tuple[TamperingCode, ...]]:
+    """Return path -> codes of some signs, as a certificate has them."""
+    codes: dict[str, set[TamperingCode]] = {}
+    for path, sign in signs:
+        codes.setdefault(path, set()).add(sign.code)
+    return {path: tuple(sorted(codes[path])) for path in sorted(codes)}
 
 
 def strip_task(task: Task) -> Task:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
@@ -19,10 +19,12 @@ from suture.judge.certificates.static_checks import (
     check_changed_paths,
     check_project_files,
     find_deciding_paths,
+    find_further_files,
     require,
     require_equal,
 )
-from suture.judge.confidence import compute_certified_confidence
+from suture.judge.change_signs import FileSign, find_change_signs
+from suture.judge.confidence import compute_certified_confidence, limit_confidence_for_memorising
 from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
 from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.mutation_testing.mutant_runs import (
@@ -31,7 +33,7 @@ from suture.judge.mutation_testing.mutant_runs import (
     replay_mutants,
     select_mutants,
 )
-from suture.judge.tampering import find_python_signs, render_tampering_warning
+from suture.judge.tampering import TamperingWarning, render_tampering_warning
 from suture.judge.test_values import read_test_texts
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
@@ -84,7 +86,9 @@ async def replay_certificate(
     """
     try:
         files = check_project_files(certificate, project, interpreter)
-        yield _confirm("project", f"{len(files)} files have the certified hashes{_render_left_out(left_out)}")
+        counts = f"{len(files)} files have the certified hashes"
+        further = _render_further(find_further_files(certificate, project))
+        yield _confirm("project", f"{counts}{further}{_render_left_out(left_out)}")
         after = check_certified_diff(certificate, files)
         yield _confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
         task = replace(strip_task(certificate.task), files=files)
@@ -110,14 +114,12 @@ async def replay_certificate(
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
         found = capabilities if is_rule_relevant(task, verdict) else ()
         require(found == certificate.capabilities, "after", UNNAMED_CAPABILITIES)
-        detail = (
-            f"{len(verdict.passed)} checks pass, {len(certificate.fixed)} of them newly, and none newly fails"
-        )
-        yield _confirm("after", f"{detail}; evidence: {verdict.evidence}")
+        yield _confirm("after", _render_after(certificate, verdict, settings.loop.trust_threshold))
         yield await _replay_coverage(certificate, suite_with_packages, after)
         yield await _replay_mutation(certificate, suite_with_packages, candidate, after, verdict)
-        await _require_named_signs(certificate, candidate, suite_with_packages)
-        yield _replay_confidence(certificate, before, verdict, settings)
+        signs = await _find_signs(certificate, candidate, suite_with_packages)
+        yield _replay_signs(certificate, signs)
+        yield _replay_confidence(certificate, before, verdict, signs, settings)
     except ClaimRefuted as refuted:
         yield ReplayedClaim(name=refuted.name, ok=False, detail=refuted.detail)
     except UsageError as fault:
@@ -130,13 +132,20 @@ def _confirm(name: ClaimName, detail: str) -> ReplayedClaim:
     return ReplayedClaim(name=name, ok=True, detail=detail)
 
 
+def _render_further(paths: Sequence[str]) -> str:
+    """Return which files of the user's project were not there when new code was judged; empty if none."""
+    return f"; new code, judged without your own {_list_paths(paths)}" if paths else ""
+
+
 def _render_left_out(paths: Iterable[str]) -> str:
     """Return what the replay did not read although it may decide in the user's own folder; empty if nothing."""
     deciding = find_deciding_paths(paths)
-    if not deciding:
-        return ""
-    more = f" and {len(deciding) - MAX_LISTED} more" if len(deciding) > MAX_LISTED else ""
-    return f"; not read, and not certified: {', '.join(deciding[:MAX_LISTED])}{more}"
+    return f"; not read, and not certified: {_list_paths(deciding)}" if deciding else ""
+
+
+def _list_paths(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else ""
+    return f"{', '.join(paths[:MAX_LISTED])}{more}"
 
 
 async def _prepare_certified_suite(
@@ -151,6 +160,8 @@ async def _prepare_certified_suite(
     require(has_checks, "checks", "the certificate names nothing that was checked")
     has_hidden_check = any(check.provenance == "oracle" for check in task.checks)
     require(not has_hidden_check, "checks", "the run had a hidden check")
+    has_unique_ids = len({check.id for check in task.checks}) == len(task.checks)
+    require(has_unique_ids, "checks", "two checks have the same id")
     if interpreter is not None:
         interpreter = replace(interpreter, source_roots=certificate.source_roots)
     packages = packages_for_task(task, settings, may_fetch=False)
@@ -167,6 +178,17 @@ async def _replay_before(certificate: Certificate, suite: Suite) -> Verdict | No
     verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
     require_equal("before", certificate.before, check_statuses(verdict))
     return verdict
+
+
+def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) -> str:
+    """Return how the checks end after the change; those that do not decide are counted by themselves."""
+    deciding = [outcome for outcome in verdict.outcomes if outcome.trust >= threshold]
+    others = [outcome for outcome in verdict.outcomes if outcome.trust < threshold]
+    failing = sum(not outcome.passed for outcome in others)
+    aside = f"; {len(others)} do not decide, and {failing} of them do not pass" if others else ""
+    fixed = len({outcome.check_id for outcome in deciding} & {*certificate.fixed})
+    counts = f"{sum(outcome.passed for outcome in deciding)} checks pass, {fixed} of them newly"
+    return f"{counts}, and none newly fails{aside}; evidence: {verdict.evidence}"
 
 
 def _require_after(
@@ -251,41 +273,67 @@ async def _replay_mutation(
     return _confirm("mutation", f"the tests notice {counts}{missing}")
 
 
-async def _require_named_signs(certificate: Certificate, candidate: Candidate, suite: Suite) -> None:
-    """Refute a certificate that leaves out signs that the change games the tests.
+async def _find_signs(certificate: Certificate, candidate: Candidate, suite: Suite) -> list[FileSign]:
+    """Return the signs that the change games the tests.
 
-    What only calls show, such as memorised examples, is searched for again. It refutes the certificate if it is
-    found, but need not be found again, because the time may not suffice here.
+    What only calls show, such as memorised examples, is not searched for if the certificate names it: the time may
+    not suffice here, and the confidence has its limit already.
     """
-    if suite.task.kind != "heal":
-        return
-    claims, base, tests = certificate.claims, suite.task.files, read_test_texts(suite)
-    if claims.shows_memorising:  # the confidence has its limit already
-        return
+    base, tests = suite.task.files, read_test_texts(suite)
+    signs = [
+        (path, sign)
+        for path, text in sorted(candidate.files.items())
+        if path.endswith(".py")
+        for sign in find_change_signs(suite.task.kind, decode_text(base.get(path, b"")), text, tests)
+    ]
+    if certificate.claims.shows_memorising:
+        return signs
+    return [*signs, *(await find_memorised_examples(candidate, suite, certificate.fixed)).signs]
+
+
+def _replay_signs(certificate: Certificate, signs: Sequence[FileSign]) -> ReplayedClaim:
+    """Refute a certificate that leaves out a sign that its run must have found."""
     left_out = [
         (path, sign)
-        for path, text in candidate.files.items()
-        if path.endswith(".py")
-        for sign in find_python_signs(decode_text(base.get(path, b"")), text, tests)
-        if sign.shows_memorising or not claims.warnings
+        for path, sign in signs
+        if sign.code not in certificate.claims.signs.get(path, ()) and not _is_late(certificate, sign)
     ]
-    left_out += await find_memorised_examples(candidate, suite, certificate.fixed)
-    listed = "; ".join(f"{path}: {render_tampering_warning(sign)}" for path, sign in left_out[:MAX_LISTED])
-    require(not left_out, "confidence", f"the certificate does not name what is suspicious: {listed}")
+    listed = "; ".join(_render_sign(path, sign) for path, sign in left_out[:MAX_LISTED])
+    require(not left_out, "signs", f"the certificate does not name what is suspicious: {listed}")
+    if not signs and not certificate.claims.signs:
+        return _confirm("signs", "nothing suggests that the change games the tests")
+    found = {(path, sign.code): _render_sign(path, sign) for path, sign in signs}
+    claimed = [(path, code) for path, codes in certificate.claims.signs.items() for code in codes]
+    claims = (f"{path}: {code} (only claimed)" for path, code in claimed if (path, code) not in found)
+    return _confirm("signs", f"suspicious: {'; '.join((*found.values(), *claims))}")
+
+
+def _is_late(certificate: Certificate, sign: TamperingWarning) -> bool:
+    """Whether the certificate says that there was no time to find a sign, which only calls show."""
+    return sign.code == "serves_examples_only" and certificate.claims.examples_unmeasured is not None
+
+
+def _render_sign(path: str, sign: TamperingWarning) -> str:
+    return f"{path}: {render_tampering_warning(sign)}"
 
 
 def _replay_confidence(
-    certificate: Certificate, before: Verdict | None, verdict: Verdict, settings: Settings
+    certificate: Certificate,
+    before: Verdict | None,
+    verdict: Verdict,
+    signs: Sequence[FileSign],
+    settings: Settings,
 ) -> ReplayedClaim:
     claims = certificate.claims
     confidence = compute_certified_confidence(
         verdict,
         settings.loop.trust_threshold,
+        checks=certificate.task.checks,
         before=before,
         mutation_score=certificate.mutation.min_score,
         rivals=claims.rivals,
         share=claims.share,
-        has_warnings=bool(claims.warnings),
+        has_warnings=bool(claims.warnings or claims.signs),
         has_capabilities=bool(certificate.capabilities),
         shows_memorising=claims.shows_memorising,
     )
@@ -295,4 +343,8 @@ def _replay_confidence(
         "confidence",
         f"{confidence:.2f} is below loop.abstain_below, so no result would be called healed",
     )
+    limited = limit_confidence_for_memorising(confidence)
+    if limited < confidence and any(_is_late(certificate, sign) for _, sign in signs):
+        reason = "memorised examples were found here, which there was no time to search for in the run"
+        return _confirm("confidence", f"at most {limited:.2f} instead of {confidence:.2f}: {reason}")
     return _confirm("confidence", f"at least {confidence:.2f}, computed from all of the above")

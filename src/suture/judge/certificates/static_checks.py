@@ -33,6 +33,7 @@ ClaimName = Literal[
     "after",
     "coverage",
     "mutation",
+    "signs",
     "confidence",
 ]
 """What one statement of a certificate is about."""
@@ -99,9 +100,10 @@ def check_project_files(
 ) -> dict[str, bytes]:
     """Return the files that a certificate was made for, each checked by its hash.
 
-    A further file that could change what the tests say refutes the certificate of a repair. New code is
-    certified with the files of its task alone, so what lies beside it later does not count. A compiled file that
-    Python would run in place of a source refutes any certificate: it must be about the code that a reader sees.
+    A further file that could change what the tests say refutes the certificate, unless new code was certified
+    with the files of its task alone (see `find_further_files`). A file in the place of one that the change creates
+    refutes it too: then the change was not made to this project. A compiled file that Python would run in place of
+    a source refutes any certificate: it must be about the code that a reader sees.
 
     Args:
         project: The project's files, path -> content.
@@ -124,14 +126,37 @@ def check_project_files(
     ]
     listed = ", ".join(sorted(wrong)[:MAX_LISTED])
     require(not wrong, "project", f"{len(wrong)} file(s) are missing or differ: {listed}")
-    added = find_deciding_paths(project.keys() - certificate.project.keys())
+    occupied = sorted(project.keys() & (certificate.result.keys() - certificate.project.keys()))
+    listed = ", ".join(occupied[:MAX_LISTED])
+    require(not occupied, "project", f"the change creates files that exist with another content: {listed}")
+    added = find_further_files(certificate, project)
     listed = ", ".join(added[:MAX_LISTED])
     require(
-        not added or certificate.task.kind == "write",
+        not added or _stands_alone(certificate),
         "project",
         f"{len(added)} further file(s) may change the result: {listed}",
     )
     return {path: project[path] for path in certificate.project}
+
+
+def find_further_files(certificate: Certificate, project: Iterable[str]) -> list[str]:
+    """Return the project's files that the certificate does not name and that could change the result, sorted."""
+    return find_deciding_paths({*project} - certificate.project.keys())
+
+
+def _stands_alone(certificate: Certificate) -> bool:
+    """Return whether new code was certified with the files of its task alone, beside which others may lie.
+
+    That holds for a new project, for code without a test command, and for a command that names its test files. A
+    command that runs whichever tests there are says nothing about a project from which some were left out.
+    """
+    task = certificate.task
+    if task.kind != "write":
+        return False
+    if task.project is not None:
+        return task.project.is_new
+    tests = {path for path in certificate.project if is_test_file(path)}
+    return not task.test_command or bool(tests.intersection(task.test_command))
 
 
 def find_replacing_files(paths: Collection[str], importable: Collection[str]) -> list[str]:

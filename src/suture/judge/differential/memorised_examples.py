@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.core.records import Candidate
+from suture.core.records import Candidate, UnmeasuredReason
+from suture.judge.change_signs import FileSign
 from suture.judge.differential.example_calls import (
     CodeVersion,
     ObservedAnswer,
@@ -85,10 +86,23 @@ class ChangedBehaviour:
         return not self.differing or self.lost >= MIN_LOST_SHARE * self.neighbours
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExampleSearch:
+    """What a search for memorised examples found.
+
+    Attributes:
+        signs: One sign for each function that serves only the examples of the tests.
+        unmeasured: Why some functions may not have been compared; `None` if the search ended.
+    """
+
+    signs: tuple[FileSign, ...] = ()
+    unmeasured: UnmeasuredReason | None = None
+
+
 async def find_memorised_examples(
     candidate: Candidate, suite: Suite, fixed: Sequence[str], *, timeout_s: float = EXAMPLES_TIMEOUT_S
-) -> tuple[tuple[str, TamperingWarning], ...]:
-    """Return (path, warning) for each function of a repair that serves only the examples of the tests.
+) -> ExampleSearch:
+    """Search the functions of a repair for those that serve only the examples of the tests.
 
     Nothing is claimed for functions that cannot be called with literal arguments, such as methods, nor for those
     that the time does not suffice for.
@@ -100,7 +114,15 @@ async def find_memorised_examples(
     Raises:
         SandboxError: The sandbox failed.
     """
-    return tuple(
+    found: list[ChangedBehaviour] = []
+    unmeasured: UnmeasuredReason | None = None
+    try:
+        async with asyncio.timeout(timeout_s):
+            async for behaviour in _compare_near_examples(candidate, suite, fixed, timeout_s):
+                found.append(behaviour)  # each at once: those before a timeout count
+    except TimeoutError:
+        unmeasured = "no_time"
+    signs = tuple(
         (
             behaviour.path or suite.task.module,
             TamperingWarning(
@@ -109,42 +131,33 @@ async def find_memorised_examples(
                 counts=(behaviour.examples, behaviour.neighbours),
             ),
         )
-        for behaviour in await compare_near_examples(candidate, suite, fixed, timeout_s=timeout_s)
+        for behaviour in found
         if behaviour.serves_examples_only
     )
+    return ExampleSearch(signs=signs, unmeasured=unmeasured)
 
 
-async def compare_near_examples(
-    candidate: Candidate, suite: Suite, fixed: Sequence[str], *, timeout_s: float = EXAMPLES_TIMEOUT_S
-) -> tuple[ChangedBehaviour, ...]:
-    """Return how a change behaves near the tests' examples, for each function whose answers to these it alters.
+async def _compare_near_examples(
+    candidate: Candidate, suite: Suite, fixed: Sequence[str], timeout_s: float
+) -> AsyncIterator[ChangedBehaviour]:
+    """Yield how a change behaves near the tests' examples, for each function whose answers to these it alters.
 
     The arguments are those of `find_memorised_examples`.
     """
     if suite.task.kind != "heal":
-        return ()
-    found: list[ChangedBehaviour] = []
-    try:
-        async with (
-            asyncio.timeout(timeout_s),
-            open_versions(candidate, suite, fixed, timeout_s) as versions,
-        ):
-            groups = _group_examples(versions.examples) if versions is not None else {}
-            for (path, function), examples in groups.items():
-                assert versions is not None
-                answers = await _compare(versions.before, versions.after, examples)
-                changed = [call for call in examples if call in answers and _differ(answers[call])]
-                if not any(map(_has_rare_argument, changed)):
-                    continue
-                constants = _collect_constants(candidate, suite, path, function)
-                near = _plan_neighbours(changed, examples, constants)
-                compared = await _compare(versions.before, versions.after, near)
-                found.append(
-                    _summarise(path, function, len(changed), list(answers.values()), list(compared.values()))
-                )
-    except TimeoutError:
-        pass  # nothing is claimed for the other functions
-    return tuple(found)
+        return
+    async with open_versions(candidate, suite, fixed, timeout_s) as versions:
+        groups = _group_examples(versions.examples) if versions is not None else {}
+        for (path, function), examples in groups.items():
+            assert versions is not None
+            answers = await _compare(versions.before, versions.after, examples)
+            changed = [call for call in examples if call in answers and _differ(answers[call])]
+            if not any(map(_has_rare_argument, changed)):
+                continue
+            constants = _collect_constants(candidate, suite, path, function)
+            near = _plan_neighbours(changed, examples, constants)
+            compared = await _compare(versions.before, versions.after, near)
+            yield _summarise(path, function, len(changed), list(answers.values()), list(compared.values()))
 
 
 def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[PlannedCall]]:

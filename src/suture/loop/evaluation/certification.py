@@ -25,6 +25,7 @@ from suture.judge.certificates.certificate import (
     UnverifiedClaims,
     check_statuses,
     find_new_failures,
+    list_sign_codes,
     render_certificate,
     seal_certificate,
     sha256_hex,
@@ -32,7 +33,7 @@ from suture.judge.certificates.certificate import (
 )
 from suture.judge.confidence import compute_certified_confidence, estimate_confidence
 from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
-from suture.judge.differential.memorised_examples import find_memorised_examples
+from suture.judge.differential.memorised_examples import ExampleSearch, find_memorised_examples
 from suture.judge.minimisation.delta_debugging import (
     ChangeOracle,
     MinimisationSummary,
@@ -48,9 +49,8 @@ from suture.judge.mutation_testing.mutant_runs import (
     measure_mutation_score,
 )
 from suture.judge.quality.linting import LintResult, lint_changes
-from suture.judge.tampering import TamperingWarning
 from suture.loop.context import RunContext
-from suture.loop.evaluation.change_warnings import find_capabilities, find_warnings
+from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
 from suture.loop.evaluation.judging import judge
 from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.recorded_task import get_accepted_files
@@ -71,13 +71,13 @@ class CertifiedCandidate:
     """The smallest part of a repaired candidate that still passes, its verdict, and the confidence in it.
 
     Attributes:
-        memorised: Signs that the candidate serves only the tests' examples, each with the path of the file.
+        warnings: Why the result is worth less than its checks say.
     """
 
     candidate: Candidate
     verdict: Verdict
     confidence: float
-    memorised: tuple[tuple[str, TamperingWarning], ...] = ()
+    warnings: ChangeWarnings
 
 
 class CertificationClock:
@@ -130,20 +130,29 @@ async def certify(
     after = overlay_candidate(base, candidate.files)
     fixed = tuple(sorted(verdict.passed - (baseline.passed if baseline else frozenset())))
     # Before the mutants, which take all the time that is left.
-    memorised = await clock.within(lambda: find_memorised_examples(candidate, suite, fixed), ())
+    memorised = await clock.within(
+        lambda: find_memorised_examples(candidate, suite, fixed), ExampleSearch(unmeasured="no_time")
+    )
     coverage, mutation, lint = await _measure(candidate, verdict, fixed, after, suite, clock, context)
     threshold, score = context.trust_threshold, mutation.min_score
     rivals, share = (proposal.rivals, proposal.score_share) if proposal else (None, None)
     certified_share = (share or 0.0) if rivals else 0.0  # In a certificate, 0 says that there is no share.
     confidence = estimate_confidence(
-        verdict, threshold, before=baseline, mutation_score=score, rivals=rivals, share=share
+        verdict,
+        threshold,
+        checks=suite.task.checks,
+        before=baseline,
+        mutation_score=score,
+        rivals=rivals,
+        share=share,
     )
-    warnings = find_warnings(candidate, verdict, context, memorised)
+    warnings = find_warnings(candidate, verdict, context, memorised.signs, suite=suite)
     capabilities = find_capabilities(candidate, verdict, context)
     # Unlike the confidence of the result, `suture verify` can compute it from the certificate alone.
     certified_confidence = compute_certified_confidence(
         verdict,
         threshold,
+        checks=suite.task.checks,
         before=baseline,
         mutation_score=score,
         rivals=rivals or 0,
@@ -153,7 +162,7 @@ async def certify(
         shows_memorising=warnings.shows_memorising,
     )
     certified = CertifiedCandidate(
-        candidate=candidate, verdict=verdict, confidence=confidence, memorised=memorised
+        candidate=candidate, verdict=verdict, confidence=confidence, warnings=warnings
     )
     rival_labels = context.candidates.describe_rivals(candidate)
     if certified_confidence < context.settings.loop.abstain_below or must_abstain(rival_labels, context):
@@ -181,7 +190,8 @@ async def certify(
             share=certified_share,
             rival_labels=rival_labels,
             warnings=warnings.texts,
-            shows_memorising=warnings.shows_memorising,
+            signs=list_sign_codes(warnings.signs),
+            examples_unmeasured=memorised.unmeasured,
             agreement=proposal.agreement if proposal else None,
         ),
     )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.core.records import Candidate, CapabilityUse, Verdict
+from suture.core.records import Candidate, CapabilityUse, TaskKind, Verdict
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
-from suture.judge.tampering import (
-    WEAK_CODES,
-    TamperingWarning,
-    find_python_signs,
-    render_tampering_warning,
-)
+from suture.judge.change_signs import FileSign, find_change_signs
+from suture.judge.suite import Suite
+from suture.judge.tampering import WEAK_CODES, TamperingWarning, render_tampering_warning
+from suture.judge.test_values import read_test_texts
 from suture.loop.context import RunContext
 from suture.loop.evaluation.repeated_runs import passed_only_once
 from suture.mutation import has_grammar
@@ -29,40 +27,48 @@ class ChangeWarnings:
 
     Attributes:
         texts: One line for each reason.
-        shows_memorising: Whether a reason is that the change has memorised the tests' examples.
+        signs: Those of the reasons that are signs of gaming the tests.
     """
 
     texts: tuple[str, ...] = ()
-    shows_memorising: bool = False
+    signs: tuple[FileSign, ...] = ()
+
+    @property
+    def shows_memorising(self) -> bool:
+        """Whether a reason is that the change has memorised the tests' examples."""
+        return any(sign.shows_memorising for _, sign in self.signs)
 
 
 def find_warnings(
     candidate: Candidate,
     verdict: Verdict | None,
     context: RunContext,
-    memorised: Sequence[tuple[str, TamperingWarning]] = (),
+    memorised: Sequence[FileSign] = (),
+    *,
+    suite: Suite | None = None,
 ) -> ChangeWarnings:
     """Return why a result is worth less than its checks say.
 
     Args:
+        suite: The suite whose tests the change may game; by default that of the task's own checks.
         memorised: What calls of the changed functions showed, as `find_memorised_examples` returns it.
     """
-    signs: list[tuple[str, TamperingWarning]] = []
-    if context.task.kind == "heal" and candidate.origin != "user":
-        tests, task_files = context.suites.test_texts(), context.task.files
+    signs: list[FileSign] = []
+    if candidate.files and candidate.origin != "user":
+        kind, task_files = context.task.kind, context.task.files
+        tests = read_test_texts(suite) if suite is not None else context.suites.test_texts()
         signs = [
             (path, sign)
             for path, text in sorted(candidate.files.items())
-            for sign in find_gaming_signs(path, decode_text(task_files.get(path, b"")), text, tests)
-            if sign.code not in WEAK_CODES
+            for sign in find_gaming_signs(
+                path, decode_text(task_files.get(path, b"")), text, tests, kind=kind
+            )
         ]
     signs += memorised
     texts = [f"{path}: {render_tampering_warning(sign)}" for path, sign in signs]
     if passed_only_once(verdict):
         texts.append(PASSED_ONCE_TEXT)
-    return ChangeWarnings(
-        texts=tuple(texts), shows_memorising=any(sign.shows_memorising for _, sign in signs)
-    )
+    return ChangeWarnings(texts=tuple(texts), signs=tuple(signs))
 
 
 def find_capabilities(
@@ -75,22 +81,26 @@ def find_capabilities(
 
 
 def find_gaming_signs(
-    path: str, before: str, after: str, tests: Mapping[str, str]
+    path: str, before: str, after: str, tests: Mapping[str, str], *, kind: TaskKind = "heal"
 ) -> tuple[TamperingWarning, ...]:
     """Return signs in one file that a change games the tests; none for a language without a known syntax.
 
+    New code is searched in Python only.
+
     Args:
+        kind: Whether the change is a repair or new code.
         tests: The project's tests and the data files that they name: path -> text.
     """
     language = next(iter(detect_file_languages((path,))), None)
     if language is None:
         return ()
     if LANGUAGES[language].parsed:
-        return find_python_signs(before, after, tests)
-    if has_grammar(language):
+        return find_change_signs(kind, before, after, tests)
+    if kind == "heal" and has_grammar(language):
         sources = [(name, text) for name, text in tests.items() if _is_parsed_by_trees(name)]
         literals = collect_tree_literals(sources, language)
-        return find_tree_warnings(before, after, path, language, literals)
+        signs = find_tree_warnings(before, after, path, language, literals)
+        return tuple(sign for sign in signs if sign.code not in WEAK_CODES)
     return ()
 
 

@@ -65,8 +65,10 @@ def write_result(
         candidate, verdict, confidence = certified.candidate, certified.verdict, certified.confidence
     else:
         confidence = _estimate_confidence(candidate, verdict, state, context)
-    memorised = certified.memorised if certified is not None else ()
-    found = find_warnings(candidate, verdict, context, memorised) if candidate else ChangeWarnings()
+    if certified is not None:
+        found = certified.warnings
+    else:
+        found = find_warnings(candidate, verdict, context) if candidate else ChangeWarnings()
     warnings = found.texts
     if warnings:
         confidence = reduce_confidence_for_warnings(confidence)
@@ -144,6 +146,7 @@ def _estimate_confidence(
     return estimate_confidence(
         verdict,
         context.trust_threshold,
+        checks=context.task.checks,
         before=context.candidates.baseline_verdict(state),
         rivals=proposal.rivals if proposal else None,
         share=proposal.score_share if proposal else None,

@@ -14,6 +14,7 @@ from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
 
 if TYPE_CHECKING:
+    from suture.core.records import Check
     from suture.core.settings import Settings
     from suture.judge.certificates import Certificate, ReplayedClaim
 
@@ -58,27 +59,60 @@ def verify(
             "claims": {},
         }
         if valid is not None:
+            deciding, others = split_checks(valid, settings.loop.trust_threshold)
             answer["judged_by"] = {  # what the certificate rests on: a weak check proves less
                 "command": list(valid.task.test_command),
-                "checks": [check.source for check in valid.task.checks],
+                "checks": [check.source for check in deciding],
+                "not_deciding": [
+                    {"source": check.source, "status": valid.after.get(check.id, "missing")}
+                    for check in others
+                ],
                 "source_roots": list(valid.source_roots),
             }
             answer["claims"] = unverifiable_claims(valid)
         print_json(answer)
     elif valid is not None:
-        for name, value in unverifiable_claims(valid).items():
-            print_text_line(f"claimed   {name}: {value}")
-        for check in valid.task.checks:
-            for line in check.source.strip().split("\n"):
-                print_text_line(f"check     | {line}")
-        if valid.source_roots:
-            print_text_line(f"imports   start at {', '.join(valid.source_roots)}")
-        command = " ".join(valid.task.test_command)
-        print_text_line(f"accepted: {command or 'the checks above'}")
+        _print_accepted(valid, settings.loop.trust_threshold)
     else:
         print_text_line("rejected")
     if not ok:
         raise typer.Exit(REJECTED)
+
+
+def _print_accepted(certificate: Certificate, threshold: float) -> None:
+    """Print what an accepted certificate claims, and what decided."""
+    for name, value in unverifiable_claims(certificate).items():
+        print_text_line(f"claimed   {name}: {value}")
+    deciding, others = split_checks(certificate, threshold)
+    for check in others:
+        status = certificate.after.get(check.id, "missing")
+        print_text_line(f"ignored   a check that does not decide (trust {check.trust:.2f}): {status}")
+        _print_source("ignored", check)
+    for check in deciding:
+        _print_source("check", check)
+    if certificate.source_roots:
+        print_text_line(f"imports   start at {', '.join(certificate.source_roots)}")
+    command = " ".join(certificate.task.test_command)
+    scope = ", for new code with the certified files alone" if command and is_new_code(certificate) else ""
+    print_text_line(f"accepted: {command or 'the checks above'}{scope}")
+
+
+def _print_source(label: str, check: Check) -> None:
+    for line in check.source.strip().split("\n"):
+        print_text_line(f"{label:9} | {line}")
+
+
+def split_checks(certificate: Certificate, threshold: float) -> tuple[list[Check], list[Check]]:
+    """Return the checks that decide, and those whose trust is below the threshold, which do not."""
+    checks = certificate.task.checks
+    deciding = [check for check in checks if check.trust >= threshold]
+    return deciding, [check for check in checks if check.trust < threshold]
+
+
+def is_new_code(certificate: Certificate) -> bool:
+    """Return whether a certificate is about new code, which was judged without any other file of a project."""
+    project = certificate.task.project
+    return certificate.task.kind == "write" and (project is None or project.is_new)
 
 
 async def collect_findings(
@@ -119,5 +153,8 @@ def unverifiable_claims(certificate: Certificate) -> dict[str, object]:
         "lint": lint,
         "accepted tests": "; ".join(claims.accepted_tests) or "none",
         "suspicious": "; ".join(claims.warnings) or "nothing",
+        "memorised": "searched for"
+        if claims.examples_unmeasured is None
+        else f"search not finished: {render_unmeasured(claims.examples_unmeasured)}",
         "rivals": "; ".join(claims.rival_labels) or "none",
     }

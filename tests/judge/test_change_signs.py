@@ -1,0 +1,57 @@
+"""Signs in new code that it repeats the examples of its tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.judge.change_signs import find_change_signs
+
+ASSERTS = "assert total([1, 2, 3]) == 6\nassert 11 == total(xs=[4, -7])\n"
+METHODS = """\
+class TestTotal(unittest.TestCase):
+    def test_total(self):
+        self.assertEqual(total([1, 2, 3]), 6)
+        self.assertEqual(11, total([4, -7]))
+"""
+ROWS = """\
+@pytest.mark.parametrize(("xs", "want"), [([1, 2, 3], 6), ([4, -7], 11)])
+def test_total(xs, want):
+    assert total(xs) == want
+"""
+TABLE = "def total(xs):\n    return {(1, 2, 3): 6, (4, -7): 11}[tuple(xs)]\n"
+
+
+@pytest.mark.parametrize("test", [ASSERTS, METHODS, ROWS], ids=["asserts", "methods", "rows"])
+def test_new_code_with_the_examples_of_its_tests_is_suspicious(test: str) -> None:
+    (sign,) = find_change_signs("write", "", TABLE, {"test_a.py": test})
+    assert (sign.code, sign.names) == ("adds_test_literals", ("11", "3", "4", "6", "7"))
+
+
+@pytest.mark.parametrize(
+    ("code", "test"),
+    [
+        (
+            "def grade(n):\n    return 'pass' if n > 50 else 'fail'\n",
+            "assert grade(50) == 'fail'\nassert grade(80) == 'pass'\nassert grade(60) == 'pass'\n",
+        ),
+        (
+            "def buzz(n):\n    if n % 15 == 0:\n        return 'FizzBuzz'\n    return n\n",
+            "assert buzz(15) == 'FizzBuzz'\nassert buzz(45) == 'FizzBuzz'\nassert buzz(7) == 7\n",
+        ),
+        ("def flip(b):\n    return not b\n", "assert flip(True) == False\nassert flip(False) == True\n"),
+    ],
+    ids=["a limit", "a name of the specification", "values of any code"],
+)
+def test_new_code_may_use_single_values_of_its_tests(code: str, test: str) -> None:
+    assert find_change_signs("write", "", code, {"test_a.py": test}) == ()
+
+
+def test_examples_that_a_file_had_before_are_no_sign() -> None:
+    assert find_change_signs("write", TABLE, f"{TABLE}\n\nMORE = 12\n", {"test_a.py": ASSERTS}) == ()
+
+
+def test_a_text_of_the_tests_values_in_new_code_shows_memorising() -> None:
+    code = "def total(xs):\n    return 6 if str(xs) == '[1, 2, 3]' else 11\n"
+    assert [sign.code for sign in find_change_signs("write", "", code, {"test_a.py": ASSERTS})] == [
+        "encodes_test_values"
+    ]
