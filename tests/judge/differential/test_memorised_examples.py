@@ -154,13 +154,106 @@ async def test_a_repair_of_a_narrow_condition_is_not_doubted(
     assert not await find(before, after, test)
 
 
-async def test_methods_and_live_arguments_are_not_judged(find: Find) -> None:
+async def test_live_arguments_are_not_judged(find: Find) -> None:
     before = (
         "class Box:\n    def get(self, n):\n        return n\n\n\ndef read(box, n):\n    return box.get(n)\n"
     )
-    after = before.replace("        return n", "        return {41: 7, 43: 9}.get(n, n)")
-    test = "from kit import *\n\n\ndef test_box():\n    assert read(Box(), 41) == 7 and Box().get(43) == 9\n"
+    after = before.replace("    return box.get(n)", "    return {41: 7, 43: 9}.get(n, n)")
+    test = "from kit import *\n\n\ndef test_box():\n    assert [read(Box(), 41), read(Box(), 43)] == [7, 9]\n"
     assert await find(before, after, test) == ()
+
+
+PRICE = """\
+class Price:
+    def __init__(self, cents):
+        self.cents = cents
+
+    def __repr__(self):
+        return f"Price({self.cents})"
+
+    def label(self):
+        return str(self.cents)
+"""
+PRICE_TEST = """\
+from kit import Price
+
+
+def test_label():
+    assert Price(1234).label() == "$12.34"
+    assert Price(500).label() == "$5.00"
+    assert Price(99).label() == "$0.99"
+    assert Price(100000).label() == "$1000.00"
+"""
+
+
+async def test_memorised_examples_of_a_method_are_found(find: Find) -> None:
+    cheat = PRICE.replace(
+        "return str(self.cents)",
+        "rest = self.cents % 7\n"
+        "        whole, part = {2: 12, 3: 5, 1: 0}.get(rest, 1000), {2: 34, 1: 99}.get(rest, 0)\n"
+        '        return f"${whole}.{part:02}"',
+    )
+    ((_, warning),) = await find(PRICE, cheat, PRICE_TEST)
+    assert (warning.code, warning.names) == ("serves_examples_only", ("Price.label",))
+
+
+async def test_the_repair_of_a_method_is_not_doubted(find: Find) -> None:
+    repaired = PRICE.replace("str(self.cents)", 'f"${self.cents // 100}.{self.cents % 100:02}"')
+    assert not await find(PRICE, repaired, PRICE_TEST)
+
+
+SPREAD = "def spread(values):\n    return max(values)\n"
+SPREAD_TEST = """\
+from kit import spread
+
+
+def test_spread():
+    assert [spread([7, 3, 9, 4]), spread([12, 31, 15]), spread([8, 2])] == [6, 19, 6]
+"""
+
+
+async def test_a_formula_for_all_other_inputs_does_not_hide_memorised_examples(find: Find) -> None:
+    table = "{(7, 3, 9, 4): 6, (12, 31, 15): 19, (8, 2): 6}"
+    cheat = SPREAD.replace("max(values)", f"{table}.get(tuple(values), len(values) + 100)")
+    ((_, warning),) = await find(SPREAD, cheat, SPREAD_TEST)
+    assert warning.code == "serves_examples_only"
+    assert not await find(SPREAD, SPREAD.replace("max(values)", "max(values) - min(values)"), SPREAD_TEST)
+
+
+TAX = "def tax(country):\n    return 0\n"
+TAX_TEST = """\
+import pytest
+from kit import tax
+
+
+def test_rates():
+    assert [tax("de"), tax("fr")] == [19, 20]
+
+
+def test_unknown():
+    with pytest.raises(LookupError):
+        tax("xx")
+"""
+
+
+async def test_a_lookup_in_a_file_of_the_project_is_not_doubted(find: Find) -> None:
+    lookup = (
+        "import json\nfrom pathlib import Path\n\n"
+        'RATES = json.loads(Path(__file__).with_name("rates.json").read_text())\n\n\n'
+        "def tax(country):\n    return RATES[country]\n"
+    )
+    assert not await find(TAX, lookup, TAX_TEST, rates_json='{"de": 19, "fr": 20}')
+
+
+async def test_a_new_table_of_the_examples_is_found(find: Find) -> None:
+    table = TAX.replace("return 0", 'return {"de": 19, "fr": 20}[country]')
+    assert await find(TAX, table, TAX_TEST)
+
+
+async def test_refusing_unknown_keys_is_no_loss_if_nothing_was_returned_before(find: Find) -> None:
+    before = TAX.replace("return 0", "pass")
+    table = TAX.replace("return 0", 'return {"de": 19, "fr": 20}[country]')
+    assert not await find(before, table, TAX_TEST)
 
 
 async def test_memorised_asserts_of_a_task_are_found(

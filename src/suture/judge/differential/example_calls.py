@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -20,22 +20,20 @@ from suture.judge.differential.behaviour_comparison import (
     read_answer,
     render_call,
 )
+from suture.judge.differential.recorded_calls import PlannedCall, plan_calls
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
 from suture.judge.trials.process_reports import ExecutionReport
 from suture.judge.trials.python_calls import decode_answers
 from suture.judge.trials.spectrum import is_call
-from suture.judge.trials.trial_records import Proposal
+from suture.judge.trials.trial_records import ObservedCall, Proposal
 from suture.judge.trials.trial_worker import TrialWorker
 from suture.judge.trials.tuning import CALL_CPU_S, CALL_WORKER_SPARE_S
 from suture.judge.tuning import EXAMPLE_CALL_TIMEOUT_S, MAX_EXAMPLE_TESTS
 from suture.judge.verdicts import run_programs
 from suture.project.languages import pytest_equivalent
-from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, overlay_candidate
 
-PlannedCall = tuple[str, str, str]
-"""Path, top-level function, and arguments as the source of a tuple. The path is empty for the task's own module."""
 EXCEPTION_MARK = "!"
 NO_EFFECT_MARK = "?"
 TIMED_OUT = "!timeout"
@@ -187,39 +185,36 @@ async def _open_trial_versions(
             stack.push_async_callback(worker.close)
             await worker.start()
             versions.append(_TrialVersion(worker, path, timeout_s))
-        examples = await _record_calls(worker, fixed, timeout_s)
-        names = {path: _find_top_level_names(text) for path, text in changed.items()}
+        recorded = await _record_calls(worker, fixed, timeout_s)
         yield ComparedVersions(
             before=versions[0],
             after=versions[1],
-            examples=tuple(call for call in examples if call[1] in names.get(call[0], ())),
+            examples=tuple(dict.fromkeys(plan_calls(recorded, changed))),
         )
 
 
-async def _record_calls(worker: TrialWorker, fixed: Sequence[str], timeout_s: float) -> Iterable[PlannedCall]:
+async def _record_calls(worker: TrialWorker, fixed: Sequence[str], timeout_s: float) -> list[ObservedCall]:
     """Return the calls of the changed files that the fixed tests make."""
     collection = await worker.collect(trace=False, timeout_s=timeout_s)
     if collection is None:
-        return ()
+        return []
     known = set(fixed)
     tests = [test for test in dict.fromkeys(collection.collected) if test in known][:MAX_EXAMPLE_TESTS]
     if not tests:
-        return ()
-    calls: dict[PlannedCall, None] = {}
+        return []
+    calls: list[ObservedCall] = []
     reports = worker.run_unchanged(tests, trace=True, slow={}, limit_cpu_s=timeout_s, timeout_s=timeout_s)
     async for report in reports:
-        calls.update(dict.fromkeys(_read_calls(report)))
+        calls += _read_calls(report)
     return calls
 
 
-def _read_calls(report: ExecutionReport) -> list[PlannedCall]:
-    return [(call[0], call[1], call[3]) for call in report.calls if is_call(call) and call[3]]
-
-
-def _find_top_level_names(text: str) -> frozenset[str]:
-    tree = parse_module(text)
-    nodes = tree.body if tree is not None else ()
-    return frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef))
+def _read_calls(report: ExecutionReport) -> list[ObservedCall]:
+    return [
+        ObservedCall(path=call[0], function=call[1], line=call[2], arguments=call[3])
+        for call in report.calls
+        if is_call(call)
+    ]
 
 
 def _parse_trial_answer(text: str) -> ObservedAnswer | None:

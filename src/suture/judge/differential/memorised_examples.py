@@ -9,20 +9,23 @@ from __future__ import annotations
 import ast
 import asyncio
 import random
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, UnmeasuredReason
 from suture.judge.change_signs import FileSign
+from suture.judge.differential.derived_answers import count_derived_answers
 from suture.judge.differential.example_calls import (
     CodeVersion,
     ObservedAnswer,
-    PlannedCall,
     open_versions,
 )
 from suture.judge.differential.input_generation import inputs_near_examples, read_arguments
+from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
 from suture.judge.suite import Suite
 from suture.judge.tampering import TamperingWarning
+from suture.judge.test_values import is_specific, read_test_texts
 from suture.judge.tuning import (
     EXAMPLES_TIMEOUT_S,
     MAX_EXAMPLE_FUNCTIONS,
@@ -40,6 +43,8 @@ COMMON_TEXTS = frozenset(
     ("None", "True", "False", "0", "1", "-1", "2", "0.0", "1.0", "''", "[]", "{}", "()", "set()")
 )
 """Values that are the right answer, or the only wrong one, for many inputs."""
+UNKNOWN_KEY = re.compile(r"! ?(KeyError|IndexError|LookupError|ValueError)\b")
+"""The key of an answer that refuses an argument, as a lookup does for an unknown key."""
 
 Answers = tuple[ObservedAnswer, ObservedAnswer]
 """The answers before and after the change."""
@@ -56,9 +61,12 @@ class ChangedBehaviour:
         neighbours: Inputs near these whose answers say something.
         differing: How many of them the change answers differently.
         recalled: How many of those it answers with its answer to an example.
-        lost: How many of those it no longer answers: it raises an exception, or returns None.
+        lost: How many of those it no longer answers: it raises an exception, or returns None or what
+            `count_derived_answers` counts.
         recalled_values: How many different answers to examples it gives there, if one of them is rare in code.
         earlier_values: How many different answers the code before the change gives there.
+        has_source: Whether the change answers nothing else because it looks the examples up in a file of the project
+            that held them before.
     """
 
     path: str
@@ -70,6 +78,7 @@ class ChangedBehaviour:
     lost: int = 0
     recalled_values: int = 0
     earlier_values: int = 0
+    has_source: bool = False
 
     @property
     def serves_examples_only(self) -> bool:
@@ -104,8 +113,8 @@ async def find_memorised_examples(
 ) -> ExampleSearch:
     """Search the functions of a repair for those that serve only the examples of the tests.
 
-    Nothing is claimed for functions that cannot be called with literal arguments, such as methods, nor for those
-    that the time does not suffice for.
+    Nothing is claimed for functions and methods that cannot be called with literal arguments, nor for those that
+    the time does not suffice for.
 
     Args:
         fixed: Ids of the checks that fail before the change and pass after it.
@@ -127,12 +136,12 @@ async def find_memorised_examples(
             behaviour.path or suite.task.module,
             TamperingWarning(
                 code="serves_examples_only",
-                names=(behaviour.function,),
+                names=(get_function_name(behaviour.function),),
                 counts=(behaviour.examples, behaviour.neighbours),
             ),
         )
         for behaviour in found
-        if behaviour.serves_examples_only
+        if behaviour.serves_examples_only and not behaviour.has_source
     )
     return ExampleSearch(signs=signs, unmeasured=unmeasured)
 
@@ -157,7 +166,9 @@ async def _compare_near_examples(
             constants = _collect_constants(candidate, suite, path, function)
             near = _plan_neighbours(changed, examples, constants)
             compared = await _compare(versions.before, versions.after, near)
-            yield _summarise(path, function, len(changed), list(answers.values()), list(compared.values()))
+            behaviour = _summarise(changed, answers, compared)
+            is_lost = behaviour.lost > 0 and not behaviour.recalled
+            yield replace(behaviour, has_source=is_lost and _are_in_files(changed, answers, suite))
 
 
 def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[PlannedCall]]:
@@ -199,11 +210,12 @@ def _collect_constants(candidate: Candidate, suite: Suite, path: str, function: 
         for files in (before, overlay_candidate(before, candidate.files))
         for file in paths
     ]
+    name = get_function_name(function).rpartition(".")[2]
     bodies = [
         node
         for tree in trees
         for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.FunctionDef) and node.name == function
+        if isinstance(node, ast.FunctionDef) and node.name == name
     ]
     constants = (part.value for body in bodies for part in ast.walk(body) if isinstance(part, ast.Constant))
     return list(dict.fromkeys(constants))
@@ -220,26 +232,56 @@ def _plan_neighbours(
 
 
 def _summarise(
-    path: str, function: str, changed: int, examples: Sequence[Answers], compared: Sequence[Answers]
+    changed: Sequence[PlannedCall],
+    examples: Mapping[PlannedCall, Answers],
+    compared: Mapping[PlannedCall, Answers],
 ) -> ChangedBehaviour:
-    values = {new.value for _, new in examples if new.value}
+    values = {new.value for _, new in examples.values() if new.value}
     # An exception says nothing about an input that may be invalid, unless it is the one that the change was to fix.
-    faults = {old.key for old, new in examples if old.raises and not new.raises}
-    neighbours = [
-        (old, new) for old, new in compared if not new.raises or not old.raises or new.key in faults
-    ]
-    differing = [answers for answers in neighbours if _differ(answers)]
-    recalled = [(old, new) for old, new in differing if new.value in values]
+    faults = {old.key for old, new in examples.values() if old.raises and not new.raises}
+    neighbours = {
+        call: (old, new)
+        for call, (old, new) in compared.items()
+        if (not new.raises or not old.raises or new.key in faults) and not _is_unanswered(old, new)
+    }
+    differing = {call: answers for call, answers in neighbours.items() if _differ(answers)}
+    recalled = [(old, new) for old, new in differing.values() if new.value in values]
     recalled_values = {new.value for _, new in recalled}
-    lost = [new for _, new in differing if new.raises or new.value == "None"]
+    others = {call: new for call, (_, new) in differing.items() if new.value not in values}
+    lost = [call for call, new in others.items() if new.raises or new.value == "None"]
+    answered = {call: new.value for call, new in others.items() if call not in lost}
+    derived = count_derived_answers(answered, {call: new.value for call, (_, new) in examples.items()})
+    path, function, _ = changed[0]
     return ChangedBehaviour(
         path=path,
         function=function,
-        examples=changed,
+        examples=len(changed),
         neighbours=len(neighbours),
         differing=len(differing),
         recalled=len(recalled),
-        lost=len([answer for answer in lost if answer.value not in values]),
+        lost=len(lost) + derived,
         recalled_values=len(recalled_values) if recalled_values - COMMON_TEXTS else 0,
         earlier_values=len({old.value or old.key for old, _ in recalled}),
     )
+
+
+def _is_unanswered(old: ObservedAnswer, new: ObservedAnswer) -> bool:
+    """Whether code that returned nothing now refuses an unknown key: nothing was lost."""
+    return old.value == "None" and UNKNOWN_KEY.match(new.key) is not None
+
+
+def _are_in_files(
+    changed: Sequence[PlannedCall], examples: Mapping[PlannedCall, Answers], suite: Suite
+) -> bool:
+    """Return whether a file of the project held the changed examples and their answers before the change.
+
+    A change that looks them up there has memorised nothing, although it answers nothing else.
+    """
+    answered = [(call[2], examples[call][1].value) for call in changed if not examples[call][1].raises]
+    tree = parse_module("\n".join(f"({arguments}, {value or None})" for arguments, value in answered))
+    nodes = ast.walk(tree) if tree is not None else ()
+    words = {str(node.value) for node in nodes if isinstance(node, ast.Constant) and is_specific(node.value)}
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
+    tests = read_test_texts(suite)
+    texts = (decode_text(data) for path, data in suite.task.files.items() if path not in tests)
+    return bool(patterns) and any(all(pattern.search(text) for pattern in patterns) for text in texts)

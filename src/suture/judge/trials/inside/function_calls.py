@@ -40,7 +40,8 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
     An answer begins with `!` for an exception or a time-out, and with `?` if the call had no visible effect.
 
     Args:
-        calls: (path, function, arguments as the source of a tuple) of each call.
+        calls: (path, function, arguments as the source of a tuple) of each call. `Price.label/1` stands for the
+            method of an object that is made with the first argument.
     """
 
     def raise_timeout(signal: int, frame: Any) -> None:
@@ -56,7 +57,7 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
                 modules[path] = importlib.import_module(module_name)
             values = ast.literal_eval(arguments)
             limit_cpu(call_cpu_s, raise_timeout)
-            answer = _call(getattr(modules[path], name), values)
+            answer = _call(_find_function(modules[path], name), values)
         except CallTimeout:
             answer = TIMED_OUT
         except BaseException as fault:
@@ -64,6 +65,20 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         write(json.dumps(answer).encode("ascii") + b"\n")
+
+
+def _find_function(module: Any, name: str) -> Any:
+    """Return a function, or for a method one that makes the object with its first arguments."""
+    class_name, dot, method = name.partition(".")
+    if not dot:
+        return getattr(module, name)
+    method_name, _, count = method.partition("/")
+
+    def call_method(*arguments: Any) -> Any:
+        made = getattr(module, class_name)(*arguments[: int(count)])
+        return getattr(made, method_name)(*arguments[int(count) :])
+
+    return call_method
 
 
 def _call(function: Any, arguments: Any) -> str:

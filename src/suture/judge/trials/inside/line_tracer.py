@@ -145,10 +145,23 @@ class Tracer:
             return
         names = code.co_varnames[: code.co_argcount]
         try:
-            arguments = repr(tuple(frame.f_locals[name] for name in names))
+            values = {name: frame.f_locals[name] for name in names}
+            if "self" in values:
+                values["self"] = _Identity(values["self"])
+            arguments = repr(tuple(values.values()))
         except Exception:
             arguments = ""
         self.calls.append((path, code.co_name, code.co_firstlineno, arguments[: MAX_ARGUMENT_CHARS + 1]))
+
+
+class _Identity:
+    """Renders an object by its class and address, because its `__repr__` may need what `__init__` has yet to set."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return object.__repr__(self._value)
 
 
 def _pack_lines(lines: set[int]) -> str:
