@@ -214,6 +214,26 @@ async def test_tests_may_replace_asserts(sandbox: Sandbox, require: Require) -> 
     assert not (await judge_files({"sum.js": f"// still\n{WRONG_JS}"}, suite)).all_passed
 
 
+EMITTER = "exports.emit = (listeners, ...given) => { for (const one of listeners) %s };\n"
+EMITTER_TEST = (
+    "const test = require('node:test'), assert = require('node:assert');\n"
+    "const { emit } = require('../sum');\n"
+    "test('gives all', () => emit([(a, b) => { assert.strictEqual(a, 1); assert.strictEqual(b, 2); }], 1, 2));\n"
+)
+
+
+async def test_code_that_catches_the_failure_of_a_listener_does_not_pass(
+    sandbox: Sandbox, require: Require
+) -> None:
+    require_language("javascript", require)
+    project = {**JS, "sum.js": EMITTER % "one(given);", "test/sum.test.js": EMITTER_TEST}
+    suite = await prepare_runner_suite("javascript", project, sandbox)
+    hides = "{ try { one(given); } catch (error) { console.error(error); } }"
+
+    assert (await judge_files({"sum.js": EMITTER % "one(...given);"}, suite)).all_passed
+    assert not (await judge_files({"sum.js": EMITTER % hides}, suite)).all_passed
+
+
 async def test_each_test_is_reported_with_its_place(sandbox: Sandbox, require: Require) -> None:
     require_language("javascript", require)
     suite = await prepare_runner_suite("javascript", JS, sandbox)

@@ -240,7 +240,7 @@ RUNNERS = (
         name="node:test",
         command=re.compile(r"(?:^|[\s/])(?:node|tsx)\s"),
         read=read_events,
-        reporters=("node_runner.mjs", "signing.cjs", "node_guard.cjs"),
+        reporters=("node_runner.mjs", "signing.cjs", "node_guard.cjs", "answers.cjs"),
         environment=_node_options,
     ),
 )

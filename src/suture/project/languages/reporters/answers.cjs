@@ -15,8 +15,12 @@ const [NewError, NewSet] = [Error, Set];
 const MAX_OBJECTS = 20000;
 /** Frames of the stack that are searched for code between an assertion and its test. */
 const MAX_FRAMES = 50;
-const FRAME = /[\s(](?:file:\/\/)?(\/[^\s():]+):\d+:\d+\)?$/; // not the end of `node:internal/timers:581:17`
+const FRAME = /[\s(](?:file:\/\/)?(\/[^\s():]+):(\d+):\d+\)?$/; // not the end of `node:internal/timers:581:17`
+const LIBRARY = /\/(?:node_modules|_suture)\//;
 const NOT_CODE = /\/(?:node_modules|_suture|__tests__|__mocks__|tests?|specs?)\/|[._-](?:test|spec|setup|config)\.\w+$/;
+
+/** A function of `node:assert` that expects what the functions inside throw. */
+const EXPECTS_ERROR = /\b(?:throws|rejects) \(node:assert/;
 
 function isObject(value) {
   return (typeof value === "object" && value !== null) || typeof value === "function";
@@ -94,15 +98,42 @@ exports.isOwnPromise = (value, classes) => {
   return true;
 };
 
-/** The file of code under test that called the current function; undefined if only tests and libraries did. */
-exports.findCallingCode = (testPath) => {
+/** The lines of the current stack. */
+function readStack() {
   const { stackTraceLimit } = NewError;
   NewError.stackTraceLimit = MAX_FRAMES;
   const lines = `${new NewError().stack}`.split("\n");
   NewError.stackTraceLimit = stackTraceLimit;
+  return lines;
+}
+
+/** The file of code under test that called the current function; undefined if only tests and libraries did. */
+exports.findCallingCode = (testPath) => {
+  const lines = readStack();
   for (let at = 1; at < lines.length; at += 1) {
     const path = apply(exec, FRAME, [lines[at]])?.[1];
     if (path && path !== testPath && !apply(exec, NOT_CODE, [path])) return path;
   }
   return undefined;
+};
+
+/**
+ * The line of a test that called the current function, if code under test called that part of the test and could catch
+ * what it throws; otherwise undefined. Assertions of the code itself belong to it.
+ */
+exports.findCalledBackLine = (testPath) => {
+  const lines = readStack();
+  let place;
+  let isCalledBack = false;
+  for (let at = 1; at < lines.length; at += 1) {
+    if (apply(exec, EXPECTS_ERROR, [lines[at]])) return undefined;
+    const frame = apply(exec, FRAME, [lines[at]]);
+    const path = frame?.[1];
+    if (!path || apply(exec, LIBRARY, [path])) continue;
+    const isTest = path === testPath || apply(exec, NOT_CODE, [path]) !== null;
+    if (place === undefined && !isTest) return undefined;
+    place ??= +frame[2];
+    isCalledBack ||= !isTest;
+  }
+  return isCalledBack ? place : undefined;
 };

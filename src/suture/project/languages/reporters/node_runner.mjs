@@ -6,6 +6,7 @@ const { write } = signing.openReport();
 export default async function* report(source) {
   const names = [];
   const complaints = new Map();
+  const failures = new Map();
   const files = new Set();
   write({ event: "begin" });
   for await (const { type, data } of source) {
@@ -22,6 +23,7 @@ export default async function* report(source) {
     const complaint = whole ? complaints.get(data.file) : undefined;
     const fault = complaint?.split("\n").find((line) => /^\w*Error\b.*:/.test(line));
     const asserted = cause?.code === "ERR_ASSERTION" && cause.operator !== undefined;
+    if (cause) failures.set(file, [...(failures.get(file) ?? []), `${cause.message ?? cause}`]);
     const skipped = data.skip !== undefined || data.todo !== undefined;
     write({
       event: "test",
@@ -35,7 +37,10 @@ export default async function* report(source) {
       line: data.line,
     });
   }
-  for (const file of files) write({ event: "watched", file, changed: changed(complaints.get(file)) });
+  for (const file of files) {
+    const complaint = complaints.get(file);
+    write({ event: "watched", file, changed: [...changed(complaint), ...lost(complaint, failures.get(file))] });
+  }
   write({ event: "end" });
 }
 
@@ -43,4 +48,12 @@ export default async function* report(source) {
 function changed(complaint = "") {
   const lines = complaint.matchAll(/^suture: the code or its tests changed (.+)$/gm);
   return [...new Set([...lines].flatMap(([, names]) => names.split(" ")))];
+}
+
+/** Failed assertions of a file that no failed test shows: code under test caught them. */
+function lost(complaint = "", shown = []) {
+  const lines = [...complaint.matchAll(/^suture: an assertion failed (.+)$/gm)];
+  const failed = lines.map(([, text]) => JSON.parse(text));
+  const unseen = failed.filter(({ message }) => !shown.some((text) => text.includes(message)));
+  return [...new Set(unseen.map(({ line }) => `the failed assertion in line ${line}`))];
 }
