@@ -22,7 +22,7 @@ from suture.judge.confidence import compute_certified_confidence
 from suture.judge.coverage.coverage_run import CoverageResult
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.project.workspace import unified_diff
-from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.sandbox import Sandbox, discover_interpreter
 
 
 def make_checks(*sources: str, trust: float = 1.0, prefix: str = "check") -> tuple[Check, ...]:
@@ -35,7 +35,7 @@ def make_checks(*sources: str, trust: float = 1.0, prefix: str = "check") -> tup
 async def forge_certificate(
     task: Task,
     changes: Mapping[str, str],
-    sandbox: BubblewrapSandbox,
+    sandbox: Sandbox,
     settings: Settings,
     *,
     claims: UnverifiedClaims | None = None,

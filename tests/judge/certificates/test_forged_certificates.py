@@ -230,7 +230,7 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
         ),
     ),
     "new code instead of a repair": ("files", lambda data: data["task"].update(kind="write")),
-    "new code that is a conftest.py": ("files", lambda data: claim_new_code(data, "conftest.py")),
+    "new code that is a conftest.py": ("project", lambda data: claim_new_code(data, "conftest.py")),
     "new code among the tests": ("files", lambda data: claim_new_code(data, "tests/conftest.py")),
     "new code that looks installed": (
         "files",
