@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from suture.judge.extraction.executed_text import find_execution_reason
 from suture.judge.extraction.free_names import NameUse, find_free_names, find_name_uses
 from suture.project.python_source.parsing import PARSE_FAULTS, parse_module
 
@@ -136,7 +137,7 @@ def plan_program(source: str, task_names: TaskNames) -> ProgramPlan:
     for name in free_names:
         if name not in functions:
             targets[name] = _add_library(name, targets[name], uses[name])
-    live = _find_shared_process_reason(tree) or remover.live_reason
+    live = _find_shared_process_reason(tree) or find_execution_reason(tree) or remover.live_reason
     for name, target in targets.items():
         live = live or _find_live_reason(name, target, uses[name], task_names)
     return ProgramPlan(source=text, names=targets, expects=_find_expected_exceptions(text, tree), live=live)
