@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tomllib
 import types
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ def own_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "solution", types.ModuleType("solution"))
 
 
-def run_once(code: str, test: str, *, protects_arguments: bool) -> dict[str, Any]:
+def run_once(
+    code: str, test: str, *, protects_arguments: bool, failed_lines: Collection[int] = ()
+) -> dict[str, Any]:
     """Run a test against a fresh candidate in this process, because a sandbox for each would take minutes."""
     plan = plan_program(test, TaskNames(files=("solution.py",), module="solution.py"))
     assert not plan.live
@@ -45,15 +48,25 @@ def run_once(code: str, test: str, *, protects_arguments: bool) -> dict[str, Any
     def ask(question: dict[str, Any]) -> dict[str, Any]:
         return load(dump(candidate.answer(load(dump(question)))))
 
-    return run_program({**request, "protects_arguments": protects_arguments}, ask)
+    protection = {"protects_arguments": protects_arguments, "failed_lines": failed_lines}
+    return run_program({**request, **protection}, ask)
 
 
 def passes(code: str, test: str) -> bool:
     """Judge a candidate as `SplitRunner.try_program` does."""
     outcome = run_once(code, test, protects_arguments=False)
     if outcome["passed"] and outcome.get("changing_call"):
-        outcome = run_once(code, test, protects_arguments=True)
+        outcome = run_protected(code, test)
     return bool(outcome["passed"])
+
+
+def run_protected(code: str, test: str) -> dict[str, Any]:
+    lines: set[int] = set()
+    while True:
+        outcome = run_once(code, test, protects_arguments=True, failed_lines=lines)
+        if outcome["passed"] or lines.issuperset(outcome["failed_lines"]):
+            return outcome
+        lines.update(outcome["failed_lines"])
 
 
 def check_variants(route: str, step: int) -> None:
@@ -87,7 +100,7 @@ def test_a_test_that_wants_changed_arguments_passes(row: dict[str, str]) -> None
     first = run_once(row["code"], row["test"], protects_arguments=False)
     assert first["passed"]
     assert first["changing_call"]
-    second = run_once(row["code"], row["test"], protects_arguments=True)
+    second = run_protected(row["code"], row["test"])
     assert second["passed"], second
 
 
@@ -172,3 +185,46 @@ async def test_the_second_run_starts_with_fresh_state(judge: Judge) -> None:
     verdict = await judge(code, "x = []\nassert f(x) == 1\nassert f(x) == 2\nassert x == [1, 2]")
     assert verdict.all_passed, verdict.counterexamples
     assert verdict.evidence == "split"
+
+
+@pytest.mark.parametrize(
+    ("code", "test"),
+    [
+        (
+            "def take(x):\n    even = [v for v in x if v % 2 == 0]\n"
+            "    x[:] = [v for v in x if v % 2]\n    return even",
+            "x = [1, 2, 3, 4]\nbefore = list(x)\ntaken = take(x)\nassert sorted(taken + x) == before",
+        ),
+        (
+            "def fib(n, memo):\n    if n < 2: return n\n"
+            "    if n not in memo: memo[n] = fib(n - 1, memo) + fib(n - 2, memo)\n    return memo[n]",
+            "memo = {}\nassert fib(10, memo) == 55\nassert memo[10] == 55\nassert fib(10, memo) == memo[10]",
+        ),
+        (
+            "def move(a, b, n):\n    a['n'] -= n\n    b['n'] += n\n    return n",
+            "a, b = {'n': 10}, {'n': 0}\nmoved = move(a, b, 4)\nassert moved == 4\n"
+            "assert a['n'] + b['n'] == 10\nassert b['n'] == moved",
+        ),
+    ],
+    ids=["a sum of both", "a memo", "a transfer"],
+)
+async def test_a_check_of_an_answer_together_with_an_argument_is_weaker_evidence(
+    judge: Judge, code: str, test: str
+) -> None:
+    verdict = await judge(code, test)
+    assert verdict.all_passed, verdict.counterexamples
+    assert verdict.evidence == "nonce"
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "x = [3, 1]\nassert [a - b for a, b in zip(f(x), sorted(x))] == [0] * len(x)",
+        "x = [3, 1]\ngot = f(x)\nassert len(got) - len(x) == 0",
+        "x = []\nassert f(x) == []\nx = [3, 1]\nassert f(x) == sorted(x)",
+        "x = [3, 1]\ngot = f(x)\nassert len(x) + 1 == len(got) + 1",
+    ],
+)
+async def test_no_comparison_with_an_argument_passes_as_a_joint_check(judge: Judge, test: str) -> None:
+    verdict = await judge(CHEATS["empties"], test)
+    assert [(outcome.passed, outcome.evidence) for outcome in verdict.outcomes] == [(False, "split")]

@@ -49,15 +49,18 @@ class ArgumentCopies:
     Args:
         write_foreign: Encodes what is not data; see `Encoder`.
         read_foreign: Decodes what is not data; see `decode`.
-        nan: The object that stands for nan.
+        read_number: Decodes floats and complex numbers; see `decode`.
     """
 
     def __init__(
-        self, write_foreign: Callable[[Any], list[Any]], read_foreign: Callable[[list[Any]], Any], nan: float
+        self,
+        write_foreign: Callable[[Any], list[Any]],
+        read_foreign: Callable[[list[Any]], Any],
+        read_number: Callable[[Any], Any],
     ) -> None:
         self._write_foreign = write_foreign
         self._read_foreign = read_foreign
-        self._nan = nan
+        self._read_number = read_number
         self._copies: dict[int, _Copy] = {}
         """id() of an original -> its copy."""
         self._differing: set[int] = set()
@@ -80,7 +83,7 @@ class ArgumentCopies:
             for node, copy in zip(encoder.new_nodes(), copies, strict=True)
             if copy is None or not copy.is_current()
         ]
-        copied, objects = decode(value, nodes, self._read_foreign, known, self._nan)
+        copied, objects = decode(value, nodes, self._read_foreign, known, self._read_number)
         self._differing -= {id(encoder.objects[node[0]]) for node in nodes}
         self._remember(encoder.objects, objects)
         return copied, [item for item in encoder.objects if id(item) in self._copies]
@@ -118,7 +121,9 @@ class ArgumentCopies:
             for position, item in enumerate(encoder.objects)
             if id(item) in originals_by_copy
         }
-        (restored, _), objects = decode(encoded, encoder.new_nodes(), self._read_foreign, known, self._nan)
+        (restored, _), objects = decode(
+            encoded, encoder.new_nodes(), self._read_foreign, known, self._read_number
+        )
         if any(id(item) in self._differing for item in originals):
             self._remember(objects, encoder.objects)
         else:  # the next call makes new copies, so that those of millions of calls need no memory
@@ -139,7 +144,7 @@ def _list_parts(container: Any) -> tuple[Any, ...]:
 
 
 def find_exposed(changed: list[Any], use: ArgumentUse, frame: FrameType | None, filename: str) -> list[Any]:
-    """Return the changed arguments of a call that the test inspects and does not compare with answers.
+    """Return the changed arguments of a call that are pinned, or inspected and not compared with answers.
 
     Args:
         frame: The innermost frame of the call.
@@ -156,8 +161,8 @@ def find_exposed(changed: list[Any], use: ArgumentUse, frame: FrameType | None, 
         other_items = exposed - _select_reachable(exposed, _get_values(targets, frames))
         compared |= _select_reachable(other_items, _get_values(sources, frames))
     pinned = [variable for test_frame in frames for variable in use.pinned.get(test_frame.f_lineno, ())]
-    compared -= _select_reachable(compared, _get_values(pinned, frames))
-    return [item for item in changed if id(item) in exposed - compared]
+    exposed = (exposed - compared) | _select_reachable(map(id, changed), _get_values(pinned, frames))
+    return [item for item in changed if id(item) in exposed]
 
 
 def _get_values(variables: Iterable[Variable], frames: list[FrameType]) -> list[Any]:

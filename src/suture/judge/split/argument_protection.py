@@ -3,20 +3,21 @@
 A test sees what a function does to a list in place, because arguments travel back from the candidate. But if
 a test computes the expected value from its arguments, as `assert f(x) == sorted(x)` does, a candidate that
 empties the list chooses the value that it is compared with. So a program in which an argument changed runs a
-second time. In that run a change reaches a variable only if the test *inspects* it, as in
-`f(x); assert x == [1]`, and does not *compare* it with an answer of the candidate.
+second time, and in that run the arguments keep their values. If it fails where it *inspects* a variable, as in
+`f(x); assert len(x) == 1`, it runs once more, and the changes reach that variable, unless the test *compares*
+it with an answer of the candidate. If it fails where nothing inspects a changed argument, it fails for good.
 
-The analysis ignores the order of statements, and rather considers too many variables as compared than too
-few. Runs inside the sandbox.
+The analysis rather considers too many variables as compared, and too few as inspected. Runs inside the sandbox.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from suture.judge.split.inspections import EQUALITY_ASSERTS, Inspections
 from suture.judge.split.program_variables import SEQUENCES, ProgramVariables, Variable
 
 SEPARATE_PARTS = (
@@ -29,9 +30,6 @@ COLLECTING_FUNCTIONS = frozenset(("add", "append", "extend", "insert", "isinstan
 TRANSPARENT_FUNCTIONS = frozenset(("len", "list", "repr", "str", "tuple"))
 """Functions that do not compare the elements of their argument with each other."""
 IDENTITY_OPERATORS = (ast.Is, ast.IsNot)
-EQUALITY_ASSERTS = frozenset((
-    "assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertSetEqual", "assertSequenceEqual",
-))  # fmt: skip
 IDENTITY_ASSERTS = frozenset(("assertIs", "assertIsNot"))
 """Asserts that compare objects by identity, which the content of an argument cannot change."""
 
@@ -44,18 +42,20 @@ class ArgumentUse:
     """How a test uses its variables.
 
     Attributes:
-        inspected: Variables that a check depends on.
+        inspected: Variables whose changes the test needs.
         compared: Variables that the test compares or combines with an answer of the candidate.
         compared_items: Pairs (loop variables, the variables that a loop like `for xs, expected in cases`
             iterates over). The latter count as compared, except for the item that the loop is at.
         pinned: Line of a call -> variables whose value the test checks after the call against a value of its
-            own, or by identity. A candidate cannot choose that value, so `compared` does not count for them.
+            own, or by identity. A candidate cannot choose that value, so the changes reach them in any case.
+        is_joint: Whether the statement on a line is a joint check; see `Inspections.is_joint`.
     """
 
     inspected: Variables
     compared: Variables
     compared_items: tuple[tuple[Variables, Variables], ...]
     pinned: dict[int, set[Variable]]
+    is_joint: Callable[[int], bool]
 
 
 def has_variables(tree: ast.AST) -> bool:
@@ -66,16 +66,21 @@ def has_variables(tree: ast.AST) -> bool:
     )
 
 
-def find_argument_use(tree: ast.Module, candidate_names: Collection[str]) -> ArgumentUse:
+def find_argument_use(
+    tree: ast.Module, candidate_names: Collection[str], failed_lines: Collection[int]
+) -> ArgumentUse:
     """Return how a test uses its variables.
 
     Args:
         candidate_names: The names that the candidate provides.
+        failed_lines: Lines where the test failed because arguments kept their values.
     """
     analysis = _UseAnalysis(tree, candidate_names)
+    inspections = analysis.make_inspections(tree)
     compared = analysis.find_compared()
     return ArgumentUse(
-        inspected=analysis.find_inspected(),
+        inspected=inspections.find_driving() | inspections.find_at(failed_lines),
+        is_joint=inspections.is_joint,
         compared=compared,
         compared_items=analysis.find_compared_items(compared),
         pinned=analysis.find_pinned(),
@@ -106,22 +111,9 @@ class _UseAnalysis:
         """Variables whose elements are partly answers and partly other values, as in `pair = f(x), len(x)`."""
         self._find_mixtures()
 
-    def find_inspected(self) -> Variables:
-        """Return the variables that a check depends on."""
-        inspected: set[Variable] = set()
-        for node in self._nodes:
-            match node:
-                case ast.Assert(test=part) | ast.If(test=part) | ast.While(test=part):
-                    inspected |= self._list_variables(part)
-                case ast.Compare() | ast.Return() | ast.Match():
-                    inspected |= self._list_variables(node)
-                case ast.Call() if _get_function_name(node).startswith("assert"):
-                    inspected |= self._list_variables(node)
-                case ast.Subscript(ctx=ast.Store() | ast.Del(), value=part):  # the test changes it too
-                    inspected |= self._list_variables(part)
-                case ast.Call(func=ast.Attribute(value=part), args=[_, *_]):
-                    inspected |= self._list_variables(part)
-        return self._add_sources(inspected, with_items=True)
+    def make_inspections(self, tree: ast.Module) -> Inspections:
+        """Return the inspections of the test."""
+        return Inspections(tree, self._program, self._list_variables, self._depends_on_answer)
 
     def find_compared(self) -> Variables:
         """Return the variables that the test compares or combines with an answer."""

@@ -16,7 +16,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 MAX_REPR_CHARS = 400
@@ -276,13 +276,19 @@ def _describe_exception(fault: BaseException) -> str:
     return (f"{name}: {text}" if text else name)[:MAX_REPR_CHARS]
 
 
-def _find_expectation(trace: TracebackType | None, source: str, filename: str) -> str:
-    """Return what the assert around the candidate's exception expected; empty if there is none."""
+def list_program_frames(trace: TracebackType | None, filename: str) -> list[tuple[FrameType, int]]:
+    """Return the pairs (frame, line) of a traceback that belong to the test program; the innermost is the last."""
     frames = []
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == filename:
             frames.append((trace.tb_frame, trace.tb_lineno))
         trace = trace.tb_next
+    return frames
+
+
+def _find_expectation(trace: TracebackType | None, source: str, filename: str) -> str:
+    """Return what the assert around the candidate's exception expected; empty if there is none."""
+    frames = list_program_frames(trace, filename)
     if not frames:
         return ""
     frame, line = frames[-1]
@@ -339,10 +345,12 @@ class FrameworkFailures:
 
     Attributes:
         seen: Each failure in one line.
+        tracebacks: The tracebacks of the failures that have one.
     """
 
     def __init__(self, source: str) -> None:
         self.seen: list[str] = []
+        self.tracebacks: list[TracebackType] = []
         self._watched = [entry for entry in WATCHED_METHODS if entry[0] in source]
         self._originals: list[tuple[type, str, Any]] = []
         """Triples (class, method name, original method)."""
@@ -365,6 +373,11 @@ class FrameworkFailures:
             # unittest calls addSubTest for a subtest that passed too, without an error.
             if original.__name__ != "addSubTest" or arguments[-1] is not None:
                 self.seen.append(_summarise_failure(arguments))
+                self.tracebacks += [
+                    argument[2]
+                    for argument in arguments
+                    if isinstance(argument, tuple) and len(argument) == 3 and argument[2] is not None
+                ]
             return original(this, *arguments)
 
         return record_and_call

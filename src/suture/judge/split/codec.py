@@ -11,7 +11,6 @@ shape of a value without building anything.
 from __future__ import annotations
 
 import collections
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -176,7 +175,7 @@ def decode(
     nodes: list[list[Any]],
     read_foreign: Callable[[list[Any]], Any],
     known: Mapping[int, Any] | None = None,
-    nan: float = math.nan,
+    read_number: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, list[Any]]:
     """Decode a value.
 
@@ -185,7 +184,7 @@ def decode(
         nodes: The nodes of the containers that the value refers to by their ids.
         read_foreign: Returns the object for the JSON of a foreign value.
         known: Id -> object that exists already; those that `nodes` contains are updated in place.
-        nan: The object to return for nan.
+        read_number: Returns the object for a float or a complex number; by default the number itself.
 
     Returns:
         (value, objects): the decoded value, and all known and decoded containers in the order of their ids.
@@ -194,7 +193,7 @@ def decode(
         BadFrame: The input is not an encoded value.
     """
     try:
-        return _Decoder(nodes, read_foreign, known or {}, nan).run(value)
+        return _Decoder(nodes, read_foreign, known or {}, read_number).run(value)
     except BadFrame:
         raise
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
@@ -213,11 +212,11 @@ class _Decoder:
         nodes: list[list[Any]],
         read_foreign: Callable[[list[Any]], Any],
         known: Mapping[int, Any],
-        nan: float,
+        read_number: Callable[[Any], Any] | None,
     ) -> None:
         self._nodes = nodes
         self._read_foreign = read_foreign
-        self._nan = nan
+        self._read_number = read_number
         self._known_ids = frozenset(known)
         self._objects = dict(known)
         self._unfilled: list[tuple[Any, Any]] = []
@@ -289,8 +288,8 @@ class _Decoder:
         if tag == "k":
             return self._read_subclass(value)
         scalar = _read_scalar(tag, value[1:], self._read)
-        is_nan = type(scalar) is float and scalar != scalar
-        return self._nan if is_nan else scalar
+        is_guarded = self._read_number is not None and type(scalar) in (float, complex)
+        return self._read_number(scalar) if is_guarded else scalar
 
 
 def _read_scalar(tag: str, fields: list[Any], read: Callable[[Any], Any]) -> Any:

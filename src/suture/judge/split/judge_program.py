@@ -17,7 +17,12 @@ from typing import Any
 
 from suture.judge.split.answer_digest import ANSWER_NAME, digest_answer
 from suture.judge.split.argument_protection import find_argument_use, has_variables
-from suture.judge.split.assert_recorder import AssertRecorder, FrameworkFailures, explain_failure
+from suture.judge.split.assert_recorder import (
+    AssertRecorder,
+    FrameworkFailures,
+    explain_failure,
+    list_program_frames,
+)
 from suture.judge.split.program_rewriting import RECORDER_NAME, compile_program
 from suture.judge.split.proxies import NeedsLiveObjects, RemoteFunction
 from suture.judge.split.remote_candidate import Ask, CandidateDied, NameMissing, RemoteCandidate
@@ -36,13 +41,16 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
 
     Args:
         request: The fields `source`, `names` and `expects` of a `ProgramPlan`, and `protects_arguments`:
-            whether changed arguments reach only variables that the program plainly inspects.
+            whether arguments keep their values, except for variables that the program inspects on the lines
+            `failed_lines`.
 
     Returns:
         `passed`, whether the program passed. If it did not, also `fact`, or `live` with the reason why the
         program needs live objects. If the program left an answer to compare, also `digest`, the pair
         (digest, text) that `digest_answer` returns. `changing_call` is the first call that changed something
-        that the program can still reach; missing if none did.
+        that the program can still reach; missing if none did. If a program with protected arguments failed,
+        `failed_lines` are the lines, and `joint` is whether one of them checks an answer and an argument
+        together.
     """
     NeedsLiveObjects.reasons.clear()
     outcome = _run(request, ask)
@@ -56,6 +64,7 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     fault: BaseException | None = None
+    outcome: dict[str, Any]
     remote = RemoteCandidate(ask, recorder, PROGRAM_NAME, source, frozenset(request["expects"]))
     with FrameworkFailures(source) as failures:
         try:
@@ -63,7 +72,9 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
             targets = request["names"].items()
             candidate_names = [name for name, target in targets if _bind_name(module, name, remote, target)]
             if request.get("protects_arguments"):
-                remote.argument_use = find_argument_use(ast.parse(source), candidate_names)
+                remote.argument_use = find_argument_use(
+                    ast.parse(source), candidate_names, request["failed_lines"]
+                )
             setattr(module, RECORDER_NAME, recorder)
             exec(code, module.__dict__)
             digest = digest_answer(*vars(module)[ANSWER_NAME]) if ANSWER_NAME in vars(module) else None
@@ -71,19 +82,25 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
             fault, digest = raised, None
     ended_well = recorder.ended_well(fault)
     if ended_well and remote.request_count and not failures.seen:
-        outcome: dict[str, Any] = {"passed": True} if digest is None else {"passed": True, "digest": digest}
+        outcome = {"passed": True} if digest is None else {"passed": True, "digest": digest}
         if remote.changing_call and has_variables(ast.parse(source)):
             outcome["changing_call"] = remote.changing_call
         return outcome
     fault = recorder.find_cause(fault)
+    outcome = {"passed": False}
+    if remote.argument_use is not None:
+        traces = failures.tracebacks or ([] if fault is None else [fault.__traceback__])
+        frames = [list_program_frames(trace, PROGRAM_NAME)[-1:] for trace in traces]
+        outcome["failed_lines"] = sorted({line for innermost in frames for _, line in innermost})
+        outcome["joint"] = any(map(remote.argument_use.is_joint, outcome["failed_lines"]))
     if fault is None or ended_well:
         reason = failures.seen[0] if failures.seen else "the test does not use the code under test"
-        return {"passed": False, "fact": {"exception": reason}}
+        return {**outcome, "fact": {"exception": reason}}
     fact: dict[str, Any] = dict(explain_failure(fault, recorder, source, PROGRAM_NAME))
     if isinstance(fault, CandidateDied):
         fact["exception"] = str(fault)
     fact["file"], fact["line"] = getattr(fault, "suture_place", ("", None))
-    return {"passed": False, "fact": fact}
+    return {**outcome, "fact": fact}
 
 
 def _bind_name(module: types.ModuleType, name: str, remote: RemoteCandidate, target: dict[str, Any]) -> bool:

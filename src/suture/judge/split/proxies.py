@@ -8,7 +8,6 @@ Runs inside the sandbox, in the judge; the candidate's code runs in another proc
 
 from __future__ import annotations
 
-import re
 from typing import Any, ClassVar, Protocol
 
 DATA_TYPES: tuple[type, ...] = (
@@ -21,13 +20,6 @@ DATA_ATTRIBUTES = (
     | {"isocalendar", "isoformat", "isoweekday", "limit_denominator", "quantize", "total_seconds"}
 ) - {"__call__"}
 """Attributes that a test of plain data may read; an object of the candidate that lacks them is a wrong answer."""
-NAN_RE = re.compile(r"\bnan\b|is_?nan|isfinite", re.IGNORECASE)
-"""Text by which a test shows that it expects nan."""
-ARITHMETIC = (
-    "abs", "add", "divmod", "floordiv", "mod", "mul", "neg", "pos", "pow", "round", "sub", "truediv",
-)  # fmt: skip
-REFLECTED = ("radd", "rdivmod", "rfloordiv", "rmod", "rmul", "rpow", "rsub", "rtruediv")
-"""Arithmetic operators with `NotANumber` on the right."""
 
 
 class NeedsLiveObjects(BaseException):
@@ -164,40 +156,3 @@ class RemoteIterator:
         if name in DATA_ATTRIBUTES or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(f"the result is an iterator of type {self._kind}, not plain data")
         raise NeedsLiveObjects(f"the attribute {name} of an iterator")
-
-
-class UnorderedComparison(Exception):
-    """A test asked whether nan is less or more than something."""
-
-
-class NotANumber(float):
-    """nan for a test that does not mention nan: arithmetic works, but `<` and `>` raise.
-
-    With a plain nan every `<` and `>` is false, so a test that looks for values that are too large would find
-    none.
-    """
-
-    def _refuse(self, other: object) -> bool:
-        raise UnorderedComparison("the answer is nan, which is neither less nor more than anything")
-
-    __lt__ = __le__ = __gt__ = __ge__ = _refuse
-
-
-def _make_operator(name: str) -> Any:
-    """Return an operator of `float` whose result is a `NotANumber` again if it is nan."""
-    float_operator = getattr(float, name)
-
-    def compute(self: NotANumber, *operands: Any) -> Any:
-        result = float_operator(self, *operands)
-        return self if type(result) is float and result != result else result
-
-    return compute
-
-
-for _name in (*ARITHMETIC, *REFLECTED):
-    setattr(NotANumber, f"__{_name}__", _make_operator(f"__{_name}__"))
-
-
-def mentions_nan(source: str) -> bool:
-    """Whether a test's text mentions nan."""
-    return NAN_RE.search(source) is not None

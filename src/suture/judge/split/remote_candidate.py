@@ -7,7 +7,6 @@ the sandbox, in the judge.
 from __future__ import annotations
 
 import builtins
-import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -20,13 +19,12 @@ from suture.judge.split.codec import Encoder, decode
 from suture.judge.split.proxies import (
     DataSubclass,
     NeedsLiveObjects,
-    NotANumber,
     OpaqueObject,
     RemoteFunction,
     RemoteIterator,
     UnfitAnswer,
-    mentions_nan,
 )
+from suture.judge.split.special_numbers import STAND_INS, choose_number_guard, write_number
 from suture.judge.split.wire import BadFrame, NotData
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -79,9 +77,9 @@ class RemoteCandidate:
         self._expects = expects
         self._proxies: dict[int, Any] = {}
         """Handle -> the stand-in for that object."""
-        self._nan = math.nan if mentions_nan(source) else NotANumber("nan")
+        self._read_number = choose_number_guard(source)
         self.argument_use: ArgumentUse | None = None
-        self._copies = ArgumentCopies(_write_foreign, self._read_foreign, self._nan)
+        self._copies = ArgumentCopies(_write_foreign, self._read_foreign, self._read_number)
         self.request_count = 0
         self.changing_call = ""
         self.exceptions: dict[str, type[BaseException]] = {}
@@ -189,7 +187,9 @@ class RemoteCandidate:
             raise CandidateDied(reply["died"])
         try:
             known_by_id = dict(enumerate(known))
-            value = decode(reply["value"], reply["nodes"], self._read_foreign, known_by_id, self._nan)[0]
+            value = decode(
+                reply["value"], reply["nodes"], self._read_foreign, known_by_id, self._read_number
+            )[0]
         except BadFrame as fault:
             raise UnfitAnswer(f"the answer is no data: {fault}") from fault
         if "raised" in reply:
@@ -223,7 +223,9 @@ class RemoteCandidate:
         """Return the exception that `candidate_program.describe_exception` describes."""
         exception_class = self._find_exception_class(described)
         try:
-            args, state = decode(described["args"], described["nodes"], self._read_foreign, nan=self._nan)[0]
+            args, state = decode(
+                described["args"], described["nodes"], self._read_foreign, None, self._read_number
+            )[0]
         except Exception:
             args, state = (described["text"],), {}
         try:
@@ -271,8 +273,8 @@ class RemoteCandidate:
 
 
 def _write_foreign(value: Any) -> list[Any]:
-    if type(value) is NotANumber:
-        return ["f", "nan"]
+    if type(value) in STAND_INS:
+        return write_number(value)
     if type(value) in (OpaqueObject, RemoteIterator) or isinstance(value, DataSubclass):
         return ["h", value.suture_handle]
     raise NotData(f"an object of type {type(value).__name__}")

@@ -8,7 +8,7 @@ but it cannot decide.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -92,6 +92,9 @@ class SplitRunner:
         self._death_code: FailureCode | None = None
         self._timed_out = False
         self._changing_call = ""
+        # Where and how the program failed with protected arguments.
+        self._failed_lines: frozenset[int] = frozenset()
+        self._is_joint = False
         self._expects: frozenset[str] = frozenset()
 
     async def __aenter__(self) -> SplitRunner:
@@ -139,21 +142,35 @@ class SplitRunner:
     async def try_program(self, program: ProgramPlan) -> ProgramOutcome:
         """Run one test program against the candidate.
 
-        If a call changed an argument, the program must pass a second time, with a fresh candidate and with
-        its arguments protected (see argument_protection.py). Otherwise both runs would be the same.
+        If a call changed an argument, the program must pass again, with a fresh candidate and with its
+        arguments protected (see argument_protection.py). Otherwise all runs would be the same.
         """
-        outcome = await self._run_program(program, protects_arguments=False)
+        outcome = await self._run_program(program)
         if outcome.status != "passed" or outcome.live_reason or outcome.digest or not self._changing_call:
             return outcome
         call = self._changing_call
-        await self._candidate.stop()
-        protected = await self._load() or await self._run_program(program, protects_arguments=True)
+        protected = await self._try_protected(program)
         if protected.status != "failed":
             return protected
+        if self._is_joint:
+            return replace(protected, live_reason=f"the test checks {call} together with what it changes")
         text = render_failure("changed_argument", call=call)
         return replace(protected, fact={**protected.fact, "exception": text, "code": "changed_argument"})
 
-    async def _run_program(self, program: ProgramPlan, *, protects_arguments: bool) -> ProgramOutcome:
+    async def _try_protected(self, program: ProgramPlan) -> ProgramOutcome:
+        """Run a program with protected arguments, and again as long as it fails on further lines."""
+        lines: set[int] = set()
+        while True:
+            await self._candidate.stop()
+            outcome = await self._load() or await self._run_program(program, lines)
+            if outcome.status != "failed" or self._failed_lines <= lines:
+                return outcome
+            lines |= self._failed_lines
+
+    async def _run_program(
+        self, program: ProgramPlan, failed_lines: Collection[int] | None = None
+    ) -> ProgramOutcome:
+        """Run a program once; with protected arguments if there are lines on which it failed before."""
         self._set_deadline(self._wall_s)
         self._death, self._death_code, self._timed_out = "", None, False
         await self._judge.start()
@@ -162,7 +179,8 @@ class SplitRunner:
             "source": program.source,
             "names": dict(program.names),
             "expects": program.expects,
-            "protects_arguments": protects_arguments,
+            "protects_arguments": failed_lines is not None,
+            "failed_lines": sorted(failed_lines or ()),
         }
         frame = dump(request)
         while True:
@@ -180,6 +198,8 @@ class SplitRunner:
 
     def _make_outcome(self, outcome: dict[str, Any]) -> ProgramOutcome:
         self._changing_call = outcome.get("changing_call", "")
+        self._failed_lines = frozenset(outcome.get("failed_lines", ()))
+        self._is_joint = outcome.get("joint") is True
         if outcome.get("live"):
             return ProgramOutcome(status="error", live_reason=outcome["live"])
         if outcome.get("passed") is True and not self._death:
