@@ -268,3 +268,21 @@ async def test_a_process_that_the_code_forks_reports_on_its_own(
     candidate = Candidate(files={"sums.py": forking.format("sum")}, origin="sample")
 
     assert (await check_candidate(candidate, suite)).all_passed
+
+
+async def test_tests_may_change_their_own_data_although_the_base_run_did_not_get_there(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    touching = "import os\n\ndef test_touch():\n    os.utime('tests/cases.json')\n    open('tests/LOG', 'w').close()\n"
+    project = {
+        "sums.py": "raise RuntimeError\n",
+        "tests/test_sums.py": "from sums import total\n" + touching,
+        "tests/cases.json": "[]",
+        "tests/LOG": "old",
+    }
+    suite = await prepare_project_suite(project, sandbox, sandbox_settings)
+    right = "def total(numbers):\n    return sum(numbers)\n"
+    assert (await check_candidate(Candidate(files={"sums.py": right}, origin="sample"), suite)).all_passed
+
+    cheat = f"open('tests/LOG', 'w').close()\n{right}"
+    assert not (await check_candidate(Candidate(files={"sums.py": cheat}, origin="sample"), suite)).all_passed

@@ -23,6 +23,8 @@ WHERE_LINE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 """What `reached` says if something other than the plugin wrote into the report, and if a file with tests was opened;
 see report_plugin/watch.py."""
+USES = ("reached", "opened", "written", "overwritten")
+"""Events that may also come after pytest's end."""
 LOST_FAILURE = "a failed assert of a test"
 """What `reached` says if an assert failed in a function that the candidate's code called, and the test passed."""
 Pair = tuple[str, str]
@@ -59,6 +61,8 @@ class PytestReport:
         reached: What the candidate's code did to reach other code of its process or the tests' text, with the
             candidate's file.
         opened: Files of the project, other than Python code, that tests opened; known of base runs only.
+        written: Such files that tests wrote or removed.
+        overwritten: Such files that the candidate's code wrote or removed.
         may_rerun: Whether pytest-rerunfailures is installed, which repeats failed tests.
         has_reruns: Whether a failed test was repeated.
         exit_code: The exit code of pytest; `None` if it did not come to its end.
@@ -83,6 +87,8 @@ class PytestReport:
     loaded_modules: frozenset[Pair] = frozenset()
     reached: frozenset[Pair] = frozenset()
     opened: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+    overwritten: frozenset[str] = frozenset()
     may_rerun: bool = False
     has_reruns: bool = False
     others: dict[str, PytestReport] = field(default_factory=dict)
@@ -104,6 +110,8 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
     for other in reports.values():
         report.reached |= other.reached
         report.opened |= other.opened
+        report.written |= other.written
+        report.overwritten |= other.overwritten
     for other in report.others.values():
         report.changed |= other.changed
         report.changed_by_tests |= other.changed_by_tests
@@ -127,7 +135,7 @@ def _read_process(content: bytes, key: bytes) -> PytestReport:
 
 
 def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
-    if report.exit_code is not None and event["event"] not in ("reached", "opened"):
+    if report.exit_code is not None and event["event"] not in USES:
         report.reached |= {(OWN_REPORT, "")}  # nothing is reported behind the end
     match event["event"]:
         case "begin":
@@ -150,8 +158,8 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
         case "phase":
             report.has_reruns |= event["outcome"] == "rerun"
             report.phases.setdefault(event["id"], []).append(event)
-        case "opened":
-            report.opened |= {event["path"]}
+        case "opened" | "written" | "overwritten" as use:
+            setattr(report, use, getattr(report, use) | {event["path"]})
         case "reached":
             report.reached |= {(event["what"], event["file"])}
         case "isolated":
@@ -267,6 +275,8 @@ TEXT_FIELDS = {
     "phase": ("id", "when", "outcome", "text"),
     "reached": ("what", "file"),
     "opened": ("path",),
+    "written": ("path",),
+    "overwritten": ("path",),
 }
 """Event -> its fields that must be texts."""
 PHASE_OUTCOMES = ("passed", "failed", "skipped", "rerun")

@@ -12,6 +12,7 @@ import sys
 from _signal import getsignal  # type: ignore[import-not-found]
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from operator import is_
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -24,6 +25,10 @@ DECIDING_PACKAGES = frozenset(
 """Packages that decide whether a test passes, or that run tests in other processes."""
 ASSERTION_PACKAGES = frozenset(("testing", "_testing", "hypothesis", "hamcrest", "assertpy"))
 """Parts of the names of assertion packages, whose functions must not come from the project."""
+SELF_CHANGING = frozenset(
+    ("warnings._showwarnmsg_impl", "warnings.showwarning", "threading.excepthook", "sys.unraisablehook")
+)
+"""Functions that pytest itself replaces for each phase of a test."""
 DESCRIPTORS = (property, staticmethod, classmethod)
 """Class attributes that wrap a function, and are not always callable themselves."""
 SIGNALS = [int(number) for number in signal.Signals]
@@ -91,7 +96,8 @@ class TestMachinery:
         keys = [
             key
             for key, value in list(namespace.items())
-            if callable(value) or isinstance(value, DESCRIPTORS + DECIDING_VALUES)
+            if f"{name}.{key}" not in SELF_CHANGING
+            and (callable(value) or isinstance(value, DESCRIPTORS + DECIDING_VALUES))
         ]
         self._record(name, namespace, keys)
 
@@ -233,9 +239,7 @@ def _list_interpreter_hooks() -> list[tuple[str, Any]]:
     hooks = [(f"the handler of signal {number}", getsignal(number)) for number in SIGNALS]
     hooks += [("sys.meta_path", finder) for finder in sys.meta_path]
     hooks += [("sys.path_hooks", finder) for finder in sys.path_hooks]
-    hooks += [
-        (f"sys.{name}", getattr(sys, name, None)) for name in ("excepthook", "unraisablehook", "displayhook")
-    ]
+    hooks += [(f"sys.{name}", getattr(sys, name, None)) for name in ("excepthook", "displayhook")]
     return [(name, value) for name, value in hooks if not _is_own(value)]
 
 
@@ -258,4 +262,6 @@ def _get_code(value: Any) -> Any:
 
 def _get_function(value: Any) -> Any:
     function = value.fget if isinstance(value, property) else value
+    while isinstance(function, partial):
+        function = function.func
     return function.__func__ if isinstance(function, (staticmethod, classmethod, MethodType)) else function

@@ -15,7 +15,7 @@ import builtins
 import sys
 from _thread import get_ident
 from collections.abc import Callable, Iterator
-from os import getcwd, getpid
+from os import O_RDWR, O_WRONLY, getcwd, getpid
 from sys import _getframe as get_frame
 from types import FunctionType
 from typing import Any
@@ -42,7 +42,17 @@ ATTRIBUTES = {
     "object.__setattr__": frozenset(("__code__",)),
 }
 """Audit event -> attributes that lead to a frame, or that are a function's code."""
-EVENTS = OPERATIONS.union(ATTRIBUTES, ("open", REQUEST))
+WRITING_EVENTS = {
+    "os.utime": 0,
+    "os.chmod": 0,
+    "os.truncate": 0,
+    "os.remove": 0,
+    "os.rename": 1,
+    "os.link": 1,
+}
+"""Audit event of an operation that changes a file -> position of its path."""
+WRITING_FLAGS = O_WRONLY | O_RDWR
+EVENTS = OPERATIONS.union(ATTRIBUTES, WRITING_EVENTS, ("open", REQUEST))
 CODE_SUFFIXES = (".py", ".pyc")
 ACTING_FILES = frozenset((
     "inspect.py", "timeit.py", "cProfile.py", "profile.py", "doctest.py", "code.py", "codeop.py", "trace.py",
@@ -55,6 +65,7 @@ FUNCTIONS_FOR_CALLERS = frozenset(
     ("walk_tb", "walk_stack", "extract_stack", "format_stack", "print_stack", "findCaller", "formatwarning")
 )
 """Functions in these files that hand on what they read to a caller outside of them."""
+IMPORTING_FUNCTION = "exec_module"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 LOST_FAILURE = "a failed assert of a test"
 
@@ -103,6 +114,12 @@ class Watch:
                 self._receive(*arguments)
         elif event == "open":
             self._report_opening(arguments[0], frame)
+            if arguments[2] & WRITING_FLAGS:
+                self._report_use_by_test("written", arguments[0], frame)
+            elif self.lists_opened:
+                self._report_use_by_test("opened", arguments[0], frame)
+        elif event in WRITING_EVENTS:
+            self._report_use_by_test("written", arguments[WRITING_EVENTS[event]], frame)
         else:
             if event == "object.__setattr__":
                 self._machinery.note_new_code(arguments[0], arguments[2])
@@ -213,28 +230,35 @@ class Watch:
             self._note(name, get_file(frame))
 
     def _report_opening(self, path: str, frame: Any) -> None:
-        """Report that the candidate's code opens a secret file, or that a test opens another file."""
-        path = make_absolute(path, getcwd())
-        what = self._secret_files.get(path)
-        if what is None and self.lists_opened and self._origins.holds(path):
-            self._report_opened_by_test(path, frame)
+        """Report that the candidate's code opens a secret file."""
+        what = self._secret_files.get(make_absolute(path, getcwd()))
         while what is not None and frame is not None:
             file = get_file(frame)
             if self._origins.is_candidate(file):
                 self._note(what, file)
+            if (
+                frame.f_code.co_name == IMPORTING_FUNCTION
+            ):  # an import reads the text, and its importer does not get it
+                return
             is_rendering = get_library_name(frame) in RENDERING_FILES
             is_for_caller = frame.f_code.co_name in FUNCTIONS_FOR_CALLERS
             if (is_rendering and not is_for_caller) or self._origins.is_project(file):
                 return
             frame = frame.f_back
 
-    def _report_opened_by_test(self, path: str, frame: Any) -> None:
+    def _report_use_by_test(self, use: str, path: str, frame: Any) -> None:
+        """Report that a test opens or writes, or that the candidate overwrites, a file that is no code."""
+        path = make_absolute(path, getcwd())
+        if path.endswith(CODE_SUFFIXES) or not self._origins.holds(path):
+            return
         while frame is not None and not self._origins.is_project(get_file(frame)):
             frame = frame.f_back
-        is_new = ("opened", path) not in self._seen
-        if is_new and frame is not None and not self._origins.is_candidate(get_file(frame)):
-            self._seen.add(("opened", path))
-            self._append({"event": "opened", "path": self._origins.get_path(path)})
+        is_candidate = frame is not None and self._origins.is_candidate(get_file(frame))
+        if is_candidate and use == "written":
+            use = "overwritten"
+        if frame is not None and (not is_candidate or use == "overwritten") and (use, path) not in self._seen:
+            self._seen.add((use, path))
+            self._append({"event": use, "path": self._origins.get_path(path)})
 
     def _note(self, what: str, file: str) -> None:
         pair = (what, self._origins.get_path(file))
@@ -250,8 +274,10 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     that continues this report, `skip_to` and `count` with the number of lines, and `derive` with a label and a list
     that receives the name and the key of another process.
     """
-    own = [*_list_own_values(__name__.rpartition(".")[0] + ".")]
-    sizes = [(value, len(vars(value))) for *_, value in own if isinstance(value, type)]
+    package = __name__.rpartition(".")[0] + "."
+    own = [*_list_own_values(package)]
+    classes = [value for *_, value in own if isinstance(value, type) and value.__module__.startswith(package)]
+    sizes = [(class_, len(vars(class_))) for class_ in classes]
     audit = sys.audit
 
     def send(request: str, *details: Any) -> None:
@@ -264,12 +290,17 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     inside = set()  # type: set[int]
     broken = []  # type: list[bool]
 
-    def concerns(event: str, arguments: Any) -> bool:
+    def concerns(event: str, arguments: Any) -> Any:
         """Whether an audit event must be looked at."""
         if event == "open":
             path = arguments[0]
-            is_secret = isinstance(path, str) and path.rpartition("/")[2] in secret_names
-            return is_secret or (lists_opened and isinstance(path, str) and not path.endswith(CODE_SUFFIXES))
+            if not isinstance(path, str):
+                return False
+            is_data = not path.endswith(CODE_SUFFIXES)
+            is_listed = is_data and (lists_opened or arguments[2] & WRITING_FLAGS)
+            return is_listed or path.rpartition("/")[2] in secret_names
+        if event in WRITING_EVENTS:
+            return isinstance(arguments[WRITING_EVENTS[event]], str)
         return event not in attributes or arguments[1] in attributes[event]
 
     def is_intact() -> bool:
