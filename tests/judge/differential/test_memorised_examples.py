@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -284,6 +285,7 @@ async def test_memorised_asserts_of_a_task_are_found(
         ({"neighbours": 40, "differing": 1}, False),  # a new answer, such as a repair gives
         ({"neighbours": 40, "differing": 38, "lost": 38}, True),
         ({"neighbours": 40, "differing": 5, "lost": 5}, False),  # inputs that are refused now
+        ({"neighbours": 40, "differing": 38, "lost": 38, "has_source": True}, False),
         ({"differing": 2, "recalled": 2, "recalled_values": 1, "earlier_values": 1}, True),
         (
             {"differing": 20, "recalled": 20, "recalled_values": 1, "earlier_values": 1},
@@ -296,6 +298,6 @@ async def test_memorised_asserts_of_a_task_are_found(
         ),  # True, 0 and the like
     ],
 )
-def test_the_limits_of_what_counts_as_memorised(counts: dict[str, int], expected: bool) -> None:
+def test_the_limits_of_what_counts_as_memorised(counts: dict[str, Any], expected: bool) -> None:
     behaviour = ChangedBehaviour(path="a.py", function="f", examples=2, **{"neighbours": 40, **counts})
     assert behaviour.serves_examples_only == expected

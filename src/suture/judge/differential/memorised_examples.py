@@ -87,7 +87,7 @@ class ChangedBehaviour:
         A repair for few inputs also alters nothing near most examples, and one for inputs that all have the same
         answer answers them alike. The limits are chosen so that known repairs differ from this.
         """
-        if self.neighbours < MIN_NEIGHBOURS or self.differing > self.recalled + self.lost:
+        if self.neighbours < MIN_NEIGHBOURS or self.differing > self.recalled + self.lost or self.has_source:
             return False
         if self.recalled:
             is_sparse = self.differing <= MAX_RECALLED_SHARE * self.neighbours
@@ -141,7 +141,7 @@ async def find_memorised_examples(
             ),
         )
         for behaviour in found
-        if behaviour.serves_examples_only and not behaviour.has_source
+        if behaviour.serves_examples_only
     )
     return ExampleSearch(signs=signs, unmeasured=unmeasured)
 
