@@ -205,8 +205,17 @@ async def test_the_second_run_starts_with_fresh_state(judge: Judge) -> None:
             "a, b = {'n': 10}, {'n': 0}\nmoved = move(a, b, 4)\nassert moved == 4\n"
             "assert a['n'] + b['n'] == 10\nassert b['n'] == moved",
         ),
+        (
+            "def pop_max(x):\n    top = max(x)\n    x.remove(top)\n    return top",
+            "x = [5, 7, 6]\ntop = pop_max(x)\nassert top == 7\nassert top not in x",
+        ),
+        (
+            "def step(log, i):\n    log.append(i)\n    return i * i",
+            "log = []\nsquares = [step(log, i) for i in range(3)]\nassert squares == [0, 1, 4]\n"
+            "assert len(log) == len(squares)",
+        ),
     ],
-    ids=["a sum of both", "a memo", "a transfer"],
+    ids=["a sum of both", "a memo", "a transfer", "an element that is gone", "a log"],
 )
 async def test_a_check_of_an_answer_together_with_an_argument_is_weaker_evidence(
     judge: Judge, code: str, test: str

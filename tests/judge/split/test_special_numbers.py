@@ -37,6 +37,14 @@ TESTS = {
     "a list of wrong cases": (
         "bad = [xs for xs, want in cases if abs(mean(xs) - want) / abs(mean(xs)) > 1e-9]\nassert bad == []"
     ),
+    "an error by math": (
+        "import math\nbad = [xs for xs, want in cases if math.fabs((mean(xs) - want) / abs(mean(xs))) > 1e-9]\n"
+        "assert bad == []"
+    ),
+    "a root by math": (
+        "from math import sqrt\nworst = 0.0\nfor xs, want in cases:\n"
+        "    worst = max(worst, sqrt(abs(mean(xs) - want) / abs(mean(xs))))\nassert worst < 1e-9"
+    ),
     "a helper": (
         "def close(a, b):\n    gap = abs(a - b) / max(abs(a), abs(b))\n    if gap > 1e-9:\n"
         "        return False\n    return True\nfor xs, want in cases:\n    assert close(mean(xs), want)"

@@ -95,6 +95,9 @@ class TestsFailed(AssertionError):
 class AssertRecorder:
     """Records how a rewritten test program runs: its calls, its asserts and its end.
 
+    Args:
+        guard_number: Turns a result of `math` into what the test gets; see `choose_number_guard`.
+
     Attributes:
         calls: The calls of the candidate since the last assert that held.
         may_skip: Whether the program's text skips tests.
@@ -103,7 +106,8 @@ class AssertRecorder:
         is_idle: Whether the program tests nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, guard_number: Callable[[Any], Any] = lambda number: number) -> None:
+        self.guard_number = guard_number
         # A loop may make millions of calls. How many are kept is by judgement.
         self.calls: deque[RecordedCall] = deque(maxlen=20)
         self.may_skip = self.may_fail = self.may_raise = self.is_idle = False

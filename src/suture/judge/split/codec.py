@@ -288,8 +288,9 @@ class _Decoder:
         if tag == "k":
             return self._read_subclass(value)
         scalar = _read_scalar(tag, value[1:], self._read)
-        is_guarded = self._read_number is not None and type(scalar) in (float, complex)
-        return self._read_number(scalar) if is_guarded else scalar
+        if self._read_number is None or type(scalar) not in (float, complex):
+            return scalar
+        return self._read_number(scalar)
 
 
 def _read_scalar(tag: str, fields: list[Any], read: Callable[[Any], Any]) -> Any:

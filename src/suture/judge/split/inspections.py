@@ -51,16 +51,34 @@ class Inspections:
                 self._bindings.setdefault(target, []).append(binding)
 
     def find_driving(self) -> Variables:
-        """Return the variables that end a loop which calls the candidate; without their changes it never ends."""
+        """Return the variables that end a loop or a recursion which passes them to the candidate.
+
+        Without their changes the test might never end.
+        """
         driving: set[Variable] = set()
-        for loop in self._nodes:
-            if not isinstance(loop, ast.While) or not any(map(self._calls_candidate, loop.body)):
-                continue
-            driving |= self._list_variables(loop.test)
-            for node in ast.walk(loop):
-                if isinstance(node, (ast.Break, ast.Return)):
-                    driving |= self._list_conditions(node)
+        for node in self._nodes:
+            if isinstance(node, ast.While) and self._list_passed(node.body):
+                driving |= self._list_variables(node.test)
+            elif isinstance(node, (ast.Break, ast.Return)):
+                driving |= self._find_ending(node)
         return frozenset(driving)
+
+    def _find_ending(self, end: ast.stmt) -> set[Variable]:
+        """Return the variables under whose condition a statement ends a loop or a recursion.
+
+        A condition before the call guards it. One after the call, as at the end of a loop, must not skip checks.
+        """
+        condition, around = self._find_condition(end), self._parents.get(end)
+        while around is not None and not isinstance(around, (*LOOPS, *FUNCTIONS)):
+            around = self._parents.get(around)
+        if condition is None or around is None or isinstance(around, ast.Lambda):
+            return set()
+        variables = self._list_variables(_get_subject(condition))
+        later = [node for node in ast.walk(around) if getattr(node, "lineno", 0) > end.lineno]
+        guards_call = not variables.isdisjoint(self._list_passed(later))
+        skips_check = any(isinstance(node, (ast.Assert, ast.Raise)) for node in later)
+        ends_loop = isinstance(around, ast.While) and not skips_check and bool(self._list_passed(around.body))
+        return variables if guards_call or ends_loop else set()
 
     def find_at(self, lines: Collection[int]) -> Variables:
         """Return the variables that the statements on some lines inspect, and those that they are made from."""
@@ -88,23 +106,27 @@ class Inspections:
             for node in self._nodes
         )
 
-    def _calls_candidate(self, tree: ast.AST) -> bool:
-        return any(
-            isinstance(node, ast.Call) and self._depends_on_answer(node.func) for node in ast.walk(tree)
-        )
+    def _list_passed(self, nodes: Iterable[ast.AST]) -> set[Variable]:
+        """Return the variables that some code passes to the candidate."""
+        calls = [node for tree in nodes for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        return {
+            variable
+            for call in calls
+            if self._depends_on_answer(call.func)
+            for argument in call.args
+            for variable in self._program.list_variables(argument)
+        }
 
     def _has_joint_pair(self, statement: ast.AST) -> bool:
-        return any(
-            self._is_joint_pair(left, right) or self._is_joint_pair(right, left)
-            for left, right in _list_equal_sides(statement)
+        equal, contained = _list_compared(statement, ast.Eq), _list_compared(statement, ast.In, ast.NotIn)
+        sides = [pair for left, right in equal for pair in ((left, right), (right, left))]
+        sums = any(
+            not self._depends_on_answer(other) and any(map(self._is_joint_sum, ast.walk(side)))
+            for side, other in sides
         )
-
-    def _is_joint_pair(self, side: ast.expr, other: ast.expr) -> bool:
-        if not self._depends_on_answer(side):
-            return False
-        if not self._depends_on_answer(other) and any(map(self._is_joint_sum, ast.walk(side))):
-            return True
-        return bool(self._list_variables(other)) and self._is_fixed(side)
+        return sums or any(
+            self._is_fixed(side) and bool(self._list_variables(other)) for side, other in (*sides, *contained)
+        )
 
     def _is_joint_sum(self, node: ast.AST) -> bool:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
@@ -114,19 +136,24 @@ class Inspections:
         return len(own) == 1 and bool(self._list_variables(own[0]))
 
     def _is_fixed(self, side: ast.expr) -> bool:
-        """Whether the test compares an answer with a literal too, without setting its variables again."""
-        text = ast.unparse(side)
-        names = {part.id for part in ast.walk(side) if isinstance(part, ast.Name)}
-        stores = [
-            node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        """Whether the test also compares an expression, or the answers in it, with literals."""
+        answers = [
+            part for part in ast.walk(side) if part in self._program.by_node and self._depends_on_answer(part)
         ]
-        if any(stores.count(name) > 1 for name in names):
+        return bool(answers) and (self._equals_literal(side) or all(map(self._equals_literal, answers)))
+
+    def _equals_literal(self, answer: ast.AST) -> bool:
+        """Whether the test compares an answer with a literal, without setting its variables again."""
+        by_node = self._program.by_node
+        stores = [by_node[node] for node in by_node if isinstance(getattr(node, "ctx", None), ast.Store)]
+        if any(stores.count(variable) > 1 for variable in self._program.list_variables(answer)):
             return False
-        pairs = (pair for node in self._nodes for pair in _list_equal_sides(node))
+        text = ast.unparse(answer)
         return any(
-            ast.unparse(left) == text and not self._program.list_variables(right)
-            for pair in pairs
-            for left, right in (pair, reversed(pair))
+            ast.unparse(side) == text and not self._program.list_variables(other)
+            for node in self._nodes
+            for pair in _list_compared(node, ast.Eq)
+            for side, other in (pair, pair[::-1])
         )
 
     def _find_statement(self, line: int) -> ast.stmt | None:
@@ -285,23 +312,21 @@ def _get_subject(condition: Condition) -> ast.expr:
     return condition.test if isinstance(condition, ast.If) else condition.subject
 
 
-def _list_equal_sides(node: ast.AST | None) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the two sides of each equality that a statement asserts."""
+def _list_compared(node: ast.AST, *operators: type[ast.cmpop]) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the sides of each comparison with one of some operators that a statement asserts."""
     match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=[left, right, *_])):
+            return [(left, right)] if name in EQUALITY_ASSERTS and ast.Eq in operators else []
         case ast.Assert(test=ast.BoolOp(op=ast.And(), values=conditions)):
             pass
         case ast.Assert(test=condition):
             conditions = [condition]
-        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=[left, right, *_])):
-            if name in EQUALITY_ASSERTS:
-                yield left, right
-            return
         case _:
-            return
-    for condition in conditions:
-        if (
-            isinstance(condition, ast.Compare)
-            and len(condition.ops) == 1
-            and isinstance(condition.ops[0], ast.Eq)
-        ):
-            yield condition.left, condition.comparators[0]
+            return []
+    return [
+        (condition.left, condition.comparators[0])
+        for condition in conditions
+        if isinstance(condition, ast.Compare)
+        and len(condition.ops) == 1
+        and isinstance(condition.ops[0], operators)
+    ]

@@ -26,6 +26,7 @@ from suture.judge.split.assert_recorder import (
 from suture.judge.split.program_rewriting import RECORDER_NAME, compile_program
 from suture.judge.split.proxies import NeedsLiveObjects, RemoteFunction
 from suture.judge.split.remote_candidate import Ask, CandidateDied, NameMissing, RemoteCandidate
+from suture.judge.split.special_numbers import choose_number_guard
 from suture.judge.split.wire import FrameStream
 
 PROGRAM_NAME = "<test>"
@@ -60,7 +61,8 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
-    recorder, source = AssertRecorder(), request["source"]
+    source = request["source"]
+    recorder = AssertRecorder(guard_number=choose_number_guard(source))
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     fault: BaseException | None = None
@@ -89,7 +91,9 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     fault = recorder.find_cause(fault)
     outcome = {"passed": False}
     if remote.argument_use is not None:
-        traces = failures.tracebacks or ([] if fault is None else [fault.__traceback__])
+        traces: list[types.TracebackType | None] = [*failures.tracebacks]
+        if fault is not None and not traces:
+            traces = [fault.__traceback__]
         frames = [list_program_frames(trace, PROGRAM_NAME)[-1:] for trace in traces]
         outcome["failed_lines"] = sorted({line for innermost in frames for _, line in innermost})
         outcome["joint"] = any(map(remote.argument_use.is_joint, outcome["failed_lines"]))

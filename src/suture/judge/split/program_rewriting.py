@@ -42,7 +42,10 @@ def compile_program(source: str, filename: str, recorder: AssertRecorder) -> Cod
     recorder.may_skip = "skip" in source.lower()
     recorder.may_fail, recorder.is_idle = catches_failures(tree), is_idle(tree)
     recorder.may_raise = catches_anything(tree)
-    tree = _AssertRewriter().visit(_ExitRewriter(_find_imported_names(tree)).visit(tree))
+    imported_names = _find_imported_names(tree)
+    tree = _AssertRewriter().visit(_ExitRewriter(imported_names).visit(tree))
+    if "math" in source:
+        tree = _MathRewriter(imported_names).visit(tree)
     end = ast.Expr(_call_recorder("record_end", []))
     tree.body.append(ast.fix_missing_locations(end))
     return compile(tree, filename, "exec", dont_inherit=True)
@@ -171,7 +174,7 @@ class _ExitRewriter(ast.NodeTransformer):
         call = node.value
         if not isinstance(call, ast.Call):
             return node
-        function = self._get_dotted_name(call.func)
+        function = _get_dotted_name(call.func, self._imported_names)
         if function in UNITTEST_MAINS:
             run_tests = ast.Expr(_call_recorder("run_tests", []))
             return ast.fix_missing_locations(ast.copy_location(run_tests, node))
@@ -189,9 +192,25 @@ class _ExitRewriter(ast.NodeTransformer):
         raise_exit = ast.Raise(_call_recorder("make_exit", arguments))
         return ast.fix_missing_locations(ast.copy_location(raise_exit, node))
 
-    def _get_dotted_name(self, node: ast.expr) -> str:
-        first, dot, rest = ast.unparse(node).partition(".")
-        return f"{self._imported_names.get(first, first)}{dot}{rest}"
+
+class _MathRewriter(ast.NodeTransformer):
+    """Passes the results of `math` to the recorder, because `math` turns each stand-in for nan into a float."""
+
+    def __init__(self, imported_names: dict[str, str]) -> None:
+        self._imported_names = imported_names
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if not isinstance(node.func, (ast.Name, ast.Attribute)):
+            return node
+        if not _get_dotted_name(node.func, self._imported_names).startswith("math."):
+            return node
+        return ast.fix_missing_locations(ast.copy_location(_call_recorder("guard_number", [node]), node))
+
+
+def _get_dotted_name(node: ast.expr, imported_names: dict[str, str]) -> str:
+    first, dot, rest = ast.unparse(node).partition(".")
+    return f"{imported_names.get(first, first)}{dot}{rest}"
 
 
 def catches_failures(tree: ast.Module) -> bool:

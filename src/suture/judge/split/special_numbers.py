@@ -51,12 +51,14 @@ class NonFiniteComplex(complex):
     @property
     def real(self) -> float:  # type: ignore[override]  # typeshed has a property of its own here
         """The real part."""
-        return guard_number(complex(self).real)
+        part: float = guard_number(complex(self).real)
+        return part
 
     @property
     def imag(self) -> float:  # type: ignore[override]  # as above
         """The imaginary part."""
-        return guard_number(complex(self).imag)
+        part: float = guard_number(complex(self).imag)
+        return part
 
 
 STAND_INS = (InfiniteNumber, NotANumber, NonFiniteComplex)
