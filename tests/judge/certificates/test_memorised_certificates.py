@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from judge.certificates.conftest import CODE, FIXED, RunHeal
+from suture.api import WriteOptions, solve
 from suture.core.ledger import find_run
 from suture.core.settings import Settings
 from suture.judge.certificates import verify_certificate_file
@@ -20,6 +21,7 @@ from suture.judge.certificates.certificate import (
 )
 from suture.judge.confidence import MAX_MEMORISED_CONFIDENCE
 from suture.sandbox import BubblewrapSandbox
+from suture.testing import ScriptedModel
 
 MEMORISED = "import zlib\n" + CODE.replace(
     "    result = 0",
@@ -63,6 +65,22 @@ async def test_a_certificate_that_leaves_out_memorised_examples_is_refuted(
     last = [claim async for claim in verify_certificate_file(path, None, settings, sandbox)][-1]
     assert (last.ok, last.name) == (False, "signs")
     assert "shop/prices.py" in last.detail
+
+
+async def test_new_code_that_repeats_its_examples_is_certified_with_that_sign(
+    settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    statement = 'def total(xs):\n    """Add.\n\n    >>> total([3, 4])\n    7\n    >>> total([5, 8])\n    13\n    """\n'
+    table = "```python\ndef total(xs):\n    return {(3, 4): 7, (5, 8): 13}.get(tuple(xs))\n```"
+    options = WriteOptions(settings=settings, model=ScriptedModel([table] * 4), sandbox=sandbox)
+    result = await solve(statement, options)
+
+    assert result.outcome == "healed", result.reason
+    assert result.warnings == ("solution.py: adds 13, 3, 4, 5, 7, 8, which the tests use",)
+    path, certificate = load_certificate(settings, result.run_id)
+    assert certificate.claims.signs == {"solution.py": ("adds_test_literals",)}
+    assert certificate.confidence == result.confidence
+    assert all([claim.ok async for claim in verify_certificate_file(path, None, settings, sandbox)])
 
 
 @pytest.mark.heavy
