@@ -22,6 +22,8 @@ JAVASCRIPT_CHANGES = [
     "delete rows.first; return 1;",
     "Object.assign(rows, { done: true }); return rows;",
     "Array.prototype.pop.call(rows); return 1;",
+    "rows['splice'](0); return [];",
+    "const { splice } = []; splice.call(rows, 0); return [];",
     "const same = rows; same.pop(); return 1;",
     "const { inner } = rows; inner.clear(); return 1;",
     "rows = rows || []; rows.sort(); return rows;",

@@ -2,6 +2,9 @@
 
 Such a function can spoil what its test computes the expected value from: `expect(sorted(xs)).toEqual([...xs].sort())`
 accepts `[]` from a `sorted` that empties `xs`.
+
+Honest changes hardly do so newly: none of the 164 corrections of HumanEvalFix in JavaScript and of the 77 of
+`benchmarks/go_set`, and 1 of the 90 solutions of Exercism's JavaScript exercises (2026-11-27).
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ CHANGING_METHODS = (
 """Methods of JavaScript's arrays, maps and sets that change their object."""
 CHANGING_CALLS = re.compile(
     r"(?:Object|Reflect)\.(?:assign|definePropert(?:y|ies)|set|deleteProperty|setPrototypeOf)"
-    r"|(?:Array\.prototype|\[\])\.\w+\.(?:call|apply)"
+    rf"|(?:.*\.)?(?:{'|'.join(CHANGING_METHODS)})\.(?:call|apply)"
 )
 """Functions of JavaScript that change their first argument."""
 CHANGING_GO_CALLS = re.compile(
@@ -144,8 +147,9 @@ class _ArgumentSearch:
             return
         name = self.tree.text(function)
         if self.tree.is_javascript:
-            owner, member = get_field(function, "object"), get_field(function, "property")
-            if owner is not None and member is not None and self.tree.text(member) in CHANGING_METHODS:
+            owner, member = get_field(function, "object"), get_field(function, "property", "index")
+            called = self.tree.text(member).strip("\"'`") if member is not None else ""
+            if owner is not None and called in CHANGING_METHODS:
                 yield owner, False
             if first is not None and CHANGING_CALLS.fullmatch(name):
                 yield first, False
@@ -209,7 +213,7 @@ class _ArgumentSearch:
         return set()
 
     def _is_in_scope(self, declaration: Node, node: Node, function: Node) -> bool:
-        scope = declaration
+        scope: Node | None = declaration
         while scope is not None and scope.type not in (*SCOPES, *FUNCTIONS):
             scope = scope.parent
         return (
