@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +31,18 @@ TAINT_ROUNDS = 3
 """How many variables a value is followed through. Comparisons are short; chosen by judgement."""
 COMPARING_BUILTINS = frozenset(("all", "any", "abs", "sum", "bool", "getattr"))
 """Builtin functions whose result may be that of a comparison among their arguments."""
+COMPARING_FUNCTIONS = frozenset((
+    "math.isclose", "cmath.isclose", "hmac.compare_digest", "secrets.compare_digest", "filecmp.cmp",
+    "os.path.samefile", "os.path.samestat", "fnmatch.fnmatch", "fnmatch.fnmatchcase", "re.match", "re.fullmatch",
+    "re.search", "functools.reduce", "operator.contains", "operator.is_not", "operator.sub",
+))  # fmt: skip
+"""Functions of the standard library whose result compares two arguments. Others, as `operator.truth`, do not."""
+NUMBER_CALLS = ("int", "float", "len", "bool", "min")
+"""Functions that do not turn a difference into a distance, as `abs` does."""
+OPERATORS: Mapping[str, ast.cmpop] = {
+    "eq": ast.Eq(), "ne": ast.NotEq(), "lt": ast.Lt(), "le": ast.LtE(), "gt": ast.Gt(), "ge": ast.GtE(),
+}  # fmt: skip
+"""Name in the module `operator`, and of the method without underscores -> what it does."""
 TYPE_CHECKS = ("isinstance", "issubclass")
 
 
@@ -71,7 +84,8 @@ def find_loose_comparisons(tree: ast.Module, names: ModuleNames) -> Iterator[Use
 
 
 def _find_class_uses(node: ast.ClassDef, owner: ComparedClass) -> Iterator[Use]:
-    for statement in node.body:
+    bound: set[ast.AST] = set()
+    for statement in _own_nodes(node.body):
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             name, full_name = statement.name, f"{node.name}.{statement.name}"
             is_disguise = name == "__class__"  # `isinstance` believes it
@@ -80,7 +94,32 @@ def _find_class_uses(node: ast.ClassDef, owner: ComparedClass) -> Iterator[Use]:
         elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
                 if isinstance(target, ast.Name):
+                    bound.add(target)
                     yield from _find_binding_uses(target.id, statement.value, owner, f"{node.name}.")
+    yield from _find_hidden_bindings(node, bound, owner)
+
+
+def _find_hidden_bindings(node: ast.ClassDef, bound: set[ast.AST], owner: ComparedClass) -> Iterator[Use]:
+    """Yield a comparison method that a class gets by a loop, an import or `vars()["__eq__"] = ...`.
+
+    Args:
+        bound: Targets of plain assignments, which are analysed elsewhere.
+    """
+    for part in _own_nodes(node.body):
+        names: list[str] = []
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part not in bound:
+            names = [part.id]
+        elif isinstance(part, ast.alias):
+            names = [part.asname or part.name]
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
+            is_namespace = owner.names.resolve(part.func) in ("vars", "locals") and not part.args
+            names = ["__eq__"] if is_namespace else []
+        for name in names:
+            if name in COMPARISON_METHODS:
+                key = f"{node.name}.{name}"
+                yield Use(
+                    code="loosens_comparison", name=key, line=getattr(part, "lineno", node.lineno), key=key
+                )
 
 
 def _find_binding_uses(name: str, value: ast.expr, owner: ComparedClass, prefix: str) -> Iterator[Use]:
@@ -91,16 +130,38 @@ def _find_binding_uses(name: str, value: ast.expr, owner: ComparedClass, prefix:
         is_comparison and isinstance(value, ast.Call) and owner.names.resolve(value.func) == "property"
     )
     functions = _find_bound_functions(value, owner) if is_comparison else ()
-    if is_disguise or is_property or any(is_loose(name, function, owner) for function in functions):
+    is_other = is_comparison and _is_other_method(name, value, owner)
+    if (
+        is_disguise
+        or is_property
+        or is_other
+        or any(is_loose(name, function, owner) for function in functions)
+    ):
         yield Use(code="loosens_comparison", name=prefix + name, line=value.lineno, key=prefix + name)
+
+
+def _is_other_method(name: str, value: ast.expr, owner: ComparedClass) -> bool:
+    """Return whether a comparison method is bound to one of another name, as in `__eq__ = int.__ne__`.
+
+    A function of this module is analysed instead, and so is a variable.
+    """
+    if isinstance(value, ast.Call):
+        parts = [part for part in ast.walk(value) if isinstance(part, ast.Attribute)]
+        return any(part.attr in COMPARISON_METHODS - {name} for part in parts)
+    if isinstance(value, ast.Name):
+        is_foreign = owner.names.is_imported(value) or hasattr(builtins, value.id)
+        return is_foreign and owner.names.resolve(value).rpartition(".")[2] != name
+    return isinstance(value, ast.Attribute) and value.attr != name and value.attr not in owner.functions
 
 
 def _find_bound_functions(value: ast.expr, owner: ComparedClass) -> Iterator[Function]:
     """Yield the functions that an expression may stand for; none for those of other modules and classes."""
     if isinstance(value, ast.Lambda):
         yield value
-    elif isinstance(value, ast.Name) and value.id in owner.functions:
-        yield owner.functions[value.id]
+    elif isinstance(value, ast.Name | ast.Attribute):
+        name = value.id if isinstance(value, ast.Name) else value.attr
+        if name in owner.functions:
+            yield owner.functions[name]
     elif isinstance(value, ast.Call):  # a wrapper of a function, or a function that makes one
         parts = [*value.args, *_body(owner.functions.get(_called_name(value), EMPTY))]
         for part in parts:
@@ -416,6 +477,13 @@ class _Method:
             for one, opposite in ((left, right), (right, left))
         ):
             return False
+        if (
+            is_order
+            and outcome
+            and self.name in EQUALITIES
+            and not self._limits_difference(left, operation, right)
+        ):
+            return False
         own, other = (any(found) for found in zip(self._depends(left), self._depends(right), strict=True))
         if _is_type(left) and _is_type(right):
             return own and other and self.owner.is_stateless
@@ -423,6 +491,20 @@ class _Method:
         is_exact = isinstance(operation, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
         is_one_sided = self._depends(left)[1] != self._depends(right)[1]
         return other and (own or (is_exact and is_one_sided and not _is_none(left) and not _is_none(right)))
+
+    def _limits_difference(self, left: ast.expr, operation: ast.cmpop, right: ast.expr) -> bool:
+        """Return whether an order compares own and other side, or says that a distance is small.
+
+        `abs(self.n) + abs(other.n) >= 0` always holds, and `self.n - other.n <= 1` for all smaller objects.
+        """
+        small, large = (left, right) if isinstance(operation, ast.Lt | ast.LtE) else (right, left)
+        if not self._depends_on_both(small):
+            return not self._depends_on_both(large)
+        return any(
+            (isinstance(part, ast.Call) and self.owner.names.resolve(part.func) not in NUMBER_CALLS)
+            or (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Pow | ast.Mult))
+            for part in ast.walk(small)
+        )
 
     def _merely_holds_both(self, node: ast.expr) -> bool:
         """Return whether an expression depends on both objects without comparing them, as `len([self, other])`."""
@@ -438,6 +520,9 @@ class _Method:
             return self._proves(node.args[0], outcome)
         if function in TYPE_CHECKS and len(node.args) == 2:
             return outcome and self.owner.is_stateless and self._is_own_class(node.args[1])
+        compared = self._find_compared(node)
+        if compared is not None:
+            return self._pair_proves(*compared, outcome)
         if not self._depends_on_both(node):
             return False
         values = node.args[0] if function in ("all", "any") else None
@@ -450,11 +535,33 @@ class _Method:
             return False
         return self._called_function_proves(node, outcome)
 
+    def _find_compared(self, node: ast.Call) -> tuple[ast.expr, ast.cmpop, ast.expr] | None:
+        """Return what `operator.eq(a, b)`, `a.__eq__(b)` or `int.__eq__(a, b)` compares."""
+        function = self.owner.names.resolve(node.func)
+        name = _called_name(node)
+        operation = OPERATORS.get(name.removeprefix("__").removesuffix("__"))
+        is_method = isinstance(node.func, ast.Attribute) and name.startswith("__")
+        if operation is None or not (is_method or function == f"operator.{name}"):
+            return None
+        if len(node.args) == 2:
+            return node.args[0], operation, node.args[1]
+        if is_method and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+            return node.func.value, operation, node.args[0]
+        return None
+
     def _called_function_proves(self, node: ast.Call, outcome: bool) -> bool:
-        """Return whether a called function compares anything, if it is in this module; others are believed."""
+        """Return whether a called function compares anything, if it is in this module.
+
+        A function of the standard library is on a list, and one of another module is believed.
+        """
         called = _called_name(node)
         function = self.owner.functions.get(called)
-        if function is None or function is self.function or called in self.callers:
+        if function is None:
+            name = self.owner.names.resolve(node.func)
+            is_library = "." in name and name.partition(".")[0] in sys.stdlib_module_names
+            is_library = is_library and self.owner.names.is_imported(node.func)
+            return not is_library or name in COMPARING_FUNCTIONS
+        if function is self.function or called in self.callers:
             return True
         is_method = isinstance(node.func, ast.Attribute)
         arguments = [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *node.args]

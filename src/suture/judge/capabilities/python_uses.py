@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.python_comparisons import COMPARISON_METHODS, find_loose_comparisons
+from suture.judge.capabilities.python_classes import find_class_uses
+from suture.judge.capabilities.python_comparisons import find_loose_comparisons
+from suture.judge.capabilities.python_patches import (
+    MOCK_NAME,
+    Place,
+    find_namespace_uses,
+    find_passed_setters,
+    find_patch_uses,
+    find_patching_calls,
+    find_precision_uses,
+)
 from suture.judge.capabilities.python_paths import find_written_path
+from suture.judge.capabilities.python_surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import (
     ENTRY_FUNCTION,
     TEST_RUNNER,
@@ -28,8 +40,11 @@ MODULE_CODES: dict[str, CapabilityCode] = {
     ),
     **dict.fromkeys(("gc", "ctypes", "_ctypes"), "reaches_memory"),
     **dict.fromkeys(("code", "codeop"), "computes_names"),
-    **dict.fromkeys(("atexit", "faulthandler", "bdb", "pdb"), "hooks_interpreter"),
+    **dict.fromkeys(
+        ("atexit", "faulthandler", "bdb", "pdb", "cProfile", "profile", "trace"), "hooks_interpreter"
+    ),
     "linecache": "inspects_callers",
+    "__main__": "detects_environment",
 }
 """Top-level module -> what its use means."""
 NAME_CODES: dict[str, CapabilityCode] = {
@@ -42,7 +57,9 @@ NAME_CODES: dict[str, CapabilityCode] = {
             "inspect.getouterframes", "inspect.getinnerframes", "inspect.getframeinfo", "inspect.getsource",
             "inspect.getsourcelines", "inspect.getsourcefile", "inspect.findsource", "inspect.getmodule",
             "inspect.getclosurevars", "inspect.getgeneratorlocals", "inspect.getcoroutinelocals",
-            "traceback.walk_stack", "traceback.extract_stack", "logging.currentframe",
+            "traceback.walk_stack", "traceback.extract_stack", "traceback.format_stack", "traceback.print_stack",
+            "traceback.walk_tb", "traceback.StackSummary.extract", "logging.currentframe", "warnings.formatwarning",
+            "warnings._formatwarnmsg",
         ),
         "inspects_callers",
     ),
@@ -69,10 +86,22 @@ NAME_CODES: dict[str, CapabilityCode] = {
     **dict.fromkeys(
         (
             "eval", "exec", "compile", "marshal.loads", "marshal.load", "runpy.run_path", "runpy.run_module",
-            "pkgutil.resolve_name", "pydoc.locate",
+            "pkgutil.resolve_name", "pydoc.locate", "logging.config.BaseConfigurator",
+            "logging.config.DictConfigurator", "logging.config._resolve", "pdb.run", "pdb.runeval",
         ),
         "computes_names",
     ),
+    **dict.fromkeys(
+        (
+            "doctest.run_docstring_examples", "doctest.DocTestRunner", "doctest.DebugRunner", "doctest.DocTestParser",
+            "doctest.DocTestFinder", "doctest.DocTest", "doctest.debug", "doctest.debug_src", "doctest.debug_script",
+            "doctest.DocTestSuite", "doctest.DocFileSuite",
+        ),
+        "imports_test_machinery",
+    ),
+    "decimal.setcontext": "hooks_interpreter",
+    "locale.setlocale": "hooks_interpreter",
+    "logging.disable": "hooks_interpreter",
 }  # fmt: skip
 """A name with its module -> what its use means."""
 REACHING_ATTRIBUTES: dict[str, CapabilityCode] = {
@@ -80,7 +109,7 @@ REACHING_ATTRIBUTES: dict[str, CapabilityCode] = {
         (
             "f_back", "f_globals", "f_locals", "f_builtins", "f_code", "tb_frame", "gi_frame", "cr_frame", "ag_frame",
             "__globals__", "__closure__", "cell_contents", "__code__", "co_consts", "co_code", "func_globals",
-            "_getframe", "_current_frames",
+            "_getframe", "_current_frames", "findCaller",
         ),
         "inspects_callers",
     ),
@@ -91,6 +120,25 @@ REACHING_ATTRIBUTES: dict[str, CapabilityCode] = {
     **dict.fromkeys(("__builtins__", "load_module"), "computes_names"),
 }  # fmt: skip
 """An attribute that leads from any object to other code, whatever the object is. Such names are rare otherwise."""
+MODULE_ATTRIBUTES: dict[str, tuple[str, CapabilityCode]] = {
+    "get_field": ("string", "inspects_callers"),
+    "get_stack": ("asyncio", "inspects_callers"),
+    "print_stack": ("asyncio", "inspects_callers"),
+    "find_class": ("pickle", "computes_names"),
+}
+"""An attribute of objects of a module -> that module, and what the use means in a file that imports it."""
+REVEALING_OPTIONS = ("stack_info", "capture_locals")
+"""Options of functions of `logging` and `traceback` that record callers or their variables."""
+TEXT_RUNNERS = ("timeit.timeit", "timeit.repeat", "timeit.Timer")
+"""Functions that run their first argument if it is a text."""
+ENTRY_POINTS = ("importlib.metadata.EntryPoint", "importlib_metadata.EntryPoint", "pkg_resources.EntryPoint")
+"""Classes whose objects import what a text names."""
+TEXT_PATH = re.compile(r"[\w.\[\]:]+|\{[^{}\s]+\}")
+"""A path of attributes and keys such as `0.f_back[name]`, alone or as a field of a format."""
+CODE_TEXT = re.compile(
+    r"__import__\s*\(|\._getframe\s*\(|\w\.f_(?:back|locals|globals)\b|\.__globals__\b|\.__subclasses__\s*\("
+)
+"""Code in a text. The library has many functions that run a text, such as `typing.get_type_hints`."""
 MADE_CODE = ("types.CodeType", "types.FunctionType", "types.LambdaType")
 """Classes whose calls make functions out of data."""
 REACHED_MODULES = frozenset(("sys", "os", "builtins", "gc", "inspect", "ctypes"))
@@ -100,8 +148,6 @@ PASSED_MODULES = ("sys", "builtins")
 VALUE_FUNCTIONS = ("getattr", "hasattr", "setattr", "delattr", "dir")
 """Functions that take a module and are examined themselves, or do nothing with it."""
 ENDING_CALLS = ("sys.exit", "exit", "quit", "SystemExit")
-SETTERS = ("setattr", "delattr", "object.__setattr__", "type.__setattr__")
-"""Functions that set or delete the attribute that their second argument names."""
 PATH_CHANGES = (
     "insert",
     "append",
@@ -115,8 +161,6 @@ PATH_CHANGES = (
     "__iadd__",
 )
 """Methods that change a list, such as `sys.path`, on which modules are found."""
-DICTIONARY_CHANGES = ("update", "setdefault", "pop", "clear", "__setitem__")
-"""Methods that change a dictionary, such as the namespace of a module."""
 PROCESS_STARTERS = (
     "subprocess.", "os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn",
     "asyncio.create_subprocess", "runpy.",
@@ -130,30 +174,15 @@ PATH_CALLS = (
 TEST_FOLDERS = frozenset(("tests", "test", "__tests__"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Place:
-    """Where a node is.
-
-    Attributes:
-        function: Dotted name of the function, empty outside of functions.
-        is_entry: Whether a program may end and read its arguments there, as in `main`.
-        local_names: Parameters and variables of the enclosing functions, which hide imports.
-    """
-
-    function: str = ""
-    is_entry: bool = False
-    local_names: frozenset[str] = frozenset()
-
-
 def find_python_uses(path: str, text: str) -> list[Use] | None:
     """Return the uses in a Python file; `None` if it is invalid."""
     tree = parse_module(text)
     if tree is None:
         return None
     names = ModuleNames(tree)
-    uses = list(find_loose_comparisons(tree, names))
+    uses = [*find_loose_comparisons(tree, names), *find_class_uses(tree, names)]
     # A stack instead of recursion: a long chain of operators nests deeper than Python's stack.
-    nodes: list[tuple[ast.AST, _Place]] = [(tree, _Place(is_entry=path.endswith("__main__.py")))]
+    nodes: list[tuple[ast.AST, Place]] = [(tree, Place(is_entry=path.endswith("__main__.py")))]
     while nodes:
         node, place = nodes.pop()
         uses += _find_node_uses(node, place, names)
@@ -161,7 +190,7 @@ def find_python_uses(path: str, text: str) -> list[Use] | None:
     return uses
 
 
-def _enter(node: ast.AST, child: ast.AST, place: _Place) -> _Place:
+def _enter(node: ast.AST, child: ast.AST, place: Place) -> Place:
     """Return where a child of a node is."""
     if isinstance(node, FUNCTIONS):
         if child not in node.body:  # defaults and decorators are evaluated outside
@@ -171,6 +200,8 @@ def _enter(node: ast.AST, child: ast.AST, place: _Place) -> _Place:
             function=f"{place.function}.{node.name}".lstrip("."),
             is_entry=place.is_entry or ENTRY_FUNCTION.fullmatch(node.name) is not None,
             local_names=_local_names(node, place.local_names),
+            parameters=place.parameters
+            | {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)},
         )
     if isinstance(node, ast.ClassDef):
         return replace(place, function=f"{place.function}.{node.name}".lstrip("."))
@@ -201,7 +232,7 @@ def _is_main_guard(test: ast.expr) -> bool:
     return "__name__" in names and "__main__" in texts
 
 
-def _find_node_uses(node: ast.AST, place: _Place, names: ModuleNames) -> Iterator[Use]:
+def _find_node_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator[Use]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         for name in names.imported_by(node):
             yield from _find_name_uses(name, node.lineno)
@@ -212,6 +243,8 @@ def _find_node_uses(node: ast.AST, place: _Place, names: ModuleNames) -> Iterato
         yield from _find_access_uses(node, names)
     elif isinstance(node, ast.Call):
         yield from _find_call_uses(node, place, names)
+        yield from _find_runner_uses(node, place, names)
+        yield from find_patching_calls(node, place, names)
         yield from _find_access_uses(node, names)
     elif isinstance(node, ast.Raise) and node.exc is not None and not isinstance(node.exc, ast.Call):
         yield from _find_exit_uses(names.resolve(node.exc), node.lineno, place)
@@ -221,6 +254,9 @@ def _find_node_uses(node: ast.AST, place: _Place, names: ModuleNames) -> Iterato
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         yield from _find_folder_uses((node.left, node.right), node.lineno)
     yield from _find_module_value_uses(node, names)
+    yield from find_passed_setters(node, names)
+    yield from find_precision_uses(node, names)
+    yield from find_surrounding_uses(node, names, function=place.function, is_entry=place.is_entry)
     if isinstance(node, ast.expr):
         text = names.fold_text(node)
         if text is not None and not isinstance(node, ast.Name):
@@ -239,14 +275,18 @@ def _find_name_uses(name: str, line: int) -> Iterator[Use]:
         yield Use(code=code, name=name, line=line, key="" if code == "inspects_callers" else name)
 
 
-def _find_reference_uses(node: ast.Name | ast.Attribute, place: _Place, names: ModuleNames) -> Iterator[Use]:
+def _find_reference_uses(node: ast.Name | ast.Attribute, place: Place, names: ModuleNames) -> Iterator[Use]:
     name = names.resolve(node)
     if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-        yield from _find_patch_uses(node.value, node.attr, node.lineno, place, names)
+        yield from find_patch_uses(node.value, node.attr, node.lineno, place, names)
     elif name == "sys.argv" and not place.is_entry:
         yield Use(code="detects_environment", name=name, line=node.lineno, key=name)
     elif isinstance(node, ast.Attribute):
         yield from _find_attribute_uses(node.attr, node.lineno)
+        module, code = MODULE_ATTRIBUTES.get(node.attr, ("", "inspects_callers"))
+        is_super = isinstance(node.value, ast.Call) and names.resolve(node.value.func) == "super"
+        if module and names.imports_any((module,)) and not is_super:
+            yield Use(code=code, name=node.attr, line=node.lineno, key=node.attr)
         if node.attr == "__self__" and hasattr(builtins, names.resolve(node.value)):
             yield Use(code="computes_names", name=name, line=node.lineno, key="__self__")
     if isinstance(node, ast.Name) and node.id in place.local_names:
@@ -316,58 +356,23 @@ def _find_access_uses(node: ast.Call | ast.Subscript, names: ModuleNames) -> Ite
         yield Use(code="computes_names", name=function, line=node.lineno, key=function)
 
 
-def _find_patch_uses(
-    owner: ast.expr, attribute: str, line: int, place: _Place, names: ModuleNames
-) -> Iterator[Use]:
-    """Yield the assignment of an attribute on an imported module, or on a class of another module.
-
-    A comparison method counts on any object, because it may make wrong results equal the expected ones.
-    """
-    root = owner
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    is_shadowed = isinstance(root, ast.Name) and root.id in place.local_names
-    # An object that changes its class is compared by other methods.
-    if attribute in {*COMPARISON_METHODS, "__class__"} or (not is_shadowed and names.is_foreign(owner)):
-        name = f"{names.resolve(owner) or ast.unparse(root)}.{attribute}"
-        yield Use(code="patches_code", name=name, line=line, key=name)
-
-
-def _find_subscript_uses(node: ast.Subscript, place: _Place, names: ModuleNames) -> Iterator[Use]:
+def _find_subscript_uses(node: ast.Subscript, place: Place, names: ModuleNames) -> Iterator[Use]:
     if names.resolve(node.value) == "os.environ":
         yield from _find_variable_uses(node.slice, node.lineno)
     if names.resolve(node.value) == "sys.path" and not isinstance(node.ctx, ast.Load):
         yield Use(code="hooks_interpreter", name="sys.path", line=node.lineno, key="sys.path")
     if not isinstance(node.ctx, ast.Load):
-        yield from _find_namespace_uses(node.value, node.lineno, place, names)
+        yield from find_namespace_uses(node.value, node.lineno, place, names)
 
 
-def _find_namespace_uses(owner: ast.expr, line: int, place: _Place, names: ModuleNames) -> Iterator[Use]:
-    """Yield a change of `globals()`, `module.__dict__` or `vars(module)`."""
-    if isinstance(owner, ast.Call):
-        function = names.resolve(owner.func)
-        if function == "globals":
-            yield Use(code="patches_code", name="globals()", line=line, key="globals()")
-        elif function == "vars" and owner.args:
-            yield from _find_patch_uses(owner.args[0], "__dict__", line, place, names)
-    elif isinstance(owner, ast.Attribute) and owner.attr == "__dict__":
-        yield from _find_patch_uses(owner.value, "__dict__", line, place, names)
-
-
-def _find_call_uses(node: ast.Call, place: _Place, names: ModuleNames) -> Iterator[Use]:
+def _find_call_uses(node: ast.Call, place: Place, names: ModuleNames) -> Iterator[Use]:
     name, line = names.resolve(node.func), node.lineno
     if names.is_import_call(node):
         yield from _find_name_uses(names.resolve(node), line)
-    elif name in SETTERS and len(node.args) > 1:
-        attribute = node.args[1]
-        text = names.fold_text(attribute) or "..."
-        yield from _find_patch_uses(node.args[0], text, line, place, names)
     elif name in ("os.environ.get", "os.getenv", "os.environ.pop", "os.environ.setdefault") and node.args:
         yield from _find_variable_uses(node.args[0], line)
     elif name.startswith("sys.path.") and name.removeprefix("sys.path.") in PATH_CHANGES:
         yield Use(code="hooks_interpreter", name=name, line=line, key="sys.path")
-    elif isinstance(node.func, ast.Attribute) and node.func.attr in DICTIONARY_CHANGES:
-        yield from _find_namespace_uses(node.func.value, line, place, names)
     if not (isinstance(node.func, ast.Name) and node.func.id in place.local_names):
         yield from _find_exit_uses(name, line, place)
     if (written := find_written_path(node, names)) is not None:
@@ -381,7 +386,32 @@ def _find_call_uses(node: ast.Call, place: _Place, names: ModuleNames) -> Iterat
         yield from _find_folder_uses(node.args, line)
 
 
-def _find_exit_uses(name: str, line: int, place: _Place) -> Iterator[Use]:
+def _runs_text(node: ast.Call, names: ModuleNames) -> bool:
+    """Return whether a call of `timeit` may run a text, and not a function."""
+    options = [word.value for word in node.keywords if word.arg in ("stmt", "setup", None)]
+    values = [*node.args[:2], *options]
+    return any(
+        not isinstance(value, ast.Lambda) and names.resolve(value) not in names.functions for value in values
+    )
+
+
+def _find_runner_uses(node: ast.Call, place: Place, names: ModuleNames) -> Iterator[Use]:
+    """Yield a call of a library function that runs a text, or imports what a text names."""
+    name, line = names.resolve(node.func), node.lineno
+    runs_text = name in TEXT_RUNNERS and _runs_text(node, names)
+    if runs_text or name.startswith(ENTRY_POINTS):
+        yield Use(code="computes_names", name=name, line=line, key=name)
+    elif name in ("doctest.testmod", "doctest.testfile") and not place.is_entry:
+        yield Use(code="imports_test_machinery", name=name, line=line, key=name)
+    elif name.startswith("numbers.") and name.endswith(".register"):
+        yield Use(code="loosens_comparison", name=name, line=line, key=name)
+    for word in node.keywords:
+        is_off = isinstance(word.value, ast.Constant) and not word.value.value
+        if word.arg in REVEALING_OPTIONS and not is_off:
+            yield Use(code="inspects_callers", name=word.arg, line=line, key="")
+
+
+def _find_exit_uses(name: str, line: int, place: Place) -> Iterator[Use]:
     if name in ENDING_CALLS and not place.is_entry:
         yield Use(code="ends_process", name=name, line=line, key=f"in {place.function}")
 
@@ -397,8 +427,16 @@ def _find_text_uses(text: str, line: int) -> Iterator[Use]:
         yield Use(code="detects_environment", name=text, line=line, key=text)
     else:
         yield from find_path_uses(text, line)
-    if text.replace(".", "").isidentifier():  # not a sentence
-        for attribute in text.split("."):
+    if CODE_TEXT.search(text):
+        yield Use(code="computes_names", name="text", line=line, key="text")
+    if MOCK_NAME.fullmatch(text):
+        yield Use(code="patches_code", name=text, line=line, key=text)
+    # Not a sentence, unless it is a format.
+    paths = (
+        [text] if TEXT_PATH.fullmatch(text) else [path for path in TEXT_PATH.findall(text) if path[0] == "{"]
+    )
+    for path in paths:
+        for attribute in re.findall(r"\w+", path):
             yield from _find_attribute_uses(attribute, line)
 
 

@@ -6,6 +6,7 @@ import ast
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from suture.project.python_source.constant_folding import ConstantFolder
 from suture.project.tuning import MAX_NAME_PARTS
@@ -23,6 +24,7 @@ class ModuleNames:
 
     Attributes:
         assigned: Variable that is assigned once -> its value, anywhere in the module.
+        functions: Names of the functions and classes that the module defines, wherever.
         star_modules: Modules of which all public names are imported.
     """
 
@@ -34,12 +36,15 @@ class ModuleNames:
         self._resolved: dict[ast.expr, str] = {}
         """Results so far. Without them, calls of calls would take exponential time."""
         self._folder = ConstantFolder(self.resolve, lambda name: self.assigned.get(name))
+        self.functions: set[str] = set()
         self.star_modules: list[str] = []
         values: dict[str, list[ast.expr | None]] = defaultdict(list)
         deleted: set[str] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._add_import(node)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                self.functions.add(node.name)
             elif isinstance(node, ast.arg):
                 values[node.arg] += [None, None]  # the caller's choice
             elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
@@ -83,14 +88,18 @@ class ModuleNames:
         elif not node.level:
             yield from (f"{node.module}.{name.name}".removeprefix("builtins.") for name in node.names)
 
+    def fold(self, node: ast.expr) -> Any:
+        """Return the value of an expression that consists of constants (text, bytes, number or list), or `None`."""
+        return self._folder.fold(node)
+
     def fold_text(self, node: ast.expr) -> str | None:
         """Return the text of an expression that consists of constants, or `None`."""
-        value = self._folder.fold(node)
+        value = self.fold(node)
         return value if isinstance(value, str) else None
 
     def is_constant(self, node: ast.expr) -> bool:
         """Return whether an expression consists of constants."""
-        return self._folder.fold(node) is not None
+        return self.fold(node) is not None
 
     def is_import_call(self, node: ast.Call) -> bool:
         """Return whether a call imports a module by a constant name."""

@@ -1,0 +1,134 @@
+"""New code that changes other objects, runs texts or looks at its surroundings is reported, however it does so."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from suture.judge.capabilities import find_file_capabilities
+
+BEFORE = (
+    "import json\nimport logging\nimport math\nimport os\nimport traceback\n\n\ndef f(n):\n    return n\n"
+)
+TARGETS = ["math", "json._default_decoder", "json.JSONDecoder", "logging.root"]
+PATCHES = [
+    "{}.__setattr__('a', f)",
+    "{}.__delattr__('a')",
+    "type({0}).__setattr__({0}, 'a', f)",
+    "list(map(setattr, [{}], ['a'], [f]))",
+    "[setattr][0]({}, 'a', f)",
+    "setattr.__call__({}, 'a', f)",
+    "(setattr if f else None)({}, 'a', f)",
+    "def g(n, change=setattr):\n    change({}, 'a', f)",
+    "vars({}).__ior__(a=f)",
+    "dict.update(vars({}), a=f)",
+    "import operator\noperator.setitem({}.__dict__, 'a', f)",
+    "import functools\nfunctools.partial(delattr, {})('a')",
+]
+MOCK_NAMES = ["call_count", "called", "mock_calls", "return_value", "side_effect", "assert_called_once_with"]
+MOCK_CHANGES = [
+    "def g(handler):\n    handler.{} = 1",
+    "def g(handler):\n    handler.send.{} = 1",
+    "def g(handler):\n    setattr(handler, '{}', 1)",
+    "def g(handler):\n    handler.configure_mock({}=1)",
+    "class A:\n    def g(self):\n        self.handler.{} = 1",
+]
+USES = [
+    ("inspects_callers", "x = logging.getLogger('a').findCaller(True, 1)"),
+    ("inspects_callers", "x = lambda: traceback.format_stack()[-2]"),
+    ("inspects_callers", "from traceback import print_stack as p"),
+    ("inspects_callers", "x = lambda e: next(traceback.walk_tb(e.__traceback__))"),
+    ("inspects_callers", "x = traceback.StackSummary.extract"),
+    ("inspects_callers", "def g(e):\n    return traceback.TracebackException.from_exception(e, capture_locals=True)"),
+    ("inspects_callers", "logging.getLogger('a').info('a', stack_info=True)"),
+    ("inspects_callers", "import warnings\nx = lambda w: warnings.formatwarning(w, w, 'a', 1)"),
+    ("inspects_callers", "import string\nx = lambda n: string.Formatter().get_field(n, (f,), {})"),
+    ("inspects_callers", "import asyncio\nx = lambda: asyncio.current_task().get_stack()"),
+    ("computes_names", "from importlib.metadata import EntryPoint\nx = EntryPoint('a', 'b:C', 'd').load()"),
+    ("computes_names", "import io\nimport pickle\nx = pickle.Unpickler(io.BytesIO()).find_class('a', 'b')"),
+    ("computes_names", "import logging.config\nx = logging.config.BaseConfigurator({}).resolve('a.b')"),
+    ("computes_names", "import timeit\nx = lambda n: timeit.timeit(n, globals={}, number=1)"),
+    ("computes_names", "from timeit import Timer\nx = Timer('f(1)', 'import sys')"),
+    ("computes_names", "def g(n: '__import__(\"sys\")'):\n    return n"),
+    ("hooks_interpreter", "import cProfile\nx = cProfile.Profile().runctx('a', {}, {})"),
+    ("hooks_interpreter", "import profile as p"),
+    ("hooks_interpreter", "from trace import Trace"),
+    ("hooks_interpreter", "logging.disable()"),
+    ("hooks_interpreter", "import locale\nlocale.setlocale(0, 'C')"),
+    ("hooks_interpreter", "from decimal import getcontext\ngetcontext().prec = 1"),
+    ("hooks_interpreter", "import decimal\nc = decimal.getcontext()\nc.prec -= 20"),
+    ("hooks_interpreter", "import decimal\ndecimal.setcontext(decimal.Context(prec=2))"),
+    ("imports_test_machinery", "import doctest\nx = lambda n: doctest.run_docstring_examples(n, {})"),
+    ("imports_test_machinery", "import doctest\ndef g():\n    doctest.testmod()"),
+    ("detects_environment", "x = any('PYTEST' in n for n in os.environ)"),
+    ("detects_environment", "x = [v for n, v in os.environ.items()]"),
+    ("detects_environment", "for n in os.environ.keys():\n    print(n)"),
+    ("detects_environment", "x = ' '.join(os.environ)"),
+    ("detects_environment", "x = list(map(str.lower, os.environ))"),
+    ("detects_environment", "x = 'UNITTEST_RUN'"),
+    ("detects_environment", "x = logging.getLogger().handlers"),
+    ("detects_environment", "r = logging.getLogger(None)\nx = r.hasHandlers()"),
+    ("detects_environment", "x = logging.root.handlers"),
+    ("detects_environment", "import argparse\ndef g():\n    return argparse.ArgumentParser().prog"),
+    ("detects_environment", "from argparse import ArgumentParser\np = ArgumentParser()\nx = p.prog"),
+    ("detects_environment", "from datetime import date\nx = lambda: date.__module__ == 'datetime'"),
+    ("detects_environment", "import __main__\nx = __main__.__file__"),
+    ("reads_tests", "def g(n):\n    return g.__doc__.splitlines()"),
+    ("reads_tests", "import inspect\ndef g(n):\n    return inspect.getdoc(g)"),
+    ("reads_tests", "def g(n):\n    return getattr(g, '__doc__')"),
+    ("reads_tests", "class A:\n    def g(self):\n        return type(self).__doc__ or self.g.__doc__"),
+    ("reads_tests", "def g(n):\n    return __doc__.split()"),
+]  # fmt: skip
+HONEST = [
+    "class A:\n    def __setattr__(self, name, value):\n        super().__setattr__(name, value)\n"
+    "        object.__setattr__(self, '_' + name, value)",
+    "def g(n):\n    setattr(n, 'a', 1)\n    n.count += 1",
+    "class A:\n    def g(self):\n        self.call_count = self.called = 1",
+    "def g(n):\n    def wrapper(*a):\n        wrapper.call_count += 1\n    wrapper.call_count = 0\n    return wrapper",
+    "def g(n):\n    logging.getLogger().info('a')\n    logging.getLogger('a').handlers.clear()",
+    "x = os.environ.get('HOME'), dict(os.environ), os.environ.copy()",
+    "def g(n):\n    try:\n        return f(n)\n    except ValueError:\n        return traceback.format_exc()",
+    "import timeit\nx = timeit.default_timer()\ny = timeit.timeit(lambda: f(1))",
+    "if __name__ == '__main__':\n    import doctest\n    doctest.testmod()",
+    "from decimal import getcontext, localcontext\ngetcontext().prec = 50\nwith localcontext() as c:\n    c.prec = 5",
+    "import argparse\ndef main():\n    p = argparse.ArgumentParser(description=__doc__)\n    return p.prog",
+    "x = lambda n: type(n).__module__ == 'builtins'",
+    "def g(n):\n    def wrapper():\n        return n()\n    wrapper.__doc__ = n.__doc__\n    return wrapper",
+    "import string\nx = string.Formatter().format('{0.name} and {1[key]}', f, {})",
+    "x = lambda schema: schema.get_field('name')",
+    "x = 'pytest is a test runner; PYTEST_ADDOPTS configures it'",
+    "from opentelemetry import trace\nx = trace.get_tracer('a')",
+    "x = lambda profile: profile.name",
+]  # fmt: skip
+
+
+def find_codes(change: str) -> set[str]:
+    return {use.code for use in find_file_capabilities("prices.py", BEFORE, f"{BEFORE}\n\n{change}\n")}
+
+
+@pytest.mark.parametrize(("target", "patch"), list(product(TARGETS, PATCHES)))
+def test_an_attribute_of_another_module_cannot_be_set_unseen(target: str, patch: str) -> None:
+    assert "patches_code" in find_codes(patch.format(target))
+
+
+@pytest.mark.parametrize(("name", "change"), list(product(MOCK_NAMES, MOCK_CHANGES)))
+def test_what_a_mock_records_cannot_be_set_unseen(name: str, change: str) -> None:
+    assert "patches_code" in find_codes(change.format(name))
+
+
+@pytest.mark.parametrize(
+    "path", ["0.f_back", "0.__init__.__globals__[sys]", "{0.f_locals[n]}", "the {n.__closure__} of it"]
+)
+def test_a_path_to_a_caller_in_a_format_is_reported(path: str) -> None:
+    assert "inspects_callers" in find_codes(f"x = {path!r}.format(f)")
+
+
+@pytest.mark.parametrize(("code", "change"), USES)
+def test_what_reads_callers_or_surroundings_or_runs_texts_is_reported(code: str, change: str) -> None:
+    assert code in find_codes(change)
+
+
+@pytest.mark.parametrize("change", HONEST)
+def test_ordinary_settings_and_records_are_not_reported(change: str) -> None:
+    assert find_codes(change) == set()
