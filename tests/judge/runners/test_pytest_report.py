@@ -270,6 +270,7 @@ async def test_the_last_attempt_of_a_rerun_test_counts(
 
 def test_written_tests_are_found_by_parsing() -> None:
     methods = b"class TestB:\n    def test_c(self): ...\n    def help(self): ...\n"
-    source = b"def test_a(): ...\n" + methods + b"def other(): ..."
+    fixture = b"@pytest.fixture()\ndef test_env(): ...\n"
+    source = b"def test_a(): ...\n" + methods + fixture + b"def other(): ..."
     assert find_written_tests("t.py", source) == ("t.py::test_a", "t.py::TestB::test_c")
     assert find_written_tests("t.py", b"def (") == ("t.py",)

@@ -150,4 +150,8 @@ def find_written_examples(text: str) -> list[tuple[str, str]]:
 
 def _list_test_functions(body: list[ast.stmt]) -> list[str]:
     functions = (node for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    return [node.name for node in functions if node.name.startswith("test")]
+    return [node.name for node in functions if node.name.startswith("test") and not _is_fixture(node)]
+
+
+def _is_fixture(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list)
