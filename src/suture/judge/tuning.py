@@ -56,6 +56,9 @@ JUDGE_RELEASE_S = 2.0
 """Seconds within which a judge must be done with the last verdict."""
 MAX_ANSWER_BYTES = 4 << 20
 """Size of one answer that a call driver sends back."""
+MAX_PROTECTED_RUNS = 20
+"""Runs of one check with protected arguments. Each may show one more variable that the check inspects; the tests
+of the corpus need at most four. Chosen by judgement; not measured."""
 MAX_UNANSWERED_CALLS = 3
 """After so many calls without an answer the remaining calls of a candidate are not made."""
 CLOCK_TOLERANCE_S = 0.05

@@ -20,7 +20,13 @@ from suture.judge.sandbox_programs import make_program_request
 from suture.judge.split.codec import is_well_formed
 from suture.judge.split.program_sessions import JudgeSession, ProgramSession, acquire_judge, release_judge
 from suture.judge.split.wire import BadFrame, dump, load
-from suture.judge.tuning import JUDGE_GRACE_S, MAX_EXCEPTION_BASES, MAX_FAULT_CHARS, PROGRAM_LIFETIME_S
+from suture.judge.tuning import (
+    JUDGE_GRACE_S,
+    MAX_EXCEPTION_BASES,
+    MAX_FAULT_CHARS,
+    MAX_PROTECTED_RUNS,
+    PROGRAM_LIFETIME_S,
+)
 from suture.sandbox import RunResult, Sandbox
 
 REQUEST_FIELDS = {"op", "module", "name", "handle", "value", "nodes"}
@@ -160,12 +166,13 @@ class SplitRunner:
     async def _try_protected(self, program: ProgramPlan) -> ProgramOutcome:
         """Run a program with protected arguments, and again as long as it fails on further lines."""
         lines: set[int] = set()
-        while True:
+        for _ in range(MAX_PROTECTED_RUNS):
             await self._candidate.stop()
             outcome = await self._load() or await self._run_program(program, lines)
             if outcome.status != "failed" or self._failed_lines <= lines:
-                return outcome
+                break
             lines |= self._failed_lines
+        return outcome
 
     async def _run_program(
         self, program: ProgramPlan, failed_lines: Collection[int] | None = None
