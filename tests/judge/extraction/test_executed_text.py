@@ -63,6 +63,7 @@ def test_every_way_to_execute_an_answer_is_found(test: str) -> None:
         "cases = [('1 + 2', 'sum'), ('3 * 4', 'product')]\n"
         "assert all(f(text) == eval(text) for text, name in cases)",
         "text = '1 + 2'\nassert f(text) == eval(text)",
+        "assert f('1 + 2') == eval('1 + ' + '2')",
         "names = {}\nexec('x = 3', names)\nassert f(3) == names['x']",
         "import re\nassert re.compile(f('*.py')).match('a.py')",
         "import ast, json\nassert ast.literal_eval(f(1)) == json.loads(f(1)) == 1",

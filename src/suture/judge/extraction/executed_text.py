@@ -89,4 +89,6 @@ def _is_own_text(node: ast.expr, own_texts: frozenset[str]) -> bool:
     """Whether an expression is a literal of the test, or a variable that holds one."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return all(_is_own_text(item, own_texts) for item in node.elts)
+    if isinstance(node, ast.BinOp):
+        return _is_own_text(node.left, own_texts) and _is_own_text(node.right, own_texts)
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in own_texts)
