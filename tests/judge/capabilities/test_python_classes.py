@@ -80,6 +80,13 @@ LYING = [
     "from collections.abc import Set\nclass A(Set):\n    def __iter__(self):\n        return iter(())",
     "import xmlrpc.client as x\nclass A(x.DateTime):\n    def make_comparable(self, other):\n        return 1, 1",
     "import numbers\nnumbers.Real.register(dict)",
+    "class B:\n    def __rsub__(self, other):\n        return other * 0.0\nclass A(B, float):\n    pass",
+    "class A(float):\n    __rsub__ = lambda self, other: other * 0.0",
+    "class A(float):\n    __rsub__ = float.__mod__",
+    "import functools\nclass A:\n    @functools.cache\n    def __new__(cls, n):\n        return object.__new__(cls)",
+    "import dataclasses as d\nA = d.make_dataclass('A', [('n', int, d.field(compare=False))])",
+    "import dataclasses as d\nimport functools\nf = functools.partial(d.field, compare=False)",
+    "import dataclasses as d\n@d.dataclass\nclass A:\n    n: int = d.field(**OPTIONS)",
 ]  # fmt: skip
 TEST_CHANGES = [
     "class A:\n    def __init_subclass__(cls):\n        setattr(cls, cls.first, None)",
@@ -106,6 +113,8 @@ HONEST = [
     "    cache: dict = field(default_factory=dict, init=False, compare=False)",
     "from dataclasses import dataclass, field\n@dataclass(order=True)\nclass A:\n    n: int\n"
     "    job: object = field(compare=False)",
+    "from dataclasses import dataclass\nfrom typing import Generic\n@dataclass(eq=False)\nclass A(Generic[T]):\n"
+    "    n: int = 0",
     "from dataclasses import dataclass\n@dataclass(frozen=True, eq=True)\nclass A:\n    n: int = 0",
     "from collections.abc import Set\nclass A(Set):\n    def __iter__(self):\n        return iter(self.n)",
     "class A:\n    def __init_subclass__(cls, **options):\n        super().__init_subclass__(**options)\n"

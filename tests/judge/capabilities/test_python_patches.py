@@ -25,6 +25,8 @@ PATCHES = [
     "dict.update(vars({}), a=f)",
     "import operator\noperator.setitem({}.__dict__, 'a', f)",
     "import functools\nfunctools.partial(delattr, {})('a')",
+    "s = {}.__setattr__\ns('a', f)",
+    "list(map({}.__setattr__, ['a'], [f]))",
 ]
 MOCK_NAMES = ["call_count", "called", "mock_calls", "return_value", "side_effect", "assert_called_once_with"]
 MOCK_CHANGES = [
@@ -32,6 +34,8 @@ MOCK_CHANGES = [
     "def g(handler):\n    handler.send.{} = 1",
     "def g(handler):\n    setattr(handler, '{}', 1)",
     "def g(handler):\n    handler.configure_mock({}=1)",
+    "def g(handler):\n    vars(handler)['{}'] = 1",
+    "def g(handler):\n    handler.__dict__.update({}=1)",
     "class A:\n    def g(self):\n        self.handler.{} = 1",
 ]
 USES = [
@@ -65,6 +69,8 @@ USES = [
     ("detects_environment", "x = [v for n, v in os.environ.items()]"),
     ("detects_environment", "for n in os.environ.keys():\n    print(n)"),
     ("detects_environment", "x = ' '.join(os.environ)"),
+    ("detects_environment", "x = [*os.environ]"),
+    ("detects_environment", "x = f'{os.environ}'"),
     ("detects_environment", "x = list(map(str.lower, os.environ))"),
     ("detects_environment", "x = 'UNITTEST_RUN'"),
     ("detects_environment", "x = logging.getLogger().handlers"),

@@ -54,9 +54,24 @@ TEST_ATTRIBUTES = ("__test__", "__unittest_skip__", "pytestmark", "setUp", "tear
 def find_class_uses(tree: ast.Module, names: ModuleNames) -> Iterator[Use]:
     """Yield what the classes of a module do to comparisons of their objects, and to tests that inherit from them."""
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    examined: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
-            yield from _find_uses(node, _find_bases(node, classes, names), names)
+            examined.update(node.decorator_list)
+            examined.update(
+                part.value
+                for part in node.body
+                if isinstance(part, ast.Assign | ast.AnnAssign) and part.value
+            )
+            yield from _find_uses(node, _find_bases(node, classes, names), classes, names)
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and node not in examined
+            and _find_omissions(_find_options(node, names))
+        ):
+            key = f"{ast.unparse(node.func)}(compare)"
+            yield Use(code="loosens_comparison", name=key, line=node.lineno, key=key)
 
 
 def _find_bases(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], names: ModuleNames) -> set[str]:
@@ -72,14 +87,25 @@ def _find_bases(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], names: 
     return bases
 
 
-def _find_uses(node: ast.ClassDef, bases: set[str], names: ModuleNames) -> Iterator[Use]:
+def _find_uses(
+    node: ast.ClassDef, bases: set[str], classes: Mapping[str, ast.ClassDef], names: ModuleNames
+) -> Iterator[Use]:
     found: list[tuple[str, int]] = [
         *_find_left_out_fields(node, names),
         *_find_merged_members(node, bases, names),
     ]
-    for function in node.body:
-        if isinstance(function, FUNCTIONS) and _is_lying_method(function, bases):
-            found.append((function.name, function.lineno))
+    # A class of this module may add its methods to those of a plain value.
+    mixed_in = [classes[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in classes]
+    for statement in (part for owner in (node, *mixed_in) for part in owner.body):
+        if isinstance(statement, FUNCTIONS) and _is_lying_method(statement, bases):
+            found.append((statement.name, statement.lineno))
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+            is_same = isinstance(statement.value, ast.Attribute) and statement.value.attr == name
+            if not is_same and (
+                name in ARRAY_PROTOCOLS or (name in ASSERTED_METHODS and bases & VALUE_CLASSES)
+            ):
+                found.append((name, statement.lineno))
     for name, line in found:
         key = f"{node.name}.{name}"
         yield Use(code="loosens_comparison", name=key, line=line, key=key)
@@ -97,8 +123,10 @@ def is_test_attribute(name: str) -> bool:
 def _find_left_out_fields(node: ast.ClassDef, names: ModuleNames) -> Iterator[tuple[str, int]]:
     """Yield fields that a generated `__eq__` leaves out, and the decorator that omits the method."""
     options = [option for decorator in node.decorator_list for option in _find_options(decorator, names)]
+    bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+    has_base = any(not names.resolve(base).startswith(("typing.", "abc.")) for base in bases)
     # Without bases, objects are equal to themselves only. A base compares the fields that it knows.
-    for option in _find_omissions(options) if node.bases else []:
+    for option in _find_omissions(options) if has_base else []:
         yield str(option.arg), option.value.lineno
     # In a queue, `order=True` orders entries by a priority, and the payload is left out on purpose.
     is_ordered = any(option.arg == "order" and _is_true(option.value) for option in options)
@@ -122,7 +150,7 @@ def _find_omissions(options: Sequence[ast.keyword]) -> list[ast.keyword]:
     return [
         option
         for option in options
-        if option.arg in COMPARISON_OPTIONS and not _is_true(option.value) and not is_internal
+        if option.arg in (*COMPARISON_OPTIONS, None) and not _is_true(option.value) and not is_internal
     ]
 
 
@@ -131,6 +159,8 @@ def _find_options(node: ast.expr, names: ModuleNames) -> list[ast.keyword]:
     if not isinstance(node, ast.Call):
         return []
     name = names.resolve(node.func)
+    if name == "functools.partial" and node.args:
+        name = names.resolve(node.args[0])
     is_declaration = name.startswith(FIELD_MODULES) and name.rpartition(".")[2] in FIELD_CALLS
     return node.keywords if is_declaration else []
 
@@ -204,6 +234,8 @@ def _own_nodes(statements: Sequence[ast.stmt]) -> Iterator[ast.AST]:
 
 def _makes_object(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Return whether each result of `__new__` is made by a call, and not taken from a class or a dictionary."""
+    if any(not isinstance(part, ast.Name) or part.id != "staticmethod" for part in function.decorator_list):
+        return False  # such as a cache
     parts = list(_own_nodes(function.body))
     results = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
     variables = {result.id for result in results if isinstance(result, ast.Name)}

@@ -41,6 +41,7 @@ DICTIONARY_CHANGES = (
 )  # fmt: skip
 """Methods that change a dictionary, such as the namespace of a module."""
 
+SETTER_METHODS = ("__setattr__", "__delattr__")
 NAMESPACE_FUNCTIONS = (
     "operator.setitem", "operator.delitem", "operator.ior", "operator.__setitem__", "operator.__ior__",
     "dict.update", "dict.setdefault", "dict.pop", "dict.clear", "dict.__setitem__", "dict.__delitem__", "dict.__ior__",
@@ -67,8 +68,7 @@ class Place:
 
 def find_passed_setters(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
     """Yield `setattr` as a value, such as an argument, because what it changes is then not in the text."""
-    if isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets):
-        return  # another name for the function, which is followed
+    is_alias = isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets)
     for value in ast.iter_child_nodes(node):
         is_called = isinstance(node, ast.Call) and value is node.func
         if (
@@ -78,7 +78,15 @@ def find_passed_setters(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
         ):
             continue
         name = names.resolve(value)
-        if name in SETTERS and name != "object.__setattr__":  # which changes no module and no class
+        if (
+            isinstance(value, ast.Attribute)
+            and value.attr in SETTER_METHODS
+            and not _is_own(value.value, names)
+        ):
+            name = name or value.attr
+        elif is_alias or name not in SETTERS:  # another name for the function is followed
+            continue
+        if name != "object.__setattr__":  # which changes no module and no class
             yield Use(code="patches_code", name=name, line=value.lineno, key=name)
 
 
@@ -148,11 +156,15 @@ def find_patching_calls(node: ast.Call, place: Place, names: ModuleNames) -> Ite
     if name in SETTERS and len(node.args) > 1:
         text = names.fold_text(node.args[1]) or "..."
         yield from find_patch_uses(node.args[0], text, line, place, names)
-    elif isinstance(node.func, ast.Attribute) and method in ("__setattr__", "__delattr__"):
+    elif isinstance(node.func, ast.Attribute) and method in SETTER_METHODS:
         yield from _find_setter_uses(node, node.func.value, place, names)
     elif name in NAMESPACE_FUNCTIONS and node.args:
         yield from find_namespace_uses(node.args[0], line, place, names)
     elif isinstance(node.func, ast.Attribute) and method in DICTIONARY_CHANGES:
+        owner = names.find_namespace_owner(node.func.value)
+        if owner is not None:
+            for word in node.keywords:
+                yield from find_patch_uses(owner, word.arg or "...", line, place, names)
         yield from find_namespace_uses(node.func.value, line, place, names)
     elif method in MOCK_METHODS:
         yield Use(code="patches_code", name=method, line=line, key=method)
@@ -161,15 +173,20 @@ def find_patching_calls(node: ast.Call, place: Place, names: ModuleNames) -> Ite
             yield Use(code="patches_code", name=word.arg, line=line, key=word.arg)
 
 
+def _is_own(node: ast.expr, names: ModuleNames) -> bool:
+    """Return whether an expression is the object that a method belongs to."""
+    if isinstance(node, ast.Call):
+        return names.resolve(node.func) == "super"
+    return isinstance(node, ast.Name) and node.id in OWN_OBJECTS
+
+
 def _find_setter_uses(node: ast.Call, owner: ast.expr, place: Place, names: ModuleNames) -> Iterator[Use]:
     """Yield a call such as `math.__setattr__("isclose", f)`, unless an object changes itself."""
     target, attribute = owner, node.args[0] if node.args else None
     if len(node.args) == 3 or (len(node.args) == 2 and names.resolve(node.func).endswith("__delattr__")):
         target, attribute = node.args[0], node.args[1]
-    is_super = isinstance(target, ast.Call) and names.resolve(target.func) == "super"
-    is_own = is_super or (isinstance(target, ast.Name) and target.id in OWN_OBJECTS)
     text = names.fold_text(attribute) if attribute is not None else None
-    if not is_own:
+    if not _is_own(target, names):
         name = f"{ast.unparse(target)}.{text or '...'}"
         yield Use(code="patches_code", name=name, line=node.lineno, key=name)
     else:

@@ -56,6 +56,8 @@ def find_surrounding_uses(
         yield Use(
             code="detects_environment", name="os.environ", line=node.iter.lineno, key="each of os.environ"
         )
+    elif isinstance(node, ast.Starred | ast.FormattedValue) and _is_environment(node.value, names):
+        yield Use(code="detects_environment", name="os.environ", line=node.lineno, key="each of os.environ")
     elif isinstance(node, ast.Compare):
         yield from _find_identity_uses(node, names)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):

@@ -363,6 +363,10 @@ def _find_subscript_uses(node: ast.Subscript, place: Place, names: ModuleNames) 
         yield Use(code="hooks_interpreter", name="sys.path", line=node.lineno, key="sys.path")
     if not isinstance(node.ctx, ast.Load):
         yield from find_namespace_uses(node.value, node.lineno, place, names)
+        owner = names.find_namespace_owner(node.value)
+        key = names.fold_text(node.slice)
+        if owner is not None and key is not None:
+            yield from find_patch_uses(owner, key, node.lineno, place, names)
 
 
 def _find_call_uses(node: ast.Call, place: Place, names: ModuleNames) -> Iterator[Use]:
