@@ -16,7 +16,15 @@ from pathlib import Path
 from field_set.cache import Cache
 from field_set.packages import Package
 
-__all__ = ["Suite", "case_folder", "create_environment", "failing_tests", "fill_folder", "run_suite", "suite_environ"]
+__all__ = [
+    "Suite",
+    "case_folder",
+    "create_environment",
+    "failing_tests",
+    "fill_folder",
+    "run_suite",
+    "suite_environ",
+]
 
 NOT_LOADED = ("__pycache__", ".pytest_cache", ".hypothesis", ".benchmarks")
 COUNTS = re.compile(r"(\d+) (passed|failed|errors?)\b")
