@@ -162,11 +162,12 @@ class Watch:
             details[0][:] = [self._report.count]
 
     def _write(self, event: dict[str, Any]) -> None:
-        if event["event"] == "start":
-            self._failed_asserts = []
-        elif event["event"] == "phase" and event["when"] == "call" and event["outcome"] == "passed":
+        is_call = event["event"] == "phase" and event["when"] == "call"
+        if is_call and event["outcome"] == "passed":
             for file in self._failed_asserts:
                 self._note(LOST_FAILURE, file)
+        if is_call or event["event"] == "start":
+            self._failed_asserts = []
         if event["event"] == "end":
             changes_left = {**self._machinery.added(), **self._machinery.changed()}
             event = {
