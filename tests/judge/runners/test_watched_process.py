@@ -146,6 +146,10 @@ ATTACKS = {
         "class Session(contextlib.suppress):\n    def __init__(self): super().__init__(AssertionError)\n",
         "an assert failed",
     ),
+    "loses a failed assert beside a test that expects an error": (
+        "def total(numbers):\n    return sum(numbers)\n\nclass Order:\n    def __enter__(self): return self\n    def __exit__(self, *fault): return True\n",
+        "an assert failed",
+    ),
     "replaces a test of its subclass": (
         "def total(numbers):\n    return len(numbers)\n\nclass Base:\n    def __init_subclass__(cls):\n"
         "        for name in [name for name in vars(cls) if name.startswith('test')]:\n"
@@ -165,6 +169,10 @@ ATTACKS = {
 MORE_TESTS = {
     "swallows": "import sums\n\ndef test_each():\n"
     "    def call(number):\n        assert number > 5\n    sums.each([1], call)\n",
+    "expects": (
+        "import pytest\nimport sums\n\ndef test_raises():\n    with pytest.raises(ValueError):\n        int('x')\n\n"
+        "def test_order():\n    with sums.Order() as order:\n        assert order is None\n"
+    ),
     "unittest": (
         "import unittest\nimport sums\n\nclass TestIt(unittest.TestCase):\n    def test_it(self):\n"
         "        with sums.Session():\n            self.assertEqual(1, 2)\n"
@@ -286,3 +294,18 @@ async def test_tests_may_change_their_own_data_although_the_base_run_did_not_get
 
     cheat = f"open('tests/LOG', 'w').close()\n{right}"
     assert not (await check_candidate(Candidate(files={"sums.py": cheat}, origin="sample"), suite)).all_passed
+
+
+async def test_a_test_may_catch_and_repeat_its_own_failed_asserts(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    catching = (
+        "import pytest\nfrom sums import total\n\ndef test_polls():\n    for number in range(3):\n        try:\n"
+        "            assert total([number]) == 2\n            break\n        except AssertionError:\n            pass\n"
+        "    with pytest.raises(AssertionError):\n        assert total([1]) == 2\n"
+    )
+    project = {"sums.py": "raise RuntimeError\n", "test_sums.py": catching}
+    suite = await prepare_project_suite(project, sandbox, sandbox_settings)
+    right = Candidate(files={"sums.py": "def total(numbers):\n    return sum(numbers)\n"}, origin="sample")
+
+    assert (await check_candidate(right, suite)).all_passed

@@ -11,10 +11,10 @@ from unittest import TestCase
 
 from _pytest.assertion import rewrite
 
-CATCHING_WORDS = (
-    "AssertionError", "except", "suppress", "raises", "assertRaises", "retry", "flaky", "eventually", "hypothesis",
-)  # fmt: skip
-"""Words, one of which occurs in a test file that may catch its own failed asserts, or repeat them."""
+CATCHING_CALLS = ("raises", "suppress", "assertRaises")
+"""Parts of the names of context managers with which a test catches its own failed asserts."""
+REPEATING_DECORATORS = ("given", "retry", "flaky", "rerun")
+"""Parts of the names of decorators that run a test or a function of a test again after a failure."""
 
 
 class FailedAsserts:
@@ -50,14 +50,41 @@ class FailedAsserts:
         return str(self._explain(explanation))
 
 
-def catches_failures(path: str, *, by_name: bool) -> bool:
-    """Whether a test file may catch its own failed asserts.
+class CatchingLines:
+    """Finds the lines of test files whose failures the test itself catches or repeats."""
 
-    Args:
-        by_name: Whether only a file counts that names the exception.
-    """
-    text = _read(path)
-    return any(word in text for word in (CATCHING_WORDS[:1] if by_name else CATCHING_WORDS))
+    def __init__(self) -> None:
+        self._spans = {}  # type: dict[str, list[tuple[int, int]]]
+
+    def contain(self, path: str, line: int) -> bool:
+        """Whether a line stands in a `try` with handlers, a catching `with`, or a function that is repeated."""
+        if path not in self._spans:
+            self._spans[path] = _find_catching_spans(_read(path))
+        return any(first <= line <= last for first, last in self._spans[path])
+
+
+def _find_catching_spans(text: str) -> list[tuple[int, int]]:
+    """Return (first line, last line) of each block in which a failure is no failure of the test yet."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return [(1, len(text))]
+    lines = text.splitlines()
+    spans = []
+    for node in ast.walk(tree):
+        body = []  # type: Any
+        if isinstance(node, ast.Try) and node.handlers:
+            body = node.body
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            head = "\n".join(lines[node.lineno - 1 : node.body[0].lineno])
+            body = node.body if any(name in head for name in CATCHING_CALLS) else []
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            head = "\n".join(lines[first - 1 : node.lineno - 1])
+            body = node.body if any(name in head for name in REPEATING_DECORATORS) else []
+        if body:
+            spans.append((body[0].lineno, body[-1].end_lineno or body[-1].lineno))
+    return spans
 
 
 def find_replaceable_names(path: str) -> frozenset[str]:

@@ -20,7 +20,7 @@ from sys import _getframe as get_frame
 from types import FunctionType
 from typing import Any
 
-from .assert_watch import catches_failures, find_replaceable_names
+from .assert_watch import CatchingLines, find_replaceable_names
 from .machinery import TestMachinery
 from .origins import Origins, get_file, get_library_name, make_absolute
 from .signing import SignedReport
@@ -96,6 +96,7 @@ class Watch:
         self._process, self._thread = getpid(), get_ident()
         self._seen = set()  # type: set[tuple[str, str]]
         self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
+        self._catching_lines = CatchingLines()
         self._failed_asserts = []  # type: list[str]
         """For each assert that failed in the current test: the candidate's file that called it, if one did, or the
         test's file."""
@@ -184,18 +185,22 @@ class Watch:
         self._report.write(event)
 
     def _note_failed_assert(self, frame: Any) -> None:
-        """Remember a failed assert, whose exception may get lost: in the candidate's code, a thread, a library."""
-        files = []
+        """Remember a failed assert, whose exception may get lost: in the candidate's code, a thread, a library.
+
+        What the test itself catches is left out.
+        """
+        test_file, caller = "", ""
         while frame is not None:
-            files.append(get_file(frame))
+            file = get_file(frame)
+            if self._is_test(file):
+                test_file = test_file or file
+                if self._catching_lines.contain(file, frame.f_lineno):
+                    return
+            elif test_file and not caller and self._origins.is_candidate(file):
+                caller = file
             frame = frame.f_back
-        test_file = next((file for file in files if self._is_test(file)), "")
-        if not test_file:
-            return
-        callers = [file for file in files[files.index(test_file) :] if self._origins.is_candidate(file)]
-        is_elsewhere = bool(callers) or get_ident() != self._thread
-        if not catches_failures(test_file, by_name=is_elsewhere):
-            self._failed_asserts.append(callers[0] if callers else test_file)
+        if test_file:
+            self._failed_asserts.append(caller or test_file)
 
     def _is_test(self, file: str) -> bool:
         return self._secret_files.get(file) == TEST_TEXT
