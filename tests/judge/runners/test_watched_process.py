@@ -147,7 +147,8 @@ ATTACKS = {
         "an assert failed",
     ),
     "loses a failed assert beside a test that expects an error": (
-        "def total(numbers):\n    return sum(numbers)\n\nclass Order:\n    def __enter__(self): return self\n    def __exit__(self, *fault): return True\n",
+        "def total(numbers):\n    return sum(numbers)\n\n"
+        "class Order:\n    def __enter__(self): return self\n    def __exit__(self, *fault): return True\n",
         "an assert failed",
     ),
     "replaces a test of its subclass": (
