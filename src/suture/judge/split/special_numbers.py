@@ -49,13 +49,13 @@ class NonFiniteComplex(complex):
     """A complex number with a part that is nan or infinite; its parts and results are stand-ins too."""
 
     @property
-    def real(self) -> float:  # type: ignore[override]  # typeshed has a property of its own here
+    def real(self) -> float:
         """The real part."""
         part: float = guard_number(complex(self).real)
         return part
 
     @property
-    def imag(self) -> float:  # type: ignore[override]  # as above
+    def imag(self) -> float:
         """The imaginary part."""
         part: float = guard_number(complex(self).imag)
         return part
