@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from judge.conftest import PYTEST, PYTHON
 from judge.runners.test_changed_machinery import prepare_project_suite
-from suture.core.records import Candidate
+from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
-from suture.judge import check_candidate
+from suture.judge import check_candidate, prepare_suite
 from suture.judge.capabilities import find_file_capabilities
 from suture.sandbox import Sandbox
 
@@ -310,3 +311,22 @@ async def test_a_test_may_catch_and_repeat_its_own_failed_asserts(
     right = Candidate(files={"sums.py": "def total(numbers):\n    return sum(numbers)\n"}, origin="sample")
 
     assert (await check_candidate(right, suite)).all_passed
+
+
+async def test_what_many_threads_do_at_once_is_reported_in_order(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    project = {f"data/{number}.txt": "x" for number in range(200)}
+    project["sums.py"] = WRONG
+    project["test_sums.py"] = (
+        "import sys\nfrom concurrent.futures import ThreadPoolExecutor\nfrom sums import total\n\n"
+        "def read(number):\n    with open(f'data/{number}.txt') as file:\n        return len(file.read())\n\n"
+        "def test_reads():\n    sys.setswitchinterval(1e-6)\n    with ThreadPoolExecutor(8) as pool:\n"
+        "        assert total(list(pool.map(read, range(200)))) == 200\n"
+    )
+    files = {path: text.encode() for path, text in project.items()}
+    task = Task(statement="", kind="heal", files=files, test_command=tuple(PYTEST.split()))
+    suite = await prepare_suite(task, sandbox, sandbox_settings, PYTHON, run=True)
+
+    assert suite.command is not None
+    assert len(suite.command.opened_data) == 200

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import os
+from _thread import allocate_lock
 from hashlib import sha256
 from os import write
 from typing import Any
@@ -74,14 +75,17 @@ class SignedReport:
         self.name = name
         self.count = 0
         self._key = key
+        self._lock = allocate_lock()  # code under test may do in several threads what is reported
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def write(self, event: dict[str, Any]) -> None:
         """Append one line, in a single system call."""
-        line = f"{self.count} {encode(event)}".encode("ascii")
-        prefix = f"{self.name} ".encode("ascii") if self.name else b""
-        write(self._file, prefix + sign(self._key, line).hex().encode("ascii") + b" " + line + b"\n")
-        self._advance()
+        text = encode(event)
+        with self._lock:
+            line = f"{self.count} {text}".encode("ascii")
+            prefix = f"{self.name} ".encode("ascii") if self.name else b""
+            write(self._file, prefix + sign(self._key, line).hex().encode("ascii") + b" " + line + b"\n")
+            self._advance()
 
     def derive(self, label: str) -> tuple[str, bytes]:
         """Return the name and the first key of another process, which depend on the lines so far."""
@@ -91,6 +95,7 @@ class SignedReport:
     def become(self, name: str, key: bytes) -> None:
         """Continue as another process, with lines of its own."""
         self.name, self._key, self.count = name, key, 0
+        self._lock = allocate_lock()  # another thread may have held the old one when this process was forked
 
     def skip_to(self, count: int) -> None:
         """Continue after the lines that a child process has written in this process's name.

@@ -242,10 +242,8 @@ class Watch:
             file = get_file(frame)
             if self._origins.is_candidate(file):
                 self._note(what, file)
-            if (
-                frame.f_code.co_name == IMPORTING_FUNCTION
-            ):  # an import reads the text, and its importer does not get it
-                return
+            if frame.f_code.co_name == IMPORTING_FUNCTION:
+                return  # the importer does not get the text
             is_rendering = get_library_name(frame) in RENDERING_FILES
             is_for_caller = frame.f_code.co_name in FUNCTIONS_FOR_CALLERS
             if (is_rendering and not is_for_caller) or self._origins.is_project(file):
