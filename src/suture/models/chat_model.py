@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
 
 from suture.errors import PrerequisiteError, SutureError
 
-FinishReason = Literal["stop", "length", "other"]
-"""Why a reply ended: the model ended it, its token limit cut it, or another reason."""
+FinishReason = Literal["stop", "length", "thinking", "refusal", "content_filter", "other"]
+"""Why a reply ended: the model ended it, its token limit cut it, the limit was spent on thinking before any
+answer, the model refused, the provider's filter stopped it, or another reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCall:
+    """A tool that a model calls in its reply.
+
+    Attributes:
+        id: The provider's id, by which the tool's result is assigned to the call.
+        name: The tool's name as the model wrote it.
+        arguments: The inputs; empty if they could not be decoded.
+        undecoded: The text of the inputs where it is not a JSON object; else empty.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    undecoded: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation.
 
-    role: Literal["system", "user", "assistant"]
+    Attributes:
+        content: Its text; may be empty for an assistant's turn that only calls tools.
+        tool_calls: The tools that an assistant's turn calls. Only for models whose profile has tools.
+        tool_call_id: The call that a turn of the role `tool` is the result of.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +54,13 @@ class ToolDeclaration:
         name: The tool's name, one word.
         description: What the tool does.
         inputs: Name of each text input -> its description.
+        optional: Names of the inputs that a call may leave out.
     """
 
     name: str
     description: str
     inputs: Mapping[str, str]
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +76,8 @@ class Sampling:
             others ignore it. The caller must validate the reply in any case, as `ask_structured` does.
         stop: The reply ends before the first of these texts; for models that support prefill, which is a
             beginning of the reply that the model continues.
-        tools: Tools that the model may call, where it supports tool calls. The first call is appended to the
-            reply's text as a line `TOOL: name` and a line `INPUT:` with the inputs as JSON.
+        tools: Tools that the model may call. Only for models whose profile has tools; the calls are in
+            `Reply.tool_calls`.
     """
 
     temperature: float = 0.0
@@ -66,7 +94,10 @@ class Reply:
     """The reply of a model, with its cost.
 
     Attributes:
-        text: The reply's text. Outside of this package it includes the prefill.
+        text: The reply's text without the model's thinking. Outside of this package it includes the prefill.
+        thinking: What the model thought before its answer, where the provider shows it.
+        thinking_tokens: Tokens of `completion_tokens` that were spent on thinking.
+        tool_calls: The tools that the model calls, in its order.
         prefill: The beginning that the model was given; usually empty.
         finish: `length` means that the reply was cut at the token limit.
         prompt_tokens: Tokens of the prompt, as the provider counts them.
@@ -101,6 +132,9 @@ class Reply:
     replayed: bool = False
     from_run: str = ""
     prefill: str = ""
+    thinking: str = ""
+    thinking_tokens: int = 0
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @runtime_checkable

@@ -45,13 +45,19 @@ def call_record(model: str, messages: Sequence[Message], sampling: Sampling) -> 
     values = asdict(sampling)
     return {
         "model": model,
-        "messages": [asdict(message) for message in messages],
+        "messages": [_message_record(message) for message in messages],
         "sampling": {
             field.name: values[field.name]
             for field in fields(sampling)
             if field.name in IDENTIFYING_FIELDS or values[field.name] != field.default
         },
     }
+
+
+def _message_record(message: Message) -> dict[str, Any]:
+    """Return a message as JSON values, without the fields about tools where it has none."""
+    values = asdict(message)
+    return {key: value for key, value in values.items() if value or key in ("role", "content")}
 
 
 T = TypeVar("T")
@@ -151,7 +157,7 @@ def _parse_entry(text: bytes, origin: str) -> tuple[str, Mapping[str, Any]]:
     """Return `(call_hash, entry)`; the hash is computed from the entry and not taken from the file's name."""
     try:
         entry = json.loads(text)
-        messages = [Message(**message) for message in entry["messages"]]
+        messages = [_parse_record(Message, message) for message in entry["messages"]]
         return call_hash(entry["model"], messages, _parse_record(Sampling, entry["sampling"])), entry
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as fault:
         raise StorageError(f"{origin} is not a recorded reply: {fault!r}") from fault
