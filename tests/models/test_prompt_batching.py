@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from suture.errors import ModelError
-from suture.models import Message, Reply, Sampling
+from suture.models import Message, Reply, Sampling, ToolCall, ToolDeclaration
 from suture.models.llama_server.local_model import PromptBatcher
 
 PROMPT = (Message(role="user", content="add two numbers"),)
@@ -139,3 +139,12 @@ async def test_a_cancelled_call_does_not_cancel_others(server: FakeServer, cance
     assert [getattr(outcome, "text", "gone") for outcome in outcomes] == [
         "gone" if index == cancelled else f"add two numbers {index}" for index in range(3)
     ]
+
+
+async def test_calls_with_tools_are_requested_one_by_one(server: FakeServer) -> None:
+    tool = ToolDeclaration(name="look", description="looks around", inputs={})
+    call = ToolCall(id="c1", name="look", arguments={"at": "a"})
+    prompt = (*PROMPT, Message(role="assistant", content="", tool_calls=(call,)))
+    samplings = [make_sampling(index, tools=(tool,)) for index in (1, 2)]
+    await draw_texts(server, samplings, prompt=prompt)
+    assert sorted(server.requests) == [[1], [2]]

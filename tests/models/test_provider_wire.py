@@ -29,14 +29,19 @@ from suture.models import (
     Model,
     Reply,
     Sampling,
+    ToolCall,
     ToolDeclaration,
     open_model,
-    supports_prefill,
-    supports_tool_calls,
 )
 
 PROMPT = (Message(role="user", content="hi"),)
 KEY = "sk-very-secret"
+LOOK = ToolDeclaration(
+    name="look",
+    description="looks around",
+    inputs={"at": "where", "depth": "how far"},
+    optional=("depth",),
+)
 
 
 @pytest.fixture(params=FORMATS, ids=lambda wire: wire.name.partition(":")[0])
@@ -111,67 +116,61 @@ async def test_a_prefill_that_the_server_repeats_is_removed(wire: WireFormat, st
         await model.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "supported"),
-    [
-        ("local:qwen2.5-coder-0.5b", True),
-        ("ollama:llama3", True),
-        ("openai:gpt-4o", False),
-        ("qwen:qwen-max", False),
-        ("scripted:x", False),
-        ("anthropic:claude-3-5-haiku-latest", True),
-        ("anthropic:claude-sonnet-4-5", True),
-        ("anthropic:claude-opus-4-20250514", True),
-        ("anthropic:claude-opus-4-6", False),
-        ("anthropic:claude-opus-4-10", False),
-        ("anthropic:claude-opus-5", False),
-    ],
-)
-def test_prefill_support_follows_from_the_name(name: str, supported: bool) -> None:
-    assert supports_prefill(name, Settings()) is supported
-    assert supports_prefill(name, Settings(model=ModelSettings(prefill=not supported))) is not supported
-
-
 async def test_a_reply_cut_by_the_token_limit_keeps_its_text(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(wire.answer("def f(", cut_short=True))
     reply = await ask(wire, stub)
     assert (reply.text, reply.finish) == ("def f(", "length")
 
 
-async def test_tools_are_declared_and_a_call_becomes_text(wire: WireFormat, stub: OpenAIStub) -> None:
-    stub.answer(Answer(body=wire.tool_call))
-    tool = ToolDeclaration(name="look", description="looks around", inputs={"at": "where"})
-    reply = await ask(wire, stub, Sampling(tools=(tool,)))
-    assert reply.text == "TOOL: look\nINPUT: {}"
+async def test_tools_are_declared_with_their_optional_inputs(wire: WireFormat, stub: OpenAIStub) -> None:
+    await ask(wire, stub, Sampling(tools=(LOOK,)))
 
-    (request,) = stub.requests
-    (declaration,) = request["tools"]
+    (declaration,) = stub.requests[0]["tools"]
     declaration = declaration.get("function", declaration)
-
     assert (declaration["name"], declaration["description"]) == ("look", "looks around")
-    assert (declaration.get("parameters") or declaration["input_schema"])["required"] == ["at"]
+
+    parameters = declaration.get("parameters") or declaration["input_schema"]
+    assert (list(parameters["properties"]), parameters["required"]) == (["at", "depth"], ["at"])
 
 
-@pytest.mark.parametrize(
-    ("name", "address", "supported"),
-    [
-        ("anthropic:claude-opus-5", None, True),
-        ("openai:gpt-5", None, True),
-        ("openai:anything", "http://127.0.0.1:8000/v1", False),
-        ("qwen:qwen-max", None, True),
-        ("local:qwen2.5-coder-1.5b", None, False),
-        ("ollama:llama3", None, False),
-        ("scripted:x", None, False),
-    ],
-)
-def test_tool_call_support_follows_from_the_name(name: str, address: str | None, supported: bool) -> None:
-    assert supports_tool_calls(name, Settings(model=ModelSettings(base_url=address))) is supported
-    assert supports_tool_calls(name, Settings(model=ModelSettings(tools=not supported))) is not supported
+async def test_every_call_of_a_reply_is_read_in_its_order(wire: WireFormat, stub: OpenAIStub) -> None:
+    stub.answer(Answer(body=wire.calls("I look twice.", ("look", {"at": "a"}), ("look", {"at": "b"}))))
+    reply = await ask(wire, stub, Sampling(tools=(LOOK,)))
+    assert (reply.text, reply.finish) == ("I look twice.", "stop")
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [
+        ("look", {"at": "a"}),
+        ("look", {"at": "b"}),
+    ]
+    assert len({call.id for call in reply.tool_calls}) == 2
+
+
+async def test_calls_and_their_results_are_sent_in_the_providers_own_form(
+    wire: WireFormat, stub: OpenAIStub
+) -> None:
+    calls = (
+        ToolCall(id="c1", name="look", arguments={"at": "a"}),
+        ToolCall(id="c2", name="look", undecoded='{"at": '),
+    )
+    conversation = (
+        *PROMPT,
+        Message(role="assistant", content="", tool_calls=calls),
+        Message(role="tool", content="a tree", tool_call_id="c1"),
+        Message(role="tool", content="not JSON", tool_call_id="c2"),
+    )
+    model = open_wire_model(wire, stub.address)
+    try:
+        await model.complete(conversation, Sampling(tools=(LOOK,)))
+    finally:
+        await model.close()
+    assert wire.read_calls(stub.requests[0]["messages"]) == [
+        ("look", {"at": "a"}, "a tree"),
+        ("look", {"INVALID_JSON": '{"at": '}, "not JSON"),
+    ]
 
 
 async def test_an_undeclared_tool_call_returns_its_arguments(wire: WireFormat, stub: OpenAIStub) -> None:
-    stub.answer(Answer(body=wire.tool_call))
-    assert (await ask(wire, stub)).text == "{}"
+    stub.answer(Answer(body=wire.calls("", ("look", {"at": "a"}))))
+    assert (await ask(wire, stub)).text == '{"at": "a"}'
 
 
 @pytest.mark.parametrize(

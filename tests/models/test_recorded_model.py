@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from suture.errors import ModelTimeout, StorageError
-from suture.models import Message, RecordedModel, Sampling, call_hash
+from suture.models import (
+    Message,
+    RecordedModel,
+    Reply,
+    Sampling,
+    ToolCall,
+    ToolDeclaration,
+    call_hash,
+    load_recording,
+    replay_only_model,
+)
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="system", content="be brief"), Message(role="user", content="hi"))
@@ -82,3 +92,29 @@ async def test_a_reply_with_a_value_of_another_type_is_damaged(field: str, tmp_p
 
     with pytest.raises(StorageError, match="damaged"):
         await model.complete(PROMPT, Sampling())
+
+
+async def test_a_recorded_reply_keeps_its_tool_calls_and_thinking(tmp_path: Path) -> None:
+    calls = (
+        ToolCall(id="c1", name="look", arguments={"at": ["a", {"b": 1}]}),
+        ToolCall(id="c2", name="look", undecoded='{"at": '),
+    )
+    reply = Reply(text="", tool_calls=calls, thinking="hm", thinking_tokens=3, completion_tokens=9)
+    prompt = (*PROMPT, Message(role="assistant", content="", tool_calls=calls))
+    prompt = (*prompt, Message(role="tool", content="a tree", tool_call_id="c1"))
+    tool = ToolDeclaration(name="look", description="looks around", inputs={"at": "where"}, optional=("at",))
+    await RecordedModel(ScriptedModel([reply]), tmp_path).complete(prompt, Sampling(tools=(tool,)))
+
+    replayed = await RecordedModel(
+        replay_only_model("scripted:replies"), tmp_path / "new", source=load_recording(tmp_path)
+    ).complete(prompt, Sampling(tools=(tool,)))
+    assert replayed.replayed
+    assert (replayed.tool_calls, replayed.thinking, replayed.thinking_tokens) == (calls, "hm", 3)
+
+
+def test_calls_without_tools_keep_the_hash_of_older_recordings() -> None:
+    # Computed with the version before messages had tool calls; the recordings of the benchmarks depend on it.
+    assert (
+        call_hash("scripted:x", PROMPT, Sampling())
+        == "761f7cb82a8ea53c113dac6382a300423673e948320b98a938b5e2221cc04e8c"
+    )

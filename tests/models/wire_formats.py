@@ -11,6 +11,9 @@ from models.openai_stub import Answer, chat_completion
 
 __all__ = ["FORMATS", "WireFormat"]
 
+Call = tuple[str, dict[str, Any]]
+"""A tool's name and the arguments of its call."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WireFormat:
@@ -22,7 +25,8 @@ class WireFormat:
         base_path: What follows the stub's address in `model.base_url`.
         reply: Returns the body of a reply with a text and a finish reason.
         error: Returns the body of an error with a message.
-        tool_call: A body that calls a tool without arguments.
+        calls: Returns the body of a reply with a text and calls of tools, each a name and its arguments.
+        read_calls: Returns each call in the messages of a request, as name, arguments and the text of its result.
         empty: A body without content.
         empty_is_foreign: Whether such a body is no valid answer of this provider.
         finish_reasons: The provider's finish reasons of a complete and of a cut reply.
@@ -35,7 +39,8 @@ class WireFormat:
     base_path: str
     reply: Callable[[str, str], dict[str, Any] | bytes]
     error: Callable[[str], dict[str, Any]]
-    tool_call: dict[str, Any] | bytes
+    calls: Callable[..., dict[str, Any] | bytes]
+    read_calls: Callable[[list[dict[str, Any]]], list[tuple[str, Any, str]]]
     empty: dict[str, Any] | bytes
     empty_is_foreign: bool
     finish_reasons: tuple[str, str]
@@ -55,11 +60,63 @@ def _openai_error(message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": "some_error", "code": None}}
 
 
-def _openai_call() -> dict[str, Any]:
-    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+def _openai_calls(text: str, *calls: Call) -> dict[str, Any]:
     body = chat_completion("", finish="tool_calls")
-    body["choices"][0]["message"] |= {"content": None, "tool_calls": [call]}
+    body["choices"][0]["message"] |= {
+        "content": text or None,
+        "tool_calls": [
+            {
+                "id": f"c{number}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(inputs)},
+            }
+            for number, (name, inputs) in enumerate(calls, 1)
+        ],
+    }
     return body
+
+
+def _read_openai_calls(messages: list[dict[str, Any]]) -> list[tuple[str, Any, str]]:
+    results = {each["tool_call_id"]: each["content"] for each in messages if each["role"] == "tool"}
+    calls = [call for each in messages for call in each.get("tool_calls") or ()]
+    return [
+        (call["function"]["name"], json.loads(call["function"]["arguments"]), results[call["id"]])
+        for call in calls
+    ]
+
+
+def _anthropic_calls(text: str, *calls: Call) -> dict[str, Any]:
+    blocks = [
+        {"type": "tool_use", "id": f"c{number}", "name": name, "input": inputs}
+        for number, (name, inputs) in enumerate(calls, 1)
+    ]
+    texts = [{"type": "text", "text": text}] if text else []
+    return _anthropic_reply(*texts, *blocks, stop_reason="tool_use")
+
+
+def _read_anthropic_calls(messages: list[dict[str, Any]]) -> list[tuple[str, Any, str]]:
+    blocks = [block for each in messages if isinstance(each["content"], list) for block in each["content"]]
+    results = {block["tool_use_id"]: block["content"] for block in blocks if block["type"] == "tool_result"}
+    return [
+        (block["name"], block["input"], results[block["id"]])
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
+
+
+def _read_ollama_calls(messages: list[dict[str, Any]]) -> list[tuple[str, Any, str]]:
+    # Ollama has no ids: results follow their calls in the same order.
+    results = [each["content"] for each in messages if each["role"] == "tool"]
+    functions = [call["function"] for each in messages for call in each.get("tool_calls") or ()]
+    return [
+        (function["name"], function["arguments"], result)
+        for function, result in zip(functions, results, strict=True)
+    ]
+
+
+def _ollama_calls(text: str, *calls: Call) -> bytes:
+    tool_calls = [{"function": {"name": name, "arguments": inputs}} for name, inputs in calls]
+    return _ollama_lines({"content": text, "tool_calls": tool_calls}, "stop")
 
 
 def _anthropic_reply(*blocks: dict[str, Any], stop_reason: str) -> dict[str, Any]:
@@ -96,7 +153,8 @@ def _openai(name: str) -> WireFormat:
         base_path="/v1",
         reply=lambda text, finish: chat_completion(text, finish=finish),
         error=_openai_error,
-        tool_call=_openai_call(),
+        calls=_openai_calls,
+        read_calls=_read_openai_calls,
         empty={**chat_completion(""), "choices": []},
         empty_is_foreign=True,
         finish_reasons=("stop", "length"),
@@ -113,9 +171,8 @@ FORMATS = (
         base_path="",
         reply=lambda text, finish: _anthropic_reply({"type": "text", "text": text}, stop_reason=finish),
         error=lambda message: {"type": "error", "error": {"type": "some_error", "message": message}},
-        tool_call=_anthropic_reply(
-            {"type": "tool_use", "id": "c", "name": "look", "input": {}}, stop_reason="tool_use"
-        ),
+        calls=_anthropic_calls,
+        read_calls=_read_anthropic_calls,
         empty=_anthropic_reply(stop_reason="end_turn"),
         empty_is_foreign=False,
         finish_reasons=("end_turn", "max_tokens"),
@@ -127,7 +184,8 @@ FORMATS = (
         base_path="",
         reply=lambda text, finish: _ollama_lines({"content": text}, finish),
         error=lambda message: {"error": message},
-        tool_call=_ollama_lines({"tool_calls": [{"function": {"name": "look", "arguments": {}}}]}, "stop"),
+        calls=_ollama_calls,
+        read_calls=_read_ollama_calls,
         empty=_ollama_lines({}, "stop"),
         empty_is_foreign=False,
         finish_reasons=("stop", "length"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from suture.core.settings.schema import Settings
@@ -22,6 +22,7 @@ from suture.models.llama_server.shared_servers import get_shared_server
 from suture.models.providers.connections import connect_openai
 from suture.models.providers.error_mapping import ModelTarget
 from suture.models.providers.langchain_model import LangChainModel
+from suture.models.providers.request_conversion import openai_messages
 from suture.models.tuning import BATCH_WINDOW_S, SERVER_EXIT_WAIT_S
 from suture.models.weights.model_catalogue import find_catalogue_entry
 from suture.models.weights.weights_cache import model_path
@@ -56,7 +57,7 @@ class PromptBatcher:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling, *, max_batch: int) -> Reply:
         """Answer one call; raises as `request_replies` does."""
-        key = (asyncio.get_running_loop(), tuple(messages))
+        key = (asyncio.get_running_loop(), repr(tuple(messages)))  # messages with tool calls have no hash
         queue = self._queues.setdefault(key, _CallQueue())
         call = _Call(sampling=sampling)
         queue.calls.append(call)
@@ -78,7 +79,7 @@ class PromptBatcher:
 
 def _compatible_calls(call: _Call, unfinished_calls: Sequence[_Call], max_batch: int) -> list[_Call]:
     """Return the call and those that the same request can answer, in the order of their indices."""
-    if call.sampling.schema is not None or call.sampling.logprobs:
+    if call.sampling.schema is not None or call.sampling.logprobs or call.sampling.tools:
         return [call]
     calls_by_index = {
         candidate.sampling.index: candidate
@@ -163,7 +164,7 @@ class LocalModel:
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the tokens of a prompt, counted by the server, which is started if necessary."""
         server = await asyncio.to_thread(self._server)
-        return await asyncio.to_thread(server.count_tokens, [asdict(message) for message in messages])
+        return await asyncio.to_thread(server.count_tokens, openai_messages(messages))
 
     async def close(self) -> None:
         """Close the connection; the server stays for the next model object (see `stop_shared_servers`)."""

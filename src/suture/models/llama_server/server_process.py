@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from suture.errors import ModelError, PrerequisiteError
@@ -105,25 +105,23 @@ class LlamaServer:
         """Return the end of the child's stderr."""
         return _read_tail(self._log)
 
-    def count_tokens(self, messages: Sequence[Mapping[str, str]]) -> int:
+    def count_tokens(self, messages: Sequence[Mapping[str, Any]]) -> int:
         """Return the tokens of a prompt, including those of the model's chat template.
+
+        Args:
+            messages: The prompt as OpenAI's protocol sends it.
 
         Raises:
             ModelError: The server does not answer.
         """
         import httpx
 
-        # UTF-8 has no lone surrogates; they are replaced here as in a real call.
-        encodable_messages = [
-            {name: text.encode("utf-8", "replace").decode() for name, text in message.items()}
-            for message in messages
-        ]
         headers = {"Authorization": f"Bearer {self.key}"}
         try:
             with httpx.Client(
                 base_url=self.url, headers=headers, trust_env=False, timeout=TOKEN_COUNT_TIMEOUT_S
             ) as client:
-                response = client.post("/apply-template", json={"messages": encodable_messages})
+                response = client.post("/apply-template", json={"messages": messages})
                 prompt = response.raise_for_status().json()["prompt"]
                 request = {"content": prompt, "add_special": True, "parse_special": True}
                 response = client.post("/tokenize", json=request)

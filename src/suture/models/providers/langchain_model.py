@@ -17,12 +17,12 @@ from suture.models.providers.error_mapping import ModelTarget, classify_provider
 from suture.models.providers.error_table import ERROR_TABLE
 from suture.models.providers.http_guard import limit_response_bytes, max_response_bytes
 from suture.models.providers.reply_conversion import convert_answers, provider_finish_reason
+from suture.models.providers.request_conversion import constrain_to_schema, convert_messages, declare_tools
 from suture.models.reply_streaming import ReplyListener, current_listener, report_reply
-from suture.models.structured_output.reply_schemas import answer_text, bind_tools_to, constrain_to_schema
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
-    from langchain_core.messages import AIMessage
+    from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.runnables import Runnable
 
 
@@ -89,7 +89,7 @@ class LangChainModel:
             # The usage does not tell how many tokens each reply has, but the log probabilities do.
             model = model.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
         chat = (
-            bind_tools_to(model, sampling.tools)
+            model.bind_tools(declare_tools(sampling.tools))
             if sampling.tools
             else constrain_to_schema(model, sampling.schema)
         )
@@ -115,11 +115,7 @@ class LangChainModel:
         deadline_s: float,
     ) -> tuple[Reply, ...]:
         """Send one request; a failure is raised as the error table classifies it."""
-        # JSON over HTTP is UTF-8, which has no lone surrogates; program output and model text may have some.
-        turns = [
-            {"role": message.role, "content": message.content.encode("utf-8", "replace").decode("utf-8")}
-            for message in messages
-        ]
+        turns = convert_messages(messages)
         await self._wait_for_turn(deadline_s)
         try:
             max_tokens = max(sampling.max_tokens for sampling in samplings)
@@ -205,7 +201,7 @@ def _can_stream(samplings: Sequence[Sampling]) -> bool:
 
 async def _stream_answer(
     chat: Runnable[LanguageModelInput, AIMessage],
-    turns: list[dict[str, str]],
+    turns: list[BaseMessage],
     stop: list[str] | None,
     listener: ReplyListener,
 ) -> AIMessage:
@@ -215,7 +211,7 @@ async def _stream_answer(
     with report_reply(listener) as report:
         async for chunk in chat.astream(turns, stop=stop) if stop else chat.astream(turns):
             answer = chunk if answer is None else answer + chunk
-            text += answer_text(chunk)
+            text += str(chunk.text)
             report(text)
     if answer is None:
         raise ReplyLost("nothing came")
@@ -224,15 +220,13 @@ async def _stream_answer(
 
 async def _invoke(
     chat: Runnable[LanguageModelInput, AIMessage],
-    turns: list[dict[str, str]],
+    turns: list[BaseMessage],
     count: int,
     stop: list[str] | None,
 ) -> list[AIMessage]:
     if count == 1:
         return [await (chat.ainvoke(turns, stop=stop) if stop else chat.ainvoke(turns))]
-    from langchain_core.messages import convert_to_messages
-
-    result = await cast("Any", chat).agenerate([convert_to_messages(turns)], stop=stop)
+    result = await cast("Any", chat).agenerate([turns], stop=stop)
     answers = [generation.message for generation in result.generations[0]]
     if len(answers) != count:
         raise ReplyLost(f"{len(answers)} replies came, but {count} were requested")

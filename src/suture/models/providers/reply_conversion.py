@@ -6,14 +6,15 @@ budget ends, so an implausible count is replaced by our own upper bound.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from suture.models.chat_model import FinishReason, Message, Reply, Sampling
+from suture.models.chat_model import FinishReason, Message, Reply, Sampling, ToolCall
 from suture.models.providers.http_guard import ResponseRefused
-from suture.models.structured_output.reply_schemas import answer_text, answer_text_with_tool_call
+from suture.models.providers.tool_calls import read_tool_calls
 from suture.models.token_counting import prompt_token_upper_bound, token_lower_bound, token_upper_bound
 from suture.models.tuning import MAX_PROVIDER_OVERHEAD_TOKENS, MAX_TEXT_BYTES_PER_TOKEN, SPARE_TEXT_BYTES
 
@@ -69,11 +70,15 @@ def _convert_answer(
     answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str, reply_count: int
 ) -> Reply:
     """Convert one answer into a reply; refuse a text that is too long for the requested tokens."""
-    text = answer_text_with_tool_call(answer) if sampling.tools else answer_text(answer)
+    calls = read_tool_calls(answer, id_prefix=f"call_{len(messages)}_")
+    text = str(answer.text)
+    if not sampling.tools and calls:  # the tool that stands for a schema (see `constrain_to_schema`)
+        text, calls = calls[0].undecoded or json.dumps(calls[0].arguments, ensure_ascii=False), ()
     if messages[-1].role == "assistant":  # some servers repeat the prefill
         text = text.removeprefix(messages[-1].content)
     max_bytes = MAX_TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
-    if (size_bytes := token_upper_bound(text)) > max_bytes:
+    size_bytes = token_upper_bound(text) + token_upper_bound(_arguments_text(calls))
+    if size_bytes > max_bytes:
         raise ResponseRefused(
             "too_long",
             f"a text of {size_bytes:,} bytes, but {sampling.max_tokens:,} tokens were asked for",
@@ -81,6 +86,7 @@ def _convert_answer(
     tokens = _token_logprobs(answer)
     reply = Reply(
         text=text,
+        tool_calls=calls,
         finish=FINISHES.get((provider_finish_reason(answer) or "stop").lower(), "other"),
         logprobs=tuple(logprob for _, logprob in tokens),
         tokens=tuple(token for token, _ in tokens),
@@ -88,6 +94,13 @@ def _convert_answer(
     )
     usage = getattr(answer, "usage_metadata", None) or {}
     return _add_usage(reply, usage, messages, sampling, reply_count)
+
+
+def _arguments_text(calls: Sequence[ToolCall]) -> str:
+    """Return what the model wrote to call tools, for counting."""
+    return "".join(
+        call.name + (call.undecoded or json.dumps(call.arguments, ensure_ascii=False)) for call in calls
+    )
 
 
 def _token_logprobs(answer: AIMessage) -> list[tuple[str, float]]:
@@ -115,24 +128,28 @@ def _add_usage(
     `reported` is the provider's usage with LangChain's keys. The provider may count all `reply_count` replies of
     a request together.
     """
+    tool_tokens = token_upper_bound(
+        "".join(_arguments_text(message.tool_calls) for message in messages) + repr(sampling.tools)
+    )
+    written_tokens = token_upper_bound(reply.text + _arguments_text(reply.tool_calls))
     prompt_tokens = _plausible(
         reported.get("input_tokens"),
         minimum=sum(token_lower_bound(message.content) for message in messages),
         # Twice the bound, by judgement: a provider may count in its own way, but not in another dimension.
-        maximum=2 * prompt_token_upper_bound(messages) + MAX_PROVIDER_OVERHEAD_TOKENS,
+        maximum=2 * (prompt_token_upper_bound(messages) + tool_tokens) + MAX_PROVIDER_OVERHEAD_TOKENS,
     )
     # A server that ignores our limit may write more tokens, but never more tokens than bytes.
     completion_tokens = _plausible(
         reported.get("output_tokens"),
         minimum=token_lower_bound(reply.text),
-        maximum=reply_count * max(sampling.max_tokens, token_upper_bound(reply.text)),
+        maximum=reply_count * max(sampling.max_tokens, written_tokens),
     )
     if prompt_tokens is None or completion_tokens is None:
         # If one count is wrong, the other is not trusted either.
         return replace(
             reply,
             prompt_tokens=prompt_token_upper_bound(messages),
-            completion_tokens=min(token_upper_bound(reply.text), sampling.max_tokens),
+            completion_tokens=min(written_tokens, sampling.max_tokens),
             counted_by="bound",
         )
     details = reported.get("input_token_details")

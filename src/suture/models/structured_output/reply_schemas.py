@@ -1,24 +1,12 @@
-"""JSON schemas and tools in requests: how providers enforce them and how prompts describe them.
-
-Schemas go into the request directly and not through LangChain's `with_structured_output`, which parses by
-itself: a reply that reached the token limit would be lost together with its usage.
-"""
+"""JSON schemas of the types that replies hold, and their descriptions in prompts."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
-
-from suture.models.chat_model import ToolDeclaration
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel, LanguageModelInput
-    from langchain_core.messages import AIMessage
-    from langchain_core.runnables import Runnable
 
 
 @cache
@@ -94,59 +82,3 @@ def _describe_part(part: Mapping[str, Any], root: Mapping[str, Any], indent: str
             max_length = part.get("maxLength")
             return f"a text of at most {max_length} characters" if max_length else "a text"
     return "a value"
-
-
-def constrain_to_schema(
-    chat: BaseChatModel, schema: Mapping[str, Any] | None
-) -> Runnable[LanguageModelInput, AIMessage]:
-    """Return `chat` with a request to follow a schema, as far as the provider supports one.
-
-    OpenAI's protocol takes it as `response_format` (OpenAI itself, llama.cpp, vLLM, SGLang), Ollama as
-    `format`, Anthropic as a tool that must be called. Any other model is returned unchanged.
-    """
-    if schema is None:
-        return chat
-    title = str(schema.get("title", "reply"))
-    fields = type(chat).model_fields
-    if "extra_body" in fields:  # the models of OpenAI's protocol
-        json_schema = {"name": title, "strict": True, "schema": dict(schema)}
-        extra_body: Mapping[str, Any] = getattr(chat, "extra_body", None) or {}
-        response_format = {"type": "json_schema", "json_schema": json_schema}
-        return chat.model_copy(update={"extra_body": {**extra_body, "response_format": response_format}})
-    if type(chat).__module__.startswith("langchain_anthropic"):
-        tool = {"name": title, "description": "Give the answer.", "input_schema": dict(schema)}
-        return chat.bind_tools([tool], tool_choice=title)
-    if "format" in fields:
-        return chat.model_copy(update={"format": dict(schema)})
-    return chat
-
-
-def answer_text(answer: AIMessage) -> str:
-    """Return the reply's text; of a tool call, its arguments as JSON."""
-    calls = getattr(answer, "tool_calls", None)
-    return json.dumps(calls[0]["args"], ensure_ascii=False) if calls else str(answer.text)
-
-
-def bind_tools_to(
-    chat: BaseChatModel, tools: Sequence[ToolDeclaration]
-) -> Runnable[LanguageModelInput, AIMessage]:
-    """Return `chat` with these tools declared in its provider's protocol."""
-    declarations = []
-    for tool in tools:
-        inputs = {name: {"type": "string", "description": text} for name, text in tool.inputs.items()}
-        parameters = {"type": "object", "properties": inputs, "required": list(inputs)}
-        function = {"name": tool.name, "description": tool.description, "parameters": parameters}
-        declarations.append({"type": "function", "function": function})
-    return chat.bind_tools(declarations)
-
-
-def answer_text_with_tool_call(answer: AIMessage) -> str:
-    """Return the reply's text and its first tool call as two lines.
-
-    Further calls are dropped: the model made them before it knew the first result.
-    """
-    text, calls = str(answer.text), answer.tool_calls
-    if not calls:
-        return text
-    arguments = json.dumps(calls[0]["args"], ensure_ascii=False)
-    return f"{text}\n\nTOOL: {calls[0]['name']}\nINPUT: {arguments}".lstrip()
