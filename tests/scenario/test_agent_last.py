@@ -28,7 +28,7 @@ from suture.core.settings import (
     SandboxSettings,
     Settings,
 )
-from suture.core.settings.schema import ModelSettings
+from suture.core.settings.schema import ModelSettings, ProfileSettings
 from suture.models import Message, Reply, Sampling
 
 # The table is too long for a prompt, and no traceback names its file.
@@ -124,7 +124,7 @@ def make_settings(home: Path, *, tools: bool = True, recipe: str = "adaptive") -
         repair=RepairSettings(enabled=False),
         certification=CertificationSettings(seconds=0, mutants=0),
         sandbox=SandboxSettings(test_timeout_s=5),
-        model=ModelSettings(tools=tools),
+        model=ModelSettings(profile=ProfileSettings(tools=tools)),
         budget=BudgetSettings(attempts=12, seconds=200, tokens=2_000_000),
         loop=LoopSettings(recipe=recipe),
     )

@@ -9,7 +9,7 @@ import pytest
 
 from run_events import read_event_data
 from suture.api import WriteOptions, replay, solve
-from suture.core.settings import BudgetSettings, LoopSettings, ModelSettings, Settings
+from suture.core.settings import BudgetSettings, LoopSettings, ModelSettings, ProfileSettings, Settings
 from suture.errors import ModelTimeout
 from suture.models import Message, Reply, Sampling
 from suture.models.scripted_model import ScriptedCall
@@ -187,7 +187,7 @@ async def test_complete_code_of_a_truncated_reply_is_used_when_the_retry_fails(s
 
 
 def prefilled_settings(settings: Settings) -> Settings:
-    model = ModelSettings(max_tokens=MAX_TOKENS, prefill=True)
+    model = ModelSettings(max_tokens=MAX_TOKENS, profile=ProfileSettings(prefill=True))
     return settings.model_copy(update={"loop": LoopSettings(recipe="lean_best_of_k"), "model": model})
 
 

@@ -50,7 +50,6 @@ def breaking_source(task):
 class Parrot:
     def __init__(self, model, settings):
         self.name = f"parrot:{model}"
-        self.max_tokens = settings.model.max_tokens
 
     async def complete(self, messages, sampling):
         from suture.models import Reply

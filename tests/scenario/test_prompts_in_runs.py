@@ -9,7 +9,13 @@ import pytest
 from run_events import read_event_data
 from suture.agents import packaged_prompt
 from suture.api import WriteOptions, solve
-from suture.core.settings import ModelSettings, Settings, compute_project_digest, trust_project
+from suture.core.settings import (
+    ModelSettings,
+    ProfileSettings,
+    Settings,
+    compute_project_digest,
+    trust_project,
+)
 from suture.errors import ContextTooLong, UsageError
 from suture.models import prompt_token_upper_bound
 from suture.testing import ScriptedModel
@@ -68,7 +74,11 @@ async def test_an_invalid_project_prompt_ends_the_run_before_any_model_call(
 
 async def test_a_prompt_is_shortened_to_an_embedded_models_context(settings: Settings) -> None:
     small = settings.model_copy(
-        update={"model": ModelSettings(context_tokens=1024, max_tokens=256, prefill=False)}
+        update={
+            "model": ModelSettings(
+                context_tokens=1024, max_tokens=256, profile=ProfileSettings(prefill=False)
+            )
+        }
     )
     model = ScriptedModel([RIGHT], name="local:tiny")
 

@@ -9,7 +9,7 @@ from suture.core.settings import Settings
 from suture.loop.context import RunContext, coder_role
 from suture.loop.policy.attempts import Progress
 from suture.loop.state import LoopState, judged_attempts, proposed_attempts
-from suture.models import supports_tool_calls
+from suture.models import find_profile
 from suture.mutation import has_grammar
 from suture.project.languages import is_pytest_command, pytest_equivalent
 
@@ -55,5 +55,5 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         escalated=state.get("escalated", 0),
         proposer_turns=context.settings.proposer.turns if has_proposer else 0,
         agents_asked=state.get("agents_asked", 0),
-        can_use_tools=supports_tool_calls(coder.model.name, context.settings),
+        can_use_tools=find_profile(coder.model.name, context.settings).tools,
     )

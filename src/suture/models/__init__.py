@@ -12,11 +12,13 @@ from suture.models.chat_model import (
     Model,
     Reply,
     Sampling,
+    ToolCall,
     ToolDeclaration,
     model_required_error,
 )
 from suture.models.llama_server.thread_calibration import read_calibration
 from suture.models.pricing import Price
+from suture.models.profiles import ModelProfile, find_profile
 from suture.models.providers.registry import PROVIDERS, require_model_name
 from suture.models.reply_recordings import (
     RecordedModel,
@@ -32,8 +34,6 @@ from suture.models.role_models import (
     RoleModels,
     open_model,
     open_role_models,
-    supports_prefill,
-    supports_tool_calls,
 )
 from suture.models.scripted_model import ScriptedModel
 from suture.models.token_counting import count_tokens, prompt_token_upper_bound
@@ -45,6 +45,7 @@ __all__ = [
     "PROVIDERS",
     "Message",
     "Model",
+    "ModelProfile",
     "Price",
     "RecordedModel",
     "Reply",
@@ -54,11 +55,13 @@ __all__ = [
     "RoleModels",
     "Sampling",
     "ScriptedModel",
+    "ToolCall",
     "ToolDeclaration",
     "call_hash",
     "choose_model",
     "count_tokens",
     "detect_models",
+    "find_profile",
     "list_cached_models",
     "listen_to_replies",
     "load_recording",
@@ -72,6 +75,4 @@ __all__ = [
     "remove_model",
     "replay_only_model",
     "require_model_name",
-    "supports_prefill",
-    "supports_tool_calls",
 ]

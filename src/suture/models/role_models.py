@@ -1,11 +1,7 @@
-"""The models of a run by role: which model a role uses, its fallbacks and its sampling.
-
-What a model supports is derived from its name without asking the provider, so that a replay decides alike.
-"""
+"""The models of a run by role: which model a role uses, its fallbacks and its sampling."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +11,7 @@ from suture.errors import PrerequisiteError
 from suture.models.auto_detection import resolve_auto_model
 from suture.models.chat_model import NO_MODEL, Model
 from suture.models.pricing import Price, PriceTable, load_prices
+from suture.models.profiles import find_profile
 from suture.models.providers.registry import open_model_by_name, wrap_langchain_chat
 
 if TYPE_CHECKING:
@@ -28,13 +25,6 @@ Role = Literal[
 DEFAULT_ROLE_FOR: Mapping[Role, Role] = {"reviewer": "critic", "optimiser": "coder", "escalate": "coder"}
 """The role whose model, temperature and token limit apply to a role without settings of its own."""
 
-PREFILL_PROVIDERS = ("local", "ollama")
-"""Providers that continue a last assistant message with any model."""
-PREFILL_ANTHROPIC_MODELS = re.compile(r"claude-(?:2|3|instant|(?:opus|sonnet|haiku)-4-(?:[015]\b|\d{8}))")
-"""Anthropic's models up to 4.5; later ones refuse a prefilled reply."""
-TOOL_CALL_PROVIDERS = ("anthropic", "openai", "qwen")
-"""Providers whose own models were trained to call tools over many steps."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class RoleModel:
@@ -43,7 +33,7 @@ class RoleModel:
     Attributes:
         chain: The model that is called first, then its fallbacks in order.
         temperature: Temperature of replies that are not greedy.
-        max_tokens: Token limit of one reply.
+        max_tokens: Token limit of one answer, thinking not included.
     """
 
     chain: tuple[Model, ...]
@@ -188,7 +178,9 @@ def open_role_models(
         roles[role] = RoleModel(
             chain=(role_model, *(fallback for fallback in fallbacks if fallback is not role_model)),
             temperature=settings.model.temperature if temperature is None else temperature,
-            max_tokens=_role_setting(settings, role, "_max_tokens") or settings.model.max_tokens,
+            max_tokens=_role_setting(settings, role, "_max_tokens")
+            or settings.model.max_tokens
+            or find_profile(role_model.name, settings).answer_tokens,
         )
     opened = {id(each): each for each in (*models_by_name.values(), default_model) if each is not model}
     return RoleModels(
@@ -202,31 +194,3 @@ def _role_setting(settings: Settings, role: Role, suffix: str) -> Any:
     if value is None and role in DEFAULT_ROLE_FOR:
         return _role_setting(settings, DEFAULT_ROLE_FOR[role], suffix)
     return value
-
-
-def supports_prefill(name: str, settings: Settings) -> bool:
-    """Return whether a model can continue a reply that we begin, and stop at texts of ours.
-
-    Args:
-        name: `provider:model`.
-        settings: `model.prefill` overrides the rule, for servers that only the user knows.
-    """
-    if settings.model.prefill is not None:
-        return settings.model.prefill
-    provider, _, model = name.partition(":")
-    if provider == "anthropic":
-        return PREFILL_ANTHROPIC_MODELS.match(model) is not None
-    return provider in PREFILL_PROVIDERS
-
-
-def supports_tool_calls(name: str, settings: Settings) -> bool:
-    """Return whether a model works with tools through its provider's protocol.
-
-    Args:
-        name: `provider:model`.
-        settings: `model.tools` overrides the rule. A server at the user's own address may run any model, so
-            without the setting it counts as one that does not.
-    """
-    if settings.model.tools is not None:
-        return settings.model.tools
-    return name.partition(":")[0] in TOOL_CALL_PROVIDERS and settings.model.base_url is None

@@ -293,11 +293,31 @@ def test_every_setting_is_documented_and_has_a_variable(project: Path, home: Pat
         assert description.text.endswith("."), description.key
         assert description.default == "unset" or not Path(description.default).is_absolute()
         value = (
-            "64" if description.key.endswith("_tokens") else "http://h" if "url" in description.key else "1"
+            "4096" if description.key.endswith("_tokens") else "http://h" if "url" in description.key else "1"
+        )
+        value = {"model.profile.reasoning_effort": "low", "model.profile.prompt_cache": "none"}.get(
+            description.key, value
         )
         value = value if description.default == "unset" else description.default
         loaded = load(project, home, **{description.variable: value})
         assert loaded.origins[description.key] == f"environment {description.variable}"
+
+
+def test_a_group_inside_a_group_is_a_table_inside_a_table(project: Path, home: Path) -> None:
+    config = home / ".config" / "suture" / "suture.toml"
+    config.write_text("[model.profile]\ntools = true\ncontext_tokens = 16384\n")
+    loaded = load(project, home, SUTURE_MODEL_PROFILE_REASONING="true")
+    assert loaded.settings.model.profile.reasoning
+    assert (loaded.settings.model.profile.tools, loaded.settings.model.profile.context_tokens) == (True, 16384)
+    assert loaded.origins["model.profile.tools"] == str(config)
+
+
+def test_an_unknown_key_of_an_inner_group_is_refused_with_a_suggestion(project: Path, home: Path) -> None:
+    config = home / ".config" / "suture" / "suture.toml"
+    config.write_text("[model.profile]\ntoolz = true\n")
+    with pytest.raises(UsageError, match=r"no setting 'model.profile.toolz'.*") as caught:
+        load(project, home)
+    assert "model.profile.tools" in str(caught.value.remedy)
 
 
 def test_settings_created_in_code_have_real_paths() -> None:

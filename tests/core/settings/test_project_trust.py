@@ -19,7 +19,8 @@ from suture.core.settings import (
     trust_project,
     trusted_projects,
 )
-from suture.core.settings.schema import USER_ONLY_SETTINGS, setting_fields
+from suture.core.settings.schema import USER_ONLY_SETTINGS, get_setting, setting_fields
+from suture.core.settings.setting_sources import variable_name
 from suture.core.settings.trust import HARMLESS
 from suture.errors import StorageError, UsageError
 from trusting import load_trusted
@@ -61,18 +62,17 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def write_setting(project: Path, file: str, key: str, value: str) -> None:
-    group, _, field = key.partition(".")
+    group, _, field = key.rpartition(".")
     toml_value = value if value.replace(".", "").isdigit() else f'"{value}"'
     lines = {
         "suture.toml": f"[{group}]\n{field} = {toml_value}\n",
-        ".env": f"SUTURE_{group}_{field}={value}\n".replace(f"{group}_{field}", f"{group}_{field}".upper()),
+        ".env": f"{variable_name(key)}={value}\n",
     }
     (project / file).write_text(lines[file])
 
 
 def get_value(settings: Settings, key: str) -> object:
-    group, _, field = key.partition(".")
-    return getattr(getattr(settings, group), field)
+    return get_setting(settings, key)
 
 
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])

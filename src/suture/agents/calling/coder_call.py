@@ -28,8 +28,8 @@ from suture.models import (
     RoleModel,
     Sampling,
     count_tokens,
+    find_profile,
     prompt_token_upper_bound,
-    supports_prefill,
 )
 
 
@@ -39,7 +39,7 @@ async def ask_coder(
     """Return `(brief, reply)`: the coder's reply, and the brief with the files that the prompt had room for."""
     prompt = calls.prompts.load("project_coder" if isinstance(brief, ProjectBrief) else "coder")
     role_model = calls.models.for_role(coder)
-    can_prefill = supports_prefill(role_model.model.name, calls.settings)
+    can_prefill = find_profile(role_model.model.name, calls.settings).prefill
     if isinstance(brief, ProjectBrief):
         draft = draft_project_prompt(brief, prompt)
     elif isinstance(brief, TextBrief):

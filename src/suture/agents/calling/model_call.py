@@ -39,9 +39,8 @@ from suture.models import (
     Sampling,
     ToolDeclaration,
     call_hash,
+    find_profile,
     prompt_token_upper_bound,
-    supports_prefill,
-    supports_tool_calls,
 )
 
 CODE_WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
@@ -113,9 +112,10 @@ async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
 async def _ask_with_features(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:
     """Ask one model with prefill or tools where it supports them, and without them if it refuses that."""
     adapted, prefill = question, ""
-    if question.tools and supports_tool_calls(model.name, calls.settings):
+    profile = find_profile(model.name, calls.settings)
+    if question.tools and profile.tools:
         adapted = replace(question, sampling=replace(question.sampling, tools=question.tools), tools=())
-    elif question.prefill is not None and supports_prefill(model.name, calls.settings):
+    elif question.prefill is not None and profile.prefill:
         prefill = question.prefill.text
         if model.name.startswith("anthropic:"):
             # Anthropic refuses a prefill that ends in white space. Code continues on a new line without it.

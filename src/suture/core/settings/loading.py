@@ -10,14 +10,21 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import get_args
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from suture.core.settings.aliases import provider_of, read_aliases
 from suture.core.settings.rendering import describe_invalid_value, format_value, suggest_value
-from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings, setting_fields
+from suture.core.settings.schema import (
+    USER_ONLY_SETTINGS,
+    Settings,
+    get_setting,
+    key_of_error,
+    nest_settings,
+    setting_fields,
+)
 from suture.core.settings.setting_sources import (
     Layer,
     SettingValue,
@@ -233,22 +240,22 @@ def _validate(given: Layer, environ: Mapping[str, str]) -> Settings:
     Raises:
         UsageError: A value is invalid.
     """
-    groups: dict[str, dict[str, Any]] = {}
+    values: dict[str, object] = {}
     all_fields = setting_fields()
     for key, value in given.items():
-        group, _, name = key.partition(".")
         field = all_fields[key]
-        groups.setdefault(group, {})[name] = _resolve_files(value, field, environ)
-        if isinstance(value.value, bool) and field.annotation is not bool:  # pydantic would read it as 0 or 1
+        values[key] = _resolve_files(value, field, environ)
+        takes_bool = bool in (field.annotation, *get_args(field.annotation))
+        if isinstance(value.value, bool) and not takes_bool:  # pydantic would read it as 0 or 1
             raise UsageError(
                 f"{key} from {value.origin} must be a number or text, not {value.value!r}",
                 remedy=suggest_value(key),
             )
     try:
-        return Settings.model_validate(groups)
+        return Settings.model_validate(nest_settings(values))
     except ValidationError as fault:
         error = fault.errors()[0]
-        key = ".".join(str(part) for part in error["loc"][:2])
+        key = key_of_error(error["loc"])
         where = f"{key} from {given[key].origin}"
         # `from None`, because pydantic's error repeats the value, which may be a key.
         raise UsageError(
@@ -290,7 +297,7 @@ def _requested_settings(sources: MergedSources) -> tuple[RequestedSetting, ...]:
     with_project = _validate(layer, sources.environ)
     requested = []
     for key, value in layer.items():
-        before, after = _value_of(sources.base, key), _value_of(with_project, key)
+        before, after = get_setting(sources.base, key), get_setting(with_project, key)
         if value.from_project and not is_harmless(key, before, after):
             requested.append(
                 RequestedSetting(
@@ -308,11 +315,6 @@ def _requested_settings(sources: MergedSources) -> tuple[RequestedSetting, ...]:
             )
         )
     return tuple(requested)
-
-
-def _value_of(settings: Settings, key: str) -> object:
-    group, _, field = key.partition(".")
-    return getattr(getattr(settings, group), field)
 
 
 def _refuse_user_only_settings(given: Layer) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from suture.core.settings.schema import Settings, setting_fields
+from suture.core.settings.schema import Settings, get_setting, setting_fields
 
 MASK = "********"
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
@@ -34,12 +34,7 @@ _EXPECTED = (
 
 def render_settings(settings: Settings, origins: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Return (name, value, origin) of each setting as text, in the order of `Settings`. API keys are masked."""
-    groups = {name: dict(group) for name, group in settings}
-    rows: list[tuple[str, str, str]] = []
-    for key in setting_fields():
-        group, _, field = key.partition(".")
-        rows.append((key, format_value(groups[group][field]), origins[key]))
-    return rows
+    return [(key, format_value(get_setting(settings, key)), origins[key]) for key in setting_fields()]
 
 
 def format_value(value: object) -> str:

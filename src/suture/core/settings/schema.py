@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -79,6 +80,13 @@ def _check_key(key: SecretStr | None) -> SecretStr | None:
     return SecretStr(plain) if key is not None else None
 
 
+EMPTY: Any = Field(default_factory=dict, validate_default=True)
+"""Default of a group: all its settings have their own defaults.
+
+An instance of the group would not do as the default: creating it compiles the group's own validator, which
+`Settings` already contains, and makes every start slower.
+"""
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 Address = Annotated[str | None, AfterValidator(_check_address)]
 Key = Annotated[SecretStr | None, AfterValidator(_check_key)]
@@ -91,6 +99,38 @@ RoleTemperature = Annotated[
 RoleMaxTokens = Annotated[int | None, Field(ge=16, description="Max tokens of one reply of the role.")]
 
 
+class ProfileSettings(SettingsGroup):
+    """What the model of `model.name` can do, where Suture does not know it or is mistaken (docs/models.md)."""
+
+    capable: bool | None = None
+    """Whether the model holds a conversation over a whole project. Other models get short prompts that let them
+    write only what is missing. By default, the size in the model's name decides."""
+    context_tokens: int | None = Field(default=None, ge=1024)
+    """Context size of the model: tokens of prompt and reply together."""
+    max_output_tokens: int | None = Field(default=None, ge=16)
+    """Max tokens of one reply, thinking included."""
+    tools: bool | None = None
+    """Whether the model calls tools through its provider's protocol."""
+    parallel_tools: bool | None = None
+    """Whether one reply may call several tools."""
+    structured_output: bool | None = None
+    """Whether the provider enforces a JSON schema."""
+    reasoning: bool | None = None
+    """Whether the model thinks before it answers."""
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """How much the model is asked to think. By default, the provider decides."""
+    thinking_tokens: int | None = Field(default=None, ge=0)
+    """Tokens that a reply may spend on thinking, beyond those of its answer."""
+    prefill: bool | None = None
+    """Whether the model continues a reply that Suture begins with code that is already known."""
+    stop: bool | None = None
+    """Whether the model takes stop sequences."""
+    prompt_cache: Literal["none", "automatic", "explicit"] | None = None
+    """How the provider caches the beginning of a prompt: not at all, by itself, or where the request marks it."""
+    rejected_parameters: Names | None = None
+    """Parameters of a request that the model refuses, such as `temperature` or `seed`."""
+
+
 class ModelSettings(SettingsGroup):
     """Which model answers, and how it is called."""
 
@@ -101,15 +141,10 @@ class ModelSettings(SettingsGroup):
     """Models to ask, in this order, when the one before has failed. Every fallback is reported."""
     temperature: float = Field(default=0.8, ge=0, le=2)
     """Sampling temperature of all samples but the first, which is greedy."""
-    max_tokens: int = Field(default=1024, ge=16)
-    """Max tokens of one reply. Code that is cut off at this limit is requested once more with twice as many.
-    A reply that only completes a function starts with 512."""
-    prefill: bool | None = None
-    """Whether to begin the reply with code that is already known. By default, only with models that are known
-    to support it."""
-    tools: bool | None = None
-    """Whether the model may call tools, and work as an agent in the recipe `adaptive`. By default, hosted
-    models may."""
+    max_tokens: int | None = Field(default=None, ge=16)
+    """Max tokens of one answer, thinking not included. By default 1024 for small models, and up to 16384 for
+    capable ones. An answer that is cut off is requested once more with twice as many. One that only completes a
+    function starts with 512."""
     timeout_s: float = Field(default=600, gt=0)
     """Max seconds of one call, retries included."""
     retries: int = Field(default=2, ge=0)
@@ -132,6 +167,7 @@ class ModelSettings(SettingsGroup):
     """How `huggingface:` models are loaded. `4bit` needs bitsandbytes and CUDA."""
     prices: Path | None = None
     """A TOML file of model prices, which override the built-in ones (docs/models.md)."""
+    profile: ProfileSettings = EMPTY
 
 
 class RoleSettings(SettingsGroup):
@@ -495,14 +531,6 @@ class ProjectSettings(SettingsGroup):
     """The test command. By default, it is detected from the project's files."""
 
 
-EMPTY: Any = Field(default_factory=dict, validate_default=True)
-"""Default of a group: all its settings have their own defaults.
-
-An instance of the group would not do as the default: creating it compiles the group's own validator, which
-`Settings` already contains, and makes every start slower.
-"""
-
-
 class Settings(SettingsGroup):
     """All settings of one run."""
 
@@ -564,18 +592,56 @@ USER_ONLY_SETTINGS = (
 
 
 def setting_fields() -> dict[str, FieldInfo]:
-    """Return every setting as `group.field`, in the order of `Settings`."""
+    """Return every setting as `group.field`, in the order of `Settings`. A group may contain another one."""
     return {
         f"{name}.{field}": info
         for name, group in setting_groups().items()
         for field, info in group.model_fields.items()
+        if group_in(info) is None
     }
 
 
 def setting_groups() -> dict[str, type[SettingsGroup]]:
-    """Return the groups of `Settings` by their names."""
-    return {
-        name: info.annotation
-        for name, info in Settings.model_fields.items()
-        if isinstance(info.annotation, type) and issubclass(info.annotation, SettingsGroup)
-    }
+    """Return all groups by their dotted names, each before the groups that it contains."""
+    return dict(_groups_below(Settings))
+
+
+def _groups_below(parent: type[SettingsGroup], prefix: str = "") -> Iterator[tuple[str, type[SettingsGroup]]]:
+    for name, info in parent.model_fields.items():
+        group = group_in(info)
+        if group is not None:
+            yield prefix + name, group
+            yield from _groups_below(group, f"{prefix}{name}.")
+
+
+def group_in(field: FieldInfo) -> type[SettingsGroup] | None:
+    """Return the group that a field holds; `None` if the field is a setting itself."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, SettingsGroup) else None
+
+
+def get_setting(settings: Settings, key: str) -> object:
+    """Return the value of a setting by its dotted key."""
+    value: object = settings
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def nest_settings(values: Mapping[str, object]) -> dict[str, Any]:
+    """Return values by dotted key as nested mappings, from which pydantic makes `Settings`."""
+    groups: dict[str, Any] = {}
+    for key, value in values.items():
+        *path, field = key.split(".")
+        group = groups
+        for name in path:
+            group = group.setdefault(name, {})
+        group[field] = value
+    return groups
+
+
+def key_of_error(location: Sequence[int | str]) -> str:
+    """Return the dotted key of the setting that pydantic's error location names."""
+    keys = setting_fields()
+    prefixes = (".".join(map(str, location[:length])) for length in range(len(location), 0, -1))
+    return next((prefix for prefix in prefixes if prefix in keys), ".".join(map(str, location[:2])))

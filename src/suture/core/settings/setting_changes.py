@@ -13,7 +13,16 @@ from pydantic import SecretStr, ValidationError
 from suture.core.safe_files import create_file, replace_file
 from suture.core.settings.loading import user_file
 from suture.core.settings.rendering import describe_invalid_value, suggest_value
-from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings
+from suture.core.settings.schema import (
+    USER_ONLY_SETTINGS,
+    Settings,
+    SettingsGroup,
+    get_setting,
+    group_in,
+    key_of_error,
+    nest_settings,
+    setting_fields,
+)
 from suture.core.settings.setting_sources import flag_layer, read_settings_text
 from suture.errors import UsageError
 
@@ -53,10 +62,13 @@ def set_value(key: str, text: str, *, project: Path | None, environ: Mapping[str
         document: Any = tomlkit.parse(read_settings_text(path))
     except TOMLKitError as fault:
         raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="fix it first") from fault
-    group, _, name = key.partition(".")
-    if not isinstance(document.get(group, {}), dict):
-        raise UsageError(f"{str(path)!r}: {group} is no table", remedy="fix it first")
-    document.setdefault(group, tomlkit.table())[name] = value
+    *groups, name = key.split(".")
+    table = document
+    for group in groups:
+        table = table.setdefault(group, tomlkit.table())
+        if not isinstance(table, dict):
+            raise UsageError(f"{str(path)!r}: {group} is no table", remedy="fix it first")
+    table[name] = value
     replace_file(path, tomlkit.dumps(document))
     return path
 
@@ -98,9 +110,8 @@ def _parse_value(key: str, text: str) -> object:
 
 def _find_error(key: str, value: object) -> Mapping[str, Any] | None:
     """Return pydantic's error about a value of a setting, or `None` if the value is valid."""
-    group, _, name = key.partition(".")
     try:
-        Settings.model_validate({group: {name: value}})
+        Settings.model_validate(nest_settings({key: value}))
     except ValidationError as fault:
         return {**fault.errors(include_input=False)[0]}  # the input may be a key
     return None
@@ -142,8 +153,7 @@ def restore_settings(
         if name in MACHINE_GROUPS or recorded_values is None:
             groups[name] = group
             continue
-        fields = type(group).model_fields
-        values = {field: value for field, value in recorded_values.items() if field in fields}
+        values = _known_values(type(group), recorded_values)
         for field, present_value in group:
             is_same_address = isinstance(present_value, str) and (
                 _without_credentials(present_value) == values.get(field)
@@ -166,6 +176,16 @@ def restore_settings(
         ) from fault
 
 
+def _known_values(group: type[SettingsGroup], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the recorded values of a group, without settings that this version does not have."""
+    fields = group.model_fields
+    return {
+        name: value if (inner := group_in(fields[name])) is None else _known_values(inner, value)
+        for name, value in recorded.items()
+        if name in fields
+    }
+
+
 def override_settings(settings: Settings, changes: Mapping[str, object]) -> Settings:
     """Return settings in which some values are replaced.
 
@@ -175,15 +195,14 @@ def override_settings(settings: Settings, changes: Mapping[str, object]) -> Sett
     Raises:
         UsageError: There is no such setting, or the value is invalid.
     """
-    groups = {name: dict(group) for name, group in settings}
-    for key in flag_layer(changes):
-        group, _, field = key.partition(".")
-        groups[group][field] = changes[key]
+    values = {key: get_setting(settings, key) for key in setting_fields()}
     try:
-        return Settings.model_validate(groups)
+        return Settings.model_validate(
+            nest_settings({**values, **{key: changes[key] for key in flag_layer(changes)}})
+        )
     except ValidationError as fault:
         error = fault.errors()[0]
-        key = ".".join(map(str, error["loc"][:2]))
+        key = key_of_error(error["loc"])
         raise UsageError(
             describe_invalid_value(key, error, changes.get(key)), remedy=suggest_value(key)
         ) from None

@@ -8,13 +8,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from suture.core.safe_files import parse_toml, read_regular_file
 from suture.core.settings.aliases import is_alias
-from suture.core.settings.schema import Settings, setting_fields
+from suture.core.settings.schema import Settings, setting_fields, setting_groups
 from suture.core.tuning import MAX_PYPROJECT_BYTES, MAX_SETTINGS_FILE_BYTES
 from suture.errors import UsageError
 
@@ -170,9 +170,7 @@ def file_layer(path: Path, *, from_project: bool) -> Layer:
 def _table_layer(tables: Mapping[str, object], path: Path, *, from_project: bool) -> Layer:
     layer: Layer = {}
     for group, table in tables.items():
-        entries = (
-            {f"{group}.{name}": value for name, value in table.items()} if isinstance(table, dict) else {}
-        )
+        entries = dict(_flatten(group, table)) if isinstance(table, dict) else {}
         if not isinstance(table, dict) or (not entries and group not in Settings.model_fields):
             _require_known(group, repr(str(path)))
         for key, value in entries.items():
@@ -181,6 +179,16 @@ def _table_layer(tables: Mapping[str, object], path: Path, *, from_project: bool
                 value=value, origin=str(path), folder=path.parent, from_project=from_project
             )
     return layer
+
+
+def _flatten(group: str, table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield (dotted key, value) of each setting in the table of a group."""
+    for name, value in table.items():
+        key = f"{group}.{name}"
+        if isinstance(value, dict) and key in setting_groups():
+            yield from _flatten(key, value)
+        else:
+            yield key, value
 
 
 def read_variables(environ: Mapping[str, str], project: Path) -> Variables:

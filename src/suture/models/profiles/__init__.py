@@ -1,5 +1,8 @@
-"""Model profiles: what a model can do, so that prompts, limits and transport follow from the profile alone."""
+"""Model profiles: what a model can do, so that prompts, limits and transport follow from the profile alone.
 
-from suture.models.profiles.model_profile import ModelProfile, find_profile
+This package reads names, settings and the data of installed packages. It never asks a provider.
+"""
 
-__all__ = ["ModelProfile", "find_profile"]
+from suture.models.profiles.model_profile import ModelProfile, ProfileOrigin, find_profile
+
+__all__ = ["ModelProfile", "ProfileOrigin", "find_profile"]

@@ -3,23 +3,64 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 from suture.core.settings.schema import Settings
+from suture.models.chat_model import NO_MODEL
+from suture.models.profiles.langchain_profiles import find_langchain_profile
+from suture.models.profiles.model_families import MIN_CAPABLE_BILLIONS, find_family, size_in_name
 
-SMALL_MODEL_PROVIDERS = ("local", "huggingface", "ollama")
-"""Providers whose models are small unless their name gives a larger size."""
-MIN_CAPABLE_BILLIONS = 20.0
-"""Parameters in billions from which a model holds a conversation. Chosen by judgement; not measured."""
-PARAMETER_COUNT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
-"""Matches the parameter count in a name such as `qwen2.5-coder-1.5b` or `llama3:70b`."""
+ProfileOrigin = Literal["default", "provider", "family", "size", "langchain", "setting"]
+"""Where a value of a profile comes from: our default, the provider, the family or the size in the model's name,
+LangChain's profiles, or a setting."""
+
+LANGCHAIN_KINDS: Mapping[str, str] = {
+    "openai-chat": "openai",
+    "azure-openai-chat": "openai",
+    "anthropic-chat": "anthropic",
+    "chat-ollama": "ollama",
+    "chat-google-generative-ai": "google",
+    "vertexai": "google",
+    "amazon_bedrock_chat": "bedrock",
+    "amazon_bedrock_converse_chat": "bedrock",
+    "openrouter-chat": "openrouter",
+}
+"""The kind of a LangChain chat model that a caller passes in -> the provider whose models it calls."""
+SMALL_MODEL_PROVIDERS = ("local", "huggingface", "ollama", "scripted")
+"""Providers whose models are small unless their names say otherwise."""
+TOOL_PROVIDERS = ("openai", "anthropic", "qwen", "google", "bedrock", "openrouter")
+"""Providers that serve capable models with native tools, several of them in one reply."""
+SCHEMA_PROVIDERS = (*TOOL_PROVIDERS, "local", "ollama")
+"""Providers that enforce a JSON schema."""
 PREFILL_PROVIDERS = ("local", "ollama")
 """Providers that continue a last assistant message with any model."""
 PREFILL_ANTHROPIC_MODELS = re.compile(r"claude-(?:2|3|instant|(?:opus|sonnet|haiku)-4-(?:[015]\b|\d{8}))")
 """Anthropic's models up to 4.5; later ones refuse a prefilled reply."""
-TOOL_CALL_PROVIDERS = ("anthropic", "openai", "qwen")
-"""Providers whose own models were trained to call tools over many steps."""
+OPENAI_REASONING_REJECTS = frozenset({"temperature", "top_p", "logprobs", "stop"})
+"""Parameters that OpenAI's reasoning models refuse."""
+
+THINKING_TOKENS: Mapping[str, int] = {
+    "none": 0,
+    "minimal": 1_024,
+    "low": 4_096,
+    "medium": 8_192,
+    "high": 16_384,
+    "xhigh": 32_768,
+    "max": 32_768,
+}
+"""Room for thinking by reasoning effort, in tokens. QwQ and Qwen3 think for some 3,000 tokens about a small task;
+the other values are chosen by judgement and not measured."""
+DEFAULT_EFFORT = "medium"
+"""The effort that is assumed of a model that thinks, if nothing is known."""
+SMALL_ANSWER_TOKENS = 1_024
+"""Default length of an answer of a small model: a function or a short file. The measured prompts used it."""
+CAPABLE_ANSWER_TOKENS = 16_384
+"""Default length of an answer of a capable model: whole files of up to about a thousand lines."""
+UNKNOWN_ANSWER_TOKENS = 4_096
+"""Default length of an answer if no limit of the model is known. Servers such as vLLM refuse a request whose
+prompt and reply exceed the context, and small servers have contexts of 8192 tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +75,14 @@ class ModelProfile:
         tools: Whether it calls tools through its provider's protocol.
         parallel_tools: Whether one reply may call several tools.
         structured_output: Whether the provider enforces a JSON schema.
-        reasoning: Whether it thinks before it answers, at the cost of output tokens.
+        reasoning: Whether it may think before it answers, at the cost of output tokens.
+        reasoning_effort: The effort to request; empty leaves it to the provider.
+        thinking_tokens: Tokens of a reply that are reserved for thinking, besides those of the answer.
         prefill: Whether it continues a reply that we begin.
+        stop: Whether it takes stop sequences.
         prompt_cache: How a repeated beginning of a prompt is cached: `explicit` needs marks in the request.
         rejected_parameters: Request parameters that the model refuses, such as `temperature`.
+        origins: Name of an attribute -> where its value comes from.
     """
 
     context_tokens: int | None = None
@@ -47,30 +92,172 @@ class ModelProfile:
     parallel_tools: bool = False
     structured_output: bool = False
     reasoning: bool = False
+    reasoning_effort: str = ""
+    thinking_tokens: int = 0
     prefill: bool = False
+    stop: bool = True
     prompt_cache: Literal["none", "automatic", "explicit"] = "none"
     rejected_parameters: frozenset[str] = frozenset()
+    origins: Mapping[str, ProfileOrigin] = field(default_factory=dict, compare=False)
+
+    @property
+    def answer_tokens(self) -> int:
+        """Return the default length of an answer in tokens, thinking not included."""
+        if not self.is_capable:
+            return SMALL_ANSWER_TOKENS
+        if self.max_reply_tokens is None:
+            return UNKNOWN_ANSWER_TOKENS
+        limits = [CAPABLE_ANSWER_TOKENS]
+        if self.max_output_tokens is not None:
+            limits.append(max(self.max_output_tokens - self.thinking_tokens, self.max_output_tokens // 2))
+        if self.context_tokens is not None:
+            limits.append(self.context_tokens // 4)
+        return min(limits)
+
+    @property
+    def max_reply_tokens(self) -> int | None:
+        """Return the longest reply that may be requested in tokens; `None` if no limit is known.
+
+        Prompt and reply share the context; the reply gets at most half of it.
+        """
+        half = None if self.context_tokens is None else self.context_tokens // 2
+        limits = [limit for limit in (self.max_output_tokens, half) if limit is not None]
+        return min(limits, default=None)
+
+    def reply_tokens(self, answer_tokens: int) -> int:
+        """Return the length of a reply in tokens: its answer, and the thinking before it."""
+        if not self.thinking_tokens:
+            return min(answer_tokens, self.max_output_tokens or answer_tokens)
+        wanted = answer_tokens + self.thinking_tokens
+        return wanted if self.max_reply_tokens is None else max(min(wanted, self.max_reply_tokens), 1)
 
 
 def find_profile(name: str, settings: Settings) -> ModelProfile:
     """Return the profile of a model.
 
     Args:
-        name: `provider:model`.
-        settings: `model.prefill` and `model.tools` override what is known about the model.
+        name: `provider:model`, or the name of a LangChain chat model that the caller passed in.
+        settings: `model.profile.*` overrides what is known about the model of `model.name`; about any model
+            if that is `auto` or `none`.
     """
-    provider, _, model = name.partition(":")
-    sizes = [float(size) for size in PARAMETER_COUNT.findall(model)]
-    is_small = max(sizes) < MIN_CAPABLE_BILLIONS if sizes else provider in SMALL_MODEL_PROVIDERS
+    kind, _, model = name.partition(":")
+    provider = "scripted" if "fake" in kind else LANGCHAIN_KINDS.get(kind, kind)
+    layers: list[tuple[ProfileOrigin, dict[str, Any]]] = [
+        ("provider", _provider_values(provider, model)),
+        ("family", {} if provider == "scripted" else _family_values(provider, model)),
+        ("size", _size_values(model)),
+        ("langchain", {} if provider in SMALL_MODEL_PROVIDERS else _langchain_values(provider, model)),
+    ]
+    if kind in ("local", "ollama"):  # Suture starts these with the context of the setting
+        layers.append(("setting", {"context_tokens": settings.model.context_tokens}))
+    if settings.model.name in (name, "auto", NO_MODEL):
+        layers.append(("setting", _setting_values(settings)))
+    values: dict[str, Any] = {}
+    origins: dict[str, ProfileOrigin] = {
+        each.name: "default" for each in fields(ModelProfile) if each.name != "origins"
+    }
+    for origin, layer in layers:
+        values |= layer
+        origins |= dict.fromkeys(layer, origin)
+    return _complete(ModelProfile(**_consistent(values, origins), origins=origins))
+
+
+def _provider_values(provider: str, model: str) -> dict[str, Any]:
+    has_tools = provider in TOOL_PROVIDERS
+    prefill = provider in PREFILL_PROVIDERS
     if provider == "anthropic":
         prefill = PREFILL_ANTHROPIC_MODELS.match(model) is not None
-    else:
-        prefill = provider in PREFILL_PROVIDERS
-    tools = provider in TOOL_CALL_PROVIDERS and not is_small
-    return ModelProfile(
-        context_tokens=settings.model.context_tokens if provider in ("local", "ollama") else None,
-        is_capable=not is_small,
-        tools=tools if settings.model.tools is None else settings.model.tools,
-        parallel_tools=tools,
-        prefill=prefill if settings.model.prefill is None else settings.model.prefill,
-    )
+    caches: dict[str, str] = {"anthropic": "explicit", "bedrock": "explicit", "huggingface": "none"}
+    is_known = has_tools or provider in SMALL_MODEL_PROVIDERS
+    return {
+        "is_capable": provider not in SMALL_MODEL_PROVIDERS,
+        "tools": has_tools,
+        "parallel_tools": has_tools,
+        "structured_output": provider in SCHEMA_PROVIDERS,
+        "prefill": prefill,
+        "prompt_cache": caches.get(provider, "automatic" if is_known and provider != "scripted" else "none"),
+    }
+
+
+def _family_values(provider: str, model: str) -> dict[str, Any]:
+    family = find_family(model)
+    if family is None:
+        return {}
+    values: dict[str, Any] = {"is_capable": family.is_capable, "reasoning": family.reasoning}
+    if family.context_tokens is not None:
+        values["context_tokens"] = family.context_tokens
+    if family.max_output_tokens is not None:
+        values["max_output_tokens"] = family.max_output_tokens
+    if provider in (*TOOL_PROVIDERS, "ollama"):
+        values |= {"tools": family.tools, "parallel_tools": family.tools}
+    if provider == "openai" and family.reasoning and re.match(r"gpt-[5-9]|o\d", model):
+        values |= {"stop": False, "rejected_parameters": OPENAI_REASONING_REJECTS}
+    return values
+
+
+def _size_values(model: str) -> dict[str, Any]:
+    size = size_in_name(model)
+    return {} if size is None else {"is_capable": size >= MIN_CAPABLE_BILLIONS}
+
+
+def _langchain_values(provider: str, model: str) -> dict[str, Any]:
+    """Return what LangChain's profile says; unknown fields and zeros, as of image models, say nothing."""
+    found = find_langchain_profile(provider, model)
+    if not found:
+        return {}
+    names = {
+        "context_tokens": "max_input_tokens",
+        "max_output_tokens": "max_output_tokens",
+        "structured_output": "structured_output",
+        "reasoning": "reasoning_output",
+        "tools": "tool_calling",
+        "parallel_tools": "tool_calling",
+    }
+    values = {ours: found[theirs] for ours, theirs in names.items() if found.get(theirs) not in (None, 0, "")}
+    values |= {
+        "tools": bool(found.get("tool_calling", True)),
+        "reasoning": bool(found.get("reasoning_output")),
+    }
+    values["is_capable"] = True
+    if found.get("temperature") is False:
+        values["rejected_parameters"] = frozenset({"temperature"})
+    if provider == "openai" and values["reasoning"]:
+        values |= {"stop": False, "rejected_parameters": OPENAI_REASONING_REJECTS}
+    if values["reasoning"] and found.get("reasoning_effort_default") in THINKING_TOKENS:
+        values["thinking_tokens"] = THINKING_TOKENS[found["reasoning_effort_default"]]
+    return values
+
+
+def _setting_values(settings: Settings) -> dict[str, Any]:
+    profile = settings.model.profile
+    values = {
+        "is_capable": profile.capable,
+        **{name: getattr(profile, name) for name in type(profile).model_fields if name != "capable"},
+    }
+    if profile.rejected_parameters is not None:
+        values["rejected_parameters"] = frozenset(profile.rejected_parameters)
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _consistent(values: dict[str, Any], origins: Mapping[str, ProfileOrigin]) -> dict[str, Any]:
+    """Return the values without tools for small models, unless a setting asks for them.
+
+    Their chat templates may have tools, but the measured prompts of small models describe commands in words.
+    """
+    if not values["is_capable"] and origins["tools"] != "setting":
+        values |= {"tools": False}
+    if not values["tools"]:
+        values |= {"parallel_tools": False}
+    return values
+
+
+def _complete(profile: ModelProfile) -> ModelProfile:
+    """Return the profile with the room for thinking that follows from its effort."""
+    if not profile.reasoning or profile.reasoning_effort == "none":
+        is_set = profile.origins["thinking_tokens"] == "setting"
+        return profile if is_set else replace(profile, thinking_tokens=0)
+    if profile.origins["thinking_tokens"] == "setting":
+        return profile
+    if profile.reasoning_effort:
+        return replace(profile, thinking_tokens=THINKING_TOKENS[profile.reasoning_effort])
+    return replace(profile, thinking_tokens=profile.thinking_tokens or THINKING_TOKENS[DEFAULT_EFFORT])
