@@ -1,0 +1,10 @@
+"""What a change does to the tests themselves: which tests it removes, skips or loosens, and what it adds.
+
+This package only reads two versions of the test files. Whether a loosened test mattered is decided by running the
+old tests on the new code, which is not its task.
+"""
+
+from suture.judge.test_changes.python_test_changes import compare_python_tests
+from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
+
+__all__ = ["TestChange", "TestChangeCode", "TestFileChanges", "compare_python_tests"]
