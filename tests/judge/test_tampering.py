@@ -30,6 +30,19 @@ SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
             "def f(n):\n    try:\n        return g(n)\n    except Exception:\n        pass\n",
             "hides_exceptions",
         ),
+        *(
+            (f"def f(n):\n    {text}\n", "hides_exceptions")
+            for text in (
+                "with suppress(ValueError, AssertionError):\n        return g(n)",
+                "with contextlib.suppress(BaseException):\n        return g(n)",
+                "try:\n        return g(n)\n    except (ValueError, AssertionError):\n        return 1",
+                "try:\n        g(n)\n    finally:\n        return 1",
+                "for m in n:\n        try:\n            g(m)\n        finally:\n            continue",
+                "for m in n:\n        try:\n            g(m)\n        finally:\n            if m:\n                break",
+                "return gather(g(n), return_exceptions=True)",
+                "class A:\n        def __exit__(self, *error):\n            return True",
+            )
+        ),
         ("def f(n, m):\n    return n\n", "names_unused"),
         (SOURCE.replace("n > 2", "n in (77, 0)"), "compares_with_test_literals"),
         (SOURCE.replace("return n\n", "return {77: 1}.get(n, n)\n"), "compares_with_test_literals"),
@@ -72,6 +85,22 @@ def test_a_removed_call_and_a_removed_raise_are_reported() -> None:
 )
 def test_reachable_code_is_not_called_dead(after: str) -> None:
     assert count_dead_code(ast.parse(after)) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "with suppress(KeyError):\n        return g(n)",
+        "try:\n        return g(n)\n    except (ValueError, KeyError):\n        return 1",
+        "try:\n        return g(n)\n    finally:\n        for m in n:\n            if m:\n                break",
+        "try:\n        return g(n)\n    finally:\n        h = lambda: 1\n        close(h)",
+        "return gather(g(n), return_exceptions=False)",
+        "class A:\n        def __exit__(self, *error):\n            return None",
+    ],
+)
+def test_what_passes_exceptions_on_hides_none(text: str) -> None:
+    warnings = find_tampering_warnings(SOURCE, f"def f(n):\n    {text}\n", frozenset())
+    assert "hides_exceptions" not in {warning.code for warning in warnings}
 
 
 def test_an_honest_change_raises_no_warning() -> None:

@@ -47,7 +47,10 @@ MEMORISING_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "
 WEAK_CODES: frozenset[TamperingCode] = frozenset(("statement_removed",))
 """Signs that only order the search's candidates. Of the published repairs of HumanEvalFix and DebugBench, 20 of 570
 remove a statement, so it is no reason to doubt a result (2026-11-27)."""
-BROAD_EXCEPTIONS = ("Exception", "BaseException")
+BROAD_EXCEPTIONS = ("Exception", "BaseException", "AssertionError")
+"""Exceptions whose handlers catch the failures of tests."""
+EXIT_METHODS = ("__exit__", "__aexit__")
+"""Methods of context managers that end an exception if they answer `True`."""
 RECORDING_METHODS = frozenset(
     ("critical", "debug", "error", "exception", "info", "log", "print_exc", "warn", "warning")
 )
@@ -301,15 +304,55 @@ def _count_statements(tree: ast.AST) -> int:
 def _count_hiding_handlers(tree: ast.AST) -> int:
     """Count handlers that catch everything and handlers that do nothing; one that is both counts twice.
 
-    A handler that raises, logs or uses the exception does not hide it.
+    A handler that raises, logs or uses the exception does not hide it. What else ends an exception counts as well.
     """
     count = 0
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler):
-            exception = ast.unparse(node.type) if node.type is not None else "BaseException"
-            count += exception in BROAD_EXCEPTIONS and not _shows_exception(node)
+            count += _is_broad(node.type) and not _shows_exception(node)
             count += all(isinstance(statement, (ast.Pass, ast.Continue)) for statement in node.body)
+        elif isinstance(node, ast.Try):
+            count += any(map(_leaves, node.finalbody))
+        elif isinstance(node, ast.Call):
+            count += _suppresses_broadly(node)
+        elif isinstance(node, FUNCTIONS):
+            count += node.name in EXIT_METHODS and any(map(_answers_true, ast.walk(node)))
+        elif isinstance(node, ast.keyword):  # of `asyncio.gather`
+            count += node.arg == "return_exceptions" and not _is_false(node.value)
     return count
+
+
+def _is_broad(exceptions: ast.expr | None) -> bool:
+    """Return whether what is caught includes the failures of tests."""
+    if isinstance(exceptions, ast.Tuple):
+        return any(map(_is_broad, exceptions.elts))
+    return exceptions is None or ast.unparse(exceptions).removeprefix("builtins.") in BROAD_EXCEPTIONS
+
+
+def _suppresses_broadly(call: ast.Call) -> bool:
+    function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return function == "suppress" and any(map(_is_broad, call.args))
+
+
+def _leaves(statement: ast.stmt, *, in_loop: bool = False) -> bool:
+    """Return whether a statement of a `finally` leaves it, so that the exception is lost."""
+    if isinstance(statement, ast.Return) or (
+        isinstance(statement, (ast.Break, ast.Continue)) and not in_loop
+    ):
+        return True
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    is_loop = in_loop or isinstance(statement, (ast.For, ast.AsyncFor, ast.While))
+    parts = ast.iter_child_nodes(statement)
+    return any(_leaves(part, in_loop=is_loop) for part in parts if isinstance(part, ast.stmt))
+
+
+def _answers_true(node: ast.AST) -> bool:
+    return isinstance(node, ast.Return) and isinstance(node.value, ast.Constant) and node.value.value is True
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
 
 
 def _shows_exception(handler: ast.ExceptHandler) -> bool:

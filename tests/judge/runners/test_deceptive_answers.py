@@ -21,8 +21,14 @@ const tell = (f) => f(3);
 const later = async () => 3;
 const set = () => new Set([1, 2, 3]);
 const each = (xs, f) => xs.forEach((x) => f(x, x));
+const every = (xs, f) => Promise.all(xs.map((x) => f(x)));
+const chain = (f) => Promise.resolve(1).then((x) => f(x));
 """
 TESTS = """
+const assert = process.getBuiltinModule('node:assert');
+test('chain', async () => { await chain((x) => expect(x).toBe(1)); });
+test('chain of node', async () => { await chain((x) => assert.equal(x, 1)); });
+test('every', async () => { await every([1, 1], async (x) => { await null; expect(x).toBe(1); }); });
 test('adds', () => { expect(add(1, 2)).toEqual(3); });
 test('item', () => { expect(item()).toStrictEqual({ a: 1, b: { c: [1] } }); expect(item()).toMatchObject({ a: 1 });
   expect([item()]).toContainEqual({ a: 1, b: { c: [1] } }); });
@@ -32,7 +38,7 @@ test('set', () => { expect(set()).toEqual(new Set([1, 2, 3])); });
 test('each', () => { let n = 0; each([1, 2], (x, y) => { n += 1; expect(x).toBe(y); }); expect(n).toBe(2); });
 test('any', () => { expect({ at: item().a }).toEqual({ at: expect.any(Number) }); });
 """
-NAMES = "add, item, tell, later, set, each"
+NAMES = "add, item, tell, later, set, each, every, chain"
 DECIDING = {
     "a method": "({ asymmetricMatch: () => true })",
     "an accessor": "({ get asymmetricMatch() { return () => true; } })",
@@ -64,6 +70,19 @@ DECEPTIONS |= {
     f"catches a failure {name}": RIGHT.replace("=> f(x, x)", f"=> {{ try {{ {call}; }} catch {{}} }}")
     for name, call in CATCHING.items()
 }
+LOSING = {
+    "in allSettled": RIGHT.replace(
+        "Promise.all(xs.map((x) => f(x)))", "Promise.allSettled(xs.map((x) => f(x + 1)))"
+    ),
+    "in a promise that it returns": RIGHT.replace(
+        "Promise.resolve(1).then((x) => f(x))", "Promise.resolve(2).then(f).catch(() => undefined)"
+    ),
+    "in a promise that nobody awaits": RIGHT.replace(
+        "Promise.resolve(1).then((x) => f(x))",
+        "void Promise.resolve(2).then().then().then().then(f).catch(() => 0)",
+    ),
+}
+DECEPTIONS |= {f"loses a failure {name}": text for name, text in LOSING.items()}
 DECEPTIONS["restores what it changed"] = RIGHT.replace(
     "new Set([1, 2, 3])",
     "{ const p = Object.getPrototypeOf(new Set().values()), was = p.next;\n"

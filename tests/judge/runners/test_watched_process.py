@@ -111,13 +111,23 @@ ATTACKS = {
     "swallows a failed assert": (
         "def total(numbers):\n    return len(numbers)\n\ndef each(numbers, call):\n    for number in numbers:\n"
         "        try:\n            call(number)\n        except BaseException:\n            pass\n",
-        "an assert failed in a function",
+        "an assertion of a test failed",
+    ),
+    "swallows what a test raises": (
+        "def total(numbers):\n    return sum(numbers)\n\ndef each(numbers, call):\n    for number in numbers:\n"
+        "        try:\n            call(number)\n        except BaseException:\n            pass\n",
+        "an assertion of a test failed",
+    ),
+    "swallows what pytest.fail throws": (
+        "def total(numbers):\n    return sum(numbers)\n\ndef each(numbers, call):\n    for number in numbers:\n"
+        "        try:\n            call(number)\n        except BaseException:\n            pass\n",
+        "an assertion of a test failed",
     ),
     "swallows a failed assert in threads": (
         "import threading\ndef total(numbers):\n    return len(numbers)\n\ndef each(numbers, call):\n"
         "    for number in numbers:\n        thread = threading.Thread(target=call, args=(number,))\n"
         "        thread.start()\n        thread.join()\n",
-        "an assert failed in a function",
+        "an assertion of a test failed",
     ),
     "runs text through a library": (
         "import timeit\nTEXT = 'import gc; gc.get_objects()'\n"
@@ -145,12 +155,12 @@ ATTACKS = {
     "swallows a failed assert of unittest": (
         "import contextlib\ndef total(numbers):\n    return len(numbers)\n\n"
         "class Session(contextlib.suppress):\n    def __init__(self): super().__init__(AssertionError)\n",
-        "an assert failed",
+        "an assertion of a test failed",
     ),
     "loses a failed assert beside a test that expects an error": (
         "def total(numbers):\n    return sum(numbers)\n\n"
         "class Order:\n    def __enter__(self): return self\n    def __exit__(self, *fault): return True\n",
-        "an assert failed",
+        "an assertion of a test failed",
     ),
     "replaces a test of its subclass": (
         "def total(numbers):\n    return len(numbers)\n\nclass Base:\n    def __init_subclass__(cls):\n"
@@ -171,6 +181,12 @@ ATTACKS = {
 MORE_TESTS = {
     "swallows": "import sums\n\ndef test_each():\n"
     "    def call(number):\n        assert number > 5\n    sums.each([1], call)\n",
+    "raises": "import sums\n\ndef test_each():\n"
+    "    def call(number):\n        if number < 5:\n            raise AssertionError(number)\n"
+    "    sums.each([1], call)\n",
+    "throws": "import pytest, sums\n\ndef test_each():\n"
+    "    def call(number):\n        if number < 5:\n            pytest.fail('too small')\n"
+    "    sums.each([1], call)\n",
     "expects": (
         "import pytest\nimport sums\n\ndef test_raises():\n    with pytest.raises(ValueError):\n        int('x')\n\n"
         "def test_order():\n    with sums.Order() as order:\n        assert order is None\n"

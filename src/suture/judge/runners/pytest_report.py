@@ -6,19 +6,14 @@ else. So every event is checked before it is used.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.core.records import CheckOutcome, CheckStatus, Counterexample
+from suture.core.records import CheckOutcome, CheckStatus, CodeFrame, Counterexample
 from suture.judge.failures import render_failure
+from suture.judge.runners.failed_asserts import read_failed_assert
 from suture.judge.runners.signed_lines import streams, verified_events
-from suture.project.python_source.parsing import PARSE_FAULTS
-
-WHERE_LINE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
-"""A line of pytest's assertion introspection, such as `+ where 3 = add(1, 2)`."""
 
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 """What `reached` says if something other than the plugin wrote into the report, and if a file with tests was opened;
@@ -203,29 +198,39 @@ def make_test_outcome(test_id: str, phases: Iterable[Mapping[str, Any]]) -> Chec
 def _make_counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     fact = phase.get("fact") or {}
     text = str(fact.get("text", ""))
-    file, line = str(fact.get("file", "")), fact.get("line")
-    statement = " ".join(str(fact.get("statement", "")).split())
-    if "timeout_s" in fact:
-        text = render_failure("test_timeout", seconds=fact["timeout_s"])
-        return Counterexample(
-            check_id=test_id, call=statement, exception=text, file=file, line=line, code="test_timeout"
-        )
     if "example" in fact:
         return _make_example_counterexample(test_id, fact)
-    if fact.get("type") == "AssertionError" and "assert " in text:
-        introspected = _parse_introspection(text[text.index("assert ") :])
-        return Counterexample(
-            check_id=test_id,
-            call=introspected.get("call", statement),
-            expected=introspected.get("expected", ""),
-            actual=introspected.get("actual", ""),
-            file=file,
-            line=line,
+    counterexample = Counterexample(
+        check_id=test_id,
+        call=" ".join(str(fact.get("statement", "")).split()),
+        file=str(fact.get("file", "")),
+        line=fact.get("line"),
+        message=text if "\n" in text.strip() else "",
+        frames=_read_frames(fact),
+        inputs=fact.get("inputs", {}),
+    )
+    if "timeout_s" in fact:
+        text = render_failure("test_timeout", seconds=fact["timeout_s"])
+        return replace(counterexample, exception=text, code="test_timeout")
+    failed_assert = None
+    if fact.get("type") == "AssertionError":
+        failed_assert = read_failed_assert(text, str(fact.get("statement", "")), fact.get("compared"))
+    if failed_assert is not None:
+        return replace(
+            counterexample,
+            call=failed_assert.call or counterexample.call,
+            expected=failed_assert.expected,
+            actual=failed_assert.actual,
         )
     lines = (text or str(phase.get("text", ""))).strip().splitlines() or [""]
     exception = f"{fact['type']}: {lines[0]}" if "type" in fact else lines[-1]
-    return Counterexample(
-        check_id=test_id, call=statement, exception=exception.rstrip(": "), file=file, line=line
+    return replace(counterexample, exception=exception.rstrip(": "))
+
+
+def _read_frames(fact: Mapping[str, Any]) -> tuple[CodeFrame, ...]:
+    return tuple(
+        CodeFrame(file=path, line=line, function="" if function.startswith("<") else function)
+        for path, line, function in fact.get("frames", ())
     )
 
 
@@ -241,27 +246,8 @@ def _make_example_counterexample(test_id: str, fact: Mapping[str, Any]) -> Count
         exception=exception,
         file=file,
         line=fact["line"],
+        frames=_read_frames(fact),
     )
-
-
-def _parse_introspection(text: str) -> dict[str, str]:
-    """Split `assert 3 == 4` and `where 3 = add(1, 2)` into call, expected and actual value where possible."""
-    lines = text.splitlines()
-    assertion = lines[0].removeprefix("assert ")
-    where_lines = [match for line in lines[1:] if (match := WHERE_LINE_RE.match(line))]
-    introspected = {"call": where_lines[0]["call"]} if where_lines else {}
-    try:
-        tree = ast.parse(assertion, mode="eval").body
-    except PARSE_FAULTS:
-        tree = None
-    if not isinstance(tree, ast.Compare) or not isinstance(tree.ops[0], ast.Eq) or len(tree.ops) > 1:
-        actual = {"actual": where_lines[0]["value"]} if where_lines else {}
-        return {**introspected, "expected": f"`{assertion}` to hold", **actual}
-    left, right = ast.unparse(tree.left), ast.unparse(tree.comparators[0])
-    # The side that comes from the call is the actual value, as in `assert 3 == add(1, 1)`.
-    is_reversed = bool(where_lines) and where_lines[0]["value"].strip() == right != left
-    expected, actual_text = (left, right) if is_reversed else (right, left)
-    return {**introspected, "expected": expected, "actual": actual_text}
 
 
 LIST_FIELDS = {"begin": ("named", "patterns", "left_out"), "items": ("ids",), "end": ()}
@@ -320,12 +306,25 @@ def _is_fact(fact: object) -> bool:
         return True
     if not isinstance(fact, dict) or type(fact.get("line")) not in (int, type(None)):
         return False
-    if type(fact.get("timeout_s", 0.0)) not in (int, float):
+    if type(fact.get("timeout_s", 0.0)) not in (int, float) or not _are_details(fact):
         return False
     if "example" not in fact:
         return True
     example = fact["example"]
     return isinstance(example, list) and len(example) == 3 and {"type", "text", "line"} <= fact.keys()
+
+
+def _are_details(fact: Mapping[str, Any]) -> bool:
+    """Whether the frames, the input and the compared values of a fact have the right types."""
+    frames, inputs, compared = fact.get("frames", []), fact.get("inputs", {}), fact.get("compared", ["", ""])
+    return (
+        isinstance(frames, list)
+        and all(isinstance(frame, list) and tuple(map(type, frame)) == (str, int, str) for frame in frames)
+        and isinstance(inputs, dict)
+        and all(isinstance(value, str) for value in inputs.values())
+        and isinstance(compared, list)
+        and tuple(map(type, compared)) == (str, str)
+    )
 
 
 def find_unstable_functions(ids: Sequence[str], other_ids: Sequence[str]) -> frozenset[str]:

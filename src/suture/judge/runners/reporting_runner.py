@@ -15,7 +15,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 
-from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Evidence, VerdictNote
+from suture.core.records import (
+    CheckOutcome,
+    CheckStatus,
+    CodeFrame,
+    Counterexample,
+    Evidence,
+    VerdictNote,
+)
 from suture.judge.failures import (
     decode_output,
     get_last_line,
@@ -23,6 +30,7 @@ from suture.judge.failures import (
     make_inconsistent_ending,
     render_run_ending,
 )
+from suture.judge.runners.caught_assertions import LOST_ASSERTION, CaughtAssertions
 from suture.judge.runners.command_line import CommandLine, CommandRun
 from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.runners.signed_lines import streams, verified_events
@@ -236,11 +244,15 @@ class ReportingRunner:
             new_names = [
                 name
                 for name in names - base_names
-                if not any(is_replaced_in(text, name) for text in self._test_texts)
+                if not any(is_replaced_in(text, name) for text in self._test_texts.values())
             ]
-            if new_names:
-                name = min(new_names)[:MAX_MACHINERY_NAME_CHARS]
+            lost = {name for name in new_names if name.startswith(LOST_ASSERTION)}
+            changed = sorted(set(new_names) - lost)
+            if changed:
+                name = changed[0][:MAX_MACHINERY_NAME_CHARS]
                 failures.append(self._fail("error", make_failure(file, "machinery_changed", name=name)))
+            elif any(not self._caught_assertions.contain(name) for name in lost):
+                failures.append(self._fail("error", make_failure(file, "failure_lost")))
         return failures
 
     def _find_changed_input(self, run: ReportedRun) -> list[CheckOutcome]:
@@ -256,10 +268,15 @@ class ReportingRunner:
         return find_unwatched_files(self._base.report if self._base else None, run.report)
 
     @cached_property
-    def _test_texts(self) -> tuple[str, ...]:
+    def _caught_assertions(self) -> CaughtAssertions:
+        return CaughtAssertions(self._test_texts)
+
+    @cached_property
+    def _test_texts(self) -> Mapping[str, str]:
+        """Path -> text of the user's tests."""
         files = self._line.task.files
         paths = [path for path in files if is_test_file(path) or path in self.test_files]
-        return tuple(files[path].decode("utf-8", "replace") for path in paths)
+        return {path: files[path].decode("utf-8", "replace") for path in paths}
 
     def _list_expected_tests(self) -> tuple[ReportedTest, ...]:
         tests = self._base.report.tests if self._base else ()
@@ -286,6 +303,8 @@ class ReportingRunner:
             exception="" if test.actual else test.message or error_line or get_last_line(run.result),
             file=test.file,
             line=test.line,
+            message=test.details,
+            frames=tuple(CodeFrame(file=file, line=line, function=name) for file, line, name in test.frames),
         )
         return CheckOutcome(check_id=test.id, status="failed", evidence=self._evidence, counterexample=fact)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -23,7 +23,7 @@ from suture.project.languages.reports import Report, ReportedTest, Runner, Runne
 from suture.project.languages.runner_config import find_node_runner_files
 from suture.project.languages.safety_rules import javascript_rules as in_javascript
 from suture.project.languages.safety_rules.rule import find_uses_by_query
-from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS
+from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_CHARS, MAX_STACK_FRAMES
 
 GLOBAL_NAMES = frozenset(
     """
@@ -123,6 +123,10 @@ MISSING_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'"
 """Matches node's message about a module that it does not find."""
 STACK_POSITION = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
 """Matches a position in a stack trace: an absolute path, a line, and perhaps a column."""
+STACK_LINE = re.compile(
+    r"\n\s+at (?:(?:async |new )*([\w$.<>]+) (?:\[as \w+\] )?\()?(?:file://)?(/[^\s():]+):(\d+)"
+)
+"""Matches a line of a stack trace: the function if it has a name, the absolute path and the line."""
 NAME = r"([A-Za-z_$][\w$]*)"
 DEFINITION = re.compile(
     r"(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
@@ -157,7 +161,8 @@ def read_events(output: RunnerOutput) -> Report:
     changed_state: dict[str, frozenset[str]] = {}
     for event in _find_watched([*output.events, *output.process_events]):
         path = _path(event["file"], output)
-        changed_state[path] = changed_state.get(path, frozenset()) | {*map(str, event["changed"])}
+        names = {str(name).replace(f"{output.root}/", "") for name in event["changed"]}
+        changed_state[path] = changed_state.get(path, frozenset()) | names
     kinds = [event.get("event") for event in output.events]
     return Report(
         tests=tuple(tests.values()),
@@ -202,7 +207,18 @@ def _read_test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
         actual=str(event.get("got") or ""),
         file=position[0],
         line=position[1],
+        details=message.strip("\n")[:MAX_FAILURE_DETAIL_CHARS],
+        frames=tuple(
+            reversed([frame for frame in _list_frames(stack, root_prefix) if frame[0] in output.files])
+        ),
     )
+
+
+def _list_frames(stack: str, root_prefix: str) -> Iterator[tuple[str, int, str]]:
+    """Yield (path, line, function) of the frames of a stack trace, innermost first."""
+    for match in islice(STACK_LINE.finditer(stack), MAX_STACK_FRAMES):
+        function = (match[1] or "").removeprefix("Object.")
+        yield match[2].removeprefix(root_prefix), int(match[3]), "" if "<" in function else function
 
 
 def _node_options(folder: str) -> dict[str, str]:

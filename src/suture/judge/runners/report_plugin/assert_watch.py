@@ -10,18 +10,21 @@ from typing import Any
 from unittest import TestCase
 
 from _pytest.assertion import rewrite
+from _pytest.outcomes import Failed, OutcomeException
 
 CATCHING_CALLS = ("raises", "suppress", "assertRaises")
 """Parts of the names of context managers with which a test catches its own failed asserts."""
 REPEATING_DECORATORS = ("given", "retry", "flaky", "rerun")
 """Parts of the names of decorators that run a test or a function of a test again after a failure."""
+NOTE_FUNCTION = "_note_raised"
+"""Name by which rewritten tests find a function in pytest's module for rewriting, which they import."""
 
 
 class FailedAsserts:
     """Sends a request when an assert of a test fails, before it raises.
 
     Pytest explains a failed assert, and unittest words its message, with functions that they look up each time. These
-    are wrapped here.
+    are wrapped here. `raise AssertionError` in a test is rewritten, and `pytest.fail` makes an object of a class.
 
     Attributes:
         send: Sends a request to the audit hook, once there is one.
@@ -31,6 +34,11 @@ class FailedAsserts:
         self.send: Callable[..., None] | None = None
         self._explain = vars(rewrite)["_format_explanation"]
         vars(rewrite)["_format_explanation"] = self.explain
+        self._rewrite = vars(rewrite)["rewrite_asserts"]
+        vars(rewrite)["rewrite_asserts"] = self.rewrite
+        vars(rewrite)[NOTE_FUNCTION] = self.note_raised
+        self._make_outcome = OutcomeException.__init__
+        OutcomeException.__init__ = self._wrap_outcome()  # type: ignore[method-assign]
         for name in ("fail", "_formatMessage"):
             setattr(TestCase, name, self._wrap(vars(TestCase)[name]))
 
@@ -43,11 +51,42 @@ class FailedAsserts:
 
         return send_first
 
+    def _wrap_outcome(self) -> Callable[..., None]:
+        def note_failure(outcome: Any, *args: Any, **named: Any) -> None:
+            if self.send is not None and isinstance(outcome, Failed):
+                self.send("failed_assert")
+            self._make_outcome(outcome, *args, **named)
+
+        return functools.wraps(self._make_outcome)(note_failure)
+
+    def rewrite(self, module: ast.Module, *more: Any, **named: Any) -> None:
+        """Rewrite a test module as pytest does, and what it raises of `AssertionError`."""
+        self._rewrite(RaiseRewriter().visit(module), *more, **named)
+
+    def note_raised(self, error: Any) -> Any:
+        """Return what a test is about to raise."""
+        if self.send is not None:
+            self.send("failed_assert")
+        return error
+
     def explain(self, explanation: str) -> str:
         """Return pytest's explanation of a failed assert."""
         if self.send is not None:
             self.send("failed_assert")
         return str(self._explain(explanation))
+
+
+class RaiseRewriter(ast.NodeTransformer):
+    """Has `raise AssertionError` pass through a function of pytest's module, which rewritten modules import."""
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        """Return the statement, whose error is noted if it is an `AssertionError`."""
+        error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if node.exc is not None and isinstance(error, ast.Name) and error.id == "AssertionError":
+            function = ast.Attribute(ast.Name("@pytest_ar", ast.Load()), NOTE_FUNCTION, ast.Load())
+            node.exc = ast.copy_location(ast.Call(function, [node.exc], []), node.exc)
+            ast.fix_missing_locations(node.exc)
+        return node
 
 
 class CatchingLines:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import textwrap
 from typing import Any
 
+from .plain_values import render_pair, render_value
 from .time_limits import TestTimeout, TimeLimits
 
 MAX_TEXT_CHARS = 4000
 """Characters of each reported text. Chosen by judgement; not measured."""
+MAX_FRAMES = 12
+"""Frames of a traceback that are reported, the innermost ones. Chosen by judgement; not measured."""
+MAX_INPUTS = 12
+"""Parameters and arguments that are reported. Chosen by judgement; not measured."""
+UNITTEST_PAIRS = (("first", "second"), ("expr1", "expr2"), ("member", "container"))
+"""The names under which unittest's assert methods hold the values that they compare."""
 PLUGIN_FOLDER = os.path.dirname(__file__)
 
 
@@ -21,12 +29,26 @@ class FailureFacts:
         self._root = root
         self._limits = limits
         self._statements = Statements()
+        self._compared = None  # type: Any
+
+    def note_comparison(self, left: Any, right: Any) -> None:
+        """Remember the values of a comparison that an assert made, and that did not hold."""
+        self._compared = render_pair(left, right)
+
+    def forget_comparison(self) -> None:
+        """Forget the comparison, because another test begins."""
+        self._compared = None
 
     def extract(self, item: Any, excinfo: Any) -> dict[str, Any]:
-        """Return type and text of an exception, and the last line of the project in its traceback."""
+        """Return type and text of an exception, the project's frames in its traceback, and the input."""
         test_file = get_test_file(item)
         text = str(excinfo.value)[:MAX_TEXT_CHARS]
         fact = {"type": excinfo.type.__name__, "text": text, "file": "", "line": None}
+        fact["frames"] = self._list_frames(excinfo)
+        fact["inputs"] = self._list_inputs(item, excinfo)
+        compared = _find_unittest_pair(excinfo) or self._compared
+        if compared is not None and isinstance(excinfo.value, AssertionError):
+            fact["compared"] = compared
         if is_doctest(item):
             fact.update(self._describe_example(excinfo.value))
         for entry in excinfo.traceback:
@@ -42,6 +64,38 @@ class FailureFacts:
             fact["file"] = os.path.relpath(str(excinfo.value.filename), self._root)
             fact["line"] = excinfo.value.lineno
         return fact
+
+    def _list_frames(self, excinfo: Any) -> list[list[Any]]:
+        """Return [path, line, function] of the frames in files of the project and its tests, outermost first."""
+        frames = []
+        for entry in excinfo.traceback:
+            path = str(entry.path)
+            if self._is_inside(path):
+                name = entry.frame.raw.f_code.co_name
+                frames.append([os.path.relpath(path, self._root), entry.lineno + 1, name])
+        return frames[-MAX_FRAMES:]
+
+    def _list_inputs(self, item: Any, excinfo: Any) -> dict[str, str]:
+        """Return the test's parameters, the variables in its failed statement, and the arguments of the
+        innermost frame in the project's code.
+        """
+        values = dict(getattr(getattr(item, "callspec", None), "params", {}))
+        test_file = get_test_file(item)
+        frames = []
+        for entry in excinfo.traceback:
+            path, frame = str(entry.path), entry.frame.raw
+            if path == test_file:
+                names = _find_names(self._statements.find_statement(path, entry.lineno + 1))
+                values.update((name, frame.f_locals[name]) for name in names if name in frame.f_locals)
+            elif self.is_project_file(path):
+                frames.append(frame)
+        if frames:
+            code = frames[-1].f_code
+            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            held = frames[-1].f_locals
+            values.update((name, held[name]) for name in names if name in held and name not in values)
+        texts = ((str(name), render_value(value)) for name, value in list(values.items())[:MAX_INPUTS])
+        return {name: text for name, text in texts if text}
 
     def _describe_example(self, fault: Any) -> dict[str, Any]:
         """Return the docstring example that failed: its source, the expected and the actual output."""
@@ -62,15 +116,35 @@ class FailureFacts:
 
     def is_project_file(self, path: str) -> bool:
         """Whether a file belongs to the project and is not a test file by its name."""
+        name = os.path.basename(path)
+        is_test = name.startswith(("test_", "conftest")) or name.endswith("_test.py")
+        return self._is_inside(path) and not is_test
+
+    def _is_inside(self, path: str) -> bool:
         # The project's folder may contain an environment with installed packages.
         is_inside = path.startswith(self._root + os.sep) and "site-packages" not in path
-        name = os.path.basename(path)
-        return (
-            is_inside
-            and os.path.dirname(path) != PLUGIN_FOLDER
-            and not name.startswith(("test_", "conftest"))
-            and not name.endswith("_test.py")
-        )
+        return is_inside and os.path.dirname(path) != PLUGIN_FOLDER
+
+
+def _find_names(statement: str) -> list[str]:
+    """Return the names in a statement; none if it does not parse by itself, as the head of a `with`."""
+    try:
+        tree = ast.parse(textwrap.dedent(statement))
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+
+
+def _find_unittest_pair(excinfo: Any) -> Any:
+    """Return the two values, as source, that an assert method of unittest compared; `None` if there is none."""
+    for entry in excinfo.traceback:
+        frame = entry.frame.raw
+        if frame.f_globals.get("__name__") != "unittest.case":
+            continue
+        for left, right in UNITTEST_PAIRS:
+            if left in frame.f_locals and right in frame.f_locals:
+                return render_pair(frame.f_locals[left], frame.f_locals[right])
+    return None
 
 
 class Statements:

@@ -172,8 +172,17 @@ class Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Report which test starts and how long it may run, in case it never ends."""
+        self._facts.forget_comparison()
         used_s, limit_s = round(self._limits.used_s(), 3), round(self._limits.limit_s, 3)
         self._write(event="start", id=self._id(nodeid), used_s=used_s, limit_s=limit_s)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_assertrepr_compare(self, op: str, left: Any, right: Any) -> None:
+        """Remember the values of a failed comparison; pytest's own explanation cuts long ones."""
+        if op == "==":
+            self._facts.note_comparison(left, right)
+        else:
+            self._facts.forget_comparison()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Report the outcome of one phase of a test."""
@@ -213,6 +222,8 @@ class Reporter:
         item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != "suture"]
         excinfo = call.excinfo
         for exception in getattr(item, "_excinfo", None) or []:  # pytest sets a unittest's exceptions later
+            if excinfo is None and not isinstance(exception.value, pytest.skip.Exception):
+                excinfo = exception
             excinfo = exception if isinstance(exception.value, TestTimeout) else excinfo
         if excinfo is not None:
             try:

@@ -4,7 +4,7 @@
 "use strict";
 const { isProxy } = require("node:util").types;
 const { apply, get, getPrototypeOf, ownKeys } = Reflect;
-const { getOwnPropertyDescriptor: own } = Object;
+const { getOwnPropertyDescriptor: own, defineProperty: define } = Object;
 const { has, add } = Set.prototype;
 const { forEach: eachInSet } = Set.prototype;
 const { forEach: eachInMap } = Map.prototype;
@@ -98,6 +98,9 @@ exports.isOwnPromise = (value, classes) => {
   return true;
 };
 
+/** Test frames that are named for a failed assertion. */
+const MAX_PLACES = 8;
+
 /** The lines of the current stack. */
 function readStack() {
   const { stackTraceLimit } = NewError;
@@ -115,6 +118,39 @@ exports.findCallingCode = (testPath) => {
     if (path && path !== testPath && !apply(exec, NOT_CODE, [path])) return path;
   }
   return undefined;
+};
+
+/**
+ * Where tests stand that made the current assertion, as `path:line`, the innermost first; undefined if code under test
+ * made it, or if `node:assert` expects it to fail. Line 0 stands for any line: a promise may have left no frame.
+ */
+exports.findTestPlaces = (testPath) => {
+  const lines = readStack();
+  let places = "";
+  let count = 0;
+  for (let at = 1; at < lines.length && count < MAX_PLACES; at += 1) {
+    if (apply(exec, EXPECTS_ERROR, [lines[at]])) return undefined;
+    const frame = apply(exec, FRAME, [lines[at]]);
+    const path = frame?.[1];
+    if (!path || apply(exec, LIBRARY, [path])) continue;
+    const isTest = path === testPath || apply(exec, NOT_CODE, [path]) !== null;
+    if (!isTest && count === 0) return undefined;
+    if (!isTest) continue;
+    places += `${count ? " " : ""}${path}:${frame[2]}`;
+    count += 1;
+  }
+  return places || `${testPath}:0`;
+};
+
+/** Call a function whenever `node:assert` makes an error, which gets the error. */
+exports.watchAssertionErrors = (AssertionError, note) => {
+  const key = "generatedMessage";
+  // The constructor assigns this property of each error, so that it calls an inherited setter.
+  const set = function (value) {
+    define(this, key, { value, writable: true, enumerable: true, configurable: true });
+    note(this);
+  };
+  define(AssertionError.prototype, key, { get: () => undefined, set, configurable: false });
 };
 
 /**

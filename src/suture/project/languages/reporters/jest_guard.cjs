@@ -3,7 +3,7 @@
 // Code can reach this realm, too. What notes a difference therefore uses no method that code could replace.
 "use strict";
 const Module = require("node:module");
-const { containsMatcher, findCallingCode, isOwnPromise } = require("./answers.cjs");
+const { containsMatcher, findCallingCode, findTestPlaces, isOwnPromise, watchAssertionErrors } = require("./answers.cjs");
 const { apply, ownKeys } = Reflect;
 const { getOwnPropertyDescriptor: own, getOwnPropertySymbols: symbolsOf, getPrototypeOf } = Object;
 const { getOwnPropertyDescriptors: descriptors, defineProperties, defineProperty } = Object;
@@ -96,6 +96,10 @@ class Baseline {
   }
 }
 
+/** The watch of the test file that runs. */
+let current;
+watchAssertionErrors(require("node:assert").AssertionError, () => current?.notePlaces());
+
 /** Watches one test file. */
 class Watch {
   names = [];
@@ -103,6 +107,8 @@ class Watch {
   functions = new Set();
   hasConcurrentTests = false;
   caught = "";
+  /** Where the assertions of tests stand that have failed since the last test that failed or passed. */
+  lost = [];
   assertions = 0;
 
   constructor(environment, testPath) {
@@ -189,6 +195,18 @@ class Watch {
   /** Note that an assertion failed. If code called it, the code may catch that. */
   noteFailure() {
     if (!this.hasConcurrentTests) this.caught = findCallingCode(this.testPath) ?? this.caught;
+    this.notePlaces();
+  }
+
+  notePlaces() {
+    const places = findTestPlaces(this.testPath);
+    if (places) append(this.lost, places);
+  }
+
+  /** Report failed assertions that no test shows. Only the end tells which of the concurrent tests one belongs to. */
+  reportLost() {
+    for (let at = 0; at < this.lost.length; at += 1) this.note(`the failed assertion at ${this.lost[at]}`);
+    this.lost = [];
   }
 
   /** Learn from an event of jest-circus; see its types for their fields. */
@@ -204,6 +222,8 @@ class Watch {
     }
     if (name === "test_fn_success" && this.caught) this.note(`the failed assertion in ${nameOf(test)}`);
     if (name === "test_fn_failure") this.failed.set(test, nameOf(test));
+    if (name === "test_fn_failure" || name === "hook_failure" || test?.failing) this.lost = [];
+    if (name === "test_done" && !this.hasConcurrentTests) this.reportLost();
     if (name === "test_retry") this.failed.delete(test);
     if (name === "test_done") {
       if (test.failing) this.note(`the expected failure of ${nameOf(test)}`);
@@ -215,6 +235,7 @@ class Watch {
   finish(result) {
     this.compare();
     const failures = result?.testResults?.filter(({ status }) => status === "failed").length ?? 0;
+    if (!failures) this.reportLost();
     if (failures < this.failed.size) this.note(`the result of ${[...this.failed.values()][0]}`);
     const unique = Object.create(null);
     for (let at = 0; at < this.names.length; at += 1) unique[this.names[at]] = true;
@@ -226,6 +247,7 @@ class Watch {
 function watched(runner) {
   return async function (globalConfig, config, environment, runtime, testPath, ...more) {
     const watch = new Watch(environment, testPath);
+    current = watch;
     const places = new Set([...(config.setupFilesAfterEnv ?? []), testPath]);
     const setGlobals = runtime.setGlobalsForRuntime;
     if (typeof setGlobals === "function") {

@@ -2,7 +2,7 @@
 // still detect failures. A process in which it does not has decided nothing, and fails. This also reports which
 // functions were replaced, and failed assertions that code under test may have caught.
 "use strict";
-const { findCalledBackLine } = require("./answers.cjs");
+const { findCalledBackLine, findTestPlaces, watchAssertionErrors } = require("./answers.cjs");
 const { reallyExit } = process;
 const { apply } = Reflect;
 const { defineProperty: define } = Object;
@@ -43,23 +43,22 @@ function changed(kept, strict) {
   return [...new Set(others.map(({ key }) => `assert.${key}`))];
 }
 
-/** Failed assertions that are reported, each by its line. */
-const MAX_NOTED = 20;
+/** Failed assertions that are reported; tests that expect failures may have many. */
+const MAX_NOTED = 200;
 /** Characters of a failed assertion's message by which the reporter recognises it. */
 const MAX_MESSAGE = 300;
 
-/** Note failed assertions of the test in functions that code under test called. */
+/** Note failed assertions of the test, and whether code under test called the function that they are in. */
 function noteFailures(AssertionError, noted) {
-  const [key, testPath] = ["generatedMessage", process.argv[1]];
-  // The constructor assigns this property of each error, so that it calls an inherited setter.
-  const set = function (value) {
-    define(this, key, { value, writable: true, enumerable: true, configurable: true });
-    const line = noted.isOpen && noted.length < MAX_NOTED ? findCalledBackLine(testPath) : undefined;
-    if (line === undefined) return;
-    const item = `${stringify({ line, message: `${this.message}`.slice(0, MAX_MESSAGE) })}`;
+  const testPath = process.argv[1];
+  watchAssertionErrors(AssertionError, (error) => {
+    if (!noted.isOpen || noted.length >= MAX_NOTED) return;
+    const line = findCalledBackLine(testPath);
+    const places = findTestPlaces(testPath);
+    if (line === undefined && places === undefined) return;
+    const item = `${stringify({ line, places, message: `${error.message}`.slice(0, MAX_MESSAGE) })}`;
     define(noted, noted.length, { value: item, writable: true, enumerable: true, configurable: true });
-  };
-  define(AssertionError.prototype, key, { get: () => undefined, set, configurable: false });
+  });
 }
 
 if (process.env.NODE_TEST_CONTEXT) {

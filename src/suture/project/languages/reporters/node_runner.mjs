@@ -50,10 +50,16 @@ function changed(complaint = "") {
   return [...new Set([...lines].flatMap(([, names]) => names.split(" ")))];
 }
 
-/** Failed assertions of a file that no failed test shows: code under test caught them. */
+/** Failed assertions of a file that no failed test shows: they got lost. */
 function lost(complaint = "", shown = []) {
   const lines = [...complaint.matchAll(/^suture: an assertion failed (.+)$/gm)];
   const failed = lines.map(([, text]) => JSON.parse(text));
   const unseen = failed.filter(({ message }) => !shown.some((text) => text.includes(message)));
-  return [...new Set(unseen.map(({ line }) => `the failed assertion in line ${line}`))];
+  // What the test's own function made counts only if nothing failed: a loop may have failed several times.
+  const counted = unseen.filter(({ line }) => line !== undefined || !shown.length);
+  return [...new Set(counted.map(describe))];
+}
+
+function describe({ line, places }) {
+  return line === undefined ? `the failed assertion at ${places}` : `the failed assertion in line ${line}`;
 }

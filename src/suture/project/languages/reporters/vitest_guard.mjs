@@ -1,13 +1,14 @@
 // Vitest's own test runner, with a check of everything that decides the outcome of tests: during each test, it must be
 // the same as before the project was loaded. It signs what it finds, and the outcome of each test. It shares a realm
 // with the code, so it uses nothing that code could change.
+import assert from "node:assert";
 import * as vitest from "vitest";
 import { VitestTestRunner } from "vitest/runners";
 import { getFn } from "vitest/suite";
 import answers from "./answers.cjs";
 import signing from "./signing.cjs";
 
-const { containsMatcher, findCallingCode, isOwnPromise } = answers;
+const { containsMatcher, findCallingCode, findTestPlaces, isOwnPromise, watchAssertionErrors } = answers;
 const { createWriter, delegate } = signing;
 const { apply, ownKeys } = Reflect;
 const { getOwnPropertyDescriptor: own, defineProperty: define, getPrototypeOf } = Object;
@@ -29,6 +30,8 @@ let writer;
 /** The test that runs; several may run at once. */
 let current;
 let running = 0;
+/** Where the assertions of tests stand that have failed since the last test that failed or passed. */
+let lost = [];
 
 function append(list, item) {
   define(list, list.length, { value: item, enumerable: true, configurable: true, writable: true });
@@ -64,6 +67,17 @@ function compare() {
   }
 }
 
+function noteFailedAssertion() {
+  const places = current && findTestPlaces(current.test.file?.filepath);
+  if (places) append(lost, places);
+}
+
+/** Note failed assertions that no test shows. Tests that run at once are one here. */
+function reportLost() {
+  for (let at = 0; at < lost.length; at += 1) note(`the failed assertion at ${lost[at]}`);
+  lost = [];
+}
+
 function beginAssertion() {
   if (!current) return;
   current.assertions += 1;
@@ -94,10 +108,26 @@ function wrapMatcher(name) {
     } catch (error) {
       // Code that called the assertion may catch this.
       if (current && running === 1) current.catcher = findCallingCode(current.test.file?.filepath) ?? current.catcher;
+      noteFailedAssertion();
       throw error;
     }
   };
   define(Assertion, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** Have failures of chai's own assertions noted. */
+function wrapAssert() {
+  const was = own(Assertion, "assert")?.value;
+  if (typeof was !== "function") return;
+  const value = function () {
+    try {
+      return apply(was, this, arguments);
+    } catch (error) {
+      noteFailedAssertion();
+      throw error;
+    }
+  };
+  define(Assertion, "assert", { value, writable: true, enumerable: true, configurable: true });
 }
 
 /** Note promises by which code can keep an assertion from running. */
@@ -110,8 +140,10 @@ function wrapPromise(name) {
   if (was?.get) define(Assertion, name, { ...was, get });
 }
 
+watchAssertionErrors(assert.AssertionError, noteFailedAssertion);
 if (flag) {
   if (shared?.matchers) for (const name of ownKeys(shared.matchers)) wrapMatcher(name);
+  wrapAssert();
   wrapPromise("resolves");
   wrapPromise("rejects");
 }
@@ -184,6 +216,8 @@ class TestRecord {
     if ((test.retry ?? 0) !== (retry ?? 0) || test.repeats) note(`the retries of ${title}`);
     if (this.catcher && !this.hasFailed) note(`the failed assertion in ${title}`);
     const passed = state === "pass" && this.hasFailed === Boolean(test.fails);
+    if (!passed || test.fails) lost = [];
+    else if (running === 0) reportLost();
     if (state === "pass" && !passed) note(`the result of ${title}`);
     if (state === "pass" || state === "fail") {
       writer?.write({ event: "outcome", file: test.file.filepath, names: this.names, status: passed ? "passed" : "failed" });
@@ -250,13 +284,21 @@ export default class extends VitestTestRunner {
       current = records[test.id];
       if (!current) return;
       current.assertions = 0;
-      if (tried?.retry) current.hasFailed = false;
+      if (tried?.retry) {
+        current.hasFailed = false;
+        lost = [];
+      }
       current.catcher = "";
     });
     watch(this, "onAfterRunTask", (test) => {
       records[test.id]?.finish({ retry });
       current = undefined;
       reportChanges(test.file.filepath);
+    });
+    watch(this, "onAfterRunSuite", ({ filepath, result }) => {
+      if (!filepath || result?.state === "fail") return;
+      reportLost();
+      reportChanges(filepath);
     });
     define(this, "runTask", { value: (test) => runRecorded(test, records[test.id]) });
   }
