@@ -46,6 +46,9 @@ MEMORY_METHODS = ("UnsafeAddr", "UnsafePointer", "NewAt")
 """Functions of `reflect` that reach unexported fields and any memory."""
 PATCHED_TARGET = re.compile(r"os\.(?:Args|Std\w+)|flag\.CommandLine")
 """A variable of Go's library that is shared with package `testing`."""
+ENVIRONMENT_CALLS = ("os.Executable", "os.Environ")
+"""Functions that show the name of a test program, or all variables of the environment."""
+FOLDER_LISTING = ("os.ReadDir", "ioutil.ReadDir", "filepath.Glob", "filepath.Walk", "filepath.WalkDir")
 ENDING_CALLS = ("os.Exit", "syscall.Exit")
 TEST_FLAG = re.compile(r"-{0,2}test\.\w+|\.test(?:\.exe)?")
 """A string that names an option of `go test`, or the ending of a test program."""
@@ -169,11 +172,28 @@ def _find_call_uses(
         function_name = _enclosing_function(node)
         if function_name != "main":  # a program may end there
             yield Use(code="ends_process", name=name, line=line, key=f"in {function_name}")
+    elif name in ENVIRONMENT_CALLS:
+        if ENTRY_FUNCTION.fullmatch(_enclosing_function(node)) is None and not _is_for_process(node):
+            yield Use(code="detects_environment", name=name, line=line, key=name)
+    elif name in FOLDER_LISTING:
+        given = _text(node.child_by_field_name("arguments"))
+        if re.match(r"""\(\s*["`](?:\.?/?["`]|(?:\./)?[*?])""", given):
+            yield Use(code="detects_environment", name=f"{name}{given}", line=line, key="working folder")
     elif name in ("os.Getenv", "os.LookupEnv"):
         arguments = node.child_by_field_name("arguments")
         variable = _text(arguments).strip('()"`') if arguments is not None else ""
         if TEST_VARIABLE.fullmatch(variable):
             yield Use(code="detects_environment", name=variable, line=line, key=variable)
+
+
+def _is_for_process(node: Node) -> bool:
+    """Return whether a copied environment is extended, or given to a command: `cmd.Env = append(os.Environ(), x)`."""
+    arguments = node.parent
+    call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
+    is_extended = call is not None and _text(call.child_by_field_name("function")) == "append"
+    statement = arguments.parent if arguments is not None and arguments.type == "expression_list" else None
+    targets = statement.child_by_field_name("left") if statement is not None else None
+    return is_extended or re.search("env$", _text(targets), re.IGNORECASE) is not None
 
 
 def _find_selector_uses(node: Node, line: int, packages: Mapping[str, str]) -> Iterator[Use]:
@@ -214,5 +234,5 @@ def _enclosing_function(node: Node) -> str:
     return ""
 
 
-def _text(node: Node) -> str:
-    return node.text.decode("utf-8", "replace") if node.text is not None else ""
+def _text(node: Node | None) -> str:
+    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""

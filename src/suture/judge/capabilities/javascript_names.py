@@ -57,6 +57,8 @@ class JavaScriptNames:
         if node.type in ("identifier", "this"):
             name = get_text(node)
             return self._aliases.get(name, name)
+        if node.type == "meta_property":
+            return get_text(node)
         if node.type in ("parenthesized_expression", "await_expression", "non_null_expression"):
             return self.resolve(node.named_children[0] if node.named_children else None, depth + 1)
         if node.type in ("member_expression", "subscript_expression"):

@@ -106,6 +106,11 @@ HARMLESS_LOADER_NAMES = (
     "enableCompileCache",
 )
 """Members of node's module `module` that change nothing."""
+ENVIRONMENTS = ("process.env", "import.meta.env")
+"""Objects with the variables of the environment."""
+MODES = ("NODE_ENV", "MODE")
+"""Variables that are `test` under test, and that honest code compares with `production`."""
+FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
 COMPUTED_OWNERS = (*GLOBAL_OBJECTS[:2], "process", "module", "require")
 """Objects of which a property with a computed name is a finding."""
 SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive", "valueOf")
@@ -119,6 +124,8 @@ TEST_DOUBLE_MEMBER = re.compile(
 """Members of the functions that tests create with `jest.fn()`, `vi.fn()`, `mock.fn()` or Sinon."""
 TEST_DOUBLES = "test doubles"
 """The key of all their members: a file that handles such functions may handle them otherwise."""
+STATEMENTS = ("program", "statement_block", "class_body", "if_statement", "switch_statement")
+LITERALS = ("string", "template_string", "regex")
 MAX_STATEMENT_DEPTH = 6
 """Expressions around a name in which a comparison with a test runner's name is searched. Chosen by judgement."""
 
@@ -145,6 +152,8 @@ def _find_node_uses(node: Node, names: JavaScriptNames) -> Iterator[Use]:
             yield from _find_path_uses(path, node, line)
     elif node.type == "binary_expression":
         yield from _find_environment_test(node, line, names)
+    elif node.type in ("for_in_statement", "spread_element"):
+        yield from _find_environment_lists(node, line, names)
     else:
         yield from _find_name_uses(node, line, names)
 
@@ -152,7 +161,10 @@ def _find_node_uses(node: Node, names: JavaScriptNames) -> Iterator[Use]:
 def _find_name_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
     """Yield what an identifier, the name of a member or a string refers to."""
     text = get_text(node)
-    if node.type == "identifier" and text in TEST_GLOBALS and text not in names.declared:
+    path = names.resolve(node) if node.type == "identifier" else ""
+    if path != text and path.rpartition(".")[2] in MODES:
+        yield from _find_path_uses(path, node, line)
+    elif node.type == "identifier" and text in TEST_GLOBALS and text not in names.declared:
         yield Use(code="imports_test_machinery", name=text, line=line, key=text)
     elif node.type in ("method_definition", "pair", "public_field_definition", "field_definition"):
         key = get_field(node, "name", "key", "property")
@@ -191,6 +203,16 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
         and PATCHED_OBJECT.fullmatch(_resolve(first, names))
     ):
         yield Use(code="patches_code", name=get_text(first), line=line, key=get_text(first))
+    elif (LISTING_CALL.fullmatch(name) or name == "JSON.stringify") and names.resolve(first) in ENVIRONMENTS:
+        path = names.resolve(first)
+        yield Use(
+            code="detects_environment", name=f"{name}({path})", line=line, key="each of the environment"
+        )
+    elif FOLDER_LISTING.fullmatch(name) and (
+        get_string(first) in (".", "./") or get_text(first) == "process.cwd()"
+    ):
+        shown = f"{name}({get_text(first)})"
+        yield Use(code="detects_environment", name=shown, line=line, key="working folder")
     elif LISTING_CALL.fullmatch(name) and names.resolve(first) in GLOBAL_OBJECTS:
         yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key=name)
     elif name in ("Object.defineProperty", "Reflect.defineProperty", "Reflect.set"):
@@ -296,8 +318,10 @@ def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
         yield Use(code="patches_code", name=path, line=line, key=path)
     elif path == "Error.prepareStackTrace":
         yield Use(code="inspects_callers", name=path, line=line, key=path)
-    elif owner == "process.env":
-        if TEST_VARIABLE.fullmatch(name) or (name == "NODE_ENV" and _is_compared_with_test(node)):
+    elif path == "import.meta.vitest":
+        yield Use(code="detects_environment", name=path, line=line, key=path)
+    elif owner in ENVIRONMENTS:
+        if TEST_VARIABLE.fullmatch(name) or (name in MODES and _is_compared_with_test(node)):
             yield Use(code="detects_environment", name=path, line=line, key=name)
     elif path in ("process.execArgv", "require.main", "process.argv", "process.mainModule", "module.parent"):
         if path == "process.execArgv" or _is_compared_with_runner(node):
@@ -331,6 +355,21 @@ def _find_environment_test(node: Node, line: int, names: JavaScriptNames) -> Ite
         yield Use(code="detects_environment", name=f"process.env.{variable}", line=line, key=variable)
 
 
+def _find_environment_lists(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
+    """Yield a loop over all variables of the environment, and a copy of it that is not made for another process."""
+    value = node.child_by_field_name("right") if node.type == "for_in_statement" else node.named_children[0]
+    path = names.resolve(value)
+    if path in ENVIRONMENTS and not (node.type == "spread_element" and _is_for_process(node)):
+        yield Use(code="detects_environment", name=path, line=line, key="each of the environment")
+
+
+def _is_for_process(node: Node) -> bool:
+    """Return whether a copied environment gets a name such as `env`, as options of `spawn` have it."""
+    holder = node.parent.parent if node.parent is not None and node.parent.type == "object" else None
+    name = get_field(holder, "key", "name", "left") if holder is not None else None
+    return re.search("env", get_text(name), re.IGNORECASE) is not None
+
+
 def _is_joined_literal(node: Node | None) -> bool:
     """Return whether an expression joins string literals only, as in `'ex' + 'it'`. Only a disguise does so."""
     if node is None or node.type != "binary_expression":
@@ -348,23 +387,28 @@ def _is_new_error(node: Node, names: JavaScriptNames) -> bool:
 
 
 def _is_compared_with_test(node: Node) -> bool:
-    parent = node.parent
-    return (
-        parent is not None
-        and parent.type == "binary_expression"
-        and bool(re.search(r"""["'`]test["'`]""", get_text(parent)))
-    )
+    """Return whether the expression that a node is in, or the cases of its `switch`, mention tests."""
+    above = _find_expression(node)
+    if above.parent is not None and above.parent.type == "switch_statement":
+        above = above.parent
+    literals = (get_text(part)[1:-1] for part in walk(above) if part.type in LITERALS)
+    return any(re.fullmatch(r"\^?tes(?:t|ting)?\$?", text) for text in literals)
 
 
 def _is_compared_with_runner(node: Node) -> bool:
     """Return whether the expression that a node is in mentions a test runner or a test."""
+    literals = (get_text(part) for part in walk(_find_expression(node)) if part.type in LITERALS)
+    return any(re.search(r"jest|vitest|mocha|\btest\b", text) for text in literals)
+
+
+def _find_expression(node: Node) -> Node:
+    """Return the largest expression around a node that is looked at."""
     above = node
     for _ in range(MAX_STATEMENT_DEPTH):
-        if above.parent is None or above.parent.type in ("program", "statement_block", "class_body"):
+        if above.parent is None or above.parent.type in STATEMENTS:
             break
         above = above.parent
-    literals = (get_text(part) for part in walk(above) if part.type in ("string", "regex"))
-    return any(re.search(r"jest|vitest|mocha|\btest\b", text) for text in literals)
+    return above
 
 
 def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:

@@ -35,6 +35,13 @@ LISTING_FUNCTIONS = (
 )
 """Builtin functions that show all variables of the environment."""
 COPYING_FUNCTIONS = ("os.environ.copy", "copy.copy", "copy.deepcopy")
+STREAMS = ("sys.stdin", "sys.stdout", "sys.stderr")
+"""Streams that test runners replace."""
+ORIGINAL_STREAMS = ("sys.__stdin__", "sys.__stdout__", "sys.__stderr__")
+LISTING_CALLS = ("os.listdir", "os.scandir", "os.walk", "os.fwalk")
+FOLDER_METHODS = ("iterdir", "glob", "rglob", "walk")
+WORKING_FOLDERS = ("os.getcwd", "os.path.abspath", "os.path.realpath", "pathlib.Path.cwd")
+"""Functions that return the working folder if they get nothing, or a path that says no more than `.`."""
 DOCUMENTATION_READERS = ("inspect.getdoc", "pydoc.getdoc", "inspect.getcomments")
 OWN_OBJECTS = ("self", "cls", "__class__")
 IDENTITIES = ("__module__", "__qualname__", "__name__")
@@ -65,8 +72,11 @@ def find_surrounding_uses(
     elif isinstance(node, ast.Name) and node.id == "__doc__" and isinstance(node.ctx, ast.Load):
         if function and not is_entry:
             yield Use(code="reads_tests", name="__doc__", line=node.lineno, key="__doc__")
-    elif isinstance(node, ast.Call) and node.args:
-        yield from _find_call_uses(node, names, is_entry)
+    elif isinstance(node, ast.Call):
+        if not is_entry:
+            yield from _find_terminal_uses(node, names)
+        if node.args:
+            yield from _find_call_uses(node, names, is_entry)
 
 
 def _find_attribute_uses(node: ast.Attribute, names: ModuleNames, is_entry: bool) -> Iterator[Use]:
@@ -97,6 +107,37 @@ def _find_call_uses(node: ast.Call, names: ModuleNames, is_entry: bool) -> Itera
         yield Use(code="reads_tests", name=called, line=node.lineno, key="__doc__")
 
 
+def _find_terminal_uses(node: ast.Call, names: ModuleNames) -> Iterator[Use]:
+    """Yield a question whether a stream is a terminal, and a list of the files in the working folder."""
+    called, line = names.resolve(node.func), node.lineno
+    owner, _, method = called.rpartition(".")
+    if called in ("os.isatty", "os.ttyname") or (method == "isatty" and owner in STREAMS):
+        yield Use(code="detects_environment", name=called, line=line, key="isatty")
+    lists_folder = called in LISTING_CALLS and (not node.args or _is_working_folder(node.args[0], names))
+    lists_pattern = called in ("glob.glob", "glob.iglob") and _begins_with_pattern(node, names)
+    is_method = isinstance(node.func, ast.Attribute) and node.func.attr in FOLDER_METHODS
+    if is_method and isinstance(node.func, ast.Attribute):
+        lists_folder = lists_folder or _is_working_folder(_follow(node.func.value, names), names)
+    if lists_folder or lists_pattern:
+        yield Use(code="detects_environment", name=ast.unparse(node), line=line, key="working folder")
+
+
+def _is_working_folder(node: ast.expr, names: ModuleNames) -> bool:
+    text = names.fold_text(node)
+    if text is not None:
+        return text in ("", ".", "./")
+    if isinstance(node, ast.Call):
+        called = names.resolve(node.func)
+        is_folder = called in WORKING_FOLDERS or called in ("pathlib.Path", "pathlib.PurePath")
+        return is_folder and all(_is_working_folder(part, names) for part in node.args)
+    return names.resolve(node) == "os.curdir"
+
+
+def _begins_with_pattern(node: ast.Call, names: ModuleNames) -> bool:
+    text = names.fold_text(node.args[0]) if node.args else None
+    return text is not None and text.removeprefix("./").startswith(("*", "?"))
+
+
 def _is_environment(node: ast.expr, names: ModuleNames) -> bool:
     return names.resolve(node.func if isinstance(node, ast.Call) else node) in ENVIRONMENT_VIEWS
 
@@ -117,11 +158,14 @@ def _is_root_logger(node: ast.expr, names: ModuleNames) -> bool:
 
 
 def _find_identity_uses(node: ast.Compare, names: ModuleNames) -> Iterator[Use]:
-    """Yield a comparison of the name of an imported class or function with a text."""
+    """Yield a comparison of the name of an imported class or function, or of a stream with the original one."""
     for side in (node.left, *node.comparators):
         if isinstance(side, ast.Attribute) and side.attr in IDENTITIES and names.is_foreign(side.value):
             name = ast.unparse(side)
             yield Use(code="detects_environment", name=name, line=side.lineno, key=name)
+        name = names.resolve(side)
+        if isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and name in ORIGINAL_STREAMS:
+            yield Use(code="detects_environment", name=name, line=side.lineno, key="isatty")
 
 
 def _is_own_object(node: ast.expr, names: ModuleNames) -> bool:
