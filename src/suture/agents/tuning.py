@@ -14,6 +14,8 @@ MAX_LINE_CHARS = 300
 """Length of one line of output; the middle of a longer line is cut."""
 LONG_CODE_CHARS = 4000
 """About 1,200 tokens of code: for more, the model is asked only for the changed parts."""
+MAX_CHOICE_EXPLANATION_CHARS = 300
+"""Length of the sentence with which a model explains which repair it chose."""
 MAX_SUSPECTS = 3
 """Functions, the likeliest first, that the repairs of one candidate ask for in turn, one per reply."""
 
@@ -56,6 +58,13 @@ MAX_CLOSING_FENCES = 6
 """Closing fences that are tried as the end of a block: strings in the code may contain fences."""
 MAX_QUOTED_CHARS = 60
 """Length of a quoted line in a message."""
+MAX_NEAREST_LINES = 12
+"""Lines of a file that are shown for an edit that does not apply. Chosen by judgement; not measured."""
+MAX_SIMILAR_PATHS = 5
+"""Paths that are named in place of one that does not exist. Chosen by judgement; not measured."""
+MIN_WHOLE_FILE_SHARE = 0.7
+"""Share of a file's lines that a block must hold to be the whole file, if it lacks some of its definitions and
+does not say that it is whole. Chosen by judgement: bug fixes that delete a definition keep more than that."""
 MIN_REPETITIONS = 6
 """Repetitions of the same lines at the end of a reply that count as a loop."""
 MAX_REPEATED_LINES = 4
@@ -84,6 +93,14 @@ MAX_PROMPT_RETRIES = 2
 FUNCTION_BODY_TOKENS = 512
 """Reply limit where only the rest of a function is missing: about eight times what most take. A longer reply
 that does not repeat itself is continued."""
+SMALL_REPLY_TOKENS = 2_048
+"""Replies up to this length are reserved in full. Longer ones take at most the branch's share of the remaining
+tokens, because the branches of a round reserve at the same time."""
+THINKING_RETRY_FACTOR = 4
+"""A reply that was spent on thinking is asked for again with this many times its length, as far as the model and
+the budget allow."""
+MAX_QUOTED_REFUSAL_CHARS = 200
+"""How much of a refusal is shown."""
 RETRY_LENGTH_FACTOR = 2
 """A reply that was cut is asked for again with the setting's limit times this factor."""
 MIN_RETRY_GAIN = 1.5
@@ -117,35 +134,32 @@ MAX_PROJECT_CHARS = 24_000
 MIN_SCORE_SHARE = 0.5
 """Share of the highest score below which a line is no more suspicious than any other."""
 
-# The agent
-MAX_MALFORMED_REPLIES = 3
-"""Consecutive replies that name no tool, after which the turn ends: the model does not know the format."""
-MAX_REPEATED_COMMANDS = 3
-"""Times that the same command may come while nothing changes."""
-MAX_LISTED_FILES = 150
-"""Paths that the first prompt lists."""
+# The conversation
+MAX_UNUSABLE_REPLIES = 4
+"""Replies in a row that bring nothing, after which the turn ends."""
+MAX_PATCHES_WITHOUT_GAIN = 4
+"""Patches in a row without a better one, after which the conversation has stalled and a new one may begin."""
+MAX_LENGTH_FACTOR = 4
+"""Limit of the factor by which replies may become longer after some that were cut."""
+DEFAULT_CONTEXT_TOKENS = 32_000
+"""Context size that is assumed where that of the model is not known: every capable model has as much."""
+MAX_OPENING_TOKENS = 12_000
+"""Tokens of the description of the task and its failing tests. More of the project is what the tools are for."""
+RESULT_SHARE_DIVISOR = 8
+MAX_RESULT_TOKENS = 8_000
+"""A result of a tool has at most the room of the prompt divided by `RESULT_SHARE_DIVISOR`, and this many tokens."""
+COMPACTED_SHARE = 0.5
+"""Share of the room that the messages fill after they were shortened, so that they can grow again for a while."""
+RECENT_MESSAGES = 6
+"""Latest messages that are never shortened: a patch, its result, and what the model asked for since."""
+MAX_COMPACTED_CHARS = 200
+"""Characters that are left of a text that is shortened."""
 MAX_LEDGER_INPUT_CHARS = 300
-"""Characters of a command that its event keeps."""
-MAX_HISTORY_REPLY_CHARS = 12_000
-"""Characters of a reply that the history keeps."""
-RECENT_STEPS = 4
-"""Steps whose results stay complete when older results are left out."""
-DEFAULT_CONTEXT_TOKENS = 24_000
-"""Length of a prompt where the context size of the model is not known."""
+"""Characters of a call's inputs that its event keeps."""
 MAX_SHELL_S = 60.0
 """Wall-clock seconds of one shell command; the limit of a test run applies if it is shorter."""
-MAX_COMMAND_OUTPUT_CHARS = 6000
-"""Characters of one observation; the middle of a longer one is cut."""
-MAX_SHOWN_LINES = 200
-"""Lines of a file that is shown without a range."""
-MAX_SEARCH_MATCHES = 40
-"""Lines that a search shows."""
-MAX_LISTED_FOLDER_PATHS = 200
-"""Paths that a listed folder shows."""
-MAX_COMMAND_CHARS = 8000
-"""Characters of a command's input."""
-MAX_NEW_FILE_CHARS = 40_000
-"""Characters of a new file, including its path."""
+MAX_SUGGESTED_PATHS = 5
+"""Paths that a message about a missing file suggests."""
 
 # Commands in a copy of the project
 COPY_CPU_CORES = 4

@@ -6,7 +6,7 @@ import ast
 import bisect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from suture.agents.tuning import MAX_CLOSING_FENCES
@@ -58,6 +58,9 @@ class CodeBlock:
         is_closed: Whether there is a closing fence; a cut-off reply has none.
         info: The text after the opening fence.
         line_before: The last line of text before the block.
+        line: Index of the line with the opening fence.
+        line_count: Number of its lines with both fences.
+        is_tag: Whether it stands between `<file>` tags instead of fences.
     """
 
     code: str
@@ -65,6 +68,9 @@ class CodeBlock:
     is_closed: bool = True
     info: str = ""
     line_before: str = ""
+    line: int = 0
+    line_count: int = 0
+    is_tag: bool = False
 
     @property
     def label(self) -> str:
@@ -96,7 +102,10 @@ def fenced_blocks(text: str) -> list[CodeBlock]:
         body = _dedent(lines[number:end], len(opening[1]))
         is_closed = end < len(lines)
         if is_closed or any(content.strip() for content in body):
-            blocks.append(_make_block(body, opening[3].strip(), line_before, is_closed=is_closed))
+            block = _make_block(body, opening[3].strip(), line_before, is_closed=is_closed)
+            size = end + is_closed - number + 1
+            is_tag = opening[2] == TAG_FENCE
+            blocks.append(replace(block, line=number - 1, line_count=size, is_tag=is_tag))
         line_before, number = "", end + 1
     return blocks
 
@@ -134,7 +143,9 @@ def _find_end(
 
 def _closes(closing: re.Match[str], opening: re.Match[str]) -> bool:
     # As in CommonMark, up to three blanks of indentation do not matter.
-    return closing[2].startswith(opening[2]) and len(closing[1]) <= len(opening[1]) + 3
+    # The lines of a diff begin with a sign or a blank, so that only a fence at the margin ends it.
+    surplus = 0 if CodeBlock(code="", info=opening[3]).label in ("diff", "patch") else 3
+    return closing[2].startswith(opening[2]) and len(closing[1]) <= len(opening[1]) + surplus
 
 
 def _dedent(lines: Sequence[str], width: int) -> list[str]:

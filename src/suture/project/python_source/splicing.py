@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from suture.project.python_source.parsing import first_line, parse_module
@@ -33,30 +34,72 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom
 
 
-class _NoPlaceError(Exception):
-    """A part of the patch has no unique place in the original."""
+class NoPlaceError(Exception):
+    """A part of the patch has no unique place in the original.
+
+    Attributes:
+        candidates: Qualified names of the definitions that it may mean, such as `Cart.total`; empty if none.
+    """
+
+    def __init__(self, candidates: Iterable[str] = ()) -> None:
+        super().__init__()
+        self.candidates = tuple(candidates)
 
 
 def splice(original: str, patch: str) -> str | None:
+    """Return what `merge_snippet` returns, or `None` if a part of the patch has no unique place."""
+    try:
+        return merge_snippet(original, patch)
+    except NoPlaceError:
+        return None
+
+
+def merge_snippet(original: str, patch: str, context: str = "") -> str:
     """Return `original` with the definitions of `patch` merged into it, and everything else as it was.
 
     A function, class or assignment replaces the one of the same name. A method without its class replaces
-    the only method of that name. A class that omits members is merged member by member. New definitions are
+    the only method of that name; of several, the one in the class that the context names, or that has the
+    other methods of the patch. A class that omits members is merged member by member. New definitions are
     inserted before the first replaced one, and imports at the top. Examples of use are dropped: statements
     that call the code, and variables that no definition of the patch reads.
 
-    Return `None` if either text is invalid, or a part of the patch has no unique place.
+    Args:
+        patch: A part of a module. An indented part belongs to a class or a function.
+        context: Text about the patch that may name the class, as in "`Cart.total` is wrong".
+
+    Raises:
+        NoPlaceError: Either text is invalid, or a part of the patch has no unique place.
     """
+    margin, patch = move_to_margin(patch)
     old_tree, new_tree = parse_module(original), parse_module(patch)
     if old_tree is None or new_tree is None or _is_too_large(new_tree):
-        return None
-    merge = _Merge(old_lines=split_lines(original), new_lines=split_lines(patch), patch=new_tree)
-    try:
-        merge.merge_modules(old_tree.body)
-        text = merge.apply_edits()
-    except _NoPlaceError:
-        return None
-    return text if is_valid_python(text) else None
+        raise NoPlaceError
+    merge = _Merge(
+        old_lines=split_lines(original),
+        new_lines=split_lines(patch),
+        patch=new_tree,
+        context=context,
+        margin=margin,
+    )
+    merge.merge_modules(old_tree.body)
+    text = merge.apply_edits()
+    if not is_valid_python(text):
+        raise NoPlaceError
+    return text
+
+
+def move_to_margin(code: str) -> tuple[int, str]:
+    """Return `(width of its indentation, code at the left margin)`, also if only the first line lacks it."""
+    if is_valid_python(code):
+        return 0, code
+    dedented = textwrap.dedent(code)
+    if is_valid_python(dedented):
+        first = next((line for line in code.split("\n") if line.strip()), "")
+        return len(first) - len(first.lstrip()), dedented
+    for margin in ("    ", "        ", "\t"):
+        if is_valid_python(dedented := textwrap.dedent(f"{margin}{code}")):
+            return len(margin), dedented
+    return 0, code
 
 
 def _is_too_large(patch: ast.Module) -> bool:
@@ -78,6 +121,43 @@ def _binds_one_name(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign | ast.AnnAssign) and len(bound_names(node)) == 1
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Owner:
+    """A class of the original, with its qualified name, such as `Shop.Cart`."""
+
+    name: str
+    node: ast.ClassDef
+
+
+def _find_owners(scope: Iterable[ast.stmt], prefix: str = "") -> Iterator[_Owner]:
+    """Yield the classes of a scope, and those inside of them."""
+    for node in scope:
+        if isinstance(node, ast.ClassDef):
+            yield _Owner(name=f"{prefix}{node.name}", node=node)
+            yield from _find_owners(node.body, f"{prefix}{node.name}.")
+        else:
+            yield from _find_owners(inner_statements(node), prefix)
+
+
+def _nested_functions(
+    scope: Iterable[ast.stmt], prefix: str = "", *, is_inside: bool = False
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield the functions inside of functions, with their qualified names."""
+    for node in scope:
+        if isinstance(node, Function) and is_inside:
+            yield f"{prefix}{node.name}", node
+        if isinstance(node, Definition):
+            inside = is_inside or isinstance(node, Function)
+            yield from _nested_functions(node.body, f"{prefix}{node.name}.", is_inside=inside)
+        else:
+            yield from _nested_functions(inner_statements(node), prefix, is_inside=is_inside)
+
+
+def _names(context: str, name: str) -> bool:
+    """Return whether a text names a definition."""
+    return re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", context) is not None
+
+
 def _defines_member(owner: ast.ClassDef, node: ast.stmt) -> bool:
     """Return whether a class has a member of the same name as a statement."""
     return any(bound_names(node) & bound_names(member) for member in owner.body)
@@ -93,11 +173,15 @@ class _Merge:
 
     Attributes:
         edits: (first old line to replace, from 0; line after the last one; new text).
+        context: Text about the patch that may name a class.
+        margin: The width of the indentation that the patch had.
     """
 
     old_lines: list[str]
     new_lines: list[str]
     patch: ast.Module
+    context: str = ""
+    margin: int = 0
     edits: list[tuple[int, int, str]] = field(default_factory=list)
 
     def apply_edits(self) -> str:
@@ -106,7 +190,7 @@ class _Merge:
         copied = 0
         for start, end, source in sorted(self.edits, key=lambda edit: edit[:2]):
             if start < copied:  # two edits overlap
-                raise _NoPlaceError
+                raise NoPlaceError
             parts += [*self.old_lines[copied:start], source]
             copied = end
         return "".join([*parts, *self.old_lines[copied:]])
@@ -120,14 +204,50 @@ class _Merge:
             if isinstance(node, Import):
                 self._merge_import(node, old_scope, old_names)
             elif isinstance(node, ast.Return):
-                raise _NoPlaceError  # the patch is the body of an unknown function
+                raise NoPlaceError  # the patch is the body of an unknown function
             elif isinstance(node, Definition):
                 merged.append(node)
             elif bound_names(node) & (old_names | read_by_definitions) and not is_main_guard(node):
                 merged.append(node)  # a new variable that no function reads is only an example of use
-        methods = [node for node in merged if _is_method(node) and not bound_names(node) & old_names]
-        self._merge_methods(methods, [node for node in old_scope if isinstance(node, ast.ClassDef)])
-        self._merge_scope(old_scope, [node for node in merged if node not in methods], prefix="")
+            elif self.margin and bound_names(node):
+                merged.append(node)
+        owners = list(_find_owners(old_scope))
+        members = [node for node in merged if self._is_member(node, old_scope, owners)]
+        self._merge_methods(members, owners)
+        others = [node for node in merged if node not in members]
+        nested = {node: place for node in others if (place := self._find_nested(node, old_scope, old_names))}
+        for node, old in nested.items():
+            self._merge_statement(node, old, [old], self.patch.body)
+        self._merge_scope(old_scope, [node for node in others if node not in nested], prefix="")
+
+    def _is_member(self, new: ast.stmt, old_scope: Sequence[ast.stmt], owners: Sequence[_Owner]) -> bool:
+        """Return whether a statement of the patch belongs to a class whose header the patch lacks."""
+        if not owners:
+            return False
+        namesakes = [old for old in old_scope if bound_names(new) & bound_names(old)]
+        is_known = any(_defines_member(owner.node, new) for owner in owners)
+        if self.margin and not isinstance(new, ast.ClassDef):
+            return is_known or _is_method(new) or not isinstance(new, Definition)
+        if not _is_method(new) or any(_is_method(old) for old in namesakes):
+            return False
+        return is_known or not namesakes
+
+    def _find_nested(
+        self, new: ast.stmt, old_scope: Sequence[ast.stmt], old_names: frozenset[str]
+    ) -> ast.stmt | None:
+        """Return the function inside another function that a function of the patch replaces, if any."""
+        if not isinstance(new, Function) or (new.name in old_names and not self.margin):
+            return None
+        patch_names = {name for node in self.patch.body for name in bound_names(node)}
+        nested = [
+            (name, node)
+            for name, node in _nested_functions(old_scope)
+            if node.name == new.name and not patch_names & set(name.split(".")[:-1])
+        ]
+        named = [(name, node) for name, node in nested if _names(self.context, name)] or nested
+        if len(named) > 1:
+            raise NoPlaceError(name for name, _ in named)
+        return named[0][1] if named else None
 
     def _merge_import(self, new: Import, old_scope: Sequence[ast.stmt], old_names: frozenset[str]) -> None:
         """Add an import of new names, or replace the only one that binds the same names."""
@@ -141,19 +261,36 @@ class _Merge:
         if len(equivalents) == 1 and ast.dump(equivalents[0]) != ast.dump(new):
             self._replace(equivalents[0], old_scope, source)
 
-    def _merge_methods(self, methods: Sequence[ast.stmt], classes: Sequence[ast.ClassDef]) -> None:
-        """Merge methods that are given without their class."""
-        owners: dict[str, ast.ClassDef] = {}
-        for method in methods:
-            # A method that no class has yet belongs to the only class of the module.
-            possible_owners = [owner for owner in classes if _defines_member(owner, method)] or classes
-            if len(possible_owners) != 1:
-                raise _NoPlaceError
-            owners[possible_owners[0].name] = possible_owners[0]
-        added = [method for method in methods if not any(_defines_member(owner, method) for owner in classes)]
-        for owner in owners.values():
-            replacing = [method for method in methods if _defines_member(owner, method)]
-            self._merge_members(owner, [*replacing, *added], self.patch.body)
+    def _merge_methods(self, members: Sequence[ast.stmt], owners: Sequence[_Owner]) -> None:
+        """Merge members of classes that are given without their class."""
+        choices: list[tuple[ast.stmt, list[_Owner]]] = []
+        for member in members:
+            # A member that no class has yet belongs to the only class of the module, or to the one of the others.
+            choices.append((member, [o for o in owners if _defines_member(o.node, member)] or list(owners)))
+        certain = {possible[0].name for _, possible in choices if len(possible) == 1}
+        groups: dict[str, list[ast.stmt]] = {}
+        for member, possible in choices:
+            owner = self._choose_owner(member, possible, certain)
+            groups.setdefault(owner.name, []).append(member)
+        for owner in owners:
+            if group := groups.get(owner.name):
+                replacing = [member for member in group if _defines_member(owner.node, member)]
+                added = [member for member in group if member not in replacing]
+                self._merge_members(owner.node, [*replacing, *added], self.patch.body)
+
+    def _choose_owner(self, member: ast.stmt, possible: Sequence[_Owner], certain: Collection[str]) -> _Owner:
+        """Return the class of a member: the only one, or the one that the context or the other members name."""
+        name = next(iter(sorted(bound_names(member))), "")
+        matches = [
+            [owner for owner in possible if _names(self.context, f"{owner.name}.{name}")],
+            [owner for owner in possible if owner.name in certain],
+            [owner for owner in possible if _names(self.context, owner.node.name)],
+            [owner for owner in possible if owner.node.body[0].col_offset == self.margin],
+        ]
+        for match in [list(possible), *matches]:
+            if len(match) == 1:
+                return match[0]
+        raise NoPlaceError(f"{owner.name}.{name}" for owner in possible)
 
     def _merge_members(
         self, owner: ast.ClassDef, members: Sequence[ast.stmt], new_scope: list[ast.stmt]
@@ -161,7 +298,7 @@ class _Merge:
         """Merge statements of the patch into the body of a class of the original."""
         first_member = owner.body[0]
         if first_member.lineno == owner.lineno or first_line(first_member) <= owner.lineno:
-            raise _NoPlaceError  # the class stands in one line
+            raise NoPlaceError  # the class stands in one line
         self._merge_scope(owner.body, members, prefix=self._margin(first_member), new_scope=new_scope)
 
     def _merge_scope(
@@ -204,7 +341,7 @@ class _Merge:
             self._merge_statement(news[0], olds[0], old_scope, new_scope)
             return
         if not all(isinstance(node, Function) for node in (*news, *olds)):
-            raise _NoPlaceError
+            raise NoPlaceError
         new_roles = [definition_role(node) for node in news]
         old_roles = [definition_role(node) for node in olds]
         prefix = self._margin(olds[0])
@@ -226,7 +363,7 @@ class _Merge:
                 self._replace(old, old_scope, "")
             return
         else:
-            raise _NoPlaceError
+            raise NoPlaceError
         for new, old in pairs:
             if not (is_stub(new) and not is_stub(old)):
                 self._replace(old, old_scope, self._new_source(new, new_scope, prefix))
@@ -268,7 +405,7 @@ class _Merge:
         """Merge a statement into the only one inside an `if` or `try` that defines the same name."""
         olds = [node for node in inner_statements(block) if bound_names(node) & bound_names(new)]
         if len(olds) != 1 or isinstance(olds[0], Import) or isinstance(block, Definition):
-            raise _NoPlaceError
+            raise NoPlaceError
         self._merge_statement(new, olds[0], list(inner_statements(block)), new_scope)
 
     def _insert(
@@ -338,7 +475,7 @@ def _require_own_lines(node: ast.stmt, scope: Iterable[ast.stmt]) -> None:
     for sibling in scope:
         sibling_end = sibling.end_lineno or sibling.lineno
         if sibling is not node and first_line(sibling) <= end and start <= sibling_end:
-            raise _NoPlaceError
+            raise NoPlaceError
 
 
 Member = tuple[str, ...]

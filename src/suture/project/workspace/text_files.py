@@ -58,7 +58,7 @@ def _encode_like(text: str, original: bytes) -> bytes:
         text = text.removesuffix("\n")
     elif text and not text.endswith("\n"):
         text += "\n"
-    return _encode(_restore_line_endings(text, original_text), _detect_encoding(original))
+    return _encode(restore_line_endings(text, original_text), _detect_encoding(original))
 
 
 def _detect_encoding(content: bytes) -> str:
@@ -87,7 +87,7 @@ def _encode(text: str, encoding: str) -> bytes:
         return text.encode(encoding, "backslashreplace")
 
 
-def _restore_line_endings(text: str, original_text: str) -> str:
+def restore_line_endings(text: str, original_text: str) -> str:
     """Return a text with the line endings of an original: unchanged lines keep theirs, others get the usual one."""
     crlf_count = original_text.count("\r\n")
     if crlf_count == 0:

@@ -1,0 +1,261 @@
+"""Find the parts of a reply that may change files: blocks, search/replace blocks, patches, calls of edit tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from suture.agents.replies.edit_problems import ProblemCode
+from suture.agents.replies.fenced_blocks import (
+    CLOSING_FENCE,
+    DATA_LABELS,
+    OPENING_FENCE,
+    SHELL_LABELS,
+    CodeBlock,
+    fenced_blocks,
+    named_path,
+)
+from suture.agents.replies.patch_parts import (
+    ENVELOPE_END,
+    ENVELOPE_FILE,
+    ENVELOPE_START,
+    find_diff_end,
+    is_diff,
+    parse_diff,
+    parse_envelope,
+    starts_diff,
+)
+from suture.agents.replies.reply_parts import CodePart, IgnorablePart, ReplyPart, TextEdit, UnusablePart
+from suture.agents.replies.structured_parts import find_elements, parse_json_parts
+from suture.agents.replies.text_edits import Hunk
+from suture.project.python_source.parsing import require_few_blocks
+from suture.project.python_source.statement_edits import is_valid_python
+
+HEAD = re.compile(r"^\s{0,3}<{4,9} ?(?:SEARCH|ORIGINAL|OLD|HEAD|BEFORE)\b\s*(.*?)\s*$")
+DIVIDER = re.compile(r"^\s{0,3}={4,9}\s*$")
+TAIL = re.compile(r"^\s{0,3}>{4,9} ?(?:REPLACE|UPDATED|NEW|REPLACED|AFTER)\b\s*$")
+TAKEN = "\0"
+"""Stands for the lines of a part that was read already, so that what is around it keeps its line numbers."""
+HEREDOC = re.compile(
+    r"^\s*(?:sudo\s+)?(?:cat|tee)\s+(?:>\s*(?P<path>\S+)\s*)?<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)"
+    r"\s*(?:>\s*(?P<path_behind>\S+))?\s*$"
+)
+CODE_STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
+DIFF_LABELS = ("diff", "patch", "udiff")
+OUTPUT_LABELS = (
+    "console",
+    "output",
+    "stdout",
+    "terminal",
+    "text",
+    "txt",
+    "traceback",
+    "pytb",
+    "log",
+    "plaintext",
+)
+WHOLE_FILE_WORDS = re.compile(
+    r"\b(?:complete|full|entire|whole|updated|new)\b[^.\n]{0,40}?\b(?:file|module|content|contents|source)\b",
+    re.IGNORECASE,
+)
+
+
+def scan_reply(text: str) -> list[ReplyPart]:
+    """Return the parts of a reply in their order, also those that are no change."""
+    text = text.replace("\r\n", "\n")
+    parts, rest = _take_elements(text)
+    lines = rest.split("\n")
+    parts += _take_marked_parts(lines)
+    parts += _read_blocks(lines)
+    require_few_blocks(len(parts))
+    return sorted(parts, key=lambda part: part.line)
+
+
+def _take_elements(text: str) -> tuple[list[ReplyPart], str]:
+    """Return the changes in XML elements, and the text with `TAKEN` lines in their place."""
+    parts: list[ReplyPart] = []
+    rest, done = "", 0
+    for start, end, found in find_elements(text):
+        parts += found
+        rest += text[done:start] + "\n".join([TAKEN] * (text.count("\n", start, end) + 1))
+        done = end
+    return parts, rest + text[done:]
+
+
+def _take_marked_parts(lines: list[str]) -> list[ReplyPart]:
+    """Return the search/replace blocks, envelopes and unfenced diffs; their lines are taken out."""
+    parts: list[ReplyPart] = []
+    index, path, fence = 0, None, ""
+    while index < len(lines):
+        line = lines[index]
+        end = index
+        if HEAD.match(line):
+            path = _path_above(lines, index) or path
+            end, part = _read_search_block(lines, index, path)
+            parts.append(part)
+        elif ENVELOPE_START.match(line) or ENVELOPE_FILE.match(line):
+            end = _find_envelope_end(lines, index)
+            parts += parse_envelope(lines[index:end], index)
+        elif not fence and starts_diff(lines, index):
+            end = find_diff_end(lines, index)
+            parts += parse_diff(lines[index:end], ReplyPart(line=index))
+        elif OPENING_FENCE.match(line):
+            skipped = 0 if fence else _skip_fence(lines, index)
+            fence = "" if fence else line.strip() if not skipped else ""
+            index = max(index, index + skipped)
+        if end > index:
+            lines[index:end] = [TAKEN] * (end - index)
+        index = max(index + 1, end)
+    return parts
+
+
+def _skip_fence(lines: Sequence[str], start: int) -> int:
+    """Return the number of lines of a fenced block after its first one that hold no marked part.
+
+    Zero means that the block has search/replace blocks or an envelope, which have to be read line by line.
+    """
+    blocks = fenced_blocks("\n".join(lines[start:]))
+    if not blocks or blocks[0].line != 0:
+        return 0
+    size = blocks[0].line_count - 1
+    body = lines[start + 1 : start + size]
+    has_marks = any(HEAD.match(line) or ENVELOPE_START.match(line) for line in body)
+    return 0 if has_marks and not is_valid_python("\n".join(body)) else size
+
+
+def _path_above(lines: Sequence[str], index: int) -> str | None:
+    """Return the path that the line above a block names, or the line above its fence, or the fence."""
+    head = HEAD.match(lines[index])
+    if head and head[1] and (path := named_path(head[1], "")):
+        return path
+    above = [line for line in lines[max(0, index - 8) : index] if line.strip()]
+    above = above[max((n + 1 for n, line in enumerate(above) if line == TAKEN), default=0) :]
+    if not above:
+        return None
+    fence = OPENING_FENCE.match(above[-1])
+    if fence is None:
+        return named_path(above[-1], "")
+    return named_path(above[-2] if len(above) > 1 else "", fence[3])
+
+
+def _read_search_block(lines: Sequence[str], start: int, path: str | None) -> tuple[int, ReplyPart]:
+    """Return `(index after the block, its part)`."""
+    below = range(start + 1, len(lines))
+    end = next((n for n in below if TAIL.match(lines[n]) or HEAD.match(lines[n])), len(lines))
+    quote = next((line.strip() for line in lines[start + 1 : end] if line.strip()), "")
+    is_closed = end < len(lines) and TAIL.match(lines[end])
+    mentioned = "\n".join(lines[max(0, start - 12) : start])
+    dividers = [n for n in range(start + 1, end) if DIVIDER.match(lines[n])]
+    if not is_closed or len(dividers) != 1:
+        code: ProblemCode = "unreadable" if is_closed else "incomplete"
+        after = end + 1 if is_closed else end
+        return after, UnusablePart(line=start, path=path, code=code, quote=quote)
+    old, new = (_join(lines[start + 1 : dividers[0]]), _join(lines[dividers[0] + 1 : end]))
+    part = TextEdit(line=start, path=path, mentioned=mentioned, hunks=(Hunk(old=old, new=new),))
+    return end + 1, part
+
+
+def _join(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _find_envelope_end(lines: Sequence[str], start: int) -> int:
+    """Return the index after an envelope; one without an end goes on to the fence or the end of the text."""
+    for index in range(start, len(lines)):
+        if ENVELOPE_END.match(lines[index]):
+            return index + 1
+        if index > start and (CLOSING_FENCE.match(lines[index]) or lines[index] == TAKEN):
+            return index
+    return len(lines)
+
+
+def _read_blocks(lines: list[str]) -> list[ReplyPart]:
+    """Return the parts in the fenced blocks, or in the text itself if nothing is fenced."""
+    text = "\n".join(lines)
+    blocks = fenced_blocks(text)
+    parts: list[ReplyPart] = []
+    previous_end = 0
+    for block in blocks:
+        mentioned = "\n".join(line for line in lines[previous_end : block.line] if line != TAKEN)
+        previous_end = block.line + block.line_count
+        if TAKEN in block.code:
+            continue
+        parts += _read_block(block, mentioned)
+    has_taken = TAKEN in text
+    if not blocks and not has_taken:
+        start = len(text) - len(text.lstrip())
+        parts += parse_json_parts(text, text.count("\n", 0, start)) or _find_json_in_prose(text)
+    return parts
+
+
+def _find_json_in_prose(text: str) -> list[ReplyPart]:
+    """Return the changes in a JSON object with prose around it, such as a tool call."""
+    for match in re.finditer(r"^[ \t]*[{\[]", text, re.MULTILINE):
+        end = max(text.rfind("}"), text.rfind("]")) + 1
+        parts = parse_json_parts(text[match.start() : end], text.count("\n", 0, match.start()))
+        if parts:
+            return parts
+    return []
+
+
+def _read_block(block: CodeBlock, mentioned: str) -> list[ReplyPart]:
+    part = ReplyPart(line=block.line, path=block.path, mentioned=mentioned)
+    lines = block.code.rstrip("\n").split("\n")
+    label = block.label
+    if label in DIFF_LABELS or is_diff(lines):
+        parsed = parse_diff(lines, part)
+        return parsed or [UnusablePart(line=block.line, path=block.path, code="unreadable", quote=lines[0])]
+    if label in SHELL_LABELS:
+        written = _read_heredocs(lines, block.line)
+        return written or [IgnorablePart(line=block.line, path=block.path, code="shell")]
+    if label in ("json", "jsonc", "json5", "tool_call", "tool_code", ""):
+        parts = parse_json_parts(block.code, block.line, mentioned, block.path)
+        if parts:
+            return parts
+    if label in OUTPUT_LABELS and block.path is None:
+        return [IgnorablePart(line=block.line, code="output")]
+    if label in DATA_LABELS and block.path is None and not WHOLE_FILE_WORDS.search(block.line_before):
+        return [IgnorablePart(line=block.line, code="data")]
+    code = "" if not block.code.strip() else block.code
+    is_whole = bool(block.path and WHOLE_FILE_WORDS.search(block.line_before)) or block.is_tag
+    return [
+        CodePart(
+            line=part.line,
+            path=part.path,
+            mentioned=mentioned,
+            code=code,
+            label=label,
+            is_closed=block.is_closed,
+            is_whole=is_whole,
+        )
+    ]
+
+
+def _read_heredocs(lines: Sequence[str], start: int) -> list[ReplyPart]:
+    """Return the files that a shell command writes, as in `cat > path <<'EOF'`."""
+    parts: list[ReplyPart] = []
+    index = 0
+    while index < len(lines):
+        match = HEREDOC.match(lines[index])
+        index += 1
+        path = match and (match["path"] or match["path_behind"])
+        if not match or not path:
+            continue
+        end = next((n for n in range(index, len(lines)) if lines[n].strip() == match["end"]), len(lines))
+        code = _join(lines[index:end])
+        parts.append(CodePart(line=start + index, path=path.strip("'\""), code=code, is_whole=True))
+        index = end + 1
+    return parts
+
+
+def find_unfenced_code(text: str) -> list[ReplyPart]:
+    """Return the code of a reply without any fence: from the first line that starts like code to the last valid end."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    start = next((n for n, line in enumerate(lines) if line.startswith(CODE_STARTS)), None)
+    if start is None:
+        return []
+    for end in range(len(lines), start, -1):
+        code = "\n".join(lines[start:end]).rstrip() + "\n"
+        if is_valid_python(code):
+            return [CodePart(line=start, code=code, mentioned="\n".join(lines[:start]), label="python")]
+    return []
