@@ -17,6 +17,7 @@
     │   │   └── ModelProtocolError          (also a ModelNotFound) correct the address
     │   ├── ContextTooLong              shorten the prompt
     │   └── MalformedReply              a spent attempt, never a success
+    │       ├── NoAnswer                    the message says why: thinking only, a refusal, a content filter
     │       └── EditDoesNotApply            the next prompt tells the model which edit failed
     ├── SandboxError                the sandbox itself failed, not the program inside it
     │   ├── SandboxUnavailable
@@ -31,6 +32,8 @@ values.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 __all__ = [
     "BudgetExceeded",
@@ -47,6 +50,7 @@ __all__ = [
     "ModelRequestRejected",
     "ModelTimeout",
     "ModelUnreachable",
+    "NoAnswer",
     "PrerequisiteError",
     "ReplyLost",
     "SandboxBroken",
@@ -155,6 +159,27 @@ class ContextTooLong(ModelError):
 
 class MalformedReply(ModelError):
     """The reply contains nothing usable. It counts as a spent attempt, never as a success."""
+
+
+class NoAnswer(MalformedReply):
+    """The model replied without an answer, so that the same question would be wasted again.
+
+    Args:
+        reason: All of the reply was spent on `thinking`, the model gave a `refusal`, the provider's
+            `content_filter` stopped the reply, or it is `empty`.
+        message: What happened, with the model's name.
+        remedy: What the reader can do.
+    """
+
+    def __init__(
+        self,
+        reason: Literal["thinking", "refusal", "content_filter", "empty"],
+        message: str,
+        *,
+        remedy: str = "",
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.reason = reason
 
 
 class EditDoesNotApply(MalformedReply):

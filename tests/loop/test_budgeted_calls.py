@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loop.test_model_call import ANSWER, PRICES, PROMPT_TOKEN_BOUND, CallEnvironment, make_question
+from loop.test_model_call import ANSWER, PRICES, PROMPT_TOKENS, CallEnvironment, make_question
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
 from suture.agents.calling.call_context import CallContext
 from suture.agents.calling.model_call import ask
@@ -19,7 +19,7 @@ from suture.errors import BudgetExceeded
 from suture.models import RecordedModel, RoleModel, RoleModels
 from suture.testing import FakeClock, ScriptedModel
 
-LIMITS = Limits(attempts=3, tokens=PROMPT_TOKEN_BOUND + 80)
+LIMITS = Limits(attempts=3, tokens=PROMPT_TOKENS + 80)
 """Enough tokens for one call, whose reply must be shorter than the role's setting allows."""
 
 
@@ -90,7 +90,7 @@ async def test_an_unsettled_reply_is_reused_after_a_kill_without_budget_left(run
 
 
 async def test_a_call_refused_before_a_kill_is_refused_again(run: CallEnvironment) -> None:
-    context = make_recording_context(run, ScriptedModel([ANSWER]), Limits(tokens=PROMPT_TOKEN_BOUND))
+    context = make_recording_context(run, ScriptedModel([ANSWER]), Limits(tokens=PROMPT_TOKENS))
     for _ in range(2):
         with in_round_branch(0, 0), pytest.raises(BudgetExceeded, match="tokens"):
             await ask(make_question(), context)
@@ -114,9 +114,9 @@ async def test_a_replay_grants_and_refuses_the_same_calls_as_its_run(run: CallEn
             await ask(make_question(index=1), replaying)
         assert str(repeated_refusal.value) == str(refusal.value)
         slower_branch = BudgetReserved(
-            purpose="a branch that was slower then", attempts=0, tokens=PROMPT_TOKEN_BOUND
+            purpose="a branch that was slower then", attempts=0, tokens=PROMPT_TOKENS
         )
-        budget.settle(budget.reserve(slower_branch), prompt_tokens=PROMPT_TOKEN_BOUND)
+        budget.settle(budget.reserve(slower_branch), prompt_tokens=PROMPT_TOKENS)
         with in_round_branch(0, 0):
             assert (await ask(make_question(), replaying)).replayed
 

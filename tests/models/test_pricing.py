@@ -18,7 +18,7 @@ def make_settings(**knobs: object) -> Settings:
 
 def test_the_cost_follows_from_price_and_tokens() -> None:
     price = load_prices(make_settings()).find("openai:gpt-4o")
-    assert price == Price(input=2.5, output=10)
+    assert price == Price(input=2.5, output=10, cached_input=1.25)
     assert price.cost(1_000_000, 0) == 2.5
     assert price.cost(1000, 100) == pytest.approx(0.0035)
 
@@ -34,10 +34,31 @@ def test_own_prices_have_a_date_and_are_missing_from_the_library() -> None:
 
 def test_longer_prompts_use_the_providers_higher_tier() -> None:
     prices = load_prices(make_settings())
-    for tokens, dollars in ((200_000, (3, 15)), (200_001, (6, 22.5))):
+    for tokens, dollars in ((200_000, (3, 15, 0.3, 3.75)), (200_001, (6, 22.5, 0.6, 7.5))):
         assert prices.find("anthropic:claude-sonnet-4-5", tokens) == Price(
-            input=dollars[0], output=dollars[1]
+            input=dollars[0], output=dollars[1], cached_input=dollars[2], cache_write=dollars[3]
         )
+
+
+def test_tokens_of_the_cache_have_their_own_price() -> None:
+    price = load_prices(make_settings()).find("anthropic:claude-sonnet-4-5")
+    assert price is not None
+    assert price.cost(1_000_000, 0, cached_tokens=1_000_000) == pytest.approx(0.3)
+    assert price.cost(1_000_000, 0, cached_tokens=500_000, cache_write_tokens=500_000) == pytest.approx(2.025)
+    assert price.max_cost(1_000_000, 0) == pytest.approx(3.75)
+
+
+def test_tokens_of_the_cache_are_charged_in_full_where_their_price_is_unknown() -> None:
+    price = Price(input=2, output=8)
+    assert price.cost(1_000_000, 0, cached_tokens=400_000, cache_write_tokens=100_000) == 2
+
+
+def test_the_users_prices_may_name_those_of_the_cache(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text('["openai:mine"]\ninput = 2\noutput = 8\ncached_input = 0.5\nchecked = 2026-11-01\n')
+    price = load_prices(make_settings(prices=file)).find("openai:mine")
+    assert price is not None
+    assert price.cost(1_000_000, 0, cached_tokens=1_000_000) == 0.5
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,22 @@ FinishReason = Literal["stop", "length", "thinking", "refusal", "content_filter"
 """Why a reply ended: the model ended it, its token limit cut it, the limit was spent on thinking before any
 answer, the model refused, the provider's filter stopped it, or another reason."""
 
+RequestParameter = Literal[
+    "temperature",
+    "seed",
+    "stop",
+    "logprobs",
+    "response_format",
+    "tools",
+    "system_role",
+    "stream_options",
+    "max_tokens",
+    "reasoning_effort",
+    "chat_completions",
+]
+"""A part of a request that a server may refuse. The call is then sent without it; `max_tokens` gets its other name,
+`system_role` is merged into the user's message, and `chat_completions` becomes the Responses API."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCall:
@@ -103,6 +119,7 @@ class Reply:
         prompt_tokens: Tokens of the prompt, as the provider counts them.
         completion_tokens: Tokens of the reply.
         cached_tokens: Prompt tokens that the provider took from its cache.
+        cache_write_tokens: Prompt tokens that the provider put into its cache.
         counted_by: The `provider`, or `bound`: our own upper bound, because the provider's count was missing
             or implausible.
         logprobs: Natural logarithm of each token's probability, if requested and supported.
@@ -112,6 +129,8 @@ class Reply:
         call_hash: Identifies the call (model, messages, sampling) among the recorded replies.
         retries: Failed tries before this one; they cost nothing.
         replayed: Whether the reply comes from a recording and cost nothing now.
+        refused: Parts of the request that the server refused, so that the call was sent again without them. Only
+            the first reply without a part names it.
         from_run: The recorded run that the reply comes from, if it is another run. Such a reply counts
             against the budget as it did there, so that a replay makes the same decisions. Other replayed
             replies do not count.
@@ -122,6 +141,7 @@ class Reply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     counted_by: Literal["provider", "bound"] = "provider"
     logprobs: tuple[float, ...] = ()
     tokens: tuple[str, ...] = ()
@@ -135,6 +155,7 @@ class Reply:
     thinking: str = ""
     thinking_tokens: int = 0
     tool_calls: tuple[ToolCall, ...] = ()
+    refused: tuple[RequestParameter, ...] = ()
 
 
 @runtime_checkable

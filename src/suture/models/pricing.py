@@ -34,27 +34,52 @@ class Price:
     Attributes:
         input: US dollars per million prompt tokens.
         output: US dollars per million reply tokens.
+        cached_input: US dollars per million prompt tokens that the provider took from its cache; `None` if
+            unknown, and then they are charged in full.
+        cache_write: US dollars per million prompt tokens that the provider put into its cache; `None` if that
+            costs nothing extra.
         checked: The day on which somebody looked the price up; `None` for free models and for `genai-prices`.
         up_to_prompt_tokens: Longer prompts have another, unknown price; `None` for no limit.
     """
 
     input: float
     output: float
+    cached_input: float | None = None
+    cache_write: float | None = None
     checked: date | None = None
     up_to_prompt_tokens: int | None = None
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+    def cost(
+        self,
+        prompt_tokens: int,
+        completion_tokens: int,
+        *,
+        cached_tokens: int = 0,
+        cache_write_tokens: int = 0,
+    ) -> float:
         """Return the US dollars of one call.
 
-        Prompt tokens from the provider's cache may be cheaper; they are charged in full here.
+        Args:
+            prompt_tokens: All tokens of the prompt, those of the cache among them.
+            completion_tokens: Tokens of the reply.
+            cached_tokens: Prompt tokens that the provider took from its cache.
+            cache_write_tokens: Prompt tokens that the provider put into its cache.
         """
-        return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
+        read_rate = self.input if self.cached_input is None else self.cached_input
+        write_rate = self.input if self.cache_write is None else self.cache_write
+        full_tokens = prompt_tokens - cached_tokens - cache_write_tokens
+        prompt_cost = full_tokens * self.input + cached_tokens * read_rate + cache_write_tokens * write_rate
+        return (prompt_cost + completion_tokens * self.output) / 1_000_000
+
+    def max_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the US dollars that one call may cost at most: all of its prompt may be put into the cache."""
+        return self.cost(prompt_tokens, completion_tokens, cache_write_tokens=prompt_tokens)
 
     def affordable_tokens(self, money: float, prompt_tokens: int) -> int | None:
         """Return how many reply tokens `money` US dollars buy beyond the prompt; `None` for any number."""
         if self.output == 0:
             return None
-        money_for_reply = money * 1_000_000 - prompt_tokens * self.input
+        money_for_reply = (money - self.max_cost(prompt_tokens, 0)) * 1_000_000
         return max(0, int(money_for_reply / self.output))
 
 
@@ -116,7 +141,12 @@ def published_price(name: str, prompt_tokens: int) -> Price | None:
     charges_per_request = prices.requests_kcount is not None
     if prompt_rate is None or reply_rate is None or charges_per_request:
         return None
-    return Price(input=prompt_rate, output=reply_rate)
+    return Price(
+        input=prompt_rate,
+        output=reply_rate,
+        cached_input=_rate(prices.cache_read_mtok, prompt_tokens),
+        cache_write=_rate(prices.cache_write_mtok, prompt_tokens),
+    )
 
 
 def _rate(price: Decimal | TieredPrices | None, prompt_tokens: int) -> float | None:
@@ -154,7 +184,8 @@ def parse_prices(text: str, file_name: str) -> dict[str, Price]:
         if not _is_price_entry(entry):
             raise UsageError(
                 f"the price of {name!r} in {file_name!r} is not understood",
-                remedy="give input and output in US dollars per million tokens, and checked as a date",
+                remedy="give input, output and perhaps cached_input and cache_write in US dollars per million "
+                "tokens, and checked as a date",
             )
     return {name: Price(**entry) for name, entry in tables.items()}
 
@@ -163,8 +194,8 @@ def _is_price_entry(entry: Any) -> bool:
     required = {"input", "output", "checked"}
     return (
         isinstance(entry, dict)
-        and required <= entry.keys() <= required | {"up_to_prompt_tokens"}
+        and required <= entry.keys() <= required | {"cached_input", "cache_write", "up_to_prompt_tokens"}
         and isinstance(entry["checked"], date)
-        and all(isinstance(entry[key], int | float) for key in ("input", "output"))
+        and all(isinstance(value, int | float) for key, value in entry.items() if key != "checked")
         and all(0 <= value < math.inf for value in entry.values() if isinstance(value, int | float))
     )

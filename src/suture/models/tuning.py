@@ -16,6 +16,12 @@ ASCII_CHARS_PER_TOKEN = 2.5
 punctuation make short tokens."""
 OTHER_BYTES_PER_TOKEN = 2
 """UTF-8 bytes per token of text that is not ASCII."""
+ESTIMATE_MARGIN = 1.1
+"""Factor on a learnt ratio of tokens to bytes, because prompts of one run differ little in kind."""
+MIN_LEARNING_BYTES = 1_000
+"""Shorter prompts teach nothing about the length of tokens: the chat template dominates their count."""
+MAX_LEARNING_CALLS = 8
+"""Latest calls from which the length of tokens is learnt; the highest ratio among them counts."""
 MAX_WORDS_PER_TOKEN = 1.5
 """More words than any tokenizer puts into one token: most split at blanks, and those that do not
 ("SuperBPE", Liu et al. 2025) reach about 1.2."""
@@ -49,6 +55,10 @@ SPARE_TEXT_BYTES = 4096
 MAX_PROVIDER_OVERHEAD_TOKENS = 4096
 """Tokens that a provider may add to our prompt: a schema, and its instructions about tools (Anthropic
 documents up to 804 tokens for these)."""
+MIN_REPLY_LIMIT_TOKENS = 256
+"""Smaller numbers in an error about a reply's length are no limit of a model, but parts of names and bounds."""
+MAX_KEPT_ANSWERS = 256
+"""Answers with tool calls that a model keeps in the provider's own form; a conversation has fewer turns."""
 
 # Retries and the circuit breaker
 FIRST_RETRY_PAUSE_S = 0.5

@@ -9,17 +9,17 @@ from dataclasses import replace
 from functools import partial
 
 from suture.agents.calling.call_context import CallContext
-from suture.agents.calling.model_call import ModelQuestion, affordable_reply_tokens, ask
+from suture.agents.calling.model_call import ModelQuestion, ask, retry_tokens
 from suture.agents.prompting.fitting import FittedPrompt, Prefill, PromptDraft, fit_prompt
 from suture.agents.prompting.prefill import FENCE_END, open_comment
 from suture.agents.replies.coder_reply import ends_inside_code, is_truncated_reply, repeats_itself
 from suture.agents.roles.coder import Brief, WriteBrief, draft_coder_prompt, limit_to_shown_files
 from suture.agents.roles.project_coder import ProjectBrief, draft_project_prompt
 from suture.agents.roles.text_coder import TextBrief, draft_text_prompt
-from suture.agents.tuning import FUNCTION_BODY_TOKENS, MAX_PROMPT_RETRIES, MIN_RETRY_GAIN, RETRY_LENGTH_FACTOR
-from suture.core.ledger import select_events
-from suture.core.ledger.kinds import ModelCalled, PromptShrunk, ReplyTruncated
+from suture.agents.tuning import FUNCTION_BODY_TOKENS, MAX_PROMPT_RETRIES, RETRY_LENGTH_FACTOR
+from suture.core.ledger.kinds import PromptShrunk, ReplyTruncated
 from suture.core.records import Move
+from suture.core.settings import Settings
 from suture.errors import BudgetExceeded, ContextTooLong, ModelAuthError, ModelError
 from suture.models import (
     Message,
@@ -82,38 +82,19 @@ async def _ask_again(question: ModelQuestion, previous: Reply, calls: CallContex
     Such a reply is part of the same attempt and is asked for once: a model that never ends its reply wastes its
     own attempt and not the run.
     """
-    max_tokens = _retry_tokens(question, previous, calls)
+    model = calls.models.for_role(question.role).model
+    max_tokens = retry_tokens(question, previous, model, calls)
     if max_tokens is None:
         return previous
     calls.ledger.append(
         ReplyTruncated(role=question.asker, call=previous.call_hash, retry_max_tokens=max_tokens)
     )
     try:
-        sampling = replace(question.sampling, max_tokens=max_tokens)
-        return await ask(replace(question, sampling=sampling), calls)
+        return await ask(replace(question, reply_limit=max_tokens), calls)
     except ModelAuthError:
         raise
     except (BudgetExceeded, ModelError):
         return previous  # It may hold complete definitions.
-
-
-def _retry_tokens(question: ModelQuestion, previous: Reply, calls: CallContext) -> int | None:
-    """Return the limit of the second reply in tokens, in a replay the recorded one; `None` if there is no room."""
-    for _, truncated in select_events((*calls.replayed_events, *calls.ledger.events), ReplyTruncated):
-        if truncated.call == previous.call_hash:
-            return truncated.retry_max_tokens
-    replayed_calls = select_events(calls.replayed_events, ModelCalled)
-    if any(called.call == previous.call_hash for _, called in replayed_calls):
-        return None
-    max_tokens = question.sampling.max_tokens
-    if calls.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
-        # Prompt and reply share the context, and a continued reply is a part of the next prompt.
-        continued = previous.completion_tokens if previous.prefill else 0
-        room_tokens = calls.settings.model.context_tokens - previous.prompt_tokens - continued
-        max_tokens = min(max_tokens, room_tokens)
-    sampling = replace(question.sampling, max_tokens=max_tokens)
-    max_tokens = affordable_reply_tokens(replace(question, sampling=sampling), calls)
-    return max_tokens if max_tokens >= MIN_RETRY_GAIN * previous.completion_tokens else None
 
 
 async def ask_fitted(
@@ -132,7 +113,7 @@ async def ask_fitted(
     """
     role_model = calls.models.for_role(question.role)
     count = partial(count_tokens, role_model.model)
-    room_tokens = prompt_room_tokens(role_model, calls.settings.model.context_tokens)
+    room_tokens = prompt_room_tokens(role_model, calls.settings)
     if room_tokens is not None and draft.prefill is not None:
         room_tokens -= prompt_token_upper_bound([Message(role="assistant", content=draft.prefill.text)])
     retries = 0
@@ -149,9 +130,15 @@ async def ask_fitted(
             room_tokens = await count(fitted.messages) * 2 // 3
 
 
-def prompt_room_tokens(role_model: RoleModel, context_tokens: int) -> int | None:
-    """Return the maximum length of a role's prompt in tokens; `None` if the context size is not known."""
-    if not any(model.name.startswith("local:") for model in role_model.chain):
-        return None
-    # Prompt and reply share the context of an embedded model; the reply gets at most half of it.
-    return context_tokens - min(role_model.max_tokens, context_tokens // 2)
+def prompt_room_tokens(role_model: RoleModel, settings: Settings) -> int | None:
+    """Return the maximum length of a role's prompt in tokens; `None` if no model's context size is known.
+
+    Prompt and reply share the context; the reply gets at most half of it.
+    """
+    profiles = [find_profile(model.name, settings) for model in role_model.chain]
+    rooms = [
+        profile.context_tokens - min(profile.reply_tokens(role_model.max_tokens), profile.context_tokens // 2)
+        for profile in profiles
+        if profile.context_tokens is not None
+    ]
+    return min(rooms, default=None)

@@ -18,14 +18,22 @@ from suture.agents.calling.budgeted_call import (
 )
 from suture.agents.calling.call_context import CallContext
 from suture.agents.prompting.fitting import Prefill
-from suture.agents.tuning import HELPER_SHARE_DIVISOR, MIN_REPLY_TOKENS
-from suture.core.ledger import Reservation
-from suture.core.ledger.kinds import ModelCalled, ModelFellBack
+from suture.agents.tuning import (
+    HELPER_SHARE_DIVISOR,
+    MAX_QUOTED_REFUSAL_CHARS,
+    MIN_REPLY_TOKENS,
+    MIN_RETRY_GAIN,
+    SMALL_REPLY_TOKENS,
+    THINKING_RETRY_FACTOR,
+)
+from suture.core.ledger import Reservation, last_payload, select_events
+from suture.core.ledger.kinds import ModelCalled, ModelFellBack, MovesDecided, ReplyTruncated
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
     ModelError,
     ModelRequestRejected,
+    NoAnswer,
     PrerequisiteError,
     ReplyLost,
     UsageError,
@@ -40,8 +48,9 @@ from suture.models import (
     ToolDeclaration,
     call_hash,
     find_profile,
-    prompt_token_upper_bound,
 )
+from suture.models.token_counting import estimate_request_tokens, request_bytes
+from suture.models.tuning import MAX_LEARNING_CALLS, MIN_LEARNING_BYTES
 
 CODE_WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
 """Roles that write the code itself. All other roles help them, and get only a share of the reply tokens."""
@@ -55,12 +64,14 @@ class ModelQuestion:
 
     Attributes:
         prompt: The hash of the prompt file, for the ledger.
-        sampling: How to sample. Its `max_tokens` is the limit of the role's setting.
+        sampling: How to sample. Its `max_tokens` is the limit of the answer by the role's setting.
         move: The kind of the move that the reply is for; empty if it does not bring a candidate. Only a
             question with a move is an attempt.
         helper: Who asks, if it is not the role itself: the spec tester, for example, uses the tester's model.
         is_retry: Whether this is a second question of the same attempt, whose reply may exceed the limit of
             the role's setting.
+        reply_limit: Token limit of the whole reply, thinking included; `None` derives it from `sampling` and the
+            model's profile.
         prefill: The beginning of the reply, for models that support prefill.
         tools: Tools that the model may call, if it supports tool calls. The prompt describes them for others.
     """
@@ -72,6 +83,7 @@ class ModelQuestion:
     move: str = ""
     helper: str = ""
     is_retry: bool = False
+    reply_limit: int | None = None
     prefill: Prefill | None = None
     tools: tuple[ToolDeclaration, ...] = ()
 
@@ -86,6 +98,7 @@ async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
 
     Raises:
         BudgetExceeded: The call could exceed the budget; no model was asked.
+        NoAnswer: The reply has no answer: a refusal, a content filter, or nothing but thinking.
         MalformedReply: The reply cannot be read; the attempt is spent.
         ModelError: The last model of the chain failed too.
         PrerequisiteError: No model can be asked at all.
@@ -94,9 +107,9 @@ async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
     for model, fallback in pairwise(chain):
         try:
             return await _ask_with_features(question, model, calls)
-        except MalformedReply:
-            raise
         except (ModelError, PrerequisiteError) as fault:
+            if isinstance(fault, MalformedReply) and not isinstance(fault, NoAnswer):
+                raise
             calls.ledger.append(
                 ModelFellBack(
                     role=question.asker,
@@ -128,15 +141,95 @@ async def _ask_with_features(question: ModelQuestion, model: Model, calls: CallC
     except ModelRequestRejected:
         if adapted is question:
             raise
-        return await _ask_model(question, model, calls)
+        adapted, prefill = question, ""
+        reply = await _ask_model(adapted, model, calls)
+    if reply.finish == "thinking":
+        reply = await _ask_beyond_thinking(adapted, reply, model, calls)
+    _require_answer(reply, model.name)
     return replace(reply, text=prefill + reply.text, prefill=prefill)
+
+
+async def _ask_beyond_thinking(
+    question: ModelQuestion, previous: Reply, model: Model, calls: CallContext
+) -> Reply:
+    """Ask once more with much more room after a reply that was spent on thinking; else return that reply."""
+    profile = find_profile(model.name, calls.settings)
+    room_tokens = THINKING_RETRY_FACTOR * previous.completion_tokens
+    if profile.max_reply_tokens is not None:
+        room_tokens = min(room_tokens, profile.max_reply_tokens)
+    question = replace(question, is_retry=True, reply_limit=room_tokens)
+    max_tokens = retry_tokens(question, previous, model, calls)
+    if max_tokens is None:
+        return previous
+    calls.ledger.append(
+        ReplyTruncated(role=question.asker, call=previous.call_hash, retry_max_tokens=max_tokens)
+    )
+    try:
+        return await _ask_model(replace(question, reply_limit=max_tokens), model, calls)
+    except BudgetExceeded:
+        return previous
+
+
+def retry_tokens(question: ModelQuestion, previous: Reply, model: Model, calls: CallContext) -> int | None:
+    """Return the limit of the second reply to a question in tokens; `None` if there is not enough room for it.
+
+    In a replay it is the recorded limit.
+
+    Args:
+        question: The question with the limit that is wanted.
+        previous: The reply that was cut.
+        model: The model that gave it.
+        calls: The run's models, budget and ledger.
+    """
+    for _, truncated in select_events((*calls.replayed_events, *calls.ledger.events), ReplyTruncated):
+        if truncated.call == previous.call_hash:
+            return truncated.retry_max_tokens
+    replayed_calls = select_events(calls.replayed_events, ModelCalled)
+    if any(called.call == previous.call_hash for _, called in replayed_calls):
+        return None
+    max_tokens = _affordable_reply_tokens(question, model, calls)
+    context_tokens = find_profile(model.name, calls.settings).context_tokens
+    if context_tokens is not None:
+        # Prompt and reply share the context, and a continued reply is a part of the next prompt.
+        continued = previous.completion_tokens if previous.prefill else 0
+        max_tokens = min(max_tokens, context_tokens - previous.prompt_tokens - continued)
+    return max_tokens if max_tokens >= MIN_RETRY_GAIN * previous.completion_tokens else None
+
+
+def _require_answer(reply: Reply, model: str) -> None:
+    """Refuse a reply that has no answer by the provider's own account.
+
+    Raises:
+        NoAnswer: It names the reason and the remedy.
+    """
+    if reply.finish == "thinking":
+        raise NoAnswer(
+            "thinking",
+            f"{model!r} spent all {reply.completion_tokens} tokens of its reply on thinking",
+            remedy="raise model.profile.thinking_tokens or budget.tokens, or lower "
+            "model.profile.reasoning_effort",
+        )
+    if reply.finish == "refusal":
+        said = f": {reply.text[:MAX_QUOTED_REFUSAL_CHARS]!a}" if reply.text.strip() else ""
+        raise NoAnswer(
+            "refusal",
+            f"{model!r} refused to answer{said}",
+            remedy="state the task in other words, or name another model in model.fallbacks",
+        )
+    if reply.finish == "content_filter" and not reply.tool_calls:
+        raise NoAnswer(
+            "content_filter",
+            f"the provider's content filter stopped the reply of {model!r}",
+            remedy="look for texts in the project that the filter may object to, or name a model of another "
+            "provider in model.fallbacks",
+        )
 
 
 async def _ask_model(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:
     """Ask one model. Its maximum cost is reserved before, and its real cost is recorded after."""
     budget = calls.budget
-    bound = prompt_token_upper_bound(question.messages)
-    price = calls.models.price_for(model.name, bound)
+    estimate = _estimate_prompt_tokens(question, model, calls)
+    price = calls.models.price_for(model.name, estimate)
     unlimited = replace(question.sampling, max_tokens=0)
     call = BudgetedCall(
         # Without the reply length, which is decided only afterwards.
@@ -152,14 +245,14 @@ async def _ask_model(question: ModelQuestion, model: Model, calls: CallContext) 
     if reply_tokens is None:
         if prior.refusal is None:
             _keep_tokens_for_the_coder(question, call, calls)
-        reply_tokens = _max_reply_tokens(question, bound, price, calls)
+        reply_tokens = _max_reply_tokens(question, estimate, price, model, calls)
     reservation = reserve(
         call,
         calls,
         prior,
-        tokens=bound + reply_tokens,
+        tokens=estimate + reply_tokens,
         reply_tokens=reply_tokens,
-        money=price.cost(bound, reply_tokens) if price else 0.0,
+        money=price.max_cost(estimate, reply_tokens) if price else 0.0,
         is_paid=is_paid,
     )
     sampling = replace(question.sampling, max_tokens=reply_tokens)
@@ -196,11 +289,27 @@ def _has_reply_of_killed_process(
     return (calls.folder.replies_path / f"{call}.json").is_file()
 
 
-def affordable_reply_tokens(question: ModelQuestion, calls: CallContext) -> int:
-    """Return the maximum length of a reply of the role's model that the budget allows now, in tokens."""
-    bound = prompt_token_upper_bound(question.messages)
-    price = calls.models.price_for(calls.models.for_role(question.role).model.name, bound)
-    return _max_reply_tokens(question, bound, price, calls)
+def _affordable_reply_tokens(question: ModelQuestion, model: Model, calls: CallContext) -> int:
+    """Return the maximum length of a model's reply that the budget allows now, in tokens."""
+    estimate = _estimate_prompt_tokens(question, model, calls)
+    price = calls.models.price_for(model.name, estimate)
+    return _max_reply_tokens(question, estimate, price, model, calls)
+
+
+def _estimate_prompt_tokens(question: ModelQuestion, model: Model, calls: CallContext) -> int:
+    """Estimate the tokens of a prompt, by what the provider counted in this run so far.
+
+    The counts come from the ledger, so that a run that was resumed estimates as before.
+    """
+    ratios = [
+        called.prompt_tokens / called.prompt_bytes
+        for _, called in select_events(calls.ledger.events, ModelCalled)
+        if called.model == model.name
+        and called.token_count_source == "provider"
+        and called.prompt_bytes >= MIN_LEARNING_BYTES
+    ]
+    tokens_per_byte = max(ratios[-MAX_LEARNING_CALLS:], default=None)
+    return estimate_request_tokens(question.messages, question.sampling, tokens_per_byte)
 
 
 def _keep_tokens_for_the_coder(question: ModelQuestion, call: BudgetedCall, calls: CallContext) -> None:
@@ -212,29 +321,67 @@ def _keep_tokens_for_the_coder(question: ModelQuestion, call: BudgetedCall, call
         refuse(call, BudgetExceeded("completion_tokens", limit - remaining, limit), calls)
 
 
-def _max_reply_tokens(question: ModelQuestion, bound: int, price: Price | None, calls: CallContext) -> int:
+def _max_reply_tokens(
+    question: ModelQuestion, estimate: int, price: Price | None, model: Model, calls: CallContext
+) -> int:
     """Return the reply length in tokens that the role's setting and the remaining budget allow.
 
     The budget does not lower it below `MIN_REPLY_TOKENS`; where that is too much, the reservation fails.
+
+    Args:
+        question: The question with its own limit.
+        estimate: Estimated tokens of the prompt.
+        price: The model's price, if it is known.
+        model: The model that is asked.
+        calls: The run's models, budget and ledger.
     """
-    limit = question.sampling.max_tokens
-    if not question.is_retry:
-        limit = min(limit, calls.models.for_role(question.role).max_tokens)
+    limit = _wanted_reply_tokens(question, model, calls)
     tokens, money = calls.budget.remaining_tokens(), calls.budget.remaining_money()
     if tokens is not None:
-        limit = min(limit, max(tokens - bound, MIN_REPLY_TOKENS))
+        share = _token_share(question, tokens, calls) if limit > SMALL_REPLY_TOKENS else tokens
+        limit = min(limit, share, max(tokens - estimate, MIN_REPLY_TOKENS))
     reply_tokens = calls.budget.remaining_completion_tokens()
     if reply_tokens is not None:
         share = reply_tokens if question.role in CODE_WRITERS else reply_tokens // HELPER_SHARE_DIVISOR
         limit = min(limit, max(share, MIN_REPLY_TOKENS))
-    affordable = price.affordable_tokens(money, bound) if price and money is not None else None
+    affordable = price.affordable_tokens(money, estimate) if price and money is not None else None
     return limit if affordable is None else min(limit, max(affordable, MIN_REPLY_TOKENS))
+
+
+def _wanted_reply_tokens(question: ModelQuestion, model: Model, calls: CallContext) -> int:
+    """Return the reply length in tokens without regard to the budget: the answer, and thinking before it."""
+    if question.reply_limit is not None:
+        return question.reply_limit
+    limit = question.sampling.max_tokens
+    if not question.is_retry:
+        limit = min(limit, calls.models.for_role(question.role).max_tokens)
+    return find_profile(model.name, calls.settings).reply_tokens(limit)
+
+
+def _token_share(question: ModelQuestion, tokens: int, calls: CallContext) -> int:
+    """Return the share of the remaining tokens that one long reply may reserve.
+
+    The branches of a round ask at the same time. If the first one reserved all that is left, the others would
+    be refused, although no reply is likely to need that much.
+    """
+    if question.is_retry:
+        return tokens
+    decided = last_payload(calls.ledger.events, MovesDecided)
+    branches = len(decided.moves) if decided is not None and question.move else HELPER_SHARE_DIVISOR
+    return max(tokens // branches, SMALL_REPLY_TOKENS)
 
 
 def _record_call(
     question: ModelQuestion, reply: Reply, price: Price | None, reservation: Reservation, calls: CallContext
 ) -> None:
-    money = price.cost(reply.prompt_tokens, reply.completion_tokens) if price else None
+    money = None
+    if price is not None:
+        money = price.cost(
+            reply.prompt_tokens,
+            reply.completion_tokens,
+            cached_tokens=reply.cached_tokens,
+            cache_write_tokens=reply.cache_write_tokens,
+        )
     calls.ledger.append(
         ModelCalled(
             role=question.asker,
@@ -244,7 +391,10 @@ def _record_call(
             model=reply.model,
             prompt=question.prompt,
             prompt_tokens=reply.prompt_tokens,
+            cached_tokens=reply.cached_tokens,
+            prompt_bytes=request_bytes(question.messages, question.sampling),
             completion_tokens=reply.completion_tokens,
+            thinking_tokens=reply.thinking_tokens,
             token_count_source=reply.counted_by,
             money=money,
             finish_reason=reply.finish,

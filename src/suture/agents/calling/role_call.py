@@ -38,6 +38,7 @@ MODEL_ROLES: Mapping[str, Role] = {
     "summariser": "summariser",
     "optimiser": "optimiser",
     "subtask_coder": "coder",
+    "repair_chooser": "coder",
     "reproducer": "coder",
     "project_tester": "tester",
 }
@@ -121,7 +122,7 @@ class RoleCall:
     async def ask_typed(self, draft: PromptDraft, type_: type[ReplyT]) -> ReplyT:
         """Return a reply of type `type_`."""
         role_model = self.calls.models.for_role(self.role)
-        room_tokens = prompt_room_tokens(role_model, self.calls.settings.model.context_tokens)
+        room_tokens = prompt_room_tokens(role_model, self.calls.settings)
         fitted = await fit_prompt(draft, room_tokens, partial(count_tokens, role_model.model))
         question = self._question(0)
 

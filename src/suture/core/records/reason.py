@@ -26,6 +26,7 @@ ReasonCode = Literal[
     # Why a run ends.
     "baseline_passes",
     "checks_pass",
+    "undetermined",
     "not_a_code_fault",
     "all_tests_skipped",
     "no_trusted_check",
@@ -37,6 +38,7 @@ ReasonCode = Literal[
     "next_call_over_budget",
     "budget_exceeded",
     "model_unavailable",
+    "no_answer",
     "fault",
     "issue_not_reproduced",
     "test_not_accepted",
@@ -46,8 +48,9 @@ ReasonCode = Literal[
     "waiting_for_answer",
 ]
 """Why the policy chose a move, or why a run ended. `render_reason` says what each code means."""
-ReasonNote = Literal["critic_objects", "low_confidence", "has_rivals"]
-"""What qualifies an ending: a critic's objection, or a setting that turned a repair into `not_healed`."""
+ReasonNote = Literal["critic_objects", "low_confidence", "model_chose"]
+"""What qualifies an ending: a critic's objection, a setting that turned a repair into `not_healed`, or that a model
+chose between changes that the tests do not distinguish."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ class Reason:
 
 NOTE_TEXTS: dict[ReasonNote, str] = {
     "critic_objects": "; the critic still objects, and decides nothing",
-    "has_rivals": ", but the tests do not distinguish it from other changes (loop.abstain_on_rivals)",
+    "model_chose": "; your tests do not decide between several changes, and the model chose this one",
 }
 
 
@@ -112,6 +115,11 @@ def _render_code(reason: Reason) -> str:
         "repairs_exhausted": "the repairs of this candidate did not suffice",
         "baseline_passes": "every test passes on the code as it is",
         "checks_pass": "every trusted check passes",
+        "undetermined": (
+            f"your tests do not decide: {count} changes pass all of them and may behave differently (loop.strict)"
+            if count > 1
+            else "your tests do not decide: they notice few deliberate mistakes in the changed lines (loop.strict)"
+        ),
         "not_a_code_fault": detail,
         "all_tests_skipped": "no test decides: all of them are skipped",
         "no_trusted_check": "no check can be trusted: the code is returned unverified",
@@ -123,6 +131,7 @@ def _render_code(reason: Reason) -> str:
         "next_call_over_budget": "the next model call could exceed the budget",
         "budget_exceeded": detail,
         "model_unavailable": f"the model could not be asked: {detail}",
+        "no_answer": f"the model gave no answer: {detail}",
         "fault": f"{reason.fault}: {detail}",
         "issue_not_reproduced": (
             f"every test passes, and none of {count} tests written for the issue shows it: {detail}"

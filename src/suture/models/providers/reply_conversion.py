@@ -32,6 +32,8 @@ FINISHES: Mapping[str, FinishReason] = {
     "max_tokens": "length",
 }
 """Provider's finish reason -> ours; any other is `other`."""
+ANTHROPIC_CACHE_LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+"""Keys of prompt tokens that Anthropic put into its cache, in LangChain's usage."""
 
 
 def provider_finish_reason(answer: AIMessage) -> str:
@@ -153,12 +155,18 @@ def _add_usage(
             counted_by="bound",
         )
     details = reported.get("input_token_details")
-    cached_tokens = details.get("cache_read") if isinstance(details, Mapping) else None
+    details = details if isinstance(details, Mapping) else {}
+    cached_tokens = _plausible(details.get("cache_read"), minimum=0, maximum=prompt_tokens) or 0
+    # LangChain moves Anthropic's count to the key of its lifetime where the provider gives one.
+    written = [details.get(key) for key in ("cache_creation", *ANTHROPIC_CACHE_LIFETIMES)]
+    written_tokens = sum(count for count in written if type(count) is int)
+    new_tokens = prompt_tokens - cached_tokens
     return replace(
         reply,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
-        cached_tokens=_plausible(cached_tokens, minimum=0, maximum=prompt_tokens) or 0,
+        cached_tokens=cached_tokens,
+        cache_write_tokens=_plausible(written_tokens, minimum=0, maximum=new_tokens) or 0,
     )
 
 

@@ -19,10 +19,14 @@ class ModelCalled(Payload, kind="model.called"):
         model: Model that answered, as `provider:model`.
         prompt: Hash of the prompt file.
         prompt_tokens: Tokens of the prompt.
+        cached_tokens: Tokens of the prompt that the provider took from its cache.
+        prompt_bytes: Length of the prompt in bytes, from which the run learns how long its tokens are.
         completion_tokens: Tokens of the reply.
+        thinking_tokens: Tokens of the reply that were spent on thinking, as far as the provider says so.
         token_count_source: Whether the `provider` counted the tokens, or Suture estimated an upper `bound`.
         money: Cost in US dollars; null if the price is unknown.
-        finish_reason: Why the reply ended; `length` means that it was truncated.
+        finish_reason: Why the reply ended; `length` means that it was truncated, `thinking` that it was spent on
+            thinking.
         seconds: Wall-clock seconds of the call.
         retries: Number of failed attempts before this one.
         replayed: Whether the reply was recorded earlier, so that nothing was paid now.
@@ -37,7 +41,10 @@ class ModelCalled(Payload, kind="model.called"):
     model: str = ""
     prompt: str = ""
     prompt_tokens: int
+    cached_tokens: int = 0
+    prompt_bytes: int = 0
     completion_tokens: int
+    thinking_tokens: int = 0
     token_count_source: str = "provider"
     money: float | None = None
     finish_reason: str = ""
@@ -83,7 +90,7 @@ class ModelEscalated(Payload, kind="model.escalated"):
 
 
 class ReplyTruncated(Payload, kind="reply.truncated"):
-    """A reply reached its token limit before its code was complete. It is requested again with a higher one.
+    """A reply reached its token limit before its answer was complete. It is requested again with a higher one.
 
     Attributes:
         role: Role that asked.
