@@ -147,7 +147,7 @@ def test_a_role_without_its_own_model_uses_the_common_one() -> None:
     assert models.for_role("planner").model is models.for_role("coder").model
 
     critic = models.for_role("critic")
-    assert (critic.model.name, critic.temperature, critic.max_tokens) == ("openai:gpt-4o", 0.1, 1024)
+    assert (critic.model.name, critic.temperature, critic.max_tokens) == ("openai:gpt-4o", 0.1, 16_384)
     assert (models.for_role("coder").temperature, models.for_role("coder").max_tokens) == (0.8, 64)
 
 

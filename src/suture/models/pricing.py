@@ -90,6 +90,7 @@ class PriceTable:
         shipped: Prices that `genai-prices` lacks: exact `provider:model` -> price.
         custom_address_provider: A provider whose models are served at an address of the user's choice, where
             its published prices need not apply.
+        custom_address_models: Models of which the same holds, as `provider:model`.
         user_prices: The user's own prices; they always apply.
     """
 
@@ -98,16 +99,18 @@ class PriceTable:
         shipped: Mapping[str, Price],
         *,
         custom_address_provider: str = "",
+        custom_address_models: frozenset[str] = frozenset(),
         user_prices: Mapping[str, Price] | None = None,
     ) -> None:
         self._shipped = shipped
         self._custom_address_provider = custom_address_provider
+        self._custom_address_models = custom_address_models
         self._user_prices = user_prices or {}
 
     def find(self, name: str, prompt_tokens: int = 0) -> Price | None:
         """Return a model's price for a prompt of this length, or `None` if it is unknown."""
         provider = name.partition(":")[0]
-        has_custom_address = provider == self._custom_address_provider
+        has_custom_address = provider == self._custom_address_provider or name in self._custom_address_models
         for table in (self._user_prices,) if has_custom_address else (self._user_prices, self._shipped):
             for model_name in (name, _SNAPSHOT.sub("", name)):
                 price = table.get(model_name)
@@ -167,8 +170,15 @@ def load_prices(settings: Settings) -> PriceTable:
         user_prices = parse_prices(text, str(path))
     provider = settings.model.name.partition(":")[0]
     has_custom_address = settings.model.base_url is not None and provider not in FREE_PROVIDERS
+    roles = [field for field in type(settings.models).model_fields if field.endswith("_base_url")]
+    role_models = frozenset(
+        getattr(settings.models, field.removesuffix("_base_url")) or settings.model.name
+        for field in roles
+        if getattr(settings.models, field) is not None
+    )
     return PriceTable(
         parse_prices(shipped, "prices.toml"),
+        custom_address_models=role_models,
         custom_address_provider=provider if has_custom_address else "",
         user_prices=user_prices,
     )

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import SecretStr
+
 from suture.core.settings.schema import Settings
-from suture.errors import PrerequisiteError
+from suture.errors import PrerequisiteError, UsageError
 from suture.models.auto_detection import resolve_auto_model
 from suture.models.chat_model import NO_MODEL, Model
 from suture.models.pricing import Price, PriceTable, load_prices
@@ -24,6 +26,23 @@ Role = Literal[
 """Who calls a model. `escalate` is the coder on a hard case with a stronger model, if one is configured."""
 DEFAULT_ROLE_FOR: Mapping[Role, Role] = {"reviewer": "critic", "optimiser": "coder", "escalate": "coder"}
 """The role whose model, temperature and token limit apply to a role without settings of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleServer:
+    """Where a role's own model is served, if not at its provider's usual address.
+
+    Attributes:
+        base_url: Address of the server; `None` for that of the provider, or of `model.base_url`.
+        key: Its key; `None` for that of the provider.
+    """
+
+    base_url: str | None = None
+    key: SecretStr | None = None
+
+
+PROVIDERS_SERVER = RoleServer()
+"""The server of a role that names none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,12 +176,13 @@ def open_role_models(
         PrerequisiteError: A key, an extra or the weights of a named model are missing.
         UsageError: A name is not a model name, or the price file cannot be read.
     """
-    models_by_name: dict[str, Model] = {}
+    opened_models: dict[tuple[str, str | None, SecretStr | None], Model] = {}
 
-    def open_named(name: str) -> Model:
-        if name not in models_by_name:
-            models_by_name[name] = opener(settings, name)
-        return models_by_name[name]
+    def open_named(name: str, server: RoleServer = PROVIDERS_SERVER) -> Model:
+        key = (name, server.base_url, server.key)
+        if key not in opened_models:
+            opened_models[key] = opener(_settings_for_server(settings, name, server), name)
+        return opened_models[key]
 
     if model is None or isinstance(model, str):
         settings = resolve_auto_model(settings, model)
@@ -172,8 +192,11 @@ def open_role_models(
     fallbacks = tuple(open_named(name) for name in settings.model.fallbacks)
     roles: dict[Role, RoleModel] = {}
     for role in (*in_use, "escalate") if settings.models.escalate else in_use:
-        role_model_name = _role_setting(settings, role, "")
-        role_model = open_named(role_model_name) if role_model_name else default_model
+        role_model_name, server = _role_model_and_server(settings, role)
+        if role_model_name or server != PROVIDERS_SERVER:
+            role_model = open_named(role_model_name or default_model.name, server)
+        else:
+            role_model = default_model
         temperature = _role_setting(settings, role, "_temperature")
         roles[role] = RoleModel(
             chain=(role_model, *(fallback for fallback in fallbacks if fallback is not role_model)),
@@ -182,10 +205,42 @@ def open_role_models(
             or settings.model.max_tokens
             or find_profile(role_model.name, settings).answer_tokens,
         )
-    opened = {id(each): each for each in (*models_by_name.values(), default_model) if each is not model}
+    opened = {id(each): each for each in (*opened_models.values(), default_model) if each is not model}
     return RoleModels(
         roles, load_prices(settings), tuple(opened.values()), default_model_name=default_model.name
     )
+
+
+def _role_model_and_server(settings: Settings, role: Role) -> tuple[str | None, RoleServer]:
+    """Return the name of a role's own model, and its server. A role without both uses those of its default role."""
+    name = getattr(settings.models, role)
+    server = RoleServer(
+        base_url=getattr(settings.models, f"{role}_base_url"), key=getattr(settings.models, f"{role}_key")
+    )
+    if name is None and server == PROVIDERS_SERVER and role in DEFAULT_ROLE_FOR:
+        return _role_model_and_server(settings, DEFAULT_ROLE_FOR[role])
+    return name, server
+
+
+def _settings_for_server(settings: Settings, name: str, server: RoleServer) -> Settings:
+    """Return the settings with which a model is opened at a role's own server.
+
+    Raises:
+        UsageError: The role has a key, and its provider takes none.
+    """
+    if server == PROVIDERS_SERVER:
+        return settings
+    provider = name.partition(":")[0]
+    update: dict[str, Any] = {}
+    if server.base_url is not None:
+        update["model"] = settings.model.model_copy(update={"name": name, "base_url": server.base_url})
+    if server.key is not None:
+        if provider not in type(settings.keys).model_fields:
+            raise UsageError(
+                f"{name!r} takes no key of its own", remedy="unset the key of this role (models.ROLE_key)"
+            )
+        update["keys"] = settings.keys.model_copy(update={provider: server.key})
+    return settings.model_copy(update=update)
 
 
 def _role_setting(settings: Settings, role: Role, suffix: str) -> Any:

@@ -308,7 +308,10 @@ def test_a_group_inside_a_group_is_a_table_inside_a_table(project: Path, home: P
     config.write_text("[model.profile]\ntools = true\ncontext_tokens = 16384\n")
     loaded = load(project, home, SUTURE_MODEL_PROFILE_REASONING="true")
     assert loaded.settings.model.profile.reasoning
-    assert (loaded.settings.model.profile.tools, loaded.settings.model.profile.context_tokens) == (True, 16384)
+    assert (loaded.settings.model.profile.tools, loaded.settings.model.profile.context_tokens) == (
+        True,
+        16384,
+    )
     assert loaded.origins["model.profile.tools"] == str(config)
 
 
@@ -350,6 +353,25 @@ def test_a_project_cannot_set_user_only_settings(project: Path, home: Path, key:
     config.write_text(f'[{group}]\n{field} = "{value}"')
     (project / file).unlink()
     assert load(project, home)
+
+
+def test_a_project_cannot_send_the_users_key_to_a_roles_server(project: Path, home: Path) -> None:
+    (project / "suture.toml").write_text(
+        '[models]\ncritic = "openai:x"\ncritic_base_url = "http://elsewhere"\n'
+    )
+    assert load(project, home)
+    with pytest.raises(UsageError, match=r"would send your key .*SUTURE_MODELS_CRITIC_BASE_URL"):
+        load(project, home, OPENAI_API_KEY="k")
+    with pytest.raises(UsageError, match="would send your key"):
+        load(project, home, SUTURE_MODELS_CRITIC_KEY="k")
+
+
+def test_the_key_of_a_role_is_never_shown(project: Path, home: Path) -> None:
+    loaded = load(project, home, SUTURE_MODELS_CRITIC_KEY="very-secret")
+    assert "very-secret" not in repr(render_settings(loaded.settings, loaded.origins))
+    with pytest.raises(UsageError) as caught:
+        load(project, home, SUTURE_MODELS_CRITIC_KEY="very secret")
+    assert "very" not in str(caught.value)
 
 
 def test_a_project_cannot_redirect_the_users_headers(project: Path, home: Path) -> None:

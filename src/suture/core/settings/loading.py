@@ -21,6 +21,7 @@ from suture.core.settings.schema import (
     USER_ONLY_SETTINGS,
     Settings,
     get_setting,
+    is_secret,
     key_of_error,
     nest_settings,
     setting_fields,
@@ -259,7 +260,7 @@ def _validate(given: Layer, environ: Mapping[str, str]) -> Settings:
         where = f"{key} from {given[key].origin}"
         # `from None`, because pydantic's error repeats the value, which may be a key.
         raise UsageError(
-            describe_invalid_value(where, error, error["input"], secret=key.startswith("keys.")),
+            describe_invalid_value(where, error, error["input"], secret=is_secret(key)),
             remedy=suggest_value(key),
         ) from None
 
@@ -329,8 +330,31 @@ def _refuse_user_only_settings(given: Layer) -> None:
 
 def _refuse_leaking_a_key(settings: Settings, given: Layer, environ: Mapping[str, str]) -> None:
     """Refuse to send the user's key to an address that the project's files chose."""
-    address = given.get("model.base_url")
-    provider = provider_of(settings.model.name)
+    _refuse_key_for("model.base_url", settings.model.name, "", given, environ)
+    roles = (name.removesuffix("_base_url") for name in type(settings.models).model_fields)
+    for role in roles:
+        if f"models.{role}_base_url" in given:
+            model = getattr(settings.models, role) or settings.model.name
+            _refuse_key_for(f"models.{role}_base_url", model, f"models.{role}_key", given, environ)
+
+
+def _refuse_key_for(
+    address_setting: str, model: str, key_setting: str, given: Layer, environ: Mapping[str, str]
+) -> None:
+    """Refuse one address of the project's files if the user's key would be sent there.
+
+    Args:
+        address_setting: The setting with the address.
+        model: The model that is called there, as `provider:model`.
+        key_setting: The setting with the key for this address alone; empty if there is none.
+        given: The values of all sources.
+        environ: The environment.
+
+    Raises:
+        UsageError: The address would get the user's key.
+    """
+    address = given.get(address_setting)
+    provider = provider_of(model)
     if address is None or not address.from_project or provider in KEYLESS_PROVIDERS:
         return
     if provider in ("ollama", "auto") and not environ.get("OLLAMA_API_KEY"):
@@ -338,11 +362,11 @@ def _refuse_leaking_a_key(settings: Settings, given: Layer, environ: Mapping[str
     # The libraries of other providers may find a key, or headers, in the environment by themselves.
     adds_headers = any(f"{provider}{end}".upper() in environ for end in HEADER_VARIABLE_ENDS)
     is_known = f"keys.{provider}" in setting_fields() and not adds_headers
-    key = given.get(f"keys.{provider}")
+    key = given.get(key_setting) or given.get(f"keys.{provider}")
     if (is_known and key is None) or (key is not None and key.from_project):
         return
     whose = f"your key ({key.origin})" if key is not None else f"your key for {provider!r}"
     raise UsageError(
         f"the project's own files ({address.origin}) would send {whose} to {format_value(address.value)!r}",
-        remedy="if you trust that address, set SUTURE_MODEL_BASE_URL in your environment",
+        remedy=f"if you trust that address, set {variable_name(address_setting)} in your environment",
     )

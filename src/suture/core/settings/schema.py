@@ -96,7 +96,11 @@ ModelNames = Annotated[Names, FileReference("model")]
 RoleTemperature = Annotated[
     float | None, Field(ge=0, le=2, description="Sampling temperature of the role, unless it is greedy.")
 ]
-RoleMaxTokens = Annotated[int | None, Field(ge=16, description="Max tokens of one reply of the role.")]
+RoleMaxTokens = Annotated[int | None, Field(ge=16, description="Max tokens of one answer of the role.")]
+RoleAddress = Annotated[
+    Address, Field(description="Address of the server of the role's model, if it has one of its own.")
+]
+RoleKey = Annotated[Key, Field(description="Key for that server. By default, the provider's key.")]
 
 
 class ProfileSettings(SettingsGroup):
@@ -181,38 +185,56 @@ class RoleSettings(SettingsGroup):
     """`provider:model` that writes and repairs code."""
     coder_temperature: RoleTemperature = None
     coder_max_tokens: RoleMaxTokens = None
+    coder_base_url: RoleAddress = None
+    coder_key: RoleKey = None
     planner: ModelNameOrNone = None
     """`provider:model` that splits a task into subtasks."""
     planner_temperature: RoleTemperature = None
     planner_max_tokens: RoleMaxTokens = None
+    planner_base_url: RoleAddress = None
+    planner_key: RoleKey = None
     tester: ModelNameOrNone = None
     """`provider:model` that writes tests, for the spec, the property and the adversarial tester."""
     tester_temperature: RoleTemperature = None
     tester_max_tokens: RoleMaxTokens = None
+    tester_base_url: RoleAddress = None
+    tester_key: RoleKey = None
     critic: ModelNameOrNone = None
     """`provider:model` that criticises a candidate."""
     critic_temperature: RoleTemperature = None
     critic_max_tokens: RoleMaxTokens = None
+    critic_base_url: RoleAddress = None
+    critic_key: RoleKey = None
     reviewer: ModelNameOrNone = None
     """`provider:model` that reviews code that passes. By default, the critic's."""
     reviewer_temperature: RoleTemperature = None
     reviewer_max_tokens: RoleMaxTokens = None
+    reviewer_base_url: RoleAddress = None
+    reviewer_key: RoleKey = None
     debugger: ModelNameOrNone = None
     """`provider:model` that finds the cause of a failure."""
     debugger_temperature: RoleTemperature = None
     debugger_max_tokens: RoleMaxTokens = None
+    debugger_base_url: RoleAddress = None
+    debugger_key: RoleKey = None
     summariser: ModelNameOrNone = None
     """`provider:model` that draws lessons from the attempts so far."""
     summariser_temperature: RoleTemperature = None
     summariser_max_tokens: RoleMaxTokens = None
+    summariser_base_url: RoleAddress = None
+    summariser_key: RoleKey = None
     optimiser: ModelNameOrNone = None
     """`provider:model` that simplifies code that passes. By default, the coder's."""
     optimiser_temperature: RoleTemperature = None
     optimiser_max_tokens: RoleMaxTokens = None
+    optimiser_base_url: RoleAddress = None
+    optimiser_key: RoleKey = None
     escalate: ModelNameOrNone = None
     """A stronger `provider:model` that takes over from the coder on a hard case. By default, none does."""
     escalate_temperature: RoleTemperature = None
     escalate_max_tokens: RoleMaxTokens = None
+    escalate_base_url: RoleAddress = None
+    escalate_key: RoleKey = None
 
 
 class PathSettings(SettingsGroup):
@@ -465,8 +487,9 @@ class LoopSettings(SettingsGroup):
     """Min trust of a check that decides. Checks with less trust only inform."""
     abstain_below: float = Field(default=0.2, ge=0, le=1)
     """A result that passes is not reported as healed if its confidence is lower (docs/proof.md)."""
-    abstain_on_rivals: bool = False
-    """Whether a result is not reported as healed if other changes pass too and may behave differently."""
+    strict: bool | None = None
+    """Whether a repair of the search is not reported as healed if the tests do not decide that it is right
+    (docs/proof.md). By default only in `suture ci`."""
     autonomy: Autonomy = "full_auto"
     """When a person is asked: never, before repairs, or before each round and the end (docs/people.md)."""
 
@@ -494,6 +517,23 @@ class CertificationSettings(SettingsGroup):
     count as not killed."""
     minimising_runs: int = Field(default=40, ge=0)
     """Max verdicts that may be spent on making a change smaller; 0 keeps it as it was found."""
+
+
+class JudgeSettings(SettingsGroup):
+    """What `suture judge` rejects, and how long it looks (docs/judge.md)."""
+
+    rejects: Names = ()
+    """Codes of findings that reject a change, besides the usual ones."""
+    remarks: Names = ()
+    """Codes of findings that are only remarks."""
+    ignores: Names = ()
+    """Codes of findings that are left out, unless they reject the change."""
+    accept_tests: bool = False
+    """Whether a person has accepted what the change does to the tests; it is then a remark."""
+    mistakes: int = Field(default=8, ge=0)
+    """Max deliberate mistakes in the changed lines that the tests run against."""
+    mistakes_seconds: float = Field(default=30, ge=0)
+    """Max seconds for them."""
 
 
 class SafetySettings(SettingsGroup):
@@ -543,6 +583,7 @@ class Settings(SettingsGroup):
     repair: RepairSettings = EMPTY
     proposer: ProposerSettings = EMPTY
     certification: CertificationSettings = EMPTY
+    judge: JudgeSettings = EMPTY
     safety: SafetySettings = EMPTY
     project: ProjectSettings = EMPTY
     store: StoreSettings = EMPTY
@@ -589,6 +630,11 @@ USER_ONLY_SETTINGS = (
     "paths.cache",
 )
 """Settings that a project's own files never set, because they decide what the project itself may do."""
+
+
+def is_secret(key: str) -> bool:
+    """Return whether the value of a setting must never be shown."""
+    return key.startswith("keys.") or key.endswith("_key")
 
 
 def setting_fields() -> dict[str, FieldInfo]:

@@ -19,6 +19,7 @@ from suture.core.settings.schema import (
     SettingsGroup,
     get_setting,
     group_in,
+    is_secret,
     key_of_error,
     nest_settings,
     setting_fields,
@@ -102,7 +103,7 @@ def _parse_value(key: str, text: str) -> object:
         return text
     if error:
         raise UsageError(
-            describe_invalid_value(key, error, text, secret=key.startswith("keys.")),
+            describe_invalid_value(key, error, text, secret=is_secret(key)),
             remedy=suggest_value(key),
         )
     return value
@@ -158,10 +159,8 @@ def restore_settings(
             is_same_address = isinstance(present_value, str) and (
                 _without_credentials(present_value) == values.get(field)
             )
-            is_users_choice = name == "sandbox" or f"{name}.{field}" in (
-                *USER_ONLY_SETTINGS,
-                "model.base_url",
-            )
+            is_address = field.endswith("base_url")
+            is_users_choice = name == "sandbox" or is_address or f"{name}.{field}" in USER_ONLY_SETTINGS
             # Records hold neither keys nor the passwords in addresses.
             if isinstance(present_value, SecretStr) or is_same_address or (is_users_choice and not is_own):
                 values[field] = present_value

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.core.settings import Settings
+from suture.core.settings.schema import is_secret
 from suture.errors import StorageError, SutureError, UsageError
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
 from suture.interfaces.jobs.job_registry import CANCELLED, DAY_S, JobRegistry, RunBusy
@@ -243,5 +244,9 @@ def open_ray_job_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[
 
 def worker_flags(flags: Mapping[str, object], namespace: str) -> dict[str, object]:
     """Return the command-line settings that workers take over; everyone in the cluster can see them."""
-    worker_settings = {name: value for name, value in flags.items() if not name.startswith(SERVER_SETTINGS)}
+    worker_settings = {
+        name: value
+        for name, value in flags.items()
+        if not name.startswith(SERVER_SETTINGS) and not is_secret(name)
+    }
     return {**worker_settings, "store.runs": "database", "store.namespace": namespace}
