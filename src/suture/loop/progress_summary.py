@@ -30,7 +30,8 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
     last_round = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
     all_failed = all(attempt.fault for attempt in last_round)
     has_proposer = context.spec.has_proposer
-    coder = context.models.for_role(coder_role(state, context))
+    profile = find_profile(context.models.for_role(coder_role(state, context)).model.name, context.settings)
+    stronger = context.models.escalation
     return Progress(
         kind=context.task.kind,
         round=state["round"],
@@ -55,5 +56,8 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         escalated=state.get("escalated", 0),
         proposer_turns=context.settings.proposer.turns if has_proposer else 0,
         agents_asked=state.get("agents_asked", 0),
-        can_use_tools=find_profile(coder.model.name, context.settings).tools,
+        can_use_tools=profile.tools,
+        is_capable=context.has_model and profile.is_capable,
+        is_escalation_capable=stronger is not None
+        and find_profile(stronger.model.name, context.settings).is_capable,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from suture.agents import tuning
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
 from suture.agents.calling.call_context import CallContext
-from suture.agents.conversation.agent_turn import AgentChange, AgentTurn, find_recorded_step
+from suture.agents.conversation.agent_turn import AgentTurn, find_recorded_step
 from suture.agents.conversation.project_copy import run_in_project_copy, select_text_changes
 from suture.core.ledger.kinds import ProposerRan
 from suture.core.safe_files import read_regular_file
@@ -19,8 +19,10 @@ from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 from suture.sandbox.working_copy.copy_run import CopyRun
 
 
-async def run_user_program(turn: AgentTurn) -> AgentChange:
-    """Run the user's program once on a copy of the project, unless the ledger holds its result already.
+async def run_user_program(turn: AgentTurn) -> dict[str, str]:
+    """Run the user's program once on a copy of the project, and return the files that it changed.
+
+    The program does not run again if the ledger holds its result already.
 
     Raises:
         BudgetExceeded: No attempt or no time is left.
@@ -44,7 +46,8 @@ async def run_user_program(turn: AgentTurn) -> AgentChange:
         calls,
     )
     if recorded is not None:
-        event, (_, changes) = recorded
+        recorded.adopt(calls)
+        event, changes = recorded.payload, recorded.blobs[recorded.payload.changes]
         texts = {str(p): str(text) for p, text in changes.items()} if isinstance(changes, dict) else {}
     else:
         try:
@@ -57,7 +60,7 @@ async def run_user_program(turn: AgentTurn) -> AgentChange:
     calls.budget.settle(reservation)
     if not texts:
         raise MalformedReply(_explain_no_change(event, calls))
-    return AgentChange(files=texts)
+    return texts
 
 
 async def _run_program(turn: AgentTurn) -> CopyRun:

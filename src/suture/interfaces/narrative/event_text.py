@@ -16,6 +16,8 @@ NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""
 MAX_LISTED_FILES = 8
 """Files that a line names. This limit and the next ones keep a line short; chosen by judgement, not measured."""
+MAX_LISTED_EXAMPLES = 5
+"""Unread examples of a statement that a line quotes."""
 MAX_LISTED_DISAGREEMENTS = 3
 """Tests that a line names because a trial of the search and the user's run disagree about them."""
 MAX_INPUT_CHARS = 80
@@ -139,9 +141,19 @@ def _task_prepared(prepared: kinds.TaskPrepared) -> str:
         text += f"; Python is {prepared.python}, {prepared.python_origin}"
     if prepared.toolchain:
         text += f"; {prepared.language} is {prepared.toolchain}"
+    if prepared.inferred_examples:
+        text += f"; read from the text: {'; '.join(prepared.inferred_examples)}"
     if prepared.unused_examples:
-        text += f"; could not be parsed and is not checked: {'; '.join(prepared.unused_examples)}"
+        text += f"; {unread_examples_text(prepared.unused_examples)}"
     return text
+
+
+def unread_examples_text(examples: Sequence[str]) -> str:
+    """Say which parts of a statement look like examples and are not checked."""
+    more = f"; and {len(examples) - MAX_LISTED_EXAMPLES} more" if len(examples) > MAX_LISTED_EXAMPLES else ""
+    listed = "; ".join(examples[:MAX_LISTED_EXAMPLES])
+    count = format_count(len(examples), "example")
+    return f"{count} in the text could not be read as {'a check' if len(examples) == 1 else 'checks'}: {listed}{more}"
 
 
 def excluded_tests_text(triaged: kinds.TriageFinished) -> str:
@@ -183,14 +195,21 @@ def render_next_move(kind: MoveKind, how: str, reason: Reason | None) -> str:
 
 
 def _model_called(called: kinds.ModelCalled) -> str:
-    tokens = f"{called.prompt_tokens} tokens in, {called.completion_tokens} out"
+    cached = f" ({called.cached_tokens} cached)" if called.cached_tokens else ""
+    thinking = f" ({called.thinking_tokens} thinking)" if called.thinking_tokens else ""
+    tokens = f"{called.prompt_tokens} tokens in{cached}, {called.completion_tokens} out{thinking}"
     if called.replayed:
         record = f"the record of {called.from_run}" if called.from_run else "the run's own record"
         return f"model: reply taken from {record}, {tokens}"
     model = {"coder": "model", "escalate": "stronger model"}.get(called.role, f"model of the {called.role}")
     money = f", ${called.money:.4f}" if called.money else ""
     retries = f", after {called.retries} failed tries" if called.retries else ""
-    cut = ", cut short" if called.finish_reason == "length" else ""
+    cut = {
+        "length": ", cut short",
+        "thinking": ", all of it thinking",
+        "refusal": ", refused",
+        "content_filter": ", stopped by a content filter",
+    }.get(called.finish_reason, "")
     return f"{model}: {tokens}, {called.seconds:.1f} s{money}{retries}{cut}"
 
 
@@ -249,11 +268,33 @@ def _render_search_event(payload: Payload) -> str | None:
             return f"searching: at most {count:,} edits of {file_count}, for {seconds:.0f} s"
         case kinds.SearchFinished():
             return _search_finished(payload)
+        case kinds.RepairChosen():
+            return _render_choice(payload)
+        case kinds.RepairUndetermined(changes=changes) if len(changes) > 1:
+            return f"the tests do not decide between {len(changes)} changes"
+        case kinds.RepairUndetermined(noticed=noticed, mistakes=mistakes):
+            return f"the tests notice only {noticed} of {mistakes} deliberate mistakes in the changed lines"
         case kinds.HistorySearched(last_good=good_commit, first_bad=bad_commit) if good_commit:
             return f"history: the tests pass at {good_commit} and fail since {bad_commit}"
         case kinds.HistorySearched():
             return "history: the tests also fail on the oldest code, so no change in the history broke them"
     return None
+
+
+def _render_choice(chosen: kinds.RepairChosen) -> str:
+    """Return what a model said about repairs between which the tests do not decide."""
+    count = len(chosen.labels)
+    question = (
+        f"asked which of {count} passing edits is right" if count > 1 else "asked whether the edit is right"
+    )
+    reasons = f": {chosen.explanation}" if chosen.explanation else ""
+    if chosen.choice:
+        answer = f"the model chose {chosen.labels[chosen.choice - 1]!r}"
+    elif not chosen.candidate:
+        return f"{question}, the model chose none and wrote nothing usable{reasons}"
+    else:
+        answer = "the model wrote another change"
+    return f"{question}, {answer}{'' if chosen.passed else ', which does not pass'}{reasons}"
 
 
 def _search_finished(search: kinds.SearchFinished) -> str:
@@ -308,11 +349,10 @@ def _render_role_event(payload: Payload) -> str | None:
             return f"debugger: {step.tool or 'no action'} {' '.join(step.input.split())[:MAX_INPUT_CHARS]}".rstrip()
         case kinds.SubtaskStepped(goal=goal, step=step):
             return f"part {goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
-        case kinds.AgentStepped(tool=tool):
-            # These two tools take no input, whatever the model wrote there.
-            arguments = " ".join(payload.input.split())[:80] if tool not in ("submit", "run_tests") else ""
-            ending = f", {payload.ending}" if payload.ending else ""
-            return f"agent step {payload.number}: {tool or 'no tool'} {arguments}".rstrip() + ending
+        case kinds.AgentBriefed(turn=turn):
+            return f"conversation {turn} begins"
+        case kinds.AgentStepped():
+            return _agent_stepped(payload)
         case kinds.PlanMade(plan=plan):
             return "plan: " + " ".join(f"{n}. {subtask.goal}" for n, subtask in enumerate(plan.subtasks, 1))
         case kinds.ProposerRan():
@@ -320,6 +360,32 @@ def _render_role_event(payload: Payload) -> str | None:
         case kinds.RoleDegraded(role=role, message=message):
             return f"{_role_name(role)} failed, and the run continues without it: {message}"
     return None
+
+
+def _agent_stepped(step: kinds.AgentStepped) -> str:
+    parts = (
+        [f"{', '.join(step.tools)} {' '.join(step.input.split())[:MAX_INPUT_CHARS]}".rstrip()]
+        if step.tools
+        else []
+    )
+    if step.patch:
+        broken = f", {step.regressed} of them passed before" if step.regressed else ""
+        parts.append(f"patch {step.patch}: {step.passed} of {step.passed + step.failed} tests pass{broken}")
+    if step.problem:
+        parts.append(AGENT_PROBLEMS[step.problem])
+    if step.ending and step.ending not in ("passed", step.problem):
+        parts.append(step.ending)
+    return f"reply {step.number}: {'; '.join(parts) or 'no change'}"
+
+
+AGENT_PROBLEMS = {
+    "not_applied": "an edit does not apply",
+    "no_change": "no change",
+    "same_patch": "a patch that was tried before",
+    "cut": "cut at the limit of its length",
+    "empty": "empty",
+}
+"""Why a reply brought nothing, by its code."""
 
 
 def _proposer_ran(ran: kinds.ProposerRan) -> str:
@@ -335,6 +401,14 @@ def _role_name(role: str) -> str:
     return role.replace("_", " ")
 
 
+def _render_failing_tests(failed: kinds.GeneratedTestsFailed) -> str:
+    tests = "; ".join(f"{' '.join(test.test.split())} (trust {test.trust:.2f})" for test in failed.tests)
+    count = format_count(len(failed.tests), "generated test")
+    return (
+        f"{count} that decided nothing {'fails' if len(failed.tests) == 1 else 'fail'} on the result: {tests}"
+    )
+
+
 def _render_test_or_memory_event(payload: Payload) -> str | None:
     match payload:
         case kinds.TestsWritten(role=role, tests=tests, dropped=dropped):
@@ -346,6 +420,8 @@ def _render_test_or_memory_event(payload: Payload) -> str | None:
             removals = f", {len(removed)} removed" if removed else ""
             trust = f"highest trust {max((test.trust for test in tests), default=0.0):.2f}"
             return f"generated tests: {len(tests)} compared on {candidates}{removals}; {trust}"
+        case kinds.GeneratedTestsFailed():
+            return _render_failing_tests(payload)
         case kinds.LessonsDrawn(lessons=lessons):
             return f"lessons: {'; '.join(lessons)}"
         case kinds.MemoryRecalled():

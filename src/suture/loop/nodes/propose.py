@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
 
 from suture.agents.calling.coder_call import ask_coder
-from suture.agents.conversation.agent_loop import run_agent
 from suture.agents.conversation.agent_turn import AgentTurn
+from suture.agents.conversation.conversation import converse
 from suture.agents.conversation.task_briefing import make_briefing
 from suture.agents.conversation.user_program import run_user_program
 from suture.agents.replies.coder_reply import files_from_reply
@@ -20,24 +19,24 @@ from suture.agents.roles.project_coder import ProjectBrief, files_from_project_r
 from suture.agents.roles.text_coder import TextBrief, files_from_text_reply
 from suture.core.ledger import first_payload, in_round_branch
 from suture.core.ledger.kinds import ModelCalled, MoveFailed
-from suture.core.records import Candidate, Move, decode_record
+from suture.core.records import Move, decode_record
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
     ModelAuthError,
     ModelError,
+    NoAnswer,
     PrerequisiteError,
     SandboxError,
 )
-from suture.judge import Suite, find_protected_files
+from suture.judge import Suite
 from suture.loop.briefing import brief_for_move
 from suture.loop.context import RunContext, coder_role, load_deciding_suite
+from suture.loop.evaluation.move_candidates import JudgedPatches, MoveCandidates, WrittenFiles
 from suture.loop.policy.attempts import Attempt, ProposalFault
 from suture.loop.roles.planning import PlannedWriting, load_plan, write_planned_files
-from suture.loop.services.candidate_store import Lineage
 from suture.loop.state import LoopState, encode_attempts, judged_attempts, role_contributions
 from suture.project.workspace import overlay_candidate
-from suture.sandbox.packages import AddedPackages, PackagesRefused
 
 
 class RoundBranch(TypedDict):
@@ -46,23 +45,6 @@ class RoundBranch(TypedDict):
     move: dict[str, Any]
     branch: int
     state: LoopState
-
-
-@dataclass(frozen=True, kw_only=True)
-class _WrittenFiles:
-    """What a model wrote.
-
-    Attributes:
-        files: Path -> text.
-        call: The model call that brought the files, if it was a single one.
-        shown: The project's files that the model saw.
-        surplus: Files in the reply that the candidate does not write.
-    """
-
-    files: dict[str, str]
-    call: str = ""
-    shown: tuple[str, ...] = ()
-    surplus: tuple[str, ...] = ()
 
 
 async def propose(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -74,64 +56,49 @@ async def propose(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str,
     context = runtime.context
     with in_round_branch(state["state"]["round"], state["branch"]):
         async with context.calls.reply_turn():
-            attempt = await _carry_out(decode_record(Move, state["move"]), state["state"], context)
-            return {"proposals": encode_attempts([attempt])}
+            attempts = await _carry_out(decode_record(Move, state["move"]), state["state"], context)
+            return {"proposals": encode_attempts(attempts)}
 
 
-async def _carry_out(move: Move, state: LoopState, context: RunContext) -> Attempt:
-    """Return the attempt of a move, with a fault in place of a candidate if the move failed."""
+async def _carry_out(move: Move, state: LoopState, context: RunContext) -> list[Attempt]:
+    """Return the attempts of a move, or one with a fault in place of a candidate if the move failed."""
     try:
-        return await _make_proposal(move, state, context)
+        return await _make_proposals(move, state, context)
     except (ModelAuthError, asyncio.CancelledError):
         raise
     except (ModelError, BudgetExceeded) as fault:
         never_answered = first_payload(context.ledger.events, ModelCalled) is None
         if isinstance(fault, PrerequisiteError) and never_answered:
             raise  # No model has answered in this run yet: the user has to change something.
-        return _record_failure(state, fault, context)
+        return [_record_failure(state, fault, context)]
     except PrerequisiteError as fault:
         if isinstance(fault, SandboxError) or coder_role(state, context) == "coder":
             raise  # The user has to change something.
         # The stronger model cannot be asked. The run goes on with what it had before it escalated.
-        return _record_failure(state, fault, context)
+        return [_record_failure(state, fault, context)]
 
 
-async def _make_proposal(move: Move, state: LoopState, context: RunContext) -> Attempt:
+async def _make_proposals(move: Move, state: LoopState, context: RunContext) -> list[Attempt]:
+    """Return the candidate of a move, or the patches of a conversation, which are judged already."""
     attempts = judged_attempts(state)
     parent = next((attempt for attempt in attempts if attempt.candidate == move.parent), None)
     suite = await load_deciding_suite(role_contributions(state), context)
+    candidates = MoveCandidates(move=move, parent=parent, suite=suite, state=state, context=context)
+    if move.kind == "agent" and not context.spec.has_proposer:
+        patches = JudgedPatches(candidates)
+        await converse(_make_agent_turn(move, parent, state, context, suite), patches)
+        return patches.attempts
     written = await _write_files(move, parent, state, context, suite)
-    files = _with_requested_packages(written.files, suite)
-    inherited = dict(context.candidates.load(parent.blob).files) if parent else {}
-    allowed = _drop_protected({**inherited, **files}, suite)
-    candidate = Candidate(
-        files=allowed,
-        origin="sample" if move.kind == "sample" or parent is None else "repair",
-        parent=move.parent,
-        label=_make_label(move, context),
-    )
-    dropped = {path for path in files if path not in allowed}
-    proposal = replace(
-        context.candidates.make_proposal(candidate),
-        call=written.call,
-        shown_files=written.shown,
-        files=tuple(sorted(path for path in files if path in allowed)),
-        surplus_files=tuple(sorted({*written.surplus, *dropped})),
-    )
-    lineage = Lineage.beginning(state["round"])
-    if parent is not None and parent.origin != "user":
-        lineage = Lineage(round=state["round"], start=parent.start, depth=parent.depth + 1)
-    return context.candidates.propose(proposal, lineage)
+    return [candidates.propose(written, _make_label(move, context))]
 
 
 async def _write_files(
     move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
-) -> _WrittenFiles:
+) -> WrittenFiles:
     coder = coder_role(state, context)
     if move.kind == "agent":
         turn = _make_agent_turn(move, parent, state, context, suite)
-        change = await (run_user_program(turn) if context.spec.has_proposer else run_agent(turn))
-        return _WrittenFiles(files=change.files, call=change.call)
+        return WrittenFiles(files=await run_user_program(turn))
     contributions = role_contributions(state)
     plan = load_plan(contributions, context)
     if plan is not None and move.kind == "sample":
@@ -143,15 +110,15 @@ async def _write_files(
             coder=coder,
             context=context,
         )
-        return _WrittenFiles(files=await write_planned_files(writing))
+        return WrittenFiles(files=await write_planned_files(writing))
     brief = brief_for_move(move, parent, state, context, suite)
     brief, reply = await ask_coder(brief, move, coder, context.calls, use_prefill=context.recipe.lean)
     if isinstance(brief, ProjectBrief):
-        return _WrittenFiles(files=files_from_project_reply(reply, brief), call=reply.call_hash)
+        return WrittenFiles(files=files_from_project_reply(reply, brief), call=reply.call_hash)
     if isinstance(brief, TextBrief):
-        return _WrittenFiles(files=files_from_text_reply(reply, brief), call=reply.call_hash)
+        return WrittenFiles(files=files_from_text_reply(reply, brief), call=reply.call_hash)
     files = files_from_reply(reply, brief)
-    return _WrittenFiles(
+    return WrittenFiles(
         files=files,
         call=reply.call_hash,
         shown=tuple(sorted(brief.files)) if isinstance(brief, RepairBrief) else (),
@@ -168,6 +135,8 @@ def _make_agent_turn(
         move=move,
         files=overlay_candidate(context.task.files, parent_files),
         parent_files=parent_files,
+        verdict=verdict,
+        baseline=context.candidates.baseline_verdict(state),
         briefing=make_briefing(context.task, verdict, context.trust_threshold, state["hints"]),
         suite=suite,
         calls=context.calls,
@@ -177,40 +146,15 @@ def _make_agent_turn(
     )
 
 
-def _with_requested_packages(files: dict[str, str], suite: Suite) -> dict[str, str]:
-    """Return the files; in an existing project, requests for packages are written into its manifest.
-
-    Raises:
-        MalformedReply: A requested package is not available.
-    """
-    if not isinstance(suite.packages, AddedPackages):
-        return files
-    try:
-        return suite.packages.normalize_requested_files(files)
-    except PackagesRefused as fault:
-        raise MalformedReply(f"no such packages are installed: {fault.reason}") from fault
-
-
-def _drop_protected(files: dict[str, str], suite: Suite) -> dict[str, str]:
-    """Return the files that a candidate may write: what is judged must be what is delivered.
-
-    Raises:
-        MalformedReply: No file is left.
-    """
-    protected = find_protected_files(files, suite)
-    allowed = {path: text for path, text in files.items() if path not in protected}
-    if not allowed:
-        raise MalformedReply(f"the reply writes only files that are protected: {', '.join(protected)}")
-    return allowed
-
-
 def _record_failure(
     state: LoopState, fault: ModelError | BudgetExceeded | PrerequisiteError, context: RunContext
 ) -> Attempt:
     """Record that a move brought no candidate, and return the attempt that says so."""
     context.ledger.append(MoveFailed(error_type=type(fault).__name__, message=str(fault)))
     kind: ProposalFault = "model"
-    if isinstance(fault, MalformedReply):
+    if isinstance(fault, NoAnswer) and fault.reason != "empty":
+        kind = "no_answer"
+    elif isinstance(fault, MalformedReply):
         kind = "malformed"
     elif isinstance(fault, BudgetExceeded):
         kind = "budget"

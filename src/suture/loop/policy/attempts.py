@@ -8,8 +8,9 @@ from typing import Literal
 
 from suture.core.records import Counterexample, FaultCause, Origin, Strategy, TaskKind, Verdict, content_hash
 
-ProposalFault = Literal["", "malformed", "budget", "model"]
-"""Why a move brought no candidate: an unusable reply, no budget, or no model; empty if it brought one."""
+ProposalFault = Literal["", "malformed", "no_answer", "budget", "model"]
+"""Why a move brought no candidate: an unusable reply, a reply without an answer, no budget, or no model; empty if
+it brought one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +90,8 @@ class Progress:
         proposer_turns: Turns that a program of the user's may take in place of a model; 0 if there is none.
         agents_asked: Turns of agents so far: of the user's program, or of a model with tools.
         can_use_tools: Whether the coder's model is known to work with tools.
+        is_capable: Whether the coder's model holds a conversation over a whole project.
+        is_escalation_capable: Whether the stronger model does, if there is one.
     """
 
     kind: TaskKind
@@ -112,6 +115,8 @@ class Progress:
     proposer_turns: int = 0
     agents_asked: int = 0
     can_use_tools: bool = False
+    is_capable: bool = False
+    is_escalation_capable: bool = False
 
     @property
     def best(self) -> Attempt | None:

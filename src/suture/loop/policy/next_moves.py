@@ -1,7 +1,8 @@
 """Decide the next moves: a pure function of the progress so far and the recipe.
 
-The order follows what is known of small models: sample and select before repairing, repair from facts for at
-most two rounds in one lineage, then start again (see docs/loop.md for the sources).
+A capable model holds one conversation, and another one only where that stalls. For other models the order follows
+what is known of small ones: sample and select before repairing, repair from facts for at most two rounds in one
+lineage, then start again (see docs/loop.md for the sources).
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return stop
     if progress.round == 0 and progress.can_search and recipe.mutate:
         return (Move(kind="mutate", reason=Reason(code="cheapest_first")),)
-    if progress.proposer_turns or recipe.agent == "alone" or _is_agents_turn(progress, recipe):
+    escalation = find_escalation(progress, recipe)
+    hands_over = escalation is not None and recipe.agent == "auto" and progress.is_escalation_capable
+    if progress.proposer_turns or hands_over or _is_agents_turn(progress, recipe):
         return _agent_turn(progress, recipe)
     if not progress.has_model:
         return _stop_without_success(progress, "not_healed", NO_MODEL)
-    escalation = find_escalation(progress, recipe)
     if _wants_second_opinions(progress, recipe):
         opinions = Reason(code="second_opinions")
         moves = _fresh_start(progress, recipe, recipe.second_opinions, greedy=False, reason=opinions)
@@ -60,6 +62,10 @@ def find_escalation(progress: Progress, recipe: Recipe) -> Reason | None:
         return None
     if _wants_second_opinions(progress, recipe):
         return None
+    if (missing := _missing_answer(progress)) is not None:
+        return missing
+    if _converses(progress, recipe):
+        return _find_end_of_turns(progress, recipe.agent_turns, "agent")
     if stuck := _find_stuck_reason(progress, recipe):
         return stuck
     return Reason(code="repairs_exhausted") if _has_exhausted_lineage(progress, recipe) else None
@@ -72,12 +78,21 @@ def _has_exhausted_lineage(progress: Progress, recipe: Recipe) -> bool:
     return deepest >= recipe.repair_rounds > 0 and starts_fresh and _find_parent(progress, recipe) is None
 
 
-def _is_agents_turn(progress: Progress, recipe: Recipe) -> bool:
-    """Return whether a model with tools takes over now, because repairs have not helped.
+def _converses(progress: Progress, recipe: Recipe) -> bool:
+    """Return whether the model works in conversations from the start, because it is capable or the recipe says so."""
+    return progress.has_model and (
+        recipe.agent == "alone" or (recipe.agent == "auto" and progress.is_capable)
+    )
 
-    It sees more than a repair does, and costs far more.
+
+def _is_agents_turn(progress: Progress, recipe: Recipe) -> bool:
+    """Return whether the model works in a conversation now: from the start, or because repairs have not helped.
+
+    It sees more there than in a repair. A small model needs many more tokens for it.
     """
-    if recipe.agent != "last" or not (progress.can_use_tools and progress.has_model):
+    if _converses(progress, recipe):
+        return True
+    if recipe.agent != "auto" or not (progress.can_use_tools and progress.has_model):
         return False
     if progress.kind != "heal" or progress.can_escalate or progress.round == 0:
         return False
@@ -110,7 +125,9 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
     faults = set(progress.faults)
     if faults == {"budget"}:
         return _stop_without_success(progress, "budget_exhausted", Reason(code="next_call_over_budget"))
-    if faults and faults <= {"budget", "model"}:
+    if (missing := _missing_answer(progress)) is not None:
+        return None if progress.can_escalate else _stop_without_success(progress, "stuck", missing)
+    if faults and faults <= {"budget", "model", "no_answer"}:
         reason = Reason(code="model_unavailable", detail=progress.last_fault_message)
         return _stop_without_success(progress, "infra_error", reason)
     if progress.checks == 0 and best is not None:
@@ -132,6 +149,15 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
     if escalates or _is_agents_turn(progress, recipe):
         return None
     return _stop_without_success(progress, "stuck", stuck)
+
+
+def _missing_answer(progress: Progress) -> Reason | None:
+    """Return why the model should not be asked again: it refuses, or thinks until its limit; `None` if it answers."""
+    faults = set(progress.faults)
+    if "no_answer" not in faults or not faults <= {"budget", "no_answer"}:
+        return None
+    # `Attempt.fault_message` comes from `ascii()`, which puts it in quotes.
+    return Reason(code="no_answer", detail=progress.last_fault_message.strip("'\""))
 
 
 def _find_stuck_reason(progress: Progress, recipe: Recipe) -> Reason | None:
@@ -281,26 +307,38 @@ def _order_approaches(recipe: Recipe, parent: Attempt, *, greedy: bool) -> tuple
 
 
 def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
-    """Return one more turn of an agent on the best candidate; the end if the last turn changed nothing."""
+    """Return one more turn of an agent on the best candidate; the end if no other turn is worth it."""
     has_proposer = bool(progress.proposer_turns)
     turns = progress.proposer_turns if has_proposer else recipe.agent_turns
     if not has_proposer and not progress.has_model:
         return _stop_without_success(progress, "not_healed", NO_MODEL)
-    if progress.agents_asked and progress.faults:
-        # `Attempt.fault_message` comes from `ascii()`, which puts it in quotes.
-        reason = Reason(code="agent_failed", detail=progress.last_fault_message.strip("'\""))
-        return _stop_without_success(progress, "not_healed", reason)
-    if progress.agents_asked >= turns:
-        reason = Reason(code="turns_used", detail="proposer" if has_proposer else "agent", count=turns)
-        return _stop_without_success(progress, "not_healed", reason)
+    escalation = find_escalation(progress, recipe)
+    end = _find_end_of_turns(progress, turns, "proposer" if has_proposer else "agent")
+    if end is not None and escalation is None:
+        return _stop_without_success(progress, "not_healed", end)
     best = progress.best
+    number = progress.agents_asked + 1
     move = Move(
         kind="agent",
         parent=best.candidate if best else None,
+        # The same greedy reply would only begin the same conversation again.
+        temperature=recipe.temperature if progress.agents_asked and not escalation else 0.0,
         index=progress.agents_asked,
-        reason=Reason(code="agent_turn", count=progress.agents_asked + 1, limit=turns),
+        reason=escalation or Reason(code="agent_turn", count=number, limit=max(turns, number)),
     )
     return _within_budget([move], progress, recipe)
+
+
+def _find_end_of_turns(progress: Progress, turns: int, who: str) -> Reason | None:
+    """Return why an agent gets no other turn; `None` if it may have one. A stronger model has turns of its own."""
+    if not progress.agents_asked:
+        return None
+    if progress.faults:
+        # `Attempt.fault_message` comes from `ascii()`, which puts it in quotes.
+        return Reason(code="agent_failed", detail=progress.last_fault_message.strip("'\""))
+    if progress.agents_asked >= turns * (2 if progress.escalated else 1):
+        return Reason(code="turns_used", detail=who, count=progress.agents_asked)
+    return None
 
 
 def _within_budget(moves: list[Move], progress: Progress, recipe: Recipe) -> tuple[Move, ...]:

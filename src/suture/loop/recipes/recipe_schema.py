@@ -113,12 +113,13 @@ class Recipe(_Table):
     """How often the adversarial tester is asked."""
     lean: bool = False
     """Whether the coder is asked only for what is missing: one function, or the body under its signature."""
-    agent: Literal["off", "alone", "last"] = "off"
-    """Whether the model works on a copy with tools: `alone` instead of repairs, or `last`, when they fail."""
+    agent: Literal["off", "alone", "auto"] = "off"
+    """Whether the model works in a conversation: `alone` in place of samples and repairs; with `auto`, a capable
+    model does so from the start, and another one that calls tools when repairs have failed."""
     agent_turns: int = Field(default=2, ge=1)
-    """Turns of such an agent; each begins with what the tests said about its last change."""
+    """Conversations with the model: another one begins where the one before has stalled."""
     agent_steps: int = Field(default=30, ge=1, le=500)
-    """Replies of the model in one such turn, each with one tool."""
+    """Replies of the model in one conversation."""
     mutate: bool = False
     """Whether failing code is first searched for a repair without a model."""
     temperature: float = Field(default=0.8, ge=0)

@@ -4,7 +4,7 @@ A kind of event is a class. The ledger's writer and reader use its fields, and `
 from its docstring.
 """
 
-from suture.core.ledger.kinds.agents import AgentStepped, ProposerRan
+from suture.core.ledger.kinds.agents import AgentBriefed, AgentStepped, ProposerRan
 from suture.core.ledger.kinds.budget import AttemptsNearLimit, BudgetRefused, BudgetReserved, BudgetSettled
 from suture.core.ledger.kinds.candidates import (
     CandidateChecked,
@@ -53,6 +53,7 @@ from suture.core.ledger.kinds.roles import (
     CandidateReviewed,
     DebuggerStepped,
     DiagnosisMade,
+    GeneratedTestsFailed,
     LessonsDrawn,
     PlanMade,
     RemovedTest,
@@ -75,10 +76,14 @@ from suture.core.ledger.kinds.run import (
 )
 from suture.core.ledger.kinds.search import (
     BrokenOperator,
+    ComparedCall,
+    ComparedChange,
     DistinguishingInput,
     FoundRepair,
     HistorySearched,
     PartialRepair,
+    RepairChosen,
+    RepairUndetermined,
     SearchEnding,
     SearchFinished,
     SearchSkipped,
@@ -90,6 +95,7 @@ from suture.core.ledger.kinds.search import (
 
 __all__ = [
     "AdviceGiven",
+    "AgentBriefed",
     "AgentStepped",
     "ApplyStarted",
     "AssessedTest",
@@ -112,12 +118,15 @@ __all__ = [
     "CommitChecked",
     "CommitMade",
     "CommitStarted",
+    "ComparedCall",
+    "ComparedChange",
     "DebuggerStepped",
     "DiagnosisMade",
     "DifferingCall",
     "DistinguishingInput",
     "ForkPoint",
     "FoundRepair",
+    "GeneratedTestsFailed",
     "HistorySearched",
     "LessonsDrawn",
     "MemoryRecalled",
@@ -136,6 +145,8 @@ __all__ = [
     "ProposerRan",
     "RecalledMemory",
     "RemovedTest",
+    "RepairChosen",
+    "RepairUndetermined",
     "ReplyTruncated",
     "ReviewAnswered",
     "ReviewAsked",

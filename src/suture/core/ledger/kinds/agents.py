@@ -5,7 +5,14 @@ An agent is either a program of the user (the setting `proposer.command`) or a m
 
 from __future__ import annotations
 
+from typing import Literal
+
 from suture.core.ledger.event import Payload
+
+AgentProblem = Literal["", "not_applied", "no_change", "same_patch", "cut", "empty"]
+"""Why a model's reply in a conversation brought nothing."""
+AgentEnding = Literal["", "passed", "asks", "stalled", "repeated", "unusable"]
+"""Why a step of a conversation was the last one of its turn."""
 
 
 class ProposerRan(Payload, kind="proposer.ran"):
@@ -42,27 +49,55 @@ class ProposerRan(Payload, kind="proposer.ran"):
     excluded_files: tuple[str, ...] = ()
 
 
+class AgentBriefed(Payload, kind="agent.briefed"):
+    """The conversation with a model that repairs or writes a project began.
+
+    Attributes:
+        turn: Number of the turn, from 1.
+        messages: Blob of the first messages: the rules and the task.
+    """
+
+    turn: int
+    messages: str
+
+
 class AgentStepped(Payload, kind="agent.stepped"):
-    """A model that works with tools took one step.
+    """A model replied in its conversation, and its reply was answered.
 
     Attributes:
         turn: Number of the turn, from 1.
         number: Number of the step in that turn, from 1.
-        tool: Tool that the model used; empty if its reply named no tool.
-        input: Input of the tool, truncated if it is long.
-        observation: Blob of the tool's answer.
-        changes: Blob of all changes of the model so far, path -> text.
-        seconds: Wall-clock seconds of the tool.
-        ending: Why this was the last step: the model `submitted` its work, all tests `passed`, too many
-            replies were `malformed`, or the steps `repeated` themselves. Empty if the turn continues, or
-            ended because no step was left.
+        tools: Tools that the reply called, in its order.
+        input: Their inputs, truncated if they are long.
+        problem: Why the reply brought nothing: an edit does not apply, the reply changes nothing, its patch was
+            tried before, it was cut, or it is empty. Empty if it brought something.
+        patch: Number of the patch in that turn, from 1, if its deciding tests ran; else 0.
+        passed: Number of deciding tests that pass with the patch.
+        failed: Number of deciding tests that fail with the patch.
+        regressed: Number of deciding tests that passed on the user's own code and do not pass with the patch.
+        answer: Blob of the messages that answer the reply.
+        changes: Blob of the changes that the next step begins from, path -> text.
+        tested: Blob of the changes of the patch, path -> text; empty if there is none.
+        verdict: Blob of the verdict on the patch; empty if there is none.
+        seconds: Wall-clock seconds of the tools and tests.
+        ending: Why this was the last step: every deciding test `passed`, the safety scan `asks` a person about
+            the patch, several patches brought no progress (`stalled`) or were `repeated`, several replies were
+            `unusable`, or the model `refused` or was `filtered`. Empty if the turn continues, or ended because
+            no step or no budget was left.
     """
 
     turn: int
     number: int
-    tool: str
-    input: str
-    observation: str
+    tools: tuple[str, ...] = ()
+    input: str = ""
+    problem: AgentProblem = ""
+    patch: int = 0
+    passed: int = 0
+    failed: int = 0
+    regressed: int = 0
+    answer: str
     changes: str
+    tested: str = ""
+    verdict: str = ""
     seconds: float
-    ending: str = ""
+    ending: AgentEnding = ""

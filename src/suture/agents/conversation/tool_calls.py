@@ -1,0 +1,139 @@
+"""The tools that a conversation offers, and the inputs of a model's calls of them.
+
+The descriptions of the tools are part of the prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from suture.agents.tuning import MAX_ECHOED_CHARS
+from suture.models import ToolCall, ToolDeclaration
+
+TOOLS = (
+    ToolDeclaration(
+        name="read_file",
+        description="Show a file, or list the files of a folder.",
+        inputs={"path": "path in the project", "lines": "such as `10-40`; by default all"},
+        optional=("lines",),
+    ),
+    ToolDeclaration(
+        name="search",
+        description="Show the lines of the project's files that contain a text.",
+        inputs={"text": "the text as it is", "path": "a file or folder; by default all"},
+        optional=("path",),
+    ),
+    ToolDeclaration(
+        name="shell",
+        description="Run a command in a copy of the project, without network. Its changes of files are kept.",
+        inputs={"command": "for sh; may have several lines"},
+    ),
+    ToolDeclaration(
+        name="edit",
+        description="Change a file, or write a whole file.",
+        inputs={
+            "path": "path in the project",
+            "new_str": "the text that takes the place of `old_str`",
+            "old_str": "text as it is in the file, found once in it; by default the whole file",
+        },
+        optional=("old_str",),
+    ),
+    ToolDeclaration(
+        name="run_tests",
+        description="Run the tests again. They run by themselves after each change.",
+        inputs={},
+    ),
+    ToolDeclaration(
+        name="use_patch",
+        description="Go on from the files of an earlier patch instead of the present ones.",
+        inputs={"number": "the number of the patch; 0 for the files at the beginning"},
+    ),
+)
+TOOL_NAMES = tuple(tool.name for tool in TOOLS)
+TEXT_CALL = re.compile(r"^[ \t]*TOOL:[ \t]*(\w+)[ \t]*(\{.*\})?[ \t]*$", re.MULTILINE)
+"""A call in the text of a reply, for models without a tool protocol: `TOOL: search {"text": "def total"}`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolInputs:
+    """What a model's call of a tool means.
+
+    Attributes:
+        name: The tool's name as the model wrote it.
+        values: The inputs by name; all that the tool requires.
+        error: Why the call cannot be carried out, for the model; empty if it can.
+    """
+
+    name: str
+    values: Mapping[str, str]
+    error: str = ""
+
+
+def read_inputs(call: ToolCall) -> ToolInputs:
+    """Return the inputs of a call, or what is wrong with them."""
+    tool = next((tool for tool in TOOLS if tool.name == call.name), None)
+    if tool is None:
+        return _wrong(
+            call, f"there is no tool {call.name[:MAX_ECHOED_CHARS]!r}, only {', '.join(TOOL_NAMES)}"
+        )
+    if call.undecoded:
+        return _wrong(call, f"the arguments are not a JSON object: {_explain_json(call.undecoded)}")
+    values = {name: value for name, value in call.arguments.items() if value is not None}
+    missing = [name for name in tool.inputs if name not in values and name not in tool.optional]
+    unknown = [name[:MAX_ECHOED_CHARS] for name in values if name not in tool.inputs]
+    if missing or unknown:
+        faults = [f"{name!r} is missing" for name in missing]
+        faults += [f"there is no {name!r}" for name in unknown]
+        takes = ", ".join(tool.inputs) or "no arguments"
+        return _wrong(call, f"{'; '.join(faults)}: {tool.name} takes {takes}")
+    return ToolInputs(name=tool.name, values={name: _as_text(value) for name, value in values.items()})
+
+
+def read_text_calls(text: str) -> tuple[ToolCall, ...]:
+    """Return the calls in the text of a reply, for models without a tool protocol."""
+    return tuple(
+        decode_call(str(number), match[1], match[2] or "{}")
+        for number, match in enumerate(TEXT_CALL.finditer(text), 1)
+    )
+
+
+def decode_call(call_id: str, name: str, arguments: str) -> ToolCall:
+    """Return a call whose arguments are JSON text."""
+    try:
+        values = json.loads(arguments)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        return ToolCall(id=call_id, name=name, undecoded=arguments)
+    return ToolCall(id=call_id, name=name, arguments=values)
+
+
+def render_text_tools() -> str:
+    """Return the tools as the prompt describes them to models without a tool protocol."""
+    return "\n".join(f"- {tool.name}({_render_inputs(tool)}): {tool.description}" for tool in TOOLS)
+
+
+def _render_inputs(tool: ToolDeclaration) -> str:
+    return ", ".join(f"{name}{'?' * (name in tool.optional)}" for name in tool.inputs)
+
+
+def _wrong(call: ToolCall, why: str) -> ToolInputs:
+    return ToolInputs(name=call.name, values={}, error=f"ToolError: {why}.")
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _explain_json(text: str) -> str:
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return "it is nested too deeply"
+    except ValueError as fault:
+        return f"{fault} in {text[:MAX_ECHOED_CHARS]!r}"
+    return f"it is a {type(value).__name__}"
