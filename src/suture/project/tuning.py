@@ -106,6 +106,10 @@ MAX_LANGUAGE_NAME_CHARS = 31
 """Length of the name of a language. Chosen by judgement; not measured."""
 MAX_FAILURE_MESSAGE_CHARS = 500
 """Length of the message of a failing test. Chosen by judgement; not measured."""
+MAX_FAILURE_DETAIL_CHARS = 4000
+"""Length of the same message with all its lines. Chosen by judgement; not measured."""
+MAX_STACK_FRAMES = 30
+"""Frames of a stack trace that are read, the innermost ones. Chosen by judgement; not measured."""
 
 # The safety scan
 MAX_SCANNED_FILE_CHARS = 200_000

@@ -253,6 +253,21 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CodeFrame:
+    """A frame of a traceback that is inside the project.
+
+    Attributes:
+        file: Path relative to the project.
+        line: Line in that file, from 1.
+        function: Name of the function; empty if it is not known.
+    """
+
+    file: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Counterexample:
     """The smallest known fact about a failure.
 
@@ -266,6 +281,10 @@ class Counterexample:
         line: Line in that file, from 1.
         code: Why the check did not pass, if Suture itself observed the reason; `exception` then says it in
             words.
+        message: The exception's own message with all its lines, as far as it is longer than the other fields.
+        frames: The frames of the traceback inside the project, tests included, outermost first.
+        inputs: Name -> value, as source, of the test's parameters and of the arguments of the innermost frame in
+            the project's code, as far as they are plain data.
     """
 
     check_id: str
@@ -276,6 +295,9 @@ class Counterexample:
     file: str = ""
     line: int | None = None
     code: FailureCode | None = None
+    message: str = ""
+    frames: tuple[CodeFrame, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def exception_type(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -23,7 +24,7 @@ from suture.project.languages.reporters.go_attestation import GO_ATTESTATION
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.project.languages.safety_rules import go_rules as in_go
 from suture.project.languages.safety_rules.rule import find_uses_by_query
-from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS
+from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_CHARS, MAX_STACK_FRAMES
 
 CONFUSABLE_NAMES = (
     ("min", "max"), ("Min", "Max"), ("Floor", "Ceil", "Round", "Trunc", "Abs"),
@@ -169,17 +170,38 @@ def _report_failure(test_id: str, package: str, lines: list[str], output: Runner
     project_frames = [frame for frame in frames if frame[0] in output.files]
     if panic:
         path, line_number = project_frames[0] if project_frames else ("", None)
-        return ReportedTest(id=test_id, status="failed", message=panic, file=path, line=line_number)
+        return ReportedTest(
+            id=test_id,
+            status="failed",
+            message=panic,
+            file=path,
+            line=line_number,
+            frames=tuple((path, line, "") for path, line in reversed(project_frames[:MAX_STACK_FRAMES])),
+        )
     folder = _folder(package, output)
+    details = _render_details(lines)
     for number, line in enumerate(lines):
         if match := SOURCE_POSITION.match(line):
             path = match[1].removeprefix("./")
             file = path if path in output.files else f"{folder}/{path}".removeprefix("./")
             message = " ".join((match[3], *_message_lines(lines[number + 1 :]))).strip()
-            message = message[:MAX_FAILURE_MESSAGE_CHARS]
-            return ReportedTest(id=test_id, status="failed", message=message, file=file, line=int(match[2]))
+            return ReportedTest(
+                id=test_id,
+                status="failed",
+                message=message[:MAX_FAILURE_MESSAGE_CHARS],
+                file=file,
+                line=int(match[2]),
+                details=details,
+                frames=((file, int(match[2]), ""),),
+            )
     message = " ".join(line for line in _message_lines(lines) if line)[:MAX_FAILURE_MESSAGE_CHARS]
-    return ReportedTest(id=test_id, status="failed", message=message)
+    return ReportedTest(id=test_id, status="failed", message=message, details=details)
+
+
+def _render_details(lines: Sequence[str]) -> str:
+    """Return what a test printed, without the lines in which `go test` names the tests."""
+    printed = (line for line in lines if not line.strip().startswith(("===", "---")))
+    return textwrap.dedent("\n".join(printed)).strip("\n")[:MAX_FAILURE_DETAIL_CHARS]
 
 
 def _message_lines(lines: list[str]) -> list[str]:

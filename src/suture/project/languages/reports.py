@@ -25,6 +25,9 @@ class ReportedTest:
         actual: The actual value, if the runner reports it.
         file: File of the failure, relative to the project; empty if it is not reported.
         line: Line in that file, from 1.
+        details: The message with all its lines, cut if it is long.
+        frames: (path, line, function) of the stack inside the project, outermost first; the function is empty
+            if it is not reported.
     """
 
     id: str
@@ -34,6 +37,8 @@ class ReportedTest:
     actual: str = ""
     file: str = ""
     line: int | None = None
+    details: str = ""
+    frames: tuple[tuple[str, int, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

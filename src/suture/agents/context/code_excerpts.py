@@ -1,0 +1,186 @@
+"""Show the functions that may be at fault, with what a reader needs around them, and name what is left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from suture.agents.context.code_units import CodeUnit
+from suture.agents.context.fault_localisation import RankedCode
+from suture.core.records import Language
+from suture.project.languages import LANGUAGES
+from suture.project.python_source.statement_edits import split_lines
+
+BYTES_PER_TOKEN = 3.0
+"""UTF-8 bytes of code per token, on the low side: the tokenizers of GPT-4 and Qwen make 3.3 to 4 of Python, JavaScript
+and Go."""
+# All limits are chosen by judgement on ten bug-fix commits and are not measured.
+MAX_WHOLE_FILE_TOKENS = 700
+"""A file up to this size is shown whole: an excerpt with its imports would hardly be shorter."""
+WHOLE_FILE_SHARE = 0.7
+"""A file is shown whole where an excerpt would have this share of its lines."""
+MAX_UNIT_LINES = 160
+"""Of a longer function, the surroundings of the suspicious lines are shown."""
+SURROUNDING_LINES = 30
+MAX_VALUE_LINES = 12
+"""A longer constant that a shown function uses is only named."""
+MIN_SCORE_SHARE = 0.22
+"""Share of the highest score from which a function is shown."""
+MAX_SHOWN_UNITS = 8
+MAX_NAMED_UNITS = 8
+MAX_CALLERS = 5
+
+
+@dataclass
+class CodeExcerpts:
+    """The code that a prompt shows.
+
+    Attributes:
+        texts: Path -> excerpt, or the whole file; the most suspicious file first.
+        whole: The paths of files that are shown whole.
+        shown: The functions that are shown, the most suspicious first.
+        others: Functions that may be involved and are not shown.
+        notes: What is left out of what is shown, in words.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
+    shown: list[CodeUnit] = field(default_factory=list)
+    others: list[CodeUnit] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def estimate_tokens(text: str) -> int:
+    """Return the tokens of code or of a text about it, on the high side."""
+    return math.ceil(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN)
+
+
+def make_excerpts(
+    ranked: RankedCode,
+    units_by_path: Mapping[str, Sequence[CodeUnit]],
+    texts: Mapping[str, str],
+    language: Language,
+    max_tokens: int,
+) -> CodeExcerpts:
+    """Return the suspicious functions whole, as many as the limit allows, the most suspicious first."""
+    excerpts = CodeExcerpts()
+    lines_by_path = {path: split_lines(text) for path, text in texts.items()}
+    chosen: dict[str, set[int]] = {}
+    left_tokens = max_tokens
+    units = ranked.ordered()
+    highest = ranked.scores[units[0]] if units else 0.0
+    for unit in units:
+        lines = lines_by_path[unit.path]
+        numbers = _lines_for(unit, units_by_path[unit.path], ranked.lines.get(unit.path, ()), excerpts.notes)
+        new = numbers - chosen.get(unit.path, set())
+        tokens = _count(sorted(new), lines)
+        is_suspicious = ranked.scores[unit] >= MIN_SCORE_SHARE * highest
+        has_room = len(excerpts.shown) < MAX_SHOWN_UNITS and (tokens <= left_tokens or not excerpts.shown)
+        if not is_suspicious or not has_room:
+            excerpts.others.append(unit)
+            continue
+        chosen.setdefault(unit.path, set()).update(numbers)
+        left_tokens -= tokens
+        excerpts.shown.append(unit)
+    comment = LANGUAGES[language].line_comment
+    for path, numbers in chosen.items():
+        lines = lines_by_path[path]
+        numbers = numbers | _context_lines(path, excerpts.shown, units_by_path[path])
+        extra_tokens = estimate_tokens(texts[path]) - _count(sorted(numbers), lines)
+        is_small = estimate_tokens(texts[path]) <= MAX_WHOLE_FILE_TOKENS
+        if (is_small or len(numbers) >= WHOLE_FILE_SHARE * len(lines)) and extra_tokens <= max(
+            left_tokens, 0
+        ):
+            excerpts.texts[path] = texts[path]
+            excerpts.whole.add(path)
+            left_tokens -= extra_tokens
+        else:
+            excerpts.texts[path] = "".join(render_lines(sorted(numbers), lines, comment))
+    excerpts.others = [unit for unit in excerpts.others if not _is_visible(unit, chosen, excerpts.whole)]
+    return excerpts
+
+
+def _count(numbers: Iterable[int], lines: Sequence[str]) -> int:
+    return estimate_tokens("".join(lines[number - 1] for number in numbers if number <= len(lines)))
+
+
+def _is_visible(unit: CodeUnit, chosen: Mapping[str, set[int]], whole: set[str]) -> bool:
+    return unit.path in whole or unit.first in chosen.get(unit.path, ())
+
+
+def _lines_for(
+    unit: CodeUnit, units: Sequence[CodeUnit], suspicious: Sequence[int], notes: list[str]
+) -> set[int]:
+    """Return the lines to show for a function; of a class without methods to blame, its header and values."""
+    numbers = {line for header in unit.headers for line in header}
+    last = unit.last
+    if unit.kind == "class":
+        members = [other for other in units if other.owner == unit.name and other.kind == "function"]
+        last = min([member.first - 1 for member in members], default=unit.last)
+    length = last - unit.first + 1
+    inside = [line for line in suspicious if unit.first <= line <= last]
+    if length <= MAX_UNIT_LINES or not inside:
+        return numbers | set(range(unit.first, min(last, unit.first + MAX_UNIT_LINES) + 1))
+    near = {
+        number
+        for line in inside[:3]
+        for number in range(line - SURROUNDING_LINES, line + SURROUNDING_LINES + 1)
+        if unit.first <= number <= last
+    }
+    near |= set(range(unit.first, unit.first + 3))
+    note = f"{length - len(near)} more lines of `{unit.name}` are not shown: ask for them with read_file"
+    if note not in notes:
+        notes.append(note)
+    return numbers | near
+
+
+def _context_lines(path: str, shown: Sequence[CodeUnit], units: Sequence[CodeUnit]) -> set[int]:
+    """Return the lines of the imports and short constants that the shown functions of a file use."""
+    used = {name for unit in shown if unit.path == path for name in unit.names}
+    numbers: set[int] = set()
+    for unit in units:
+        is_used = bool(unit.binds & used) or (unit.kind == "value" and unit.short_name in used)
+        is_package = unit.kind == "import" and not unit.headers and unit.first == units[0].first
+        if unit.owner or not (is_used or is_package) or unit.kind not in ("import", "value"):
+            continue
+        if unit.kind == "import" or unit.last - unit.first < MAX_VALUE_LINES:
+            numbers |= set(range(unit.first, unit.last + 1))
+    return numbers
+
+
+def render_lines(numbers: Sequence[int], lines: Sequence[str], comment: str) -> Iterator[str]:
+    """Yield some lines of a file, and a comment for each gap of at least two lines.
+
+    Args:
+        numbers: Sorted line numbers, from 1.
+        comment: The sign of a line comment in the language.
+    """
+    numbers = [number for number in numbers if number <= len(lines)]
+    shown = set(numbers)
+    # A blank line, or a single line between two parts, costs less than a comment about it.
+    shown |= {number + 1 for number in numbers if number + 2 in shown and number + 1 <= len(lines)}
+    previous = 0
+    for number in [*sorted(shown), len(lines) + 1]:
+        following = lines[number - 1] if number <= len(lines) else ""
+        hidden = [line for line in lines[previous : number - 1] if line.strip()]
+        if hidden:
+            margin = following[: len(following) - len(following.lstrip())]
+            yield f"{margin}{comment} ... {len(hidden)} lines\n"
+        elif number > previous + 1 and number <= len(lines):
+            yield "\n"
+        yield following if following.endswith("\n") or not following else f"{following}\n"
+        previous = number
+
+
+def find_callers(
+    shown: Sequence[CodeUnit], units_by_path: Mapping[str, Sequence[CodeUnit]]
+) -> list[tuple[CodeUnit, str]]:
+    """Return (caller, name of the called function) of functions that call the most suspicious ones."""
+    callers: dict[CodeUnit, str] = {}
+    for target in [unit for unit in shown[:3] if unit.kind == "function"]:
+        for units in units_by_path.values():
+            for unit in units:
+                if unit.kind == "function" and target.short_name in unit.calls and unit not in shown:
+                    callers.setdefault(unit, target.short_name)
+    return list(callers.items())[:MAX_CALLERS]

@@ -1,0 +1,177 @@
+"""Write what a failing test saw: the message, the frames, the input, and where expected and actual values part."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Mapping
+from itertools import islice
+
+from suture.agents.context.failure_causes import FailureCause, list_tests
+from suture.core.records import Counterexample
+from suture.project.python_source.parsing import PARSE_FAULTS
+from suture.project.python_source.statement_edits import split_lines
+
+# All limits are chosen by judgement and are not measured.
+MAX_INLINE_CHARS = 100
+"""Longer values are shown one below the other, and the place where they part is named."""
+MAX_VALUE_CHARS = 900
+MAX_MESSAGE_CHARS = 1600
+MAX_CALL_CHARS = 300
+MAX_INPUT_CHARS = 400
+MAX_SHOWN_INPUTS = 8
+MAX_SHOWN_FRAMES = 8
+MAX_DIFF_LINES = 40
+MAX_LISTED_TESTS = 5
+MAX_OTHER_CASES = 3
+PART_LEAD_CHARS = 30
+PART_CHARS = 70
+
+
+def render_cause(cause: FailureCause, texts: Mapping[str, str], label: str) -> str:
+    """Return a cause as a paragraph of Markdown.
+
+    Args:
+        texts: Path -> text of the project's files, for the lines of the frames.
+        label: What the paragraph begins with, such as `Cause 1`.
+    """
+    fact = cause.fact
+    parts = [f"**{label}: `{fact.check_id}`**", *_render_failure(fact)]
+    if inputs := _render_inputs(fact):
+        parts.append(inputs)
+    if frames := _render_frames(fact, texts):
+        parts.append(frames)
+    others = cause.outcomes[1:]
+    for outcome in others[:MAX_OTHER_CASES]:
+        other = outcome.counterexample
+        if other is not None:
+            parts.append(f"- `{other.check_id}`, the same: {render_short_fact(other)}")
+    if len(others) > MAX_OTHER_CASES:
+        rest = [outcome.check_id for outcome in others[MAX_OTHER_CASES:]]
+        parts.append(f"- the same cause: {list_tests(rest, MAX_LISTED_TESTS)}")
+    return "\n".join(parts)
+
+
+def render_short_fact(fact: Counterexample) -> str:
+    """Return a fact in one line, with the first difference of long values in it."""
+    call = f"`{_shorten(fact.call, MAX_CALL_CHARS)}` " if fact.call else ""
+    inputs = ", ".join(f"{name} = {_shorten(value, 80)}" for name, value in islice(fact.inputs.items(), 3))
+    given = f" (with {inputs})" if inputs else ""
+    if fact.exception:
+        return f"{call}raised {_shorten(fact.exception, MAX_CALL_CHARS)}{given}"
+    if not fact.expected and not fact.actual:
+        return f"{call}failed{given}"
+    actual, expected = shorten_pair(fact.actual or "a wrong result", fact.expected, MAX_INLINE_CHARS)
+    wanted = f", expected {expected}" if expected else ""
+    return f"{call}gave {actual}{wanted}{given}"
+
+
+def _render_failure(fact: Counterexample) -> list[str]:
+    call = f"`{_shorten(fact.call, MAX_CALL_CHARS)}`" if fact.call else "the test"
+    if fact.exception:
+        message = fact.message.strip()
+        lines = [f"{call} raised {_shorten(fact.exception, MAX_MESSAGE_CHARS)}"]
+        # The exception holds the first line of the message; the others follow.
+        if "\n" in message or (message and message.split("\n")[0] not in fact.exception):
+            lines = [f"{call} failed:", _fence(_shorten(message, MAX_MESSAGE_CHARS))]
+        if fact.expected:
+            lines.append(f"expected: {_shorten(fact.expected, MAX_VALUE_CHARS)}")
+        return lines
+    if fact.expected or fact.actual:
+        return _render_comparison(fact, call)
+    return [f"{call} failed"] + ([_fence(_shorten(fact.message, MAX_MESSAGE_CHARS))] if fact.message else [])
+
+
+def _render_comparison(fact: Counterexample, call: str) -> list[str]:
+    """Return expected and actual value: in one line, as a diff of lines, or one below the other."""
+    expected, actual = fact.expected, fact.actual
+    if not actual:
+        return [f"{call} failed, expected {expected}", *([_fence(fact.message)] if fact.message else [])]
+    if len(expected) + len(actual) <= 2 * MAX_INLINE_CHARS:
+        return [f"{call} gave {actual}, expected {expected}"]
+    if diff := _render_line_diff(expected, actual):
+        return [f"{call} gave another text than expected (`-` expected, `+` actual):", _fence(diff, "diff")]
+    shown_expected, shown_actual = shorten_pair(expected, actual, MAX_VALUE_CHARS)
+    lines = [call, f"  gave     {shown_actual}", f"  expected {shown_expected}"]
+    parts = shorten_pair(expected, actual, PART_CHARS, PART_LEAD_CHARS)
+    if expected != actual:
+        lines.append(f"  they part here: expected `{parts[0]}`, got `{parts[1]}`")
+    return lines
+
+
+def _render_line_diff(expected: str, actual: str) -> str:
+    """Return the differing lines of two texts of several lines; empty if the values are no such texts."""
+    texts = [_read_text(value) for value in (expected, actual)]
+    if not all(text is not None and "\n" in text.rstrip("\n") for text in texts):
+        return ""
+    old, new = (str(text).splitlines() for text in texts)
+    if old == new:  # they differ in the characters that end their lines
+        return ""
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=3))[2:]
+    if any(line.startswith(("-", "+")) and line.rstrip() != line for line in lines):
+        lines = [f"{line[0]}{line[1:]!r}" if line[:1] in ("-", "+") else line for line in lines]
+    hidden = len(lines) - MAX_DIFF_LINES
+    return "\n".join(lines[:MAX_DIFF_LINES]) + (f"\n... {hidden} more lines differ" if hidden > 0 else "")
+
+
+def _read_text(value: str) -> str | None:
+    """Return the text that a literal stands for; a value that is no literal may be the text itself."""
+    if value[:1] not in ("'", '"'):
+        return value if "\n" in value else None
+    try:
+        text = ast.literal_eval(value)
+    except PARSE_FAULTS:
+        return None
+    return text if isinstance(text, str) else None
+
+
+def shorten_pair(left: str, right: str, max_chars: int, lead_chars: int | None = None) -> tuple[str, str]:
+    """Return two texts, of long ones the part around the first difference, so that they stay different.
+
+    Args:
+        lead_chars: Characters before the difference that are kept; by default a third of `max_chars`.
+    """
+    if max(len(left), len(right)) <= max_chars:
+        return left, right
+    shortest = min(len(left), len(right))
+    difference = next((at for at in range(shortest) if left[at] != right[at]), shortest)
+    start = max(0, difference - (max_chars // 3 if lead_chars is None else lead_chars))
+
+    def cut(text: str) -> str:
+        end = start + max_chars
+        return ("..." if start else "") + text[start:end] + ("..." if end < len(text) else "")
+
+    return cut(left), cut(right)
+
+
+def _render_inputs(fact: Counterexample) -> str:
+    shown = [
+        f"{name} = {_shorten(value, MAX_INPUT_CHARS)}"
+        for name, value in islice(fact.inputs.items(), MAX_SHOWN_INPUTS)
+    ]
+    if not shown:
+        return ""
+    return "Input: " + (", ".join(shown) if sum(map(len, shown)) <= 160 else "\n  " + "\n  ".join(shown))
+
+
+def _render_frames(fact: Counterexample, texts: Mapping[str, str]) -> str:
+    """Return the frames inside the project, innermost first, each with its line of code."""
+    lines = []
+    for frame in list(reversed(fact.frames))[:MAX_SHOWN_FRAMES]:
+        code = split_lines(texts.get(frame.file, ""))[frame.line - 1 : frame.line]
+        where = f" in {frame.function}" if frame.function else ""
+        lines.append(f"  {frame.file}:{frame.line}{where}: {''.join(code).strip()[:160]}".rstrip(": "))
+    if not lines:
+        return f"  at {fact.file}:{fact.line}" if fact.file and fact.line else ""
+    return "Frames, innermost first:\n" + "\n".join(lines)
+
+
+def _fence(text: str, label: str = "") -> str:
+    return f"```{label}\n{text.rstrip()}\n```"
+
+
+def _shorten(text: str, max_chars: int) -> str:
+    if len(text) <= max_chars:
+        return text
+    head, tail = max_chars * 2 // 3, max_chars // 3
+    return f"{text[:head]} ... {len(text) - head - tail} characters are cut ... {text[-tail:]}"

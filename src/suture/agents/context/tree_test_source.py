@@ -1,0 +1,215 @@
+"""Find the source of a failing test of JavaScript, TypeScript or Go: its block or function, with what it uses."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from suture.agents.context.code_units import CodeUnit, list_units
+from suture.agents.context.python_test_source import MAX_HELPER_LINES, MAX_TEST_LINES, TestSource
+from suture.core.records import Language
+from suture.mutation.tree_sitter.node_kinds import STRINGS, parse_source_tree
+from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+TEST_CALLS = ("test", "it", "describe", "suite", "context", "specify")
+HOOK_CALLS = ("beforeEach", "beforeAll", "before")
+MAX_FRONT_LINES = 12
+"""Lines of a long test that are shown before the cases of its table. Chosen by judgement; not measured."""
+WORD = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+def find_tree_test(
+    test_id: str, texts: Mapping[str, str], language: Language, failing_line: int | None, file: str
+) -> TestSource | None:
+    """Return the source of a test; `None` if it is not found.
+
+    Args:
+        test_id: `FILE::OUTER > INNER` in JavaScript, `PACKAGE::NAME/CASE` in Go.
+        texts: Path -> text of the project's files in the language.
+        failing_line: Line of `file` in which the test failed.
+        file: The file of the failure; empty if it is not known.
+    """
+    owner, _, name = test_id.partition("::")
+    if not name:
+        return None
+    reader = _BlockReader(texts, language, failing_line, file)
+    if owner in texts:
+        return reader.read_block(owner, [part.strip() for part in name.split(" > ")])
+    folder = "" if owner == "." else owner
+    files = [
+        path for path in sorted(texts) if posixpath.dirname(path) == folder and path.endswith("_test.go")
+    ]
+    return reader.read_function(files, name)
+
+
+class _BlockReader:
+    def __init__(
+        self, texts: Mapping[str, str], language: Language, failing_line: int | None, file: str
+    ) -> None:
+        self._texts = texts
+        self._language = language
+        self._failing_line = failing_line
+        self._file = file
+        self.source = TestSource()
+
+    def read_block(self, path: str, names: Sequence[str]) -> TestSource | None:
+        """Return the block of a test such as `test("adds", () => ...)`, with the groups around it."""
+        root = parse_source_tree(self._texts[path], path, self._language)
+        chain = _find_chain(root, names) or self._find_at_line(root, path)
+        if not chain:
+            return None
+        for group in chain[:-1]:
+            self.source.add_lines(path, _first(group), _first(group))
+            for hook in _find_hooks(group):
+                self.source.add_lines(path, _first(hook), _last(hook))
+        self._show_node(path, chain[-1])
+        self._show_used(path, self._collect_names(chain))
+        return self.source
+
+    def read_function(self, paths: Sequence[str], name: str) -> TestSource | None:
+        """Return the function of a test of Go."""
+        function, _, case = name.partition("/")
+        for path in paths:
+            root = parse_source_tree(self._texts[path], path, self._language)
+            for node in root.named_children:
+                if node.type == "function_declaration" and _text(get_field(node, "name")) == function:
+                    self._show_node(path, node, case)
+                    self._show_used(path, self._collect_names([node]))
+                    return self.source
+        return None
+
+    def _find_at_line(self, root: Node, path: str) -> list[Node]:
+        """Return the innermost blocks around the failing line, for names that are made while the file runs."""
+        line = self._failing_line
+        if line is None or self._file not in ("", path):
+            return []
+        return [node for node in _iter_blocks(root) if _first(node) <= line <= _last(node)]
+
+    def _show_node(self, path: str, node: Node, case: str = "") -> None:
+        first, last = _first(node), _last(node)
+        self.source.add_lines(path, first, last)
+        if last - first < MAX_TEST_LINES:
+            return
+        line = self._failing_line if self._file in ("", path) else None
+        for table in _find_long_lists(node):
+            kept = _find_case(table, case, line)
+            inside = set(range(_first(table) + 1, _last(table)))
+            if kept is None or len(inside) < MAX_HELPER_LINES:
+                continue
+            self.source.lines[path] -= inside - set(range(_first(kept), _last(kept) + 1))
+            self.source.notes.append(
+                f"the other {len(_elements(table)) - 1} cases of the table are not shown"
+            )
+        shown = sorted(self.source.lines[path] & set(range(first, last + 1)))
+        if line is not None and len(shown) > MAX_TEST_LINES and first <= line <= last:
+            keep = set(range(first, first + MAX_FRONT_LINES)) | set(
+                range(line - MAX_TEST_LINES // 2, line + 6)
+            )
+            self.source.lines[path] -= set(shown) - keep
+            self.source.notes.append(f"{len(set(shown) - keep)} lines of this test are not shown")
+
+    def _collect_names(self, nodes: Sequence[Node]) -> set[str]:
+        names = set(WORD.findall(_text(nodes[-1])))
+        for group in nodes[:-1]:
+            for hook in _find_hooks(group):
+                names |= set(WORD.findall(_text(hook)))
+        self.source.used = names
+        line = self._failing_line
+        statements = [n for n in walk(nodes[-1]) if line is not None and _first(n) <= line <= _last(n)]
+        innermost = next((n for n in reversed(statements) if n.type.endswith("statement")), None)
+        near = set(WORD.findall(_text(innermost))) if innermost is not None else names
+        self.source.calls = near if len(near) > 1 else names
+        return names
+
+    def _show_used(self, path: str, names: set[str]) -> None:
+        """Show imports, helpers and constants of the test's file that the test uses."""
+        units = [unit for unit in list_units(path, self._texts[path], self._language) if not unit.owner]
+        waiting = set(names)
+        shown: set[CodeUnit] = set()
+        while waiting:
+            name = waiting.pop()
+            for unit in units:
+                is_used = unit.short_name == name or (unit.kind == "import" and name in unit.binds)
+                if not is_used or unit in shown or self._is_shown(path, unit):
+                    continue
+                shown.add(unit)
+                if unit.kind != "import" and unit.last - unit.first >= MAX_HELPER_LINES:
+                    self.source.notes.append(f"{unit.last - unit.first + 1} lines of `{name}` are not shown")
+                    continue
+                self.source.add_lines(path, unit.first, unit.last)
+                if unit.kind == "function":
+                    waiting |= unit.calls - names
+
+    def _is_shown(self, path: str, unit: CodeUnit) -> bool:
+        return unit.first in self.source.lines.get(path, ())
+
+
+def _text(node: Node | None) -> str:
+    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+
+
+def _first(node: Node) -> int:
+    return node.start_point[0] + 1
+
+
+def _last(node: Node) -> int:
+    return node.end_point[0] + 1
+
+
+def _iter_blocks(root: Node) -> Iterator[Node]:
+    """Yield the statements of calls such as `describe(...)` and `test.each(...)(...)`, outer ones first."""
+    for node in walk(root):
+        if node.type == "expression_statement" and node.named_children:
+            call = node.named_children[0]
+            name = re.match(r"[\w$]+", _text(call))
+            if call.type == "call_expression" and name is not None and name[0] in TEST_CALLS:
+                yield node
+
+
+def _find_chain(root: Node, names: Sequence[str]) -> list[Node]:
+    """Return the nested blocks whose titles are the names; empty if there are none."""
+    chain: list[Node] = []
+    inside = root
+    for name in names:
+        block = next((node for node in _iter_blocks(inside) if node != inside and _title(node) == name), None)
+        if block is None:
+            return []
+        chain.append(block)
+        inside = block
+    return chain
+
+
+def _title(block: Node) -> str:
+    arguments = get_field(block.named_children[0], "arguments")
+    title = arguments.named_children[0] if arguments is not None and arguments.named_children else None
+    return _text(title)[1:-1] if title is not None and title.type in (*STRINGS, "template_string") else ""
+
+
+def _find_hooks(group: Node) -> Iterator[Node]:
+    """Yield the hooks of a group that run before its tests."""
+    for node in walk(group):
+        if node.type == "expression_statement" and _text(node).startswith(HOOK_CALLS):
+            yield node
+
+
+def _find_long_lists(node: Node) -> list[Node]:
+    lists = [n for n in walk(node) if n.type in ("literal_value", "array") and len(_elements(n)) > 2]
+    return [n for n in lists if not any(n != o and o.start_byte <= n.start_byte < o.end_byte for o in lists)]
+
+
+def _elements(table: Node) -> list[Node]:
+    return [child for child in table.named_children if child.type != "comment"]
+
+
+def _find_case(table: Node, case: str, line: int | None) -> Node | None:
+    """Return the element of a table that failed: by its name, with `_` for blanks, or by the line."""
+    for element in _elements(table):
+        texts = [_text(n)[1:-1].replace(" ", "_") for n in walk(element) if n.type in STRINGS]
+        if (case and case in texts) or (line is not None and _first(element) <= line <= _last(element)):
+            return element
+    return None
