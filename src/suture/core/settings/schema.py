@@ -396,6 +396,14 @@ class KeySettings(SettingsGroup):
     """Key for `anthropic:` models."""
     qwen: Key = None
     """Key for `qwen:` models."""
+    deepseek: Key = None
+    """Key for `deepseek:` models."""
+    openrouter: Key = None
+    """Key for `openrouter:` models."""
+    google: Key = None
+    """Key for `google:` models, of the Gemini API."""
+    bedrock: Key = None
+    """API key for `bedrock:` models. By default, AWS's usual credentials are used."""
     huggingface: Key = None
     """Token for the Hugging Face hub, for downloads that need one."""
     serve: Key = None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Repair and write": {
         "heal": ("Repair a project until its tests pass; print the diff.", "repair.heal_command:heal"),
+        "judge": ("Judge a change that anybody made.", "repair.judge_command:judge"),
         "watch": ("Heal a project again whenever its files change.", "repair.watch_command:watch"),
         "run": ("Write new code until its checks pass; print the code.", "repair.run_command:run"),
         "apply": ("Apply the change of a healed run to your files.", "repair.apply_command:apply"),

@@ -60,6 +60,23 @@ def build_heal_task(
         PrerequisiteError: The project's Python environment is broken.
     """
     snapshot = take_snapshot(path, secrets=secrets)
+    task = build_task_from_snapshot(
+        snapshot, test=test, protect=protect, only=only, since=since, python=python, bug_report=bug_report
+    )
+    return task, snapshot
+
+
+def build_task_from_snapshot(
+    snapshot: Snapshot,
+    *,
+    test: str | Sequence[str] | None = None,
+    protect: Iterable[str] = (),
+    only: Iterable[str] = (),
+    since: str | None = None,
+    python: Path | None = None,
+    bug_report: str = "",
+) -> Task:
+    """Build a task to repair the code in a snapshot; arguments and errors are as for `build_heal_task`."""
     # A build overwrites the files that it generates: a repair in one of them would be lost.
     generated = (escape_glob(name) for name in snapshot.built_files)
     tests = (escape_glob(name) for name in find_tests_by_content(snapshot.files))
@@ -86,7 +103,7 @@ def build_heal_task(
             f"no file may change: {', '.join(writable)} names no {label} code that is not protected",
             remedy="give --only globs as in a .gitignore, relative to the project",
         )
-    task = Task(
+    return Task(
         statement=_shorten_bug_report(bug_report.strip()),
         kind="heal",
         language=detected.language,
@@ -101,7 +118,6 @@ def build_heal_task(
         since=since or "",
         excluded_files=snapshot.excluded_files,
     )
-    return task, snapshot
 
 
 def _shorten_bug_report(text: str) -> str:

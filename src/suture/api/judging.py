@@ -1,0 +1,90 @@
+"""Judge a change that anybody made to a project, without a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from suture.api.interruption import run_in_daemon_thread
+from suture.core.records import Task
+from suture.core.records.judgement import Judgement
+from suture.core.settings import Settings, load_settings
+from suture.loop.intake.heal_task import build_task_from_snapshot
+from suture.loop.judgement import JudgeTools, ProposedChange, judge_change
+from suture.project.workspace import take_snapshot
+from suture.project.workspace.project_states import ProjectStates, read_git_states, read_patched_states
+from suture.sandbox import Sandbox, discover_programs, open_sandbox
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """How a change is found and judged.
+
+    Attributes:
+        base: The commit to compare with; by default the point at which the current branch left the default branch.
+        patch: A unified diff over the files as they are; it is judged in place of what git knows.
+        staged: Whether to judge what is staged, and not the working tree.
+        test: The test command; by default the one of the settings, or that the project's files suggest.
+        protect: Globs of further files that decide, besides tests and configuration.
+        settings: By default from the environment and the settings files.
+        sandbox: By default that of the settings.
+    """
+
+    base: str | None = None
+    patch: str | None = None
+    staged: bool = False
+    test: str | None = None
+    protect: Iterable[str] = ()
+    settings: Settings | None = None
+    sandbox: Sandbox | None = None
+
+
+async def judge(project: str | Path = ".", options: JudgeOptions | None = None) -> Judgement:
+    """Return the verdict on a change of a project.
+
+    The tests run in the sandbox, on the code without and with the change. Your files are only read.
+
+    Raises:
+        UsageError: There is no way to test the project, no such commit, or the patch does not apply.
+        PrerequisiteError: A sandbox is missing.
+        SandboxError: The sandbox failed.
+    """
+    options = options or JudgeOptions()
+    settings = options.settings or load_settings(Path(project)).settings
+    task, states, root = await run_in_daemon_thread(partial(_read_states, Path(project), options, settings))
+    sandbox = options.sandbox or open_sandbox(
+        settings.sandbox, keys=settings.keys, cache=settings.paths.cache
+    )
+    try:
+        tools = JudgeTools(
+            sandbox=sandbox,
+            settings=settings.sandbox,
+            interpreter=discover_programs(root, os.environ, task.language, settings.sandbox.python),
+        )
+        change = ProposedChange(states.before, states.after)
+        return await judge_change(change, task, tools, settings, base=states.base)
+    finally:
+        if options.sandbox is None:
+            await sandbox.close()
+
+
+def _read_states(
+    project: Path, options: JudgeOptions, settings: Settings
+) -> tuple[Task, ProjectStates, Path]:
+    """Return how to test, the two states, and the project's folder."""
+    snapshot = take_snapshot(project, secrets=settings.sandbox.secrets)
+    if options.patch is not None:
+        states = read_patched_states(snapshot, options.patch)
+    else:
+        states = read_git_states(snapshot, options.base, staged=options.staged)
+    # The change must not choose how it is tested, so the state before it does.
+    task = build_task_from_snapshot(
+        replace(snapshot, files=states.before),
+        test=settings.project.test if options.test is None else options.test,
+        protect=options.protect,
+        python=settings.sandbox.python,
+    )
+    return replace(task, earlier_versions=()), states, snapshot.root

@@ -1,0 +1,158 @@
+"""The records of a judgement: what was found out about somebody's change, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from suture.core.records.task import Evidence, UnmeasuredReason
+
+JudgementOutcome = Literal["accepted", "accepted_with_remarks", "rejected", "not_comparable"]
+NotComparableReason = Literal["", "no_change", "base_does_not_run", "no_tests", "fails_anyway"]
+"""Why a change cannot be compared with its base, or need not be; empty if it was compared."""
+FindingSeverity = Literal["reject", "remark", "note"]
+"""What a finding does to the verdict: rejects the change, adds a remark, or only informs."""
+FindingCode = Literal[
+    "test_newly_fails",
+    "tests_do_not_run",
+    "failing_test_weakened",
+    "broken_test_weakened",
+    "passing_test_weakened",
+    "expectation_follows_code",
+    "expectation_changed",
+    "test_not_run_any_more",
+    "test_hook_added",
+    "test_support_changed",
+    "test_proves_nothing",
+    "asserts_nothing",
+    "configuration_changed",
+    "capability",
+    "memorises_examples",
+    "games_tests",
+    "unsafe_code",
+    "new_dependency",
+    "secret",
+    "no_test_guards_change",
+    "lines_not_run",
+    "mistakes_not_noticed",
+    "flaky",
+    "large_change",
+    "file_not_judged",
+]
+"""What was found. `docs/judge.md` has an example of each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeFinding:
+    """One thing that was found about a change.
+
+    Attributes:
+        path: The file it is about; empty if it is about no single file.
+        line: Line in the changed file, from 1; 0 if it has no place.
+        test: Id of the test it is about; empty for the rest.
+        detail: The code of the sign, rule or change of a test that it rests on; empty if `code` says it all.
+        before: The old source in one line; empty if there is none.
+        after: The new source in one line; empty if there is none.
+        names: What it is about, such as files, packages or values.
+        count: A number that belongs to it, such as lines that no test runs.
+        total: What `count` is a part of; 0 if it is a part of nothing.
+    """
+
+    code: FindingCode
+    severity: FindingSeverity
+    path: str = ""
+    line: int = 0
+    test: str = ""
+    detail: str = ""
+    before: str = ""
+    after: str = ""
+    names: tuple[str, ...] = ()
+    count: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedTests:
+    """How the tests ended without and with a change. All are ids of tests.
+
+    Attributes:
+        fixed: Failed before and pass now; new tests that fail without the change are in `proving`.
+        proving: New or changed tests that pass with the change and fail without it.
+        unproving: New or changed tests that pass without the change too.
+        still_failing: Fail before and after.
+        newly_failing: Passed before and fail now, or are new and fail.
+        skipped: Ran before and are skipped now.
+        removed: Ran before and no longer exist.
+        flaky: Ended differently in two runs on the same files.
+        passed: How many pass with the change.
+    """
+
+    fixed: tuple[str, ...] = ()
+    proving: tuple[str, ...] = ()
+    unproving: tuple[str, ...] = ()
+    still_failing: tuple[str, ...] = ()
+    newly_failing: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    passed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardedLines:
+    """Which changed statements the tests run, and which deliberate mistakes in them they notice.
+
+    Attributes:
+        changed: Number of changed statements.
+        not_run: Path -> lines of the changed statements that no test runs.
+        unmeasured: Why coverage was not measured; `None` if it was.
+        mistakes: Number of deliberate mistakes that were tried.
+        noticed: How many of them the tests noticed.
+        mistakes_unmeasured: Why not all mistakes were tried; `None` if they were.
+    """
+
+    changed: int = 0
+    not_run: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    unmeasured: UnmeasuredReason | None = None
+    mistakes: int = 0
+    noticed: int = 0
+    mistakes_unmeasured: UnmeasuredReason | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """The verdict on somebody's change, and the facts that it rests on.
+
+    Attributes:
+        outcome: The verdict.
+        reason: Why the change is not comparable, or that there is none; empty if it was compared.
+        detail: For a change that is not comparable, the message of the fault, in the words of the tool.
+        base: What the change is compared with, such as `main (1a2b3c4)`.
+        command: The test command.
+        findings: What was found, the gravest first.
+        tests: How the tests ended.
+        guards: Which changed lines the tests run.
+        evidence: How the outcomes of the tests were obtained; `None` if no test ran.
+        files: Paths of the change, sorted.
+        diff: The change as a unified diff.
+        seconds: Wall-clock seconds that the judgement took.
+    """
+
+    outcome: JudgementOutcome
+    reason: NotComparableReason = ""
+    detail: str = ""
+    base: str = ""
+    command: tuple[str, ...] = ()
+    findings: tuple[ChangeFinding, ...] = ()
+    tests: ComparedTests = field(default_factory=ComparedTests)
+    guards: GuardedLines = field(default_factory=GuardedLines)
+    evidence: Evidence | None = None
+    files: tuple[str, ...] = ()
+    diff: str = ""
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the change is accepted, with or without remarks."""
+        return self.outcome in ("accepted", "accepted_with_remarks")

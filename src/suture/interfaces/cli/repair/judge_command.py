@@ -1,0 +1,109 @@
+"""`suture judge`: a verdict on anybody's change."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from suture.core.safe_files import read_text_file
+from suture.interfaces.cli.terminal.command_options import (
+    Assignments,
+    Json,
+    Protect,
+    Python,
+    Test,
+    load_command_settings,
+    require_at_most_one,
+)
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_text_line
+
+MAX_PATCH_BYTES = 64 * 2**20
+EXIT_CODES = {"accepted": 0, "accepted_with_remarks": 0, "rejected": 1, "not_comparable": 6}
+"""Outcome -> exit code of the command."""
+
+
+@handle_errors
+def judge(
+    path: Annotated[str, Argument(metavar="PATH", help="The project's folder.")] = ".",
+    base: Annotated[
+        str | None,
+        Option(
+            "--base",
+            metavar="REF",
+            help="The commit to compare with; default: where this branch left the default branch, or HEAD.",
+        ),
+    ] = None,
+    patch: Annotated[
+        Path | None,
+        Option("--patch", metavar="FILE", help="Judge this diff over the files; `-` reads stdin."),
+    ] = None,
+    staged: Annotated[bool, Option("--staged", help="Judge what is staged, against HEAD.")] = False,
+    test: Test = None,
+    protect: Protect = None,
+    python: Python = None,
+    accept_tests: Annotated[
+        bool, Option("--accept-tests", help="Accept what the change does to the tests, after reading it.")
+    ] = False,
+    explain: Annotated[bool, Option("--explain", help="Print everything that was found.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print Markdown, for a comment.")] = False,
+    assignments: Assignments = None,
+    as_json: Json = False,
+) -> None:
+    """Judge a change: run the tests without and with it, and find what games them. Nothing is written.
+
+    It needs no model. The exit code is 0 for an accepted change, 1 for a rejected one, and 6 if the two states
+    cannot be compared.
+    """
+    from suture.api import run_sync
+    from suture.api.judging import JudgeOptions
+    from suture.api.judging import judge as judge_project
+    from suture.core.records import encode_record
+    from suture.interfaces.narrative.judgement_text import render_judgement, render_markdown
+
+    require_at_most_one({"--base": base is not None, "--patch": patch is not None, "--staged": staged})
+    require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain})
+    settings = load_command_settings(
+        Path(path),
+        assignments,
+        judge__accept_tests=accept_tests or None,
+        sandbox__python=str(python) if python else None,
+    ).settings
+    judgement = run_sync(
+        judge_project(
+            path,
+            JudgeOptions(
+                base=base,
+                patch=_read_patch(patch),
+                staged=staged,
+                test=test,
+                protect=protect or (),
+                settings=settings,
+            ),
+        )
+    )
+    if as_json:
+        print_json({"ok": judgement.ok, **encode_record(judgement)})
+    elif markdown:
+        print_lines(render_markdown(judgement))
+    else:
+        print_lines(render_judgement(judgement, explain=explain))
+    raise typer.Exit(EXIT_CODES[judgement.outcome])
+
+
+def print_lines(text: str) -> None:
+    """Print lines on stdout; each is escaped, because names in it come from the project."""
+    for line in text.splitlines():
+        print_text_line(line)
+
+
+def _read_patch(patch: Path | None) -> str | None:
+    if patch is None:
+        return None
+    if str(patch) == "-":
+        return sys.stdin.read(MAX_PATCH_BYTES)
+    return read_text_file(patch, MAX_PATCH_BYTES, "the patch")

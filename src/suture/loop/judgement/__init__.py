@@ -1,0 +1,10 @@
+"""Judge a change that anybody made: the flow of a run without a proposal, and without a model.
+
+The tests run on the code without and with the change. What the change does to the tests is read from their sources,
+and weighed by running the old tests on the new code. Nothing in this package reads a repository or a setting file.
+"""
+
+from suture.loop.judgement.judge_change import JudgeTools, judge_change
+from suture.loop.judgement.proposed_change import ProposedChange
+
+__all__ = ["JudgeTools", "ProposedChange", "judge_change"]

@@ -1,0 +1,155 @@
+"""Findings about the code of a change: signs of gaming, new capabilities, unsafe code, packages, secrets and size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from suture.core.records.judgement import ChangeFinding, FindingSeverity, GuardedLines
+from suture.core.settings import SafetySettings
+from suture.judge.capabilities import find_change_capabilities
+from suture.judge.differential.memorised_examples import find_memorised_examples
+from suture.judge.tampering import TamperingWarning
+from suture.judge.test_values import read_test_texts
+from suture.loop.evaluation.change_warnings import find_gaming_signs
+from suture.loop.judgement.proposed_change import ProposedChange
+from suture.loop.judgement.test_runs import TestRuns
+from suture.project.safety import resolve_levels, scan_change
+from suture.project.workspace import is_protected, is_test_file
+from suture.project.workspace.secret_detection import assigns_secret, is_private_key
+
+LARGE_CHANGE_LINES = 800
+"""Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
+CONFIGURATION_GLOBS = (
+    "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc", "noxfile.py",
+    "package.json", "jest.config.*", "vitest.config.*", "vite.config.*", ".mocharc*", "Makefile", "justfile",
+    ".github/workflows/", ".gitlab-ci.yml", ".circleci/", "azure-pipelines.yml", "Jenkinsfile",
+    ".pre-commit-config.yaml",
+)  # fmt: skip
+"""Globs of files that say which tests run, and what their failure stops."""
+
+
+async def find_code_findings(
+    change: ProposedChange, runs: TestRuns, fixed: tuple[str, ...], safety: SafetySettings
+) -> list[ChangeFinding]:
+    """Return the findings about the code of a change.
+
+    Args:
+        fixed: Ids of the tests that fail before the change and pass after it.
+    """
+    findings = [*_find_signs(change, runs), *_find_capabilities(change), *_scan(change, runs.code, safety)]
+    memorised = await find_memorised_examples(runs.final, runs.new_suite, fixed)
+    findings += [
+        ChangeFinding(
+            code="memorises_examples",
+            severity="reject",
+            path=path,
+            detail=sign.code,
+            names=sign.names,
+            count=sign.counts[0],
+            total=sign.counts[1],
+        )
+        for path, sign in memorised.signs
+    ]
+    findings += _find_secrets(change)
+    findings += [
+        ChangeFinding(code="configuration_changed", severity="remark", path=path)
+        for path in change.changed
+        if is_protected(path, CONFIGURATION_GLOBS)
+    ]
+    return findings
+
+
+def _find_signs(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:
+    tests = read_test_texts(runs.new_suite)
+    for path, text in sorted(runs.code.items()):
+        is_new = path not in change.before
+        signs = find_gaming_signs(
+            path, change.old_text(path), text, tests, kind="write" if is_new else "heal"
+        )
+        for sign in signs:
+            yield _make_sign_finding(path, sign)
+
+
+def _make_sign_finding(path: str, sign: TamperingWarning) -> ChangeFinding:
+    return ChangeFinding(
+        code="memorises_examples" if sign.shows_memorising else "games_tests",
+        severity="reject" if sign.shows_memorising else "remark",
+        path=path,
+        line=sign.line,
+        detail=sign.code,
+        names=sign.names,
+    )
+
+
+def _find_capabilities(change: ProposedChange) -> Iterator[ChangeFinding]:
+    texts = {path: change.new_text(path) for path in change.changed if path in change.after}
+    for use in find_change_capabilities(change.before, texts):
+        yield ChangeFinding(
+            code="capability",
+            severity="reject",
+            path=use.path,
+            line=use.line,
+            detail=use.code,
+            names=(use.name,),
+        )
+
+
+def _scan(change: ProposedChange, code: Mapping[str, str], safety: SafetySettings) -> Iterator[ChangeFinding]:
+    before = {path: change.old_text(path) for path in change.changed if path in change.before}
+    after = {
+        path: change.new_text(path)
+        for path in change.changed
+        if path in change.after and not is_test_file(path)
+    }
+    for found in scan_change(before, after, resolve_levels(safety)):
+        is_dependency = found.rule.startswith("dependency.")
+        blocks = found.level == "block" and not is_dependency
+        yield ChangeFinding(
+            code="new_dependency" if is_dependency else "unsafe_code",
+            severity="reject" if blocks else "remark",
+            path=found.path,
+            line=found.line,
+            detail=found.rule,
+            after=found.code,
+            names=(found.reason,),
+        )
+
+
+def _find_secrets(change: ProposedChange) -> Iterator[ChangeFinding]:
+    for path in change.changed:
+        new, old = change.after.get(path, b""), change.before.get(path, b"")
+        for detail, finds in (("private_key", is_private_key), ("assigned_secret", assigns_secret)):
+            if finds(new) and not finds(old) and not is_test_file(path):
+                yield ChangeFinding(code="secret", severity="reject", path=path, detail=detail)
+
+
+def find_size_findings(change: ProposedChange, diff: str) -> Iterator[ChangeFinding]:
+    """Yield a finding if a change is too large to be reviewed, and one for each file that was not judged."""
+    lines = sum(
+        line.startswith(("+", "-")) and not line.startswith(("+++", "---")) for line in diff.splitlines()
+    )
+    if lines > LARGE_CHANGE_LINES:
+        yield ChangeFinding(code="large_change", severity="note", count=lines)
+
+
+def find_guard_findings(guards: GuardedLines, has_proof: bool) -> Iterator[ChangeFinding]:
+    """Yield what the tests do not guard of a change.
+
+    Args:
+        has_proof: Whether a test fails without the change and passes with it.
+    """
+    not_run = sum(map(len, guards.not_run.values()))
+    if guards.changed and not has_proof:
+        yield ChangeFinding(code="no_test_guards_change", severity="remark", count=guards.changed)
+    for path, lines in sorted(guards.not_run.items()):
+        severity: FindingSeverity = "remark" if not_run == guards.changed else "note"
+        yield ChangeFinding(
+            code="lines_not_run", severity=severity, path=path, line=lines[0],
+            names=tuple(map(str, lines)), count=len(lines), total=guards.changed,
+        )  # fmt: skip
+    if guards.mistakes > guards.noticed:
+        missed = guards.mistakes - guards.noticed
+        notices_few: FindingSeverity = "remark" if guards.noticed * 2 < guards.mistakes else "note"
+        yield ChangeFinding(
+            code="mistakes_not_noticed", severity=notices_few, count=missed, total=guards.mistakes
+        )

@@ -1,0 +1,162 @@
+"""Judge a change: run the tests, collect the findings, and decide by the policy of the settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from suture.core.records import Task
+from suture.core.records.judgement import (
+    ChangeFinding,
+    FindingSeverity,
+    GuardedLines,
+    Judgement,
+    JudgementOutcome,
+)
+from suture.core.settings import Settings
+from suture.errors import UsageError
+from suture.judge.coverage.coverage_run import measure_coverage
+from suture.judge.mutation_testing.mutant_runs import (
+    build_mutant_detector,
+    find_mutable_lines,
+    measure_mutation_score,
+)
+from suture.loop.judgement.code_findings import find_code_findings, find_guard_findings, find_size_findings
+from suture.loop.judgement.proposed_change import ProposedChange
+from suture.loop.judgement.test_findings import TestSources, find_test_findings, read_test_sources
+from suture.loop.judgement.test_runs import JudgeTools, TestRuns, TestsDoNotRun, compare_runs, run_tests
+from suture.project.workspace import unified_diff
+
+SEVERITIES: tuple[FindingSeverity, ...] = ("reject", "remark", "note")
+"""From the gravest to the mildest."""
+MAX_DETAIL_CHARS = 2000
+"""Length of a command's output in a judgement, from its end."""
+
+
+async def judge_change(
+    change: ProposedChange, task: Task, tools: JudgeTools, settings: Settings, *, base: str = ""
+) -> Judgement:
+    """Return the verdict on a change.
+
+    Args:
+        task: Says how to test, and which files decide; its files are not used.
+        settings: `judge.*` is the policy.
+        base: What the change is compared with, for people.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    started_s = time.monotonic()
+    diff = unified_diff(change.before, change.after)
+    judgement = Judgement(
+        outcome="not_comparable", base=base, command=task.test_command, files=change.changed, diff=diff
+    )
+    if not change.changed:
+        return replace(judgement, outcome="accepted", reason="no_change")
+    try:
+        runs = await run_tests(change, task, tools)
+    except TestsDoNotRun as fault:
+        finding = ChangeFinding(code="tests_do_not_run", severity="reject", names=(fault.message,))
+        judgement = replace(judgement, outcome="rejected", findings=(finding,))
+    except UsageError as fault:
+        judgement = replace(judgement, reason="base_does_not_run", detail=fault.message)
+    else:
+        judgement = await _judge_runs(judgement, change, runs, settings)
+    return replace(judgement, seconds=round(time.monotonic() - started_s, 3))
+
+
+async def _judge_runs(
+    judgement: Judgement, change: ProposedChange, runs: TestRuns, settings: Settings
+) -> Judgement:
+    if not runs.before.outcomes and not runs.after.outcomes:
+        return replace(judgement, reason="no_tests", detail=runs.before.output[-MAX_DETAIL_CHARS:])
+    if runs.before.evidence == "exit_status" and not runs.before.passed and not runs.after.passed:
+        return replace(judgement, reason="fails_anyway", detail=runs.after.output[-MAX_DETAIL_CHARS:])
+    sources = read_test_sources(change)
+    tests = await compare_runs(runs, sources.changed_ids(runs.after))
+    proof = (*tests.fixed, *tests.proving)
+    guards = await _measure_guards(change, runs, proof, settings)
+    findings = [
+        *find_test_findings(sources, runs, tests),
+        *await find_code_findings(change, runs, proof, settings.safety),
+        *find_guard_findings(guards, has_proof=bool(proof)),
+        *find_size_findings(change, judgement.diff),
+    ]
+    findings = apply_policy(findings, settings, sources)
+    return replace(
+        judgement,
+        outcome=decide(findings),
+        findings=tuple(findings),
+        tests=tests,
+        guards=guards,
+        evidence=runs.after.evidence,
+    )
+
+
+def apply_policy(
+    findings: Iterable[ChangeFinding], settings: Settings, sources: TestSources
+) -> list[ChangeFinding]:
+    """Return the findings with the severity that the settings give them, the gravest first."""
+    policy = settings.judge
+    judged: list[ChangeFinding] = []
+    for finding in findings:
+        severity = finding.severity
+        if finding.code in policy.rejects:
+            severity = "reject"
+        elif finding.code in policy.remarks or (severity == "reject" and _is_accepted(finding, settings)):
+            severity = "remark"
+        elif finding.code in policy.ignores:
+            continue
+        judged.append(replace(finding, severity=severity))
+    return sorted(judged, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def _is_accepted(finding: ChangeFinding, settings: Settings) -> bool:
+    """Return whether a person has accepted what the change does to the tests."""
+    codes = ("failing_test_weakened", "broken_test_weakened", "expectation_follows_code", "test_hook_added",
+             "test_not_run_any_more")  # fmt: skip
+    return settings.judge.accept_tests and finding.code in codes
+
+
+def decide(findings: Iterable[ChangeFinding]) -> JudgementOutcome:
+    """Return the verdict that the severities of the findings give."""
+    severities = {finding.severity for finding in findings}
+    if "reject" in severities:
+        return "rejected"
+    return "accepted_with_remarks" if "remark" in severities else "accepted"
+
+
+async def _measure_guards(
+    change: ProposedChange, runs: TestRuns, proof: tuple[str, ...], settings: Settings
+) -> GuardedLines:
+    """Measure which changed statements the tests run, and which deliberate mistakes in them they notice."""
+    suite, language = runs.new_suite, runs.new_suite.task.language
+    # The files before the change tell which statements are changed.
+    old_suite = replace(suite, task=replace(suite.task, files=change.before))
+    code_after = {**change.before, **{path: change.after[path] for path in runs.code}}
+    measured_after = {**change.after, **{path: change.before[path] for path in change.removed}}
+    coverage = await measure_coverage(old_suite, measured_after)
+    mutable = find_mutable_lines(change.before, code_after, language)
+    detector = await build_mutant_detector(suite, runs.final.files or runs.code, runs.after, proof)
+    mutation = await measure_mutation_score(
+        change.after,
+        {path: lines for path, lines in mutable.items() if path in runs.code},
+        detector,
+        max_mutants=settings.judge.mistakes,
+        timeout_s=settings.judge.mistakes_seconds,
+        language=language,
+    )
+    not_run = {
+        path: tuple(line for line in lines if line not in coverage.covered.get(path, ()))
+        for path, lines in coverage.changed.items()
+        if path in runs.code
+    }
+    return GuardedLines(
+        changed=sum(len(lines) for path, lines in coverage.changed.items() if path in runs.code),
+        not_run={path: lines for path, lines in not_run.items() if lines} if not coverage.unmeasured else {},
+        unmeasured=coverage.unmeasured,
+        mistakes=len(mutation.mutants),
+        noticed=mutation.killed,
+        mistakes_unmeasured=mutation.unmeasured,
+    )

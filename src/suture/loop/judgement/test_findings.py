@@ -1,0 +1,155 @@
+"""Findings about the tests of a change: those that it weakens, and those that show nothing.
+
+A weakened test matters if its old version fails on the new code. Then the change alters the test instead of the code
+(the old version failed before, too), or it hides what it breaks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from suture.core.records import Verdict
+from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, FindingSeverity
+from suture.judge.test_changes import TestChange, TestFileChanges, compare_python_tests
+from suture.loop.judgement.proposed_change import ProposedChange
+from suture.loop.judgement.test_runs import TestRuns
+
+PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
+"""Matches the parameters in a test's id."""
+MISSING_NAMES = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError")
+"""Exceptions of an old test whose subject the change has removed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestSources:
+    """What a change does to the sources of the tests: path -> its changes."""
+
+    __test__ = False  # keeps pytest from collecting this class
+
+    files: Mapping[str, TestFileChanges]
+
+    def changed_ids(self, verdict: Verdict) -> frozenset[str]:
+        """Return the ids of the tests in a verdict that are new or have another source than before."""
+        names = {
+            f"{path}::{name}"
+            for path, file in self.files.items()
+            for name in (*file.new_tests, *file.changed_tests)
+        }
+        return frozenset(
+            outcome.check_id for outcome in verdict.outcomes if PARAMETERS.sub("", outcome.check_id) in names
+        )
+
+
+def read_test_sources(change: ProposedChange) -> TestSources:
+    """Return what a change does to the Python tests."""
+    return TestSources(
+        files={
+            path: compare_python_tests(path, change.old_text(path), change.new_text(path))
+            for path in change.test_files
+            if path.endswith(".py")
+        }
+    )
+
+
+def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTests) -> Iterator[ChangeFinding]:
+    """Yield the findings about the tests of a change."""
+    weakened: set[str] = set()
+    for file in sources.files.values():
+        for test_change in file.changes:
+            yield _judge_test_change(test_change, runs)
+            if test_change.weakens and test_change.test:
+                weakened.add(f"{test_change.path}::{test_change.test}")
+    for test in tests.newly_failing:
+        yield ChangeFinding(code="test_newly_fails", severity="reject", test=test)
+    removed = {f"{path}::{name}" for path, file in sources.files.items() for name in file.removed_tests}
+    for test in (*tests.removed, *tests.skipped):
+        plain = PARAMETERS.sub("", test)
+        if plain not in removed and plain not in weakened:
+            yield _judge_lost_test(test, runs)
+    for test in tests.unproving:
+        if _is_new(test, sources):
+            yield ChangeFinding(code="test_proves_nothing", severity="remark", test=test)
+    for test in tests.flaky:
+        yield ChangeFinding(code="flaky", severity="remark", test=test)
+
+
+def _is_new(test: str, sources: TestSources) -> bool:
+    path, _, name = PARAMETERS.sub("", test).partition("::")
+    file = sources.files.get(path)
+    return file is not None and name in file.new_tests
+
+
+def _judge_lost_test(test: str, runs: TestRuns) -> ChangeFinding:
+    """Judge a test that no longer runs although its source is as it was, as after `--deselect`."""
+    fails_now = test in runs.guarded.failed
+    return ChangeFinding(
+        code="test_not_run_any_more", severity="reject" if fails_now else "remark", test=test
+    )
+
+
+def _judge_test_change(change: TestChange, runs: TestRuns) -> ChangeFinding:
+    """Return the finding about one change of a test, weighed by how its old version ends on the new code."""
+    ids = _ids_of(change, runs.before)
+    failed_before = ids & runs.before.failed
+    fails_now = ids & runs.guarded.failed
+    code, severity = _weigh(change, runs, failed_before, fails_now)
+    return ChangeFinding(
+        code=code,
+        severity=severity,
+        path=change.path,
+        line=change.line,
+        test=change.test,
+        detail=change.code,
+        before=change.before,
+        after=change.after,
+    )
+
+
+def _weigh(
+    change: TestChange, runs: TestRuns, failed_before: frozenset[str], fails_now: frozenset[str]
+) -> tuple[FindingCode, FindingSeverity]:
+    if change.code == "test_hook_added":
+        return "test_hook_added", "reject"
+    if change.code == "asserts_nothing":
+        return "asserts_nothing", "remark"
+    if change.code == "test_support_changed":
+        return "test_support_changed", "note"
+    if change.code == "expectation_changed":
+        # The code satisfies the new expectation without any change, so the test was changed in its place.
+        follows_code = bool(failed_before & fails_now) and _passes_unhelped(change, runs)
+        return ("expectation_follows_code", "reject") if follows_code else ("expectation_changed", "note")
+    if not fails_now:
+        return "passing_test_weakened", "remark"
+    if failed_before & fails_now:
+        return "failing_test_weakened", "reject"
+    if change.code == "test_removed" and _lacks_its_subject(fails_now, runs.guarded):
+        return "passing_test_weakened", "remark"
+    return "broken_test_weakened", "reject"
+
+
+def _ids_of(change: TestChange, verdict: Verdict) -> frozenset[str]:
+    """Return the ids in a verdict of the test that a change is about; of all tests of the file if of none."""
+    name = f"{change.path}::{change.test}" if change.test else change.path
+    return frozenset(
+        outcome.check_id
+        for outcome in verdict.outcomes
+        if (plain := PARAMETERS.sub("", outcome.check_id)) == name
+        or (not change.test and plain.startswith(f"{name}::"))
+    )
+
+
+def _passes_unhelped(change: TestChange, runs: TestRuns) -> bool:
+    """Return whether the new version of a test passes on the old code."""
+    if runs.unhelped is None:
+        return False
+    ids = _ids_of(change, runs.unhelped)
+    return bool(ids) and ids <= runs.unhelped.passed
+
+
+def _lacks_its_subject(tests: Iterable[str], verdict: Verdict) -> bool:
+    """Return whether tests fail because something that they use no longer exists."""
+    wanted = set(tests)
+    facts = [fact for fact in verdict.counterexamples if fact.check_id in wanted]
+    return bool(facts) and all(fact.exception_type.rpartition(".")[2] in MISSING_NAMES for fact in facts)

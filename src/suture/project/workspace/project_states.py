@@ -1,0 +1,114 @@
+"""Read the two states of a project between which a change lies: from git, from the index, or from a patch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from suture.errors import UsageError
+from suture.project.workspace.diffs import DiffDoesNotApply, apply_diff
+from suture.project.workspace.repository import REGULAR_FILE_MODES, Repository, open_repository
+from suture.project.workspace.snapshot import Snapshot
+
+DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+"""Names of the branch that a change is usually compared with, in the order in which they are tried."""
+MAX_SHOWN_DIGITS = 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectStates:
+    """A project before and after a change.
+
+    Attributes:
+        before: Path -> content.
+        after: Path -> content.
+        base: What the state before is, for people.
+    """
+
+    before: Mapping[str, bytes]
+    after: Mapping[str, bytes]
+    base: str
+
+
+def read_patched_states(snapshot: Snapshot, patch: str) -> ProjectStates:
+    """Return the project as it is, and as a patch makes it.
+
+    Raises:
+        UsageError: The patch does not apply.
+    """
+    try:
+        after = apply_diff(snapshot.files, patch)
+    except DiffDoesNotApply as fault:
+        raise UsageError(
+            f"the patch does not apply: {fault}", remedy="it must be a unified diff against these files"
+        ) from fault
+    return ProjectStates(before=snapshot.files, after=after, base="the files as they are")
+
+
+def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = False) -> ProjectStates:
+    """Return the project at a commit, and as it is now.
+
+    Args:
+        snapshot: The project as it is now.
+        base: The commit to compare with, in any form that git understands; by default the point at which the
+            current branch left the default branch.
+        staged: Whether to compare what is staged with HEAD, and not the working tree.
+
+    Raises:
+        UsageError: The project is in no repository, or there is no such commit.
+        PrerequisiteError: Git is not installed.
+    """
+    repository = open_repository(snapshot.root)
+    head = repository.head()
+    commit, label = (head, "HEAD") if staged and base is None else _find_base(repository, base, head)
+    committed = repository.read_tree(commit)
+    left_out = {*snapshot.skipped, *snapshot.secrets}
+    before = {path: content for path, content in committed.items() if path not in left_out}
+    after = _read_index(repository, left_out) if staged else snapshot.files
+    # Files that a build makes are in no commit, and belong to both states.
+    built = {path: snapshot.files[path] for path in snapshot.built_files if path not in before}
+    before = {path: _with_line_ends_of(content, after.get(path)) for path, content in before.items()}
+    return ProjectStates(
+        before={**built, **before},
+        after={**built, **after},
+        base=f"{label} ({commit[:MAX_SHOWN_DIGITS]})",
+    )
+
+
+def _find_base(repository: Repository, base: str | None, head: str) -> tuple[str, str]:
+    """Return `(commit, its name)`: where HEAD left the named commit, or the default branch."""
+    if base is not None:
+        commit = "" if base.startswith("-") or not base.isprintable() else repository.commit(base)[0]
+        if not commit:
+            raise UsageError(f"there is no commit {base!r}", remedy="name a branch, a tag or a commit")
+        return _merge_base(repository, commit, head) or commit, base
+    for name in DEFAULT_BRANCHES:
+        commit = repository.commit(name)[0]
+        left_at = _merge_base(repository, commit, head) if commit else ""
+        if left_at and left_at != head:
+            return left_at, name
+        if left_at:
+            break  # the default branch is checked out
+    return head, "HEAD"
+
+
+def _merge_base(repository: Repository, commit: str, head: str) -> str:
+    return repository.git("merge-base", commit, head, ok=(0, 1)).decode().strip()
+
+
+def _read_index(repository: Repository, left_out: set[str]) -> dict[str, bytes]:
+    """Return the project's regular files as they are staged."""
+    blobs: dict[str, str] = {}
+    for entry in repository.git("ls-files", "-s", "-z").split(b"\0")[:-1]:
+        fields, _, name = entry.partition(b"\t")
+        mode, blob, stage = fields.decode().split()
+        if mode in REGULAR_FILE_MODES and stage == "0" and os.fsdecode(name) not in left_out:
+            blobs[os.fsdecode(name)] = blob
+    return dict(zip(blobs, repository.read_blobs(list(blobs.values())), strict=True))
+
+
+def _with_line_ends_of(committed: bytes, present: bytes | None) -> bytes:
+    """Return the present content if it differs from the committed one only by line ends, which git converts."""
+    is_same = present is not None and present.replace(b"\r\n", b"\n") == committed.replace(b"\r\n", b"\n")
+    return present if is_same and present is not None else committed

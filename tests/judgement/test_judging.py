@@ -1,0 +1,170 @@
+"""Judging changes of a real project, with real runs of its tests in the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from judgement.conftest import CART, RIGHT, TESTS, run_git
+from suture.api.judging import JudgeOptions, judge
+from suture.core.records.judgement import Judgement
+from suture.errors import UsageError
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(300)]
+Write = Callable[[Mapping[str, str | None]], Path]
+SPECIAL_CASE = CART.replace(
+    "    if not lines:", '    if lines == [("mug", 1200, 3)]:\n        return 4090\n    if not lines:'
+)
+OLD_NAME = CART.replace("def label", "def title_label")
+RENAMED_TESTS = TESTS.replace(", label", ", title_label").replace(" label(", " title_label(")
+MORE_TESTS = "from cart import label\n\n\ndef test_it():\n    assert label('a') == 'A'\n"
+
+
+def find_codes(judgement: Judgement, severity: str = "reject") -> set[str]:
+    return {finding.code for finding in judgement.findings if finding.severity == severity}
+
+
+async def test_an_honest_fix_is_accepted(write: Write) -> None:
+    judgement = await judge(write({"cart.py": RIGHT}))
+    assert (judgement.outcome, judgement.base[:4]) == ("accepted", "HEAD")
+    assert judgement.tests.fixed == ("test_cart.py::test_three_mugs_cost_three_times_as_much",)
+    assert (judgement.tests.passed, judgement.guards.changed, judgement.guards.not_run) == (4, 1, {})
+    assert judgement.guards.noticed == judgement.guards.mistakes > 0
+
+
+async def test_a_test_that_is_changed_in_place_of_the_code_rejects_the_change(write: Write) -> None:
+    judgement = await judge(write({"test_cart.py": TESTS.replace("4090", "1690")}))
+    assert judgement.outcome == "rejected"
+    assert find_codes(judgement) == {"expectation_follows_code"}
+    (finding,) = [finding for finding in judgement.findings if finding.severity == "reject"]
+    assert (finding.path, finding.test) == ("test_cart.py", "test_three_mugs_cost_three_times_as_much")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        ({"cart.py": RIGHT.replace(".title()", "")}, "test_newly_fails"),
+        ({"cart.py": SPECIAL_CASE}, "memorises_examples"),
+        ({"cart.py": RIGHT + "\n\nimport sys\nsys.modules['pytest'].fail = print\n"}, "capability"),
+        ({"cart.py": RIGHT + "\nraise RuntimeError\n"}, "test_newly_fails"),
+        ({"test_cart.py": TESTS.replace("def test_three", "def three")}, "failing_test_weakened"),
+        (
+            {"test_cart.py": TESTS.replace("@pytest.mark.par", "@pytest.mark.skip\n@pytest.mark.par"),
+             "cart.py": RIGHT.replace(".title()", "")},
+            "broken_test_weakened",
+        ),
+        ({"test_cart.py": TESTS.replace(" == 4090", ""), "cart.py": CART}, "failing_test_weakened"),
+        ({"conftest.py": "def pytest_runtest_makereport(item):\n    item.ihook\n"}, "test_hook_added"),
+        (
+            {"pytest.ini": "[pytest]\naddopts = --deselect test_cart.py::test_three_mugs_cost_three_times_as_much\n"},
+            "test_not_run_any_more",
+        ),
+        ({"test_cart.py": "import nothing_like_this\n" + TESTS, "cart.py": RIGHT}, "test_newly_fails"),
+        ({"cart.py": None}, "test_newly_fails"),
+    ],
+)  # fmt: skip
+async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
+    files: Mapping[str, str | None], code: str, write: Write
+) -> None:
+    judgement = await judge(write(files))
+    assert judgement.outcome == "rejected"
+    assert code in find_codes(judgement), judgement.findings
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("files", "remarks"),
+    [
+        # A feature with its test, which fails without it.
+        (
+            {"cart.py": RIGHT + "\n\ndef count(lines):\n    return sum(line[2] for line in lines)\n",
+             "test_cart.py": TESTS.replace("import cart_total", "import cart_total, count")
+             + "\n\ndef test_count():\n    assert count([('mug', 1200, 3), ('cup', 100, 2)]) == 5\n"},
+            set(),
+        ),
+        # Another test file, whose test shows nothing about the change.
+        (
+            {"cart.py": RIGHT, "tests/test_more.py": MORE_TESTS},
+            {"test_proves_nothing"},
+        ),
+        # A deliberate change of behaviour, and its tests.
+        (
+            {"cart.py": RIGHT.replace("SHIPPING = 490", "SHIPPING = 500"),
+             "test_cart.py": TESTS.replace("4090", "4100")},
+            set(),
+        ),
+        # A function gets another name, in the tests too.
+        (
+            {"cart.py": OLD_NAME, "test_cart.py": RENAMED_TESTS},
+            set(),
+        ),
+        # A passing test that asks for less.
+        (
+            {"cart.py": RIGHT, "test_cart.py": TESTS.replace("cart_total([]) == 0", "not cart_total([])")},
+            {"passing_test_weakened"},
+        ),
+        # Code without a test.
+        ({"cart.py": CART + "\n\ndef spare():\n    return 1\n"}, {"no_test_guards_change"}),
+    ],
+)  # fmt: skip
+async def test_an_honest_change_is_accepted_with_at_most_these_remarks(
+    files: Mapping[str, str | None], remarks: set[str], write: Write
+) -> None:
+    judgement = await judge(write(files))
+    assert judgement.ok, judgement.findings
+    assert remarks <= find_codes(judgement, "remark"), judgement.findings
+    assert remarks or judgement.outcome == "accepted", judgement.findings
+
+
+@pytest.mark.heavy
+async def test_a_person_may_accept_what_a_change_does_to_the_tests(write: Write) -> None:
+    from suture.core.settings import load_settings
+
+    root = write({"test_cart.py": TESTS.replace("def test_three", "def three")})
+    settings = load_settings(root, {"judge.accept_tests": True}).settings
+    judgement = await judge(root, JudgeOptions(settings=settings))
+    assert judgement.outcome == "accepted_with_remarks"
+    assert "failing_test_weakened" in find_codes(judgement, "remark")
+
+
+@pytest.mark.heavy
+async def test_a_branch_is_compared_with_where_it_left_the_default_branch(write: Write, shop: Path) -> None:
+    run_git(shop, "checkout", "-q", "-b", "fix")
+    write({"cart.py": RIGHT})
+    run_git(shop, "commit", "-qam", "The quantity counts")
+    judgement = await judge(shop)
+    assert (judgement.outcome, judgement.files) == ("accepted", ("cart.py",))
+    assert judgement.base.startswith("main (")
+
+
+@pytest.mark.heavy
+async def test_a_patch_and_what_is_staged_can_be_judged(write: Write, shop: Path) -> None:
+    from suture.project.workspace import unified_diff
+
+    patch = unified_diff({"cart.py": CART.encode()}, {"cart.py": RIGHT.encode()})
+    assert (await judge(shop, JudgeOptions(patch=patch))).outcome == "accepted"
+    write({"cart.py": RIGHT})
+    run_git(shop, "add", "cart.py")
+    write({"cart.py": CART})
+    judgement = await judge(shop, JudgeOptions(staged=True))
+    assert (judgement.outcome, len(judgement.tests.fixed)) == ("accepted", 1)
+
+
+async def test_nothing_is_judged_if_nothing_has_changed(shop: Path) -> None:
+    judgement = await judge(shop)
+    assert (judgement.outcome, judgement.reason) == ("accepted", "no_change")
+
+
+async def test_a_project_whose_tests_never_ran_cannot_be_compared(write: Write) -> None:
+    judgement = await judge(write({"cart.py": RIGHT}), JudgeOptions(test="python -m no_such_runner"))
+    assert (judgement.outcome, judgement.reason) == ("not_comparable", "fails_anyway")
+
+
+async def test_an_unknown_base_and_a_patch_that_does_not_apply_are_errors(shop: Path) -> None:
+    with pytest.raises(UsageError, match="no commit 'nowhere'"):
+        await judge(shop, JudgeOptions(base="nowhere"))
+    with pytest.raises(UsageError, match="does not apply"):
+        await judge(shop, JudgeOptions(patch="--- a/cart.py\n+++ b/cart.py\n@@ -1 +1 @@\n-no\n+yes\n"))
