@@ -1,0 +1,126 @@
+"""A proxy between a program and a chat server that counts calls and tokens, the same way for each program."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+SERVER_TIMEOUT_S = 1800.0
+"""Limit of one reply. A person may be the one who writes it."""
+PASSED_HEADERS = ("Content-Type", "Authorization", "x-api-key", "anthropic-version")
+CHARS_PER_TOKEN = 4
+"""Usual length of a token, for servers that report no usage."""
+
+__all__ = ["Counts", "counting_proxy"]
+
+
+@dataclass(kw_only=True)
+class Counts:
+    """The calls that went through a proxy.
+
+    Attributes:
+        prompt_tokens: Tokens of all prompts, cached ones included.
+        cached_tokens: Prompt tokens that the server took from its cache.
+        reply_tokens: Tokens of all replies, thinking included.
+        estimated: How many calls had no usage from the server; theirs is estimated from the characters.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    reply_tokens: int = 0
+    estimated: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add(self, request: bytes, response: bytes) -> None:
+        """Count one call by the usage in its response, else by its characters."""
+        usage = _find_usage(response)
+        prompt = usage.get("prompt_tokens", usage.get("input_tokens"))
+        reply = usage.get("completion_tokens", usage.get("output_tokens"))
+        details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
+        is_reported = isinstance(prompt, int) and isinstance(reply, int)
+        with self._lock:
+            self.calls += 1
+            self.estimated += not is_reported
+            self.prompt_tokens += prompt if is_reported else len(request) // CHARS_PER_TOKEN
+            self.reply_tokens += reply if is_reported else len(response) // CHARS_PER_TOKEN
+            self.cached_tokens += details.get("cached_tokens") or usage.get("cache_read_input_tokens") or 0
+
+
+@contextmanager
+def counting_proxy(
+    server: str, before_call: Callable[[], None] | None = None
+) -> Iterator[tuple[str, Counts]]:
+    """Yield `(base URL, counts)` of a proxy on the loopback interface.
+
+    Args:
+        server: The server's base URL, such as `http://127.0.0.1:8377/v1`.
+        before_call: Called before each request to a model is passed on.
+    """
+    counts, target = Counts(), urlsplit(server)
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            """Write no log."""
+
+        def do_GET(self) -> None:
+            self._pass_on(b"")
+
+        def do_POST(self) -> None:
+            request = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if before_call is not None:
+                before_call()
+            response = self._pass_on(request)
+            if response is not None:
+                counts.add(request, response)
+
+        def _pass_on(self, request: bytes) -> bytes | None:
+            """Pass a request on; return the body of a successful response."""
+            connect = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection
+            connection = connect(target.hostname or "", target.port, timeout=SERVER_TIMEOUT_S)
+            headers = {name: self.headers[name] for name in PASSED_HEADERS if name in self.headers}
+            try:
+                connection.request(self.command, self.path, request or None, headers)
+                response = connection.getresponse()
+                body = response.read()
+            finally:
+                connection.close()
+            self.send_response(response.status)
+            self.send_header("Content-Type", response.getheader("Content-Type") or "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            return body if response.status == 200 else None
+
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=proxy.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{proxy.server_port}{target.path}", counts
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+        thread.join()
+
+
+def _find_usage(response: bytes) -> dict[str, Any]:
+    """Return the usage in a response, complete or streamed; empty if there is none."""
+    text = response.decode("utf-8", "replace")
+    documents = [text] if text.lstrip().startswith("{") else []
+    documents += [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
+    found: dict[str, Any] = {}
+    for document in documents:
+        try:
+            value = json.loads(document)
+        except ValueError:
+            continue
+        usage = value.get("usage") or (value.get("response") or {}).get("usage") or {}
+        found |= {key: count for key, count in usage.items() if count is not None}
+    return found
