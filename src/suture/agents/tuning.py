@@ -99,8 +99,6 @@ tokens, because the branches of a round reserve at the same time."""
 THINKING_RETRY_FACTOR = 4
 """A reply that was spent on thinking is asked for again with this many times its length, as far as the model and
 the budget allow."""
-MAX_QUOTED_REFUSAL_CHARS = 200
-"""How much of a refusal is shown."""
 RETRY_LENGTH_FACTOR = 2
 """A reply that was cut is asked for again with the setting's limit times this factor."""
 MIN_RETRY_GAIN = 1.5

@@ -19,7 +19,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from suture.core.settings.schema import Settings
+from suture.core.settings.schema import ProfileSettings, Settings
+from suture.models.chat_model import NO_MODEL
 from suture.models.providers.connections import is_loopback, mask_credentials
 from suture.models.providers.registry import PROVIDERS
 from suture.models.tuning import MAX_OLLAMA_LISTING_BYTES, OLLAMA_DETECTION_TIMEOUT_S
@@ -65,6 +66,8 @@ def resolve_auto_model(settings: Settings, model_name: str | None = None) -> Set
     old_provider = settings.model.name.partition(":")[0]
     new_provider = name.partition(":")[0]
     update: dict[str, object] = {"name": name}
+    if settings.model.name not in (name, AUTO, NO_MODEL):
+        update["profile"] = ProfileSettings()  # it describes another model
     if new_provider != old_provider and (old_provider, new_provider) != (AUTO, "ollama"):
         update["base_url"] = None
     return settings.model_copy(update={"model": settings.model.model_copy(update=update)})

@@ -31,6 +31,7 @@ from suture.models import (
     find_profile,
     prompt_token_upper_bound,
 )
+from suture.models.missing_answer import require_answer
 
 
 async def ask_coder(
@@ -39,16 +40,16 @@ async def ask_coder(
     """Return `(brief, reply)`: the coder's reply, and the brief with the files that the prompt had room for."""
     prompt = calls.prompts.load("project_coder" if isinstance(brief, ProjectBrief) else "coder")
     role_model = calls.models.for_role(coder)
-    can_prefill = find_profile(role_model.model.name, calls.settings).prefill
+    profile = find_profile(role_model.model.name, calls.settings)
     if isinstance(brief, ProjectBrief):
         draft = draft_project_prompt(brief, prompt)
     elif isinstance(brief, TextBrief):
         draft = draft_text_prompt(brief, prompt)
     else:
         # A repair asks for one function alone only of models that can continue from its header.
-        use_prefill = use_prefill and (can_prefill or isinstance(brief, WriteBrief))
+        use_prefill = use_prefill and (profile.prefill or isinstance(brief, WriteBrief))
         draft = draft_coder_prompt(brief, prompt, use_prefill=use_prefill, sample_index=move.index)
-    has_prefill = draft.prefill is not None and can_prefill
+    has_prefill = draft.prefill is not None and profile.prefill
     max_tokens = min(role_model.max_tokens, FUNCTION_BODY_TOKENS) if has_prefill else role_model.max_tokens
     question = ModelQuestion(
         role=coder,
@@ -73,6 +74,8 @@ async def ask_coder(
             stop = FENCE_END if ends_inside_code(reply) else question.prefill.stop
             question = replace(question, prefill=Prefill(text=reply.text, stop=stop))
         reply = await _ask_again(question, reply, calls)
+    # Small models are told that their reply held no code, in prompts that were measured.
+    require_answer(reply, role_model.model.name, may_be_empty=not profile.is_capable)
     return limit_to_shown_files(brief, fitted), reply
 
 

@@ -20,7 +20,6 @@ from suture.agents.calling.call_context import CallContext
 from suture.agents.prompting.fitting import Prefill
 from suture.agents.tuning import (
     HELPER_SHARE_DIVISOR,
-    MAX_QUOTED_REFUSAL_CHARS,
     MIN_REPLY_TOKENS,
     MIN_RETRY_GAIN,
     SMALL_REPLY_TOKENS,
@@ -49,6 +48,7 @@ from suture.models import (
     call_hash,
     find_profile,
 )
+from suture.models.missing_answer import require_answer
 from suture.models.token_counting import estimate_request_tokens, request_bytes
 from suture.models.tuning import MAX_LEARNING_CALLS, MIN_LEARNING_BYTES
 
@@ -145,7 +145,7 @@ async def _ask_with_features(question: ModelQuestion, model: Model, calls: CallC
         reply = await _ask_model(adapted, model, calls)
     if reply.finish == "thinking":
         reply = await _ask_beyond_thinking(adapted, reply, model, calls)
-    _require_answer(reply, model.name)
+    require_answer(reply, model.name)
     return replace(reply, text=prefill + reply.text, prefill=prefill)
 
 
@@ -194,35 +194,6 @@ def retry_tokens(question: ModelQuestion, previous: Reply, model: Model, calls: 
         continued = previous.completion_tokens if previous.prefill else 0
         max_tokens = min(max_tokens, context_tokens - previous.prompt_tokens - continued)
     return max_tokens if max_tokens >= MIN_RETRY_GAIN * previous.completion_tokens else None
-
-
-def _require_answer(reply: Reply, model: str) -> None:
-    """Refuse a reply that has no answer by the provider's own account.
-
-    Raises:
-        NoAnswer: It names the reason and the remedy.
-    """
-    if reply.finish == "thinking":
-        raise NoAnswer(
-            "thinking",
-            f"{model!r} spent all {reply.completion_tokens} tokens of its reply on thinking",
-            remedy="raise model.profile.thinking_tokens or budget.tokens, or lower "
-            "model.profile.reasoning_effort",
-        )
-    if reply.finish == "refusal":
-        said = f": {reply.text[:MAX_QUOTED_REFUSAL_CHARS]!a}" if reply.text.strip() else ""
-        raise NoAnswer(
-            "refusal",
-            f"{model!r} refused to answer{said}",
-            remedy="state the task in other words, or name another model in model.fallbacks",
-        )
-    if reply.finish == "content_filter" and not reply.tool_calls:
-        raise NoAnswer(
-            "content_filter",
-            f"the provider's content filter stopped the reply of {model!r}",
-            remedy="look for texts in the project that the filter may object to, or name a model of another "
-            "provider in model.fallbacks",
-        )
 
 
 async def _ask_model(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:

@@ -1,4 +1,4 @@
-"""`suture models`: the embedded models and their weights."""
+"""`suture models`: the embedded models and their weights, and what any model can do."""
 
 from __future__ import annotations
 
@@ -19,16 +19,60 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_json,
     print_note,
     print_raw,
+    print_text,
 )
 
 if TYPE_CHECKING:
     from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions
 
 models_app = typer.Typer(
-    name="models", help="Manage the embedded models: list, pull, serve, path, rm.", no_args_is_help=True
+    name="models",
+    help="Check a model; manage the embedded ones: list, pull, serve, path, rm.",
+    no_args_is_help=True,
 )
 
 Name = Annotated[str, Argument(help="A model's name, as `suture models list` shows it.")]
+
+
+@models_app.command("check")
+@handle_errors
+def check_command(
+    name: Annotated[
+        str | None,
+        Argument(metavar="[PROVIDER:MODEL]", help="The model; default: the one that runs would use."),
+    ] = None,
+    assignments: Assignments = None,
+    as_json: Json = False,
+) -> None:
+    """Send three small requests to a model; print what works and what Suture will use.
+
+    The exit code is 0 if the model can be used, 3 if something is missing, and 6 if the provider fails.
+    """
+    from suture.api import run_sync
+    from suture.interfaces.cli.setup import model_check_text as text
+    from suture.models import choose_model, find_profile
+    from suture.models.model_check import open_and_check
+    from suture.models.pricing import load_prices
+
+    settings = load_command_settings(Path(), assignments, read_only=True, model__name=name).settings
+    name = name or choose_model(settings)[0]
+    profile, price = find_profile(name, settings), load_prices(settings).find(name)
+    print_note(f"sending three small requests to {name}")
+    check = run_sync(open_and_check(settings, name, profile))
+    if as_json:
+        print_json(text.check_as_json(check, profile, price, settings.model.max_tokens))
+        return
+    tokens = sum(reply.prompt_tokens + reply.completion_tokens for reply in check.replies)
+    print_text(f"What works, by {len(check.replies)} replies, {tokens:,} tokens, {check.seconds:.1f} s:")
+    print_text(format_table(text.feature_rows(check)))
+    print_text("\nWhat Suture will use:")
+    print_text(
+        format_table(
+            (*text.profile_rows(profile, settings.model.max_tokens), ("price", text.price_text(price), ""))
+        )
+    )
+    for line in text.mismatch_lines(check.mismatches(profile)):
+        print_text(f"\n{line}")
 
 
 @models_app.command("list")
