@@ -161,8 +161,8 @@ async def test_a_near_miss_is_continued_with_its_facts(tmp_path: Path, settings:
     first, second = run.prompt(1), run.prompt(2)
     assert second[: len(first)] == first, "the beginning of a prompt changed, so no cache of it can be used"
     assert [message.role for message in second[len(first) :]] == ["assistant", "user"]
-    assert "double(4)" in second[-1].content
-    assert "add(2, 3)" not in second[-1].content
+    assert "test_double" in second[-1].content
+    assert "test_add" not in second[-1].content
     assert run.result.spend.attempts == 2
 
 
@@ -316,7 +316,7 @@ async def test_the_same_patch_again_is_not_tested_again(tmp_path: Path, settings
 
     assert run.result.outcome == "healed", run.result.reason
     assert run.steps[2].problem == "same_patch"
-    assert "That is patch 2 again, with which 1 of 3 tests pass" in run.prompt(4)[-1].content
+    assert "Patch 2: 1 of 3 tests pass" in run.prompt(4)[-1].content
     assert len(list(select_events(run.events, CandidateChecked))) == 4
 
 

@@ -18,10 +18,10 @@ from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.conversation.agent_tools import AgentTools
 from suture.agents.conversation.agent_turn import AgentTurn, PatchJudge, find_recorded_step
 from suture.agents.conversation.message_history import MessageHistory
-from suture.agents.conversation.opening import build_opening
+from suture.agents.conversation.opening import Opening, build_opening
 from suture.agents.conversation.patches import Patch, make_patch
 from suture.agents.conversation.tool_calls import TEXT_CALL, TOOLS, ToolInputs, read_inputs, read_text_calls
-from suture.agents.conversation.trial_report import render_trial
+from suture.agents.conversation.trial_report import render_counts, render_known_trial, render_trial
 from suture.agents.replies.change_reading import read_change
 from suture.core.ledger.kinds import AgentBriefed, AgentStepped
 from suture.core.ledger.kinds.agents import AgentEnding, AgentProblem
@@ -130,14 +130,15 @@ class _Conversation:
         result_tokens = min(self._room_tokens // tuning.RESULT_SHARE_DIVISOR, tuning.MAX_RESULT_TOKENS)
         self._tools = AgentTools(turn=turn, max_chars=int(result_tokens * ASCII_CHARS_PER_TOKEN))
         start = make_patch(0, {}, turn.verdict, turn.baseline, turn.trust_threshold)
-        self._progress = _Progress(
-            history=MessageHistory(opening=self._load_opening()), patches=[start], best=start
-        )
+        self._progress = _Progress(history=MessageHistory(opening=()), patches=[start], best=start)
+        self._shown_files: tuple[str, ...] = ()
 
     async def run(self) -> None:
         """Take steps until the turn ends."""
         ending: AgentEnding = ""
         progress = self._progress
+        opening = await self._load_opening()
+        progress.history.opening, self._shown_files = opening.messages, opening.shown_files
         while not ending and progress.steps < self._turn.max_steps:
             try:
                 reply = await self._ask()
@@ -152,7 +153,7 @@ class _Conversation:
             why = f": {ending}" if ending else ""
             raise MalformedReply(f"the agent changed nothing in {progress.steps} step(s){why}")
 
-    def _load_opening(self) -> tuple[Message, ...]:
+    async def _load_opening(self) -> Opening:
         """Return the first messages; those that are recorded, if there are any, so that replies are found again."""
         turn, calls = self._turn, self._turn.calls
         recorded = find_recorded_step(
@@ -160,12 +161,13 @@ class _Conversation:
         )
         if recorded is not None:
             recorded.adopt(calls)
-            return _decode_messages(recorded.blobs[recorded.payload.messages])
+            briefed = recorded.payload
+            messages = _decode_messages(recorded.blobs[briefed.messages])
+            return Opening(messages=messages, shown_files=briefed.shown_files)
         max_tokens = min(self._room_tokens // 2, tuning.MAX_OPENING_TOKENS)
-        opening = build_opening(turn, self._profile, max_tokens)
-        calls.ledger.append(
-            AgentBriefed(turn=turn.number, messages=calls.folder.save_json(_encode_messages(opening)))
-        )
+        opening = await build_opening(turn, self._profile, max_tokens)
+        blob = calls.folder.save_json(_encode_messages(opening.messages))
+        calls.ledger.append(AgentBriefed(turn=turn.number, messages=blob, shown_files=opening.shown_files))
         return opening
 
     async def _ask(self) -> Reply:
@@ -253,10 +255,7 @@ class _Conversation:
             return await self._test(reply, outputs, notes, changed)
         if any(inputs.name == "use_patch" for inputs in map(read_inputs, calls)):
             return self._finish(reply, outputs, notes, changed)
-        total = earlier.passed + earlier.failed
-        notes.append(
-            f"That is patch {earlier.number} again, with which {earlier.passed} of {total} tests pass."
-        )
+        notes.append(f"These are the files of an earlier patch again. {render_counts(earlier)}")
         return self._finish(reply, outputs, notes, self._progress.best.changed, "same_patch")
 
     def _read_text(self, text: str) -> tuple[dict[str, str], list[str]]:
@@ -280,11 +279,11 @@ class _Conversation:
             for path, content in overlay_candidate(turn.files, before).items()
             if b"\0" not in content
         }
-        shown = None
-        if turn.suite.task.kind == "write" and turn.suite.task.project is None:
-            shown = (turn.suite.task.module,)
-            files.setdefault(turn.suite.task.module, "")
-        change = read_change(TEXT_CALL.sub("", text), files, shown=shown, protected=self._protected_paths)
+        for path in self._shown_files:
+            files.setdefault(path, "")  # the file to write
+        change = read_change(
+            TEXT_CALL.sub("", text), files, shown=self._shown_files or None, protected=self._protected_paths
+        )
         allowed, refused = self._tools.check_changes(change.files, before)
         notes = [problem.render() for problem in change.problems]
         notes += [f"Not applied: {reason}." for reason in refused]
@@ -320,7 +319,7 @@ class _Conversation:
         tested = next((patch for patch in self._progress.patches if patch.changed == changed), None)
         if tested is None or tested.verdict is None:
             return "The tests run on all changes of this reply; the result is below."
-        return render_trial(tested, tested, self._turn.trust_threshold, is_kept=True)
+        return render_known_trial(tested, self._turn.trust_threshold)
 
     def _answer_untested(
         self,
@@ -363,7 +362,7 @@ class _Conversation:
             return self._finish(reply, outputs, notes, changed, ending="asks")
         patch = make_patch(number, changed, verdict, turn.baseline, threshold)
         kept = is_kept(patch, progress.best, threshold)
-        notes.append(render_trial(patch, progress.best, threshold, is_kept=kept))
+        notes.append(render_trial(patch, progress.best, turn, is_kept=kept))
         has_gain = patch.is_better_than(progress.best)
         ending: AgentEnding = "passed" if patch.passes else ""
         if not has_gain and progress.without_gain + 1 >= tuning.MAX_PATCHES_WITHOUT_GAIN:

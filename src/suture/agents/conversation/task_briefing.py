@@ -39,8 +39,8 @@ class TaskBriefing:
         """Return the test command as a shell line."""
         return shlex.join(self.task.test_command)
 
-    def render_markdown(self) -> str:
-        """Return the briefing as a page of Markdown."""
+    def render_task(self) -> str:
+        """Return what is wanted, as Markdown."""
         task = self.task
         parts = ["# Repair this project" if task.kind == "heal" else "# Write this program"]
         if task.statement.strip():
@@ -52,6 +52,11 @@ class TaskBriefing:
             parts.append(f"Write the file `{task.module}`{content}.")
         if task.test_command:
             parts.append(f"This command must pass:\n\n    {self.command}")
+        return "\n\n".join(parts)
+
+    def render_markdown(self) -> str:
+        """Return the briefing as a page of Markdown."""
+        parts = [self.render_task()]
         if self.failing:
             parts.append(f"Tests that fail:\n\n{_bullet_list(self.failing[:MAX_LISTED_TESTS])}")
         if self.facts:

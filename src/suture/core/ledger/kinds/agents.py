@@ -55,10 +55,12 @@ class AgentBriefed(Payload, kind="agent.briefed"):
     Attributes:
         turn: Number of the turn, from 1.
         messages: Blob of the first messages: the rules and the task.
+        shown_files: Files of which they show at least a part.
     """
 
     turn: int
     messages: str
+    shown_files: tuple[str, ...] = ()
 
 
 class AgentStepped(Payload, kind="agent.stepped"):
