@@ -196,6 +196,10 @@ async def test_the_second_run_starts_with_fresh_state(judge: Judge) -> None:
             "x = [1, 2, 3, 4]\nbefore = list(x)\ntaken = take(x)\nassert sorted(taken + x) == before",
         ),
         (
+            "def f(x):\n    x.sort()\n    return x",
+            "x = [3, 1, 2]\ngot = f(x)\nassert got is x\nassert got == sorted(x)",
+        ),
+        (
             "def fib(n, memo):\n    if n < 2: return n\n"
             "    if n not in memo: memo[n] = fib(n - 1, memo) + fib(n - 2, memo)\n    return memo[n]",
             "memo = {}\nassert fib(10, memo) == 55\nassert memo[10] == 55\nassert fib(10, memo) == memo[10]",
@@ -215,7 +219,7 @@ async def test_the_second_run_starts_with_fresh_state(judge: Judge) -> None:
             "assert len(log) == len(squares)",
         ),
     ],
-    ids=["a sum of both", "a memo", "a transfer", "an element that is gone", "a log"],
+    ids=["a sum of both", "the argument itself", "a memo", "a transfer", "an element that is gone", "a log"],
 )
 async def test_a_check_of_an_answer_together_with_an_argument_is_weaker_evidence(
     judge: Judge, code: str, test: str

@@ -16,6 +16,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from suture.judge.split.inspections import EQUALITY_ASSERTS, Inspections
 from suture.judge.split.program_variables import SEQUENCES, ProgramVariables, Variable
@@ -77,7 +78,7 @@ def find_argument_use(
     """
     analysis = _UseAnalysis(tree, candidate_names)
     inspections = analysis.make_inspections(tree)
-    compared = analysis.find_compared()
+    compared = analysis.compared
     return ArgumentUse(
         inspected=inspections.find_driving() | inspections.find_at(failed_lines),
         is_joint=inspections.is_joint,
@@ -115,8 +116,9 @@ class _UseAnalysis:
         """Return the inspections of the test."""
         return Inspections(tree, self._program, self._list_variables, self._depends_on_answer)
 
-    def find_compared(self) -> Variables:
-        """Return the variables that the test compares or combines with an answer."""
+    @cached_property
+    def compared(self) -> Variables:
+        """The variables that the test compares or combines with an answer."""
         messages = {
             part
             for node in self._nodes
@@ -152,8 +154,9 @@ class _UseAnalysis:
 
     def _pin_variables(self, body: list[ast.stmt], pinned: dict[int, set[Variable]]) -> None:
         """Add what the statements of one block pin."""
+        checked = [pair for statement in body for pair in self._find_checked(statement)]
         for position, statement in enumerate(body):
-            for variable in self._find_pins(statement):
+            for variable in self._find_pins(statement, checked):
                 call = self._find_call_before(variable, body[: position + 1])
                 if call is None or (isinstance(statement, ast.Return) and not isinstance(call, ast.Expr)):
                     continue
@@ -293,41 +296,45 @@ class _UseAnalysis:
             isinstance(part, ast.Subscript) and self._contains_answer(part.slice) for part in ast.walk(node)
         )
 
-    def _find_pins(self, statement: ast.stmt) -> Iterator[Variable]:
-        """Yield the variables that a statement checks by identity, returns, or compares with its own value."""
-        by_node = self._program.by_node
-        match statement:
-            case ast.Assert(test=ast.BoolOp(op=ast.And(), values=conditions)):
-                pass
-            case ast.Assert(test=condition) | ast.Expr(value=condition):
-                conditions = [condition]
-            case ast.Return(value=value):
-                conditions = []
-                if value in by_node:
-                    yield by_node[value]
-            case _:
-                conditions = []
-        for condition in conditions:
-            match condition:
-                case ast.Compare(left=left, ops=[ast.Is()], comparators=[right]):
-                    yield from (by_node[side] for side in (left, right) if side in by_node)
-                case ast.Call(args=[left, right, *_]) if _get_function_name(condition) == "assertIs":
-                    yield from (by_node[side] for side in (left, right) if side in by_node)
-                case ast.UnaryOp(op=ast.Not(), operand=operand) if operand in by_node:  # it must be empty
-                    yield by_node[operand]
-                case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-                    yield from self._find_equal(left, right)
-                case ast.Call(args=[left, right, *_]) if _get_function_name(condition) in EQUALITY_ASSERTS:
-                    yield from self._find_equal(left, right)
+    def _find_pins(
+        self, statement: ast.stmt, checked: list[tuple[Variable, Variables]]
+    ) -> Iterator[Variable]:
+        """Yield the variables that a statement returns, compares with its own value, or checks by identity.
 
-    def _find_equal(self, left: ast.expr, right: ast.expr) -> Iterator[Variable]:
-        for side, other in ((left, right), (right, left)):
-            variable = self._program.by_node.get(side)
-            if variable is None or self._depends_on_answer(other):
-                continue
-            sources = self._add_sources(self._list_variables(other))
+        Identity says nothing about the content. It pins a variable whose content the block checks, or compares with
+        no answer.
+
+        Args:
+            checked: What `_find_checked` yields for the statements of the block.
+        """
+        by_node = self._program.by_node
+        if isinstance(statement, ast.Return) and statement.value in by_node:
+            yield by_node[statement.value]
+        for variable, sources in self._find_checked(statement):
             if sources.isdisjoint(self._add_sources({variable})):
                 yield variable
+        for left, right in _list_identical(statement):
+            both = [by_node[side] for side in (left, right) if side in by_node]
+            own = self._add_sources(both)
+            is_checked = any(variable in both and sources.isdisjoint(own) for variable, sources in checked)
+            if is_checked or self.compared.isdisjoint(both):
+                yield from both
+
+    def _find_checked(self, statement: ast.stmt) -> Iterator[tuple[Variable, Variables]]:
+        """Yield each variable that a statement compares with a value of the test, and what that is made from."""
+        by_node = self._program.by_node
+        for condition in _list_conditions(statement):
+            pairs: list[tuple[ast.expr, ast.expr]] = []
+            match condition:
+                case ast.UnaryOp(op=ast.Not(), operand=operand) if operand in by_node:  # it must be empty
+                    yield by_node[operand], frozenset()
+                case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                    pairs = [(left, right), (right, left)]
+                case ast.Call(args=[left, right, *_]) if _get_function_name(condition) in EQUALITY_ASSERTS:
+                    pairs = [(left, right), (right, left)]
+            for side, other in pairs:
+                if side in by_node and not self._depends_on_answer(other):
+                    yield by_node[side], self._add_sources(self._list_variables(other))
 
     def _find_call_before(self, variable: Variable, statements: list[ast.stmt]) -> ast.stmt | None:
         """Return the last of some statements that calls the candidate, if the variable is not set after it."""
@@ -342,6 +349,26 @@ class _UseAnalysis:
             ):
                 return None
         return None
+
+
+def _list_conditions(statement: ast.stmt) -> list[ast.expr]:
+    """Return the conditions that a statement asserts."""
+    match statement:
+        case ast.Assert(test=ast.BoolOp(op=ast.And(), values=conditions)):
+            return conditions
+        case ast.Assert(test=condition) | ast.Expr(value=condition):
+            return [condition]
+    return []
+
+
+def _list_identical(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the sides of each comparison by identity that a statement asserts."""
+    for condition in _list_conditions(statement):
+        match condition:
+            case ast.Compare(left=left, ops=[ast.Is()], comparators=[right]):
+                yield left, right
+            case ast.Call(args=[left, right, *_]) if _get_function_name(condition) == "assertIs":
+                yield left, right
 
 
 def _is_transparent(call: ast.Call) -> bool:

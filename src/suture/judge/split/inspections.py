@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
 
 from suture.judge.split.program_variables import Binding, ProgramVariables, Variable
 
@@ -93,13 +94,14 @@ class Inspections:
         """Whether a statement checks an answer and an argument together, so that neither explains the other.
 
         `assert sorted(taken + left) == before` holds for right answers only together with the change. The same
-        holds for `assert taken == table["taken"]` if the test compares `taken` with a literal too.
+        holds for `assert taken == table["taken"]` if the test compares `taken` with a literal too, and for
+        `assert got == sorted(x)` if the test asserts that `got is x`.
         """
         statement = self._find_statement(line)
         if statement is None:
             return False
         if self._depends_on_answer(statement):
-            return self._has_joint_pair(statement)
+            return self._has_joint_pair(statement) or self._checks_identical(statement)
         variables = self._list_variables(statement)  # as in `assert table["taken"] == 3`
         return any(
             self._has_joint_pair(node) and not variables.isdisjoint(self._program.list_variables(node))
@@ -121,7 +123,9 @@ class Inspections:
         equal, contained = _list_compared(statement, ast.Eq), _list_compared(statement, ast.In, ast.NotIn)
         sides = [pair for left, right in equal for pair in ((left, right), (right, left))]
         sums = any(
-            not self._depends_on_answer(other) and any(map(self._is_joint_sum, ast.walk(side)))
+            not self._depends_on_answer(other)
+            and self._is_known_before(other)
+            and any(map(self._is_joint_sum, ast.walk(side)))
             for side, other in sides
         )
         return sums or any(
@@ -129,11 +133,52 @@ class Inspections:
         )
 
     def _is_joint_sum(self, node: ast.AST) -> bool:
+        """Whether a sum consists of an answer and an argument."""
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
             return False
         operands = (node.left, node.right)
         own = [part for part in operands if not self._depends_on_answer(part)]
-        return len(own) == 1 and bool(self._list_variables(own[0]))
+        return len(own) == 1 and not self._passed.isdisjoint(self._list_variables(own[0]))
+
+    def _is_known_before(self, value: ast.expr) -> bool:
+        """Whether a value is made from no argument, or was made before the argument's first call."""
+        return all(
+            variable not in self._passed
+            and all(
+                binding.value.lineno <= self._passed_lines[source]
+                for binding in self._bindings.get(variable, ())
+                if isinstance(binding.value, ast.expr)
+                for source in self._passed & self._program.list_variables(binding.value)
+            )
+            for variable in self._list_variables(value)
+        )
+
+    def _checks_identical(self, statement: ast.AST) -> bool:
+        """Whether a statement is about an answer of which the test asserts that it is an argument."""
+        variables = self._program.list_variables(statement)
+        return any(
+            self._depends_on_answer(side)
+            and not variables.isdisjoint(self._program.list_variables(side))
+            and not self._passed.isdisjoint(self._program.list_variables(other))
+            for node in self._nodes
+            for pair in _list_compared(node, ast.Is)
+            for side, other in (pair, pair[::-1])
+        )
+
+    @cached_property
+    def _passed(self) -> Variables:
+        """The variables that the test passes to the candidate."""
+        return frozenset(self._passed_lines)
+
+    @cached_property
+    def _passed_lines(self) -> dict[Variable, int]:
+        """Variable that is passed to the candidate -> the line of the first such call."""
+        lines: dict[Variable, int] = {}
+        for node in self._nodes:
+            if isinstance(node, ast.Call):
+                for variable in self._list_passed([node]):
+                    lines[variable] = min(node.lineno, lines.get(variable, node.lineno))
+        return lines
 
     def _is_fixed(self, side: ast.expr) -> bool:
         """Whether the test also compares an expression, or the answers in it, with literals."""
@@ -148,9 +193,11 @@ class Inspections:
         stores = [by_node[node] for node in by_node if isinstance(getattr(node, "ctx", None), ast.Store)]
         if any(stores.count(variable) > 1 for variable in self._program.list_variables(answer)):
             return False
-        text = ast.unparse(answer)
+        text, variables = ast.unparse(answer), self._program.list_variables(answer)
         return any(
-            ast.unparse(side) == text and not self._program.list_variables(other)
+            ast.unparse(side) == text
+            and self._program.list_variables(side) == variables  # not those of another function
+            and not self._program.list_variables(other)
             for node in self._nodes
             for pair in _list_compared(node, ast.Eq)
             for side, other in (pair, pair[::-1])
@@ -316,7 +363,8 @@ def _list_compared(node: ast.AST, *operators: type[ast.cmpop]) -> list[tuple[ast
     """Return the sides of each comparison with one of some operators that a statement asserts."""
     match node:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=[left, right, *_])):
-            return [(left, right)] if name in EQUALITY_ASSERTS and ast.Eq in operators else []
+            operator = ast.Is if name == "assertIs" else ast.Eq if name in EQUALITY_ASSERTS else None
+            return [(left, right)] if operator in operators else []
         case ast.Assert(test=ast.BoolOp(op=ast.And(), values=conditions)):
             pass
         case ast.Assert(test=condition):
