@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.tampering import render_tampering_warning
+from suture.judge.signs import render_tampering_warning
 from suture.loop.evaluation.change_warnings import find_gaming_signs
 
 

@@ -14,7 +14,7 @@ from typing import get_args
 
 import pytest
 
-from suture.judge.tampering import count_dead_code
+from suture.judge.signs import count_dead_code
 from suture.mutation import Edit, apply_edits, generate_mutants
 from suture.mutation.changes import Change
 from suture.mutation.edits import edits_overlap

@@ -12,7 +12,7 @@ from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, prepare_suite
 from suture.judge.differential.memorised_examples import ChangedBehaviour, find_memorised_examples
-from suture.judge.tampering import TamperingWarning
+from suture.judge.signs import TamperingWarning
 from suture.sandbox import Sandbox
 
 BUGGY_MODULE = "\n\n".join(function.buggy for function in FUNCTIONS.values())

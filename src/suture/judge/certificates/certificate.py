@@ -23,12 +23,11 @@ from suture.core.records import (
     encode_record,
 )
 from suture.core.records.result import render_html
-from suture.judge.change_signs import FileSign
 from suture.judge.coverage.coverage_run import CoverageResult
 from suture.judge.minimisation.delta_debugging import MinimisationSummary
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.quality.linting import LintResult
-from suture.judge.tampering import MEMORISING_CODES, TamperingCode
+from suture.judge.signs import MEMORISING_CODES, FileSign, TamperingCode
 from suture.judge.unmeasured import render_unmeasured
 
 FORMAT = "suture-certificate/1"

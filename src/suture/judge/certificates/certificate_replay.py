@@ -23,7 +23,6 @@ from suture.judge.certificates.static_checks import (
     require,
     require_equal,
 )
-from suture.judge.change_signs import FileSign, find_change_signs
 from suture.judge.confidence import compute_certified_confidence, limit_confidence_for_memorising
 from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
 from suture.judge.differential.memorised_examples import find_memorised_examples
@@ -33,8 +32,13 @@ from suture.judge.mutation_testing.mutant_runs import (
     replay_mutants,
     select_mutants,
 )
-from suture.judge.tampering import TamperingWarning, render_tampering_warning
-from suture.judge.test_values import read_test_texts
+from suture.judge.signs import (
+    FileSign,
+    TamperingWarning,
+    find_change_signs,
+    read_test_texts,
+    render_tampering_warning,
+)
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text
@@ -117,7 +121,7 @@ async def replay_certificate(
         yield _confirm("after", _render_after(certificate, verdict, settings.loop.trust_threshold))
         yield await _replay_coverage(certificate, suite_with_packages, after)
         yield await _replay_mutation(certificate, suite_with_packages, candidate, after, verdict)
-        signs = await _find_signs(certificate, candidate, suite_with_packages)
+        signs = await _find_signs(certificate, candidate, suite_with_packages, verdict)
         yield _replay_signs(certificate, signs)
         yield _replay_confidence(certificate, before, verdict, signs, settings)
     except ClaimRefuted as refuted:
@@ -273,18 +277,27 @@ async def _replay_mutation(
     return _confirm("mutation", f"the tests notice {counts}{missing}")
 
 
-async def _find_signs(certificate: Certificate, candidate: Candidate, suite: Suite) -> list[FileSign]:
+async def _find_signs(
+    certificate: Certificate, candidate: Candidate, suite: Suite, verdict: Verdict
+) -> list[FileSign]:
     """Return the signs that the change games the tests.
 
     What only calls show, such as memorised examples, is not searched for if the certificate names it: the time may
     not suffice here, and the confidence has its limit already.
     """
     base, tests = suite.task.files, read_test_texts(suite)
+    shares_process = is_rule_relevant(suite.task, verdict)
     signs = [
         (path, sign)
         for path, text in sorted(candidate.files.items())
         if path.endswith(".py")
-        for sign in find_change_signs(suite.task.kind, decode_text(base.get(path, b"")), text, tests)
+        for sign in find_change_signs(
+            suite.task.kind,
+            decode_text(base.get(path, b"")),
+            text,
+            tests,
+            shares_process=shares_process,
+        )
     ]
     if certificate.claims.shows_memorising:
         return signs

@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, UnmeasuredReason
-from suture.judge.change_signs import FileSign
 from suture.judge.differential.derived_answers import count_derived_answers
 from suture.judge.differential.example_calls import (
     CodeVersion,
@@ -23,9 +22,8 @@ from suture.judge.differential.example_calls import (
 )
 from suture.judge.differential.input_generation import inputs_near_examples, read_arguments
 from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
+from suture.judge.signs import FileSign, TamperingWarning, is_specific, read_test_texts
 from suture.judge.suite import Suite
-from suture.judge.tampering import TamperingWarning
-from suture.judge.test_values import is_specific, read_test_texts
 from suture.judge.tuning import (
     EXAMPLES_TIMEOUT_S,
     MAX_EXAMPLE_FUNCTIONS,

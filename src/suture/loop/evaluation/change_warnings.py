@@ -7,10 +7,15 @@ from dataclasses import dataclass
 
 from suture.core.records import Candidate, CapabilityUse, TaskKind, Verdict
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
-from suture.judge.change_signs import FileSign, find_change_signs
+from suture.judge.signs import (
+    WEAK_CODES,
+    FileSign,
+    TamperingWarning,
+    find_change_signs,
+    read_test_texts,
+    render_tampering_warning,
+)
 from suture.judge.suite import Suite
-from suture.judge.tampering import WEAK_CODES, TamperingWarning, render_tampering_warning
-from suture.judge.test_values import read_test_texts
 from suture.loop.context import RunContext
 from suture.loop.evaluation.repeated_runs import passed_only_once
 from suture.mutation import has_grammar
@@ -57,11 +62,17 @@ def find_warnings(
     if candidate.files and candidate.origin != "user":
         kind, task_files = context.task.kind, context.task.files
         tests = read_test_texts(suite) if suite is not None else context.suites.test_texts()
+        shares_process = is_rule_relevant(context.task, verdict)
         signs = [
             (path, sign)
             for path, text in sorted(candidate.files.items())
             for sign in find_gaming_signs(
-                path, decode_text(task_files.get(path, b"")), text, tests, kind=kind
+                path,
+                decode_text(task_files.get(path, b"")),
+                text,
+                tests,
+                kind=kind,
+                shares_process=shares_process,
             )
         ]
     signs += memorised
@@ -81,7 +92,13 @@ def find_capabilities(
 
 
 def find_gaming_signs(
-    path: str, before: str, after: str, tests: Mapping[str, str], *, kind: TaskKind = "heal"
+    path: str,
+    before: str,
+    after: str,
+    tests: Mapping[str, str],
+    *,
+    kind: TaskKind = "heal",
+    shares_process: bool = False,
 ) -> tuple[TamperingWarning, ...]:
     """Return signs in one file that a change games the tests; none for a language without a known syntax.
 
@@ -90,12 +107,13 @@ def find_gaming_signs(
     Args:
         kind: Whether the change is a repair or new code.
         tests: The project's tests and the data files that they name: path -> text.
+        shares_process: Whether a check of new code shares its process.
     """
     language = next(iter(detect_file_languages((path,))), None)
     if language is None:
         return ()
     if LANGUAGES[language].parsed:
-        return find_change_signs(kind, before, after, tests)
+        return find_change_signs(kind, before, after, tests, shares_process=shares_process)
     if kind == "heal" and has_grammar(language):
         sources = [(name, text) for name, text in tests.items() if _is_parsed_by_trees(name)]
         literals = collect_tree_literals(sources, language)

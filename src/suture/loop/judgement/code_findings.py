@@ -8,8 +8,7 @@ from suture.core.records.judgement import ChangeFinding, FindingSeverity, Guarde
 from suture.core.settings import SafetySettings
 from suture.judge.capabilities import find_change_capabilities
 from suture.judge.differential.memorised_examples import find_memorised_examples
-from suture.judge.tampering import TamperingWarning
-from suture.judge.test_values import read_test_texts
+from suture.judge.signs import TamperingWarning, read_test_texts
 from suture.loop.evaluation.change_warnings import find_gaming_signs
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_runs import TestRuns

@@ -22,7 +22,7 @@ from suture.core.ledger.kinds import (
 from suture.core.records import Candidate, Verdict, content_hash, decode_record, encode_record
 from suture.errors import BudgetExceeded, SandboxError
 from suture.judge import Suite
-from suture.judge.tampering import render_tampering_warning
+from suture.judge.signs import render_tampering_warning
 from suture.loop import tuning
 from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.divergence import find_divergences

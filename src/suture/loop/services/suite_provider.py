@@ -10,7 +10,7 @@ from suture.core.ledger.kinds import PackagesInstalled
 from suture.core.records import Candidate, Check, Task, Verdict
 from suture.core.settings import SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
-from suture.judge.test_values import read_test_texts
+from suture.judge.signs import read_test_texts
 from suture.loop.tuning import MAX_RUN_SHARE
 from suture.project.languages import Interpreter
 from suture.project.recorded_task import add_accepted_test

@@ -14,7 +14,7 @@ from contextlib import suppress
 from suture.core.ledger.kinds import SearchEnding
 from suture.core.records import content_hash
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.tampering import TamperingWarning, collect_literals, find_tampering_warnings
+from suture.judge.signs import TamperingWarning, collect_literals, find_tampering_warnings
 from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
 from suture.judge.trials.trial_runner import TrialRunner, run_until_all_end
 from suture.mutation import apply_edits

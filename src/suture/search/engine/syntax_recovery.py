@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from suture.core.records import CheckOutcome
 from suture.errors import UsageError
-from suture.judge.tampering import TamperingWarning, collect_literals, find_tampering_warnings
+from suture.judge.signs import TamperingWarning, collect_literals, find_tampering_warnings
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits

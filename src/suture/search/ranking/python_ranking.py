@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from suture.core.ledger.kinds import DistinguishingInput
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.tampering import collect_literals, find_tampering_warnings
+from suture.judge.signs import collect_literals, find_tampering_warnings
 from suture.mutation import Edit
 from suture.search.ranking.call_outcomes import (
     NO_VISIBLE_EFFECT,

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from suture.core.ledger.kinds import DistinguishingInput
-from suture.judge.tampering import TamperingWarning
+from suture.judge.signs import TamperingWarning
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import Edit, apply_edits
 from suture.project.python_source.parsing import parse_module

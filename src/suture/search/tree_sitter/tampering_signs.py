@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.judge.tampering import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
+from suture.judge.signs import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk

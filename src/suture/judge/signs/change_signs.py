@@ -11,14 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from suture.core.records import TaskKind
-from suture.judge.tampering import (
-    WEAK_CODES,
-    TamperingCode,
-    TamperingWarning,
-    collect_literals,
-    find_python_signs,
-)
-from suture.judge.test_values import is_specific
+from suture.judge.signs.argument_changes import find_changed_arguments
+from suture.judge.signs.python_signs import collect_literals, find_python_signs
+from suture.judge.signs.tampering_warning import WEAK_CODES, TamperingCode, TamperingWarning
+from suture.judge.signs.test_values import is_specific
 from suture.project.python_source.parsing import parse_module
 
 FileSign = tuple[str, TamperingWarning]
@@ -34,7 +30,7 @@ EQUALITY_METHODS = frozenset(("assertEqual", "assertEquals"))
 
 
 def find_change_signs(
-    kind: TaskKind, before: str, after: str, tests: Mapping[str, str]
+    kind: TaskKind, before: str, after: str, tests: Mapping[str, str], *, shares_process: bool = False
 ) -> tuple[TamperingWarning, ...]:
     """Return the signs in a Python file that a change games the tests; those that only rank candidates are left out.
 
@@ -42,12 +38,27 @@ def find_change_signs(
         kind: Whether the change is a repair or new code.
         before: The file before the change; empty if there was none.
         tests: The tests and the data files that they name: path -> text.
+        shares_process: Whether a check of new code shares its process, where nothing protects arguments.
     """
     signs = find_python_signs(before, after, tests)
     if kind == "heal":
         return tuple(sign for sign in signs if sign.code not in WEAK_CODES)
     repeated = _find_repeated_examples(before, after, tests)
-    return (*repeated, *(sign for sign in signs if sign.code in NEW_CODE_CODES))
+    changes = _find_changed_arguments(before, after) if shares_process else ()
+    return (*repeated, *(sign for sign in signs if sign.code in NEW_CODE_CODES), *changes)
+
+
+def _find_changed_arguments(before: str, after: str) -> tuple[TamperingWarning, ...]:
+    """Return a sign if new code changes an argument in place and returns a value.
+
+    Of 591 published solutions of HumanEval and MBPP, 14 do so (2026-11-27).
+    """
+    old, new = parse_module(before), parse_module(after)
+    if old is None or new is None:
+        return ()
+    changed = find_changed_arguments(new) - find_changed_arguments(old, returning_only=False)
+    names = tuple(sorted({argument.name for argument in changed}))
+    return (TamperingWarning(code="changes_argument", names=names),) if names else ()
 
 
 def _find_repeated_examples(

@@ -8,15 +8,15 @@ from textwrap import indent
 
 import pytest
 
-from suture.judge.tampering import (
+from suture.judge.signs import (
     TamperingCode,
     TamperingWarning,
+    TestValues,
     collect_literals,
     count_dead_code,
     find_tampering_warnings,
     render_tampering_warning,
 )
-from suture.judge.test_values import TestValues
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -38,7 +38,7 @@ SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
                 "try:\n        return g(n)\n    except (ValueError, AssertionError):\n        return 1",
                 "try:\n        g(n)\n    finally:\n        return 1",
                 "for m in n:\n        try:\n            g(m)\n        finally:\n            continue",
-                "for m in n:\n        try:\n            g(m)\n        finally:\n            if m:\n                break",
+                "for m in n:\n        try:\n            g(m)\n        finally:\n            if m: break",
                 "return gather(g(n), return_exceptions=True)",
                 "class A:\n        def __exit__(self, *error):\n            return True",
             )

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from suture.judge import Suite
-from suture.judge.test_values import TestValues, read_test_texts
+from suture.judge.signs import TestValues, read_test_texts
 
 ARGUMENTS = ("abc def", 41)
 TEXT = repr(ARGUMENTS)

@@ -10,100 +10,21 @@ import ast
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field
-from typing import Literal, TypeGuard
+from typing import TypeGuard
 
-from suture.judge.argument_changes import find_arguments, find_changed_arguments
-from suture.judge.test_values import TestValues, is_specific
+from suture.judge.signs.argument_changes import find_arguments, find_changed_arguments
+from suture.judge.signs.dead_code import count_dead_code
+from suture.judge.signs.hidden_exceptions import count_hiding_handlers
+from suture.judge.signs.tampering_warning import TamperingCode, TamperingWarning
+from suture.judge.signs.test_values import TestValues, is_specific
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import first_line, parse_module
-
-TamperingCode = Literal[
-    "compares_with_test_literals",
-    "adds_test_literals",
-    "encodes_test_values",
-    "compares_with_test_lengths",
-    "serves_examples_only",
-    "dead_code",
-    "calls_removed",
-    "raise_removed",
-    "hides_exceptions",
-    "names_unused",
-    "changes_argument",
-    "statement_removed",
-]
 
 MIN_ADDED_TEST_LITERALS = 2
 """New literals from the tests that are a sign, because one occurs in many repairs. Of the published repairs of
 QuixBugs, HumanEvalFix and DebugBench, 1 in 357 adds two (2026-11-26)."""
 MIN_TEST_LENGTHS = 2
 """New comparisons with lengths of the tests' values that are a sign."""
-PURE_BUILTINS = frozenset(
-    ("abs", "bool", "float", "hash", "id", "int", "isinstance", "len", "ord", "repr", "str", "type")
-)
-"""Builtins that give the same answer for the same argument and leave the argument as it is."""
-MEMORISING_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "serves_examples_only"))
-"""Signs that hardly any honest change shows (see docs/verdicts.md)."""
-WEAK_CODES: frozenset[TamperingCode] = frozenset(("statement_removed",))
-"""Signs that only order the search's candidates. Of the published repairs of HumanEvalFix and DebugBench, 20 of 570
-remove a statement, so it is no reason to doubt a result (2026-11-27)."""
-BROAD_EXCEPTIONS = ("Exception", "BaseException", "AssertionError")
-"""Exceptions whose handlers catch the failures of tests."""
-EXIT_METHODS = ("__exit__", "__aexit__")
-"""Methods of context managers that end an exception if they answer `True`."""
-RECORDING_METHODS = frozenset(
-    ("critical", "debug", "error", "exception", "info", "log", "print_exc", "warn", "warning")
-)
-"""Methods of loggers, `warnings` and `traceback` that show an exception to somebody."""
-EXIT_STATEMENTS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TamperingWarning:
-    """One sign that a change games the tests.
-
-    Attributes:
-        names: The literals, functions or variables that it is about, sorted; empty for the other codes.
-        line: The line of the first literal in the changed file; 0 if the sign has no place.
-        counts: For `serves_examples_only`, the numbers of examples and of inputs near them.
-    """
-
-    code: TamperingCode
-    names: tuple[str, ...] = ()
-    line: int = field(default=0, compare=False)
-    counts: tuple[int, int] = (0, 0)
-
-    @property
-    def shows_memorising(self) -> bool:
-        """Whether the change has probably memorised the tests' examples, so that its confidence is limited."""
-        return self.code in MEMORISING_CODES
-
-
-def render_tampering_warning(warning: TamperingWarning) -> str:
-    """Return a warning as text that continues a file name: `prices.py: no longer raises`."""
-    place = f" (line {warning.line})" if warning.line else ""
-    return f"{_describe_sign(warning)}{place}"
-
-
-def _describe_sign(warning: TamperingWarning) -> str:
-    names = ", ".join(warning.names)
-    examples, neighbours = warning.counts
-    texts: dict[TamperingCode, str] = {
-        "compares_with_test_literals": f"compares with {names}, which the tests use",
-        "adds_test_literals": f"adds {names}, which the tests use",
-        "encodes_test_values": f"adds {names}: texts or hashes of values in the tests",
-        "compares_with_test_lengths": f"compares with {names}, which are lengths of values in the tests",
-        "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, but on "
-        f"{neighbours} inputs near them it answers as before, as on an example, or not at all",
-        "dead_code": "leaves code that never runs, or a condition that is always the same",
-        "calls_removed": f"no longer calls {names}",
-        "raise_removed": "no longer raises",
-        "hides_exceptions": "hides exceptions",
-        "names_unused": f"leaves {names} unused",
-        "changes_argument": f"newly changes its argument {names}",
-        "statement_removed": "removes a statement",
-    }
-    return texts[warning.code]
 
 
 def find_python_signs(before: str, after: str, tests: Mapping[str, str]) -> tuple[TamperingWarning, ...]:
@@ -150,7 +71,7 @@ def find_tampering_warnings(
         warnings.append(TamperingWarning(code="calls_removed", names=tuple(sorted(lost_calls))))
     if _count_nodes(new, (ast.Raise,)) < _count_nodes(old, (ast.Raise,)):
         warnings.append(TamperingWarning(code="raise_removed"))
-    if _count_hiding_handlers(new) > _count_hiding_handlers(old):
+    if count_hiding_handlers(new) > count_hiding_handlers(old):
         warnings.append(TamperingWarning(code="hides_exceptions"))
     # A new function or parameter does not count: the tests handed it nothing before.
     changed = find_changed_arguments(new) - find_changed_arguments(old, returning_only=False)
@@ -301,74 +222,6 @@ def _count_statements(tree: ast.AST) -> int:
     )
 
 
-def _count_hiding_handlers(tree: ast.AST) -> int:
-    """Count handlers that catch everything and handlers that do nothing; one that is both counts twice.
-
-    A handler that raises, logs or uses the exception does not hide it. What else ends an exception counts as well.
-    """
-    count = 0
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ExceptHandler):
-            count += _is_broad(node.type) and not _shows_exception(node)
-            count += all(isinstance(statement, (ast.Pass, ast.Continue)) for statement in node.body)
-        elif isinstance(node, ast.Try):
-            count += any(map(_leaves, node.finalbody))
-        elif isinstance(node, ast.Call):
-            count += _suppresses_broadly(node)
-        elif isinstance(node, FUNCTIONS):
-            count += node.name in EXIT_METHODS and any(map(_answers_true, ast.walk(node)))
-        elif isinstance(node, ast.keyword):  # of `asyncio.gather`
-            count += node.arg == "return_exceptions" and not _is_false(node.value)
-    return count
-
-
-def _is_broad(exceptions: ast.expr | None) -> bool:
-    """Return whether what is caught includes the failures of tests."""
-    if isinstance(exceptions, ast.Tuple):
-        return any(map(_is_broad, exceptions.elts))
-    return exceptions is None or ast.unparse(exceptions).removeprefix("builtins.") in BROAD_EXCEPTIONS
-
-
-def _suppresses_broadly(call: ast.Call) -> bool:
-    function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return function == "suppress" and any(map(_is_broad, call.args))
-
-
-def _leaves(statement: ast.stmt, *, in_loop: bool = False) -> bool:
-    """Return whether a statement of a `finally` leaves it, so that the exception is lost."""
-    if isinstance(statement, ast.Return) or (
-        isinstance(statement, (ast.Break, ast.Continue)) and not in_loop
-    ):
-        return True
-    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-        return False
-    is_loop = in_loop or isinstance(statement, (ast.For, ast.AsyncFor, ast.While))
-    parts = ast.iter_child_nodes(statement)
-    return any(_leaves(part, in_loop=is_loop) for part in parts if isinstance(part, ast.stmt))
-
-
-def _answers_true(node: ast.AST) -> bool:
-    return isinstance(node, ast.Return) and isinstance(node.value, ast.Constant) and node.value.value is True
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not node.value
-
-
-def _shows_exception(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler raises, logs the exception, or uses it in another way."""
-    for node in (part for statement in handler.body for part in ast.walk(statement)):
-        is_used = isinstance(node, ast.Name) and node.id == handler.name
-        is_logged = (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in RECORDING_METHODS
-        )
-        if is_used or is_logged or isinstance(node, ast.Raise):
-            return True
-    return False
-
-
 def _find_unread_names(tree: ast.AST) -> set[str]:
     """Return variables and parameters that nothing reads."""
     read: set[str] = set()
@@ -381,59 +234,3 @@ def _find_unread_names(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             bound.add(node.id)
     return {name for name in bound - read if not name.startswith("_")}
-
-
-def count_dead_code(tree: ast.AST) -> int:
-    """Count statements after an exit and constant conditions.
-
-    A change that adds one of them removes behaviour without deleting any code.
-    """
-    return sum(_count_statements_after_exit(node) + _has_constant_condition(node) for node in ast.walk(tree))
-
-
-def _count_statements_after_exit(node: ast.AST) -> int:
-    """Count statements after an exit in their block, except a `yield`, which makes a generator."""
-    count = 0
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if not isinstance(block, list):
-            continue
-        exits = (index for index, statement in enumerate(block) if isinstance(statement, EXIT_STATEMENTS))
-        exit_index = next(exits, len(block))
-        for statement in block[exit_index + 1 :]:
-            nodes = ast.walk(statement)
-            count += not any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
-    return count
-
-
-def _has_constant_condition(node: ast.AST) -> bool:
-    """Whether part of a condition is always true or always false: `if True`, `not self and x`, `x == x`."""
-    if isinstance(node, (ast.If, ast.IfExp)):
-        return _has_known_truth(node.test)
-    if isinstance(node, ast.While):  # `while True` is usual
-        return _has_known_truth(node.test) and not (isinstance(node.test, ast.Constant) and node.test.value)
-    if isinstance(node, ast.BoolOp):
-        has_duplicates = len({ast.dump(value) for value in node.values}) < len(node.values)
-        return has_duplicates or any(_has_known_truth(value) for value in node.values[:-1])
-    return False
-
-
-def _has_known_truth(test: ast.expr) -> bool:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _has_known_truth(test.operand)
-    if isinstance(test, ast.Compare):
-        sides = [test.left, *test.comparators]
-        has_equal_sides = len({ast.dump(side) for side in sides}) < len(sides) and not _calls_impure(test)
-        is_self_identity = _is_self(test.left) and isinstance(test.ops[0], (ast.Is, ast.IsNot))
-        return has_equal_sides or is_self_identity or all(isinstance(side, ast.Constant) for side in sides)
-    return isinstance(test, ast.Constant) or _is_self(test)
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("self", "cls")
-
-
-def _calls_impure(node: ast.expr) -> bool:
-    """Whether an expression calls something that may answer differently next time; `len` does not."""
-    calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
-    return any(not (isinstance(call.func, ast.Name) and call.func.id in PURE_BUILTINS) for call in calls)

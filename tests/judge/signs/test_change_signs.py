@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.change_signs import find_change_signs
+from suture.judge.signs import find_change_signs
 
 ASSERTS = "assert total([1, 2, 3]) == 6\nassert 11 == total(xs=[4, -7])\n"
 METHODS = """\
@@ -55,3 +55,20 @@ def test_a_text_of_the_tests_values_in_new_code_shows_memorising() -> None:
     assert [sign.code for sign in find_change_signs("write", "", code, {"test_a.py": ASSERTS})] == [
         "encodes_test_values"
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("def take(xs):\n    got = sorted(xs)\n    xs.clear()\n    return got\n", [("xs",)]),
+        ("def sort(xs):\n    xs.sort()\n", []),
+        ("def take(xs):\n    xs = list(xs)\n    xs.sort()\n    return xs\n", []),
+    ],
+    ids=["changes and answers", "changes only", "changes a copy"],
+)
+def test_new_code_that_changes_its_argument_is_suspicious_where_nothing_protects_it(
+    code: str, names: list[tuple[str, ...]]
+) -> None:
+    found = find_change_signs("write", "", code, {}, shares_process=True)
+    assert [(sign.code, sign.names) for sign in found] == [("changes_argument", name) for name in names]
+    assert find_change_signs("write", "", code, {}) == ()

@@ -1,0 +1,78 @@
+"""A sign that a change games the tests instead of repairing the code, as a code with data, and its text.
+
+A sign is a warning and no proof: an honest change can show it too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+TamperingCode = Literal[
+    "compares_with_test_literals",
+    "adds_test_literals",
+    "encodes_test_values",
+    "compares_with_test_lengths",
+    "serves_examples_only",
+    "dead_code",
+    "calls_removed",
+    "raise_removed",
+    "hides_exceptions",
+    "names_unused",
+    "changes_argument",
+    "statement_removed",
+]
+
+MEMORISING_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "serves_examples_only"))
+"""Signs that hardly any honest change shows (see docs/verdicts.md)."""
+WEAK_CODES: frozenset[TamperingCode] = frozenset(("statement_removed",))
+"""Signs that only order the search's candidates. Of the published repairs of HumanEvalFix and DebugBench, 20 of 570
+remove a statement, so it is no reason to doubt a result (2026-11-27)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TamperingWarning:
+    """One sign that a change games the tests.
+
+    Attributes:
+        names: The literals, functions or variables that it is about, sorted; empty for the other codes.
+        line: The line of the first literal in the changed file; 0 if the sign has no place.
+        counts: For `serves_examples_only`, the numbers of examples and of inputs near them.
+    """
+
+    code: TamperingCode
+    names: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False)
+    counts: tuple[int, int] = (0, 0)
+
+    @property
+    def shows_memorising(self) -> bool:
+        """Whether the change has probably memorised the tests' examples, so that its confidence is limited."""
+        return self.code in MEMORISING_CODES
+
+
+def render_tampering_warning(warning: TamperingWarning) -> str:
+    """Return a warning as text that continues a file name: `prices.py: no longer raises`."""
+    place = f" (line {warning.line})" if warning.line else ""
+    return f"{_describe_sign(warning)}{place}"
+
+
+def _describe_sign(warning: TamperingWarning) -> str:
+    names = ", ".join(warning.names)
+    examples, neighbours = warning.counts
+    texts: dict[TamperingCode, str] = {
+        "compares_with_test_literals": f"compares with {names}, which the tests use",
+        "adds_test_literals": f"adds {names}, which the tests use",
+        "encodes_test_values": f"adds {names}: texts or hashes of values in the tests",
+        "compares_with_test_lengths": f"compares with {names}, which are lengths of values in the tests",
+        "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, but on "
+        f"{neighbours} inputs near them it answers as before, as on an example, or not at all",
+        "dead_code": "leaves code that never runs, or a condition that is always the same",
+        "calls_removed": f"no longer calls {names}",
+        "raise_removed": "no longer raises",
+        "hides_exceptions": "hides exceptions",
+        "names_unused": f"leaves {names} unused",
+        "changes_argument": f"newly changes its argument {names}",
+        "statement_removed": "removes a statement",
+    }
+    return texts[warning.code]
