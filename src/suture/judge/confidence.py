@@ -49,6 +49,9 @@ person can still apply it."""
 MAX_MEMORISED_CONFIDENCE = 0.5
 """Limit for a change that has probably memorised the tests' examples, for the same reason. An ordinary warning
 lowers the confidence too little for that: it leaves 0.7 of 0.8."""
+MAX_CONTRADICTED_CONFIDENCE = 0.5
+"""Limit for code that fails a generated test below the trust threshold, for the same reason: such a test decides
+nothing, and of those that small models write a third to two thirds are right (docs/roles.md)."""
 COMMAND_WEIGHT = 3.0
 """Weight of a command that is judged by its exit status: more than one test, but nobody knows how many."""
 NEW_CODE_FACTOR = 0.5
@@ -197,3 +200,8 @@ def limit_confidence_for_capabilities(confidence: float) -> float:
 def limit_confidence_for_memorising(confidence: float) -> float:
     """Return what remains of a confidence if the change has memorised the tests' examples."""
     return min(confidence, MAX_MEMORISED_CONFIDENCE)
+
+
+def limit_confidence_for_contradiction(confidence: float) -> float:
+    """Return what remains of a confidence if a generated test that decides nothing fails on the code."""
+    return min(confidence, MAX_CONTRADICTED_CONFIDENCE)

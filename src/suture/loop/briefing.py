@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from suture.agents.calling.role_call import RoleCall
 from suture.agents.context.briefs import (
     BriefBuilder,
@@ -44,7 +46,11 @@ def brief_for_move(
     remarks = contributions.remarks.get(parent.candidate, ()) if parent else ()
     builder = _make_builder(parent, state, context, suite)
     brief = builder.for_move(move, _load_failing_candidate(parent, context) if parent else None)
-    advice = (*remarks, *contributions.lessons, *recalled_lessons("coder", context))
+    advice = (*contributions.lessons, *recalled_lessons("coder", context))
+    if isinstance(brief, RepairBrief) and brief.passing_checks is not None:
+        brief = replace(brief, objections=remarks)
+    else:
+        advice = (*remarks, *advice)
     return with_hints(with_advice(brief, advice), state["hints"])
 
 

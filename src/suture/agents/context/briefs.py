@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.agents.context.deciding_checks import collect_deciding_facts
+from suture.agents.context.deciding_checks import collect_deciding_facts, count_deciding_checks
 from suture.agents.context.file_selection import make_excerpt, select_named_files, select_suspicious_files
 from suture.agents.context.suspects import find_related_functions, find_suspicious_functions
 from suture.agents.prompting.prompt_parts import EarlierAttempt, describe_fact
@@ -91,6 +91,7 @@ class BriefBuilder:
             output=parent.verdict.output,
             history=self.history,
             strategy=strategy,
+            passing_checks=_count_passing_checks(parent.verdict, self.trust_threshold),
             refused=self.refused,
             # `None` says that the reply may not create files; for existing code, `_with_located_code` sets it.
             project=frozenset((*task.files, *candidate.files)) if may_create_files else None,
@@ -203,6 +204,13 @@ class BriefBuilder:
 
     def _protected_files(self, files: Mapping[str, bytes]) -> tuple[str, ...]:
         return find_protected_files(dict.fromkeys(files, ""), self.suite)
+
+
+def _count_passing_checks(verdict: Verdict, threshold: float) -> int | None:
+    """Return the number of deciding checks that pass; `None` if one fails, or only the output shows a fault."""
+    passed, failed, _ = count_deciding_checks(verdict, None, threshold)
+    is_faultless = not failed and (passed or not verdict.output)
+    return passed if is_faultless else None
 
 
 def _render_visible_tests(task: Task) -> str:

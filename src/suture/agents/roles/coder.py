@@ -23,6 +23,7 @@ from suture.agents.prompting.prompt_parts import (
     failure_parts,
     files_part,
     hints_part,
+    list_part,
     refused_part,
     related_functions_part,
     render_optional_task,
@@ -89,6 +90,8 @@ class RepairBrief:
         output: Output of the test command; used if there are no facts.
         history: Earlier attempts, oldest first.
         strategy: How to repair: the name of the template with the instructions.
+        passing_checks: The number of deciding checks if the code passes all of them; `None` if one fails.
+        objections: What a critic objects to in code that passes, one sentence each.
         project: All paths of the project if the reply may create files, else `None`.
         excerpts: Path -> the part of a file that is shown instead of the whole.
         suspects: Functions that are likely at fault, the likeliest first.
@@ -107,6 +110,8 @@ class RepairBrief:
     output: str = ""
     history: Sequence[EarlierAttempt] = ()
     strategy: Strategy = "minimal"
+    passing_checks: int | None = None
+    objections: Sequence[str] = ()
     project: Collection[str] | None = None
     excerpts: Mapping[str, str] = field(default_factory=dict)
     suspects: Sequence[Suspect] = ()
@@ -186,6 +191,8 @@ def _draft_repair(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
         reply_format = prompt.render("one_file", path=next(iter(brief.files)))
     else:
         reply_format = prompt.render("many_files")
+    if brief.passing_checks is not None:
+        return _draft_revision(brief, prompt, shown_code, reply_format)
     texts = {
         "task": render_optional_task(brief.statement),
         "how": prompt.render(brief.strategy),
@@ -202,3 +209,25 @@ def _draft_repair(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
         "files": files_part(shown_code),
     }
     return PromptDraft(prompt=prompt, template="repair", texts=texts, parts=parts)
+
+
+def _draft_revision(
+    brief: RepairBrief, prompt: Prompt, shown_code: Mapping[str, str], reply_format: str
+) -> PromptDraft:
+    """Return the prompt for code that no check finds fault with, but that a critic or a person rejected."""
+    count = brief.passing_checks or 0
+    checks = "its only check" if count == 1 else f"all {count} checks"
+    texts = {
+        "task": render_optional_task(brief.statement),
+        "standing": prompt.render("passing", checks=checks) if count else prompt.render("unchecked"),
+        "request": prompt.render("weigh" if brief.objections else "rewrite"),
+        "format": reply_format,
+    }
+    parts = {
+        "objections": list_part("A reviewer objects", [" ".join(text.split()) for text in brief.objections]),
+        "refused": refused_part(brief.refused),
+        "advice": advice_part(brief.advice),
+        "history": attempts_part(brief.history),
+        "files": files_part(shown_code),
+    }
+    return PromptDraft(prompt=prompt, template="revise", texts=texts, parts=parts)

@@ -18,7 +18,16 @@ from suture.core.records.advice import (
 )
 from suture.core.records.capability import CapabilityCode, CapabilityUse
 from suture.core.records.reason import Reason, ReasonCode, ReasonNote, render_reason
-from suture.core.records.result import FaultCause, Move, MoveKind, Outcome, Result, Spend, Strategy
+from suture.core.records.result import (
+    FailingGeneratedTest,
+    FaultCause,
+    Move,
+    MoveKind,
+    Outcome,
+    Result,
+    Spend,
+    Strategy,
+)
 from suture.core.records.task import (
     Candidate,
     Check,
@@ -61,6 +70,7 @@ __all__ = [
     "EarlierVersion",
     "Evidence",
     "ExclusionReason",
+    "FailingGeneratedTest",
     "FailureCode",
     "FaultCategory",
     "FaultCause",

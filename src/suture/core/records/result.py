@@ -9,7 +9,7 @@ from typing import Literal
 
 from suture.core.records.capability import CapabilityUse
 from suture.core.records.reason import Reason, render_reason
-from suture.core.records.task import Candidate, Evidence, Verdict
+from suture.core.records.task import Candidate, Counterexample, Evidence, Provenance, Verdict
 from suture.core.tuning import MAX_HTML_DIFF_CHARS
 
 MoveKind = Literal["mutate", "sample", "repair", "agent", "stop"]
@@ -80,6 +80,23 @@ class Spend:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FailingGeneratedTest:
+    """A test by a model that fails on the result. It decided nothing, because its trust is too low.
+
+    Attributes:
+        test: Source of the test.
+        provenance: Which role wrote it.
+        trust: Trust in [0, 1]; below `loop.trust_threshold`.
+        fact: What the test saw; `None` if that is unknown.
+    """
+
+    test: str
+    provenance: Provenance
+    trust: float
+    fact: Counterexample | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """How a run ended.
 
@@ -98,6 +115,9 @@ class Result:
         capabilities: What the change newly uses of the test machinery and the interpreter. They lower the
             confidence, and by default `suture ci` delivers no such change.
         rivals: Other changes that pass the same tests and may behave differently, in words.
+        is_undetermined: Whether the tests do not decide that this repair of the search is right: it has rivals
+            between which no model has chosen, or the tests notice few deliberate mistakes in its lines.
+        failing_tests: Tests by a model that fail on the result and decided nothing. They lower the confidence.
         failed_roles: Roles that failed, so that the run continued without them.
         spend: What the run used.
     """
@@ -114,6 +134,8 @@ class Result:
     warnings: tuple[str, ...] = ()
     capabilities: tuple[CapabilityUse, ...] = ()
     rivals: tuple[str, ...] = ()
+    is_undetermined: bool = False
+    failing_tests: tuple[FailingGeneratedTest, ...] = ()
     failed_roles: tuple[str, ...] = ()
     spend: Spend = field(default_factory=Spend)
 
@@ -136,6 +158,7 @@ class Result:
                 "\n".join(f"{use.path}:{use.line}: {use.name}" for use in self.capabilities),
             ),
             ("rivals", "\n".join(self.rivals)),
+            ("generated tests that fail", "\n".join(test.test for test in self.failing_tests)),
             ("used", f"{self.spend.seconds:.0f} s, {self.spend.tokens:,} tokens"),
             ("run", self.run_id),
         )

@@ -80,7 +80,12 @@ def _first_lines(loaded: LoadedSettings, kind: TaskKind) -> Iterator[str]:
 
 def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
     """Yield how a run ended, in the requested detail; important warnings appear in every mode."""
-    from suture.interfaces.narrative.result_text import render_full_result, rival_lines, warning_lines
+    from suture.interfaces.narrative.result_text import (
+        failing_test_lines,
+        render_full_result,
+        rival_lines,
+        warning_lines,
+    )
     from suture.interfaces.narrative.run_progress_text import render_short_result
 
     if detail == "verbose":
@@ -90,7 +95,8 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
     elif result.outcome == "waiting":
         yield f"Waiting for you: suture review {folder.id}"
     else:
-        yield from rival_lines(result)
+        yield from failing_test_lines(result)
+        yield from rival_lines(result, folder)
         yield from warning_lines(result)
 
 

@@ -13,7 +13,7 @@ from suture.core.ledger import (
     read_ledger,
     select_events,
 )
-from suture.core.records import Result, Task, TaskKind, Verdict, encode_record
+from suture.core.records import FailingGeneratedTest, Result, Task, TaskKind, Verdict, encode_record
 from suture.core.settings import BudgetSettings
 from suture.interfaces.narrative.certificate_rendering import certificate_lines, delivery_lines
 from suture.interfaces.narrative.deselection_advice import deselection_hint
@@ -28,7 +28,9 @@ from suture.sandbox.packages import is_lock_path
 
 MAX_COUNTEREXAMPLES = 3
 MAX_RIVALS = 2
-"""How many counterexamples and rivals the end of a run lists. Chosen by judgement; not measured."""
+MAX_FAILING_TESTS = 5
+"""How many counterexamples, rivals and failing generated tests the end of a run lists. Chosen by judgement; not
+measured."""
 
 
 def result_output(result: Result, kind: TaskKind) -> str:
@@ -93,6 +95,7 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
 
 def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield everything that qualifies a result: doubts, rivals, untested and ignored files, warnings."""
+    yield from failing_test_lines(result)
     yield from difference_lines(result, folder, suggest_commands=suggest_commands)
     yield from rival_lines(result)
     if result.ok and (untested := untested_files(result, folder)):
@@ -216,6 +219,31 @@ def rival_lines(result: Result) -> Iterator[str]:
             "Your tests are not decisive: other changes pass them too and may behave differently. Add a test "
             f"that distinguishes them, or review the diff ({rivals})"
         )
+
+
+def failing_test_lines(result: Result) -> Iterator[str]:
+    """Yield the generated tests that fail on a result, although they decided nothing."""
+    tests = result.failing_tests
+    if not result.ok or not tests:
+        return
+    is_single = len(tests) == 1
+    subject = (
+        "1 test that the model wrote fails" if is_single else f"{len(tests)} tests that the model wrote fail"
+    )
+    pronoun = "It has" if is_single else "They have"
+    yield f"{subject} on this code. {pronoun} too little trust to decide, so check by hand which is wrong:"
+    for test in tests[:MAX_FAILING_TESTS]:
+        yield f"  {render_failing_test(test)}"
+    if len(tests) > MAX_FAILING_TESTS:
+        yield f"  and {len(tests) - MAX_FAILING_TESTS} more"
+
+
+def render_failing_test(test: FailingGeneratedTest) -> str:
+    """Return a generated test that fails, with its trust and what it saw, in one line."""
+    fact, seen = test.fact, ""
+    if fact is not None and (fact.exception or fact.actual):
+        seen = f"; raised {fact.exception}" if fact.exception else f"; got {fact.actual}"
+    return f"{' '.join(test.test.split())} (trust {test.trust:.2f}{seen})"
 
 
 def difference_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:

@@ -15,6 +15,7 @@ from suture.interfaces.narrative.event_text import (
     excluded_tests_text,
     render_event,
     trial_caveats,
+    unread_examples_text,
     withheld_files_text,
 )
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
@@ -149,8 +150,10 @@ def _start_lines(started: kinds.RunStarted) -> Iterator[str]:
 
 
 def _preparation_lines(prepared: kinds.TaskPrepared) -> Iterator[str]:
-    for example in prepared.unused_examples:
-        yield f"Note: this looks like an example, but could not be parsed and is not checked: {example}"
+    if prepared.inferred_examples:
+        yield f"Read from the text as checks: {'; '.join(prepared.inferred_examples)}"
+    if prepared.unused_examples:
+        yield f"Note: {unread_examples_text(prepared.unused_examples)}"
     if not prepared.checks and not prepared.test_command:
         yield "There is no test or example to run, so the code cannot be verified."
 
@@ -173,11 +176,11 @@ def _outcome_line(result: Result, *, heals: bool) -> str:
     if result.outcome == "healed" and verdict is not None and verdict.outcomes:
         if verdict.evidence == "exit_status":
             return "Healed: the test command passes, judged by its exit status alone."
-        count = len(verdict.passed)
+        count, failing = len(verdict.passed), len(result.failing_tests)
         success, check = ("Healed", "test") if heals else ("Done", "check")
-        return (
-            f"{success}: all {count} {check}s pass." if count != 1 else f"{success}: the one {check} passes."
-        )
+        passing = f"all {count} {check}s pass" if count != 1 else f"the one {check} passes"
+        doubt = f", but {format_count(failing, 'generated test')} {'fails' if failing == 1 else 'fail'}"
+        return f"{success}: {passing}{doubt if failing else ''}."
     if result.outcome == "not_healed" and not heals:
         word = "Not done" if verdict is not None and verdict.outcomes else "Not verified"
     return f"{word}: {render_ending_reason(result.reason)}"

@@ -45,30 +45,42 @@ class DoctestPrompt:
     output: list[str] = field(default_factory=list)
 
 
-def extract_doctests(
-    text: str, entry_point: str | None, functions: frozenset[str]
-) -> tuple[list[tuple[int, Check]], str]:
+@dataclass(frozen=True, kw_only=True)
+class Doctests:
+    """The `>>>` examples of a text.
+
+    Attributes:
+        checks: Pairs (position in the text, check).
+        unread: The prompts that show a result and became no check, with their positions.
+        rest: The text with the examples blanked out.
+    """
+
+    checks: list[tuple[int, Check]]
+    unread: list[tuple[int, str]]
+    rest: str
+
+
+def extract_doctests(text: str, functions: frozenset[str] | None) -> Doctests:
     """Return the `>>>` examples of a text.
 
     Args:
         text: A docstring or a statement.
-        entry_point: The function that an example must call; `None` for any function.
-        functions: Functions that the text defines.
-
-    Returns:
-        (checks, rest): pairs (position in the text, check), and the text with these examples blanked out.
+        functions: The functions of which an example must call one; `None` for any function.
     """
     checks: list[tuple[int, Check]] = []
+    unread: list[tuple[int, str]] = []
     groups, rest = _find_prompts(text)
     for group in groups:
         setup: list[str] = []
         for prompt in group:
             source = "\n".join(prompt.source).strip()
-            check = _make_doctest_check(source, prompt.output, setup, entry_point, functions)
+            check = _make_doctest_check(source, prompt.output, setup, functions)
             if check is not None:
                 checks.append((prompt.start, check))
+            elif any(line.strip() for line in prompt.output):
+                unread.append((prompt.start, f">>> {source}"))
             setup.append(source)
-    return checks, rest
+    return Doctests(checks=checks, unread=unread, rest=rest)
 
 
 def _find_prompts(text: str) -> tuple[list[list[DoctestPrompt]], str]:
@@ -97,7 +109,7 @@ def _find_prompts(text: str) -> tuple[list[list[DoctestPrompt]], str]:
 
 
 def _make_doctest_check(
-    source: str, output: list[str], setup: list[str], entry_point: str | None, functions: frozenset[str]
+    source: str, output: list[str], setup: list[str], functions: frozenset[str] | None
 ) -> Check | None:
     try:
         tree = ast.parse(source)
@@ -107,7 +119,7 @@ def _make_doctest_check(
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return None
     expression = tree.body[0].value
-    if not _is_example(expression, setup_tree, entry_point, functions):
+    if not _is_example(expression, setup_tree, functions):
         return None
     program = _make_assert(ast.unparse(expression), expression, "\n".join(output).strip())
     if program is None:
@@ -137,10 +149,8 @@ def _make_assert(call: str, expression: ast.expr, output: str) -> str | None:
     return ast.unparse(ast.Assert(test=comparison))
 
 
-def _is_example(
-    expression: ast.expr, setup_tree: ast.Module, entry_point: str | None, functions: frozenset[str]
-) -> bool:
-    """Whether an expression uses the entry point and no unknown name; without one, whether it calls anything."""
+def _is_example(expression: ast.expr, setup_tree: ast.Module, functions: frozenset[str] | None) -> bool:
+    """Whether an expression uses one of the functions and no unknown name; of any, whether it calls something."""
     names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
     called_names = {
         node.func.id
@@ -148,12 +158,12 @@ def _is_example(
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     bound_names = _find_bound_names(expression) | _find_bound_names(setup_tree)
-    if entry_point is None:
+    if functions is None:
         return bool(called_names - set(dir(builtins)))
-    if names - bound_names - functions - {entry_point} - set(dir(builtins)):
+    if names - bound_names - functions - set(dir(builtins)):
         return False
     setup_names = {node.id for node in ast.walk(setup_tree) if isinstance(node, ast.Name)}
-    return entry_point in names or (entry_point in setup_names and _uses_setup(expression, setup_tree))
+    return bool(names & functions) or (bool(setup_names & functions) and _uses_setup(expression, setup_tree))
 
 
 def _uses_setup(expression: ast.expr, setup_tree: ast.Module) -> bool:

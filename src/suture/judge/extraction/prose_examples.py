@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from suture.core.records import Check
 from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
-from suture.judge.extraction.doctest_examples import extract_doctests
-from suture.judge.extraction.program_plans import find_stated_functions
+from suture.judge.extraction.doctest_examples import RAISED_BY_HELPER, extract_doctests
 from suture.judge.extraction.prose_literals import evaluate_literal, find_call, find_literal, is_literal
+from suture.judge.extraction.prose_pairs import find_prose_pairs, find_table_pairs, spread_inputs
+from suture.judge.extraction.stated_functions import find_parameters, find_requested_functions
 from suture.judge.tuning import MAX_EXAMPLE_CALLS, MAX_NAMED_INPUT_CHARS, MAX_QUOTE_CHARS
 from suture.project.python_source.parsing import PARSE_FAULTS
 
@@ -26,6 +28,12 @@ RESULT_SIGN_RE = re.compile(
     r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*"
 )
 """What stands between a call and its result, such as `# => `, `returns ` or the bar of a table."""
+CALL_RE = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ ]?\(")
+RAISES_RE = re.compile(
+    r"[ \t]*(?:should |must |will )?(?:raise|throw)s?[ ](?:an?[ ])?`?"
+    r"(\w*(?:Error|Exception|Interrupt|Iteration|Exit))\b"
+)
+"""What stands behind a call that must fail; the group is the exception."""
 WEAK_SIGNS = ("=", ":", "is", "be")
 """Signs that often stand in a statement that is no example, such as `f(2) = 1 for all x`."""
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<input>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
@@ -34,6 +42,8 @@ FOR_SENTENCE_RE = re.compile(r"\bFor\s+(?P<input>\w+\s*=[^\n]*?),?\s+the\s+(?:[^
 """Named inputs up to their result, as in `For x = 1, the output should be 3`."""
 DEF_RE = re.compile(r"\bdef[ \t]+$")
 """What stands before a name that is defined and not called."""
+MAX_KIND_DEPTH = 4
+"""Levels of nested containers that are compared. Chosen by judgement; not measured."""
 MAX_DEF_CHARS = 20
 """Characters before a name in which its `def` must begin. Chosen by judgement; not measured."""
 
@@ -44,52 +54,192 @@ class Example:
 
     Attributes:
         start: Position of the call in the text.
-        weak: Whether only one of `WEAK_SIGNS` stands between the call and the expected value.
+        name: The function.
+        expected: Source of the result, or of the exception's name.
+        weak: Whether only one of `WEAK_SIGNS` stands between the call and the expected value, or no call at all.
+        raises: Whether the call must raise an exception.
+        inferred: The words of the text if they show no call; else empty.
     """
 
     start: int
+    name: str
     call: str
     expected: str
     weak: bool = False
+    raises: bool = False
+    inferred: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unread:
+    """A text that looks like an example and becomes no check, because it is doubtful."""
+
+    start: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementExamples:
+    """The examples of a text.
+
+    Attributes:
+        checks: The checks that they became, of provenance `visible`.
+        inferred: Ids of the checks whose call the text does not show, as in `3661 becomes '1:01:01'`.
+        unread: The texts that look like examples and became no check.
+    """
+
+    checks: tuple[Check, ...] = ()
+    inferred: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def extract_examples(text: str, entry_point: str | None = None) -> tuple[Check, ...]:
-    """Return the examples in a docstring or a statement as checks of provenance `visible`.
+    """Return the examples in a docstring or a statement as checks, as `read_examples` does."""
+    return read_examples(text, entry_point).checks
 
-    The function reads `>>>` examples, asserts, and prose such as `f(1, 2) == 3`, `f(1, 2) -> 3`, `f(1, 2)
-    returns 3`, `F(1).g() == 3`, a table cell `f(1, 2) | 3`, `Input: x = 1 Output: 3`, `For x = 1 the output
-    should be 3`.
+
+def find_unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
+    """Return the texts that look like examples but became no check; none without an entry point."""
+    return read_examples(text, entry_point).unread if entry_point is not None else ()
+
+
+def read_examples(text: str, entry_point: str | None = None) -> StatementExamples:
+    """Read the examples in a docstring or a statement, of every function that it asks for.
+
+    Examples are `>>>` prompts, asserts, and prose such as `f(1, 2) == 3`, `f(1, 2) -> 3`, `f(1, 2) returns 3`,
+    `f(0) raises ValueError`, `F(1).g() == 3`, a table cell `f(1, 2) | 3`, `Input: x = 1 Output: 3`, `For x = 1
+    the output should be 3`, `1 becomes 3`, `for 1 it returns 3`, `returns 3 for 1`, and rows of tables.
 
     Args:
         text: The docstring, the stub or the statement.
-        entry_point: The function that the examples call; by default the last `def` in the text.
+        entry_point: The function that most examples call; by default the last `def` in the text.
     """
-    functions = find_stated_functions(text)
     if entry_point is None:
         stubs = re.findall(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(", text, re.MULTILINE)
         entry_point = stubs[-1] if stubs else None
-    callable_names = functions | {entry_point} if entry_point else functions
-    checks, prose = extract_doctests(text, entry_point, frozenset(callable_names))
-    examples = [*_find_calls(prose, entry_point), *_find_named_inputs(prose, text, entry_point)]
-    for example in _drop_outliers(sorted(examples, key=lambda example: example.start)):
-        checks.append((example.start, make_check(f"assert {example.call} == {example.expected}", "visible")))
-    return deduplicate_checks(check for _, check in sorted(checks, key=lambda pair: pair[0]))
+    functions = find_requested_functions(text, entry_point) if entry_point is not None else None
+    doctests = extract_doctests(text, functions)
+    checks, prose = doctests.checks, doctests.rest
+    calls = [*_find_calls(prose, functions), *_find_named_inputs(prose, text, entry_point)]
+    pairs = list(_read_pairs(prose, entry_point, functions, calls))
+    examples = [part for part in (*calls, *pairs) if isinstance(part, Example)]
+    unread = [
+        *doctests.unread,
+        *((part.start, part.text) for part in (*calls, *pairs) if isinstance(part, Unread)),
+    ]
+    inferred: list[str] = []
+    kept = _drop_outliers(sorted(examples, key=lambda example: example.start))
+    for example in kept:
+        check = _make_example_check(example)
+        checks.append((example.start, check))
+        if example.inferred:
+            inferred.append(check.id)
+    unread += [
+        (example.start, example.inferred) for example in examples if example.inferred and example not in kept
+    ]
+    return StatementExamples(
+        checks=deduplicate_checks(check for _, check in sorted(checks, key=lambda pair: pair[0])),
+        inferred=tuple(dict.fromkeys(inferred)),
+        unread=tuple(dict.fromkeys(_shorten(text) for _, text in sorted(unread))),
+    )
 
 
-def _find_calls(text: str, entry_point: str | None) -> Iterator[Example]:
-    name = re.escape(entry_point) if entry_point else r"[A-Za-z_]\w*"
-    for match in islice(re.finditer(rf"(?<![\w.]){name}[ ]?\(", text), MAX_EXAMPLE_CALLS):
+def _make_example_check(example: Example) -> Check:
+    if example.raises:
+        program = f"assert raised_by(lambda: {example.call}) == {example.expected}"
+        return make_check(program, "visible", setup=[RAISED_BY_HELPER], name=program)
+    return make_check(f"assert {example.call} == {example.expected}", "visible")
+
+
+def _shorten(text: str) -> str:
+    line = text.partition("\n")[0]
+    return line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}..."
+
+
+def _find_calls(text: str, functions: frozenset[str] | None) -> Iterator[Example | Unread]:
+    """Yield the calls of a text that show their results; those of other functions are never examples."""
+    for match in islice(CALL_RE.finditer(text), MAX_EXAMPLE_CALLS):
         shown_call = _read_call(text, match.start())
         if shown_call is None or not _is_plain_call(shown_call.call):
-            continue
+            continue  # `f(x) == 3` is a statement about every x, and no example
         if shown_call.sign == "|":
             literal = _read_last_cell(text, shown_call.result_start)
+        elif shown_call.exception:
+            literal = repr(shown_call.exception), shown_call.result_start
         else:
             literal = find_literal(text, shown_call.result_start, shown_call.closing)
-        if literal:
-            call = " ".join(ast.unparse(shown_call.call).split("\n"))
-            weak = shown_call.sign in WEAK_SIGNS
-            yield Example(start=match.start(), call=call, expected=literal[0], weak=weak)
+        is_requested = functions is None or match[1] in functions
+        is_weak = shown_call.sign in WEAK_SIGNS
+        if literal and is_requested:
+            yield Example(
+                start=match.start(),
+                name=match[1],
+                call=" ".join(ast.unparse(shown_call.call).split("\n")),
+                expected=literal[0],
+                weak=is_weak,
+                raises=bool(shown_call.exception),
+            )
+        elif not is_weak and shown_call.sign != "|" and (literal or is_requested):
+            yield Unread(start=match.start(), text=text[match.start() :].partition("\n")[0])
+
+
+def _read_pairs(
+    prose: str, entry_point: str | None, functions: frozenset[str] | None, calls: list[Example | Unread]
+) -> Iterator[Example | Unread]:
+    """Yield the examples that show an input and its result without a call."""
+    if entry_point is None or functions is None:
+        return
+    called = {call.name for call in calls if isinstance(call, Example)}
+    others = [name for name in functions - {entry_point} if re.search(rf"\b{re.escape(name)}\s*\(", prose)]
+    shown = [call for call in calls if isinstance(call, Example) and call.name == entry_point]
+    parameters = find_parameters(prose, entry_point)
+    for pair in (*find_prose_pairs(prose), *find_table_pairs(prose, entry_point, parameters)):
+        if any(pair.start <= call.start < pair.start + len(pair.text) for call in calls):
+            continue  # it is part of a call, or shows one
+        inputs = spread_inputs(pair, parameters, prose)
+        is_doubtful = bool(called - {entry_point}) or bool(others)
+        if inputs is None or is_doubtful or not _resembles(inputs, shown):
+            yield Unread(start=pair.start, text=pair.text)
+        else:
+            call = f"{entry_point}({', '.join(inputs)})"
+            yield Example(
+                start=pair.start,
+                name=entry_point,
+                call=call,
+                expected=pair.result,
+                weak=True,
+                inferred=pair.text,
+            )
+
+
+def _resembles(inputs: tuple[str, ...], shown: list[Example]) -> bool:
+    """Whether the inputs of a pair are as many and of the same kinds as the arguments of a shown call, if any."""
+    kinds = [_describe_kind(evaluate_literal(value)) for value in inputs]
+    for example in shown:
+        call = ast.parse(example.call, mode="eval").body
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords:
+            values = [evaluate_literal(ast.unparse(argument)) for argument in call.args]
+            shown_kinds = [_describe_kind(value) for value in values]
+            if len(shown_kinds) != len(kinds) or not all(map(_are_alike, kinds, shown_kinds)):
+                return False
+    return True
+
+
+def _describe_kind(value: Any) -> tuple[str, ...]:
+    """Return the kind of a value, and then the kinds of its first items, such as `("list", "list", "number")`."""
+    kinds: list[str] = []
+    while len(kinds) < MAX_KIND_DEPTH:
+        is_number = isinstance(value, (int, float, complex)) and not isinstance(value, bool)
+        kinds.append("number" if is_number else type(value).__name__)
+        if not isinstance(value, (list, tuple, set, frozenset, dict)) or not value:
+            break
+        value = next(iter(value))
+    return tuple(kinds)
+
+
+def _are_alike(kinds: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether two kinds agree as far as both are known: an empty list has no items that tell."""
+    return all(kind == other for kind, other in zip(kinds, others, strict=False))
 
 
 def _read_last_cell(text: str, start: int) -> tuple[str, int] | None:
@@ -107,12 +257,14 @@ class _ShownCall:
         sign: The sign or the last word before the result, such as `->` or `returns`.
         result_start: The position of the result.
         closing: The backtick that must follow the result; empty if none must.
+        exception: The exception that the call must raise; empty if it must return something.
     """
 
     call: ast.Call
     sign: str
     result_start: int
-    closing: str
+    closing: str = ""
+    exception: str = ""
 
 
 def _read_call(text: str, start: int) -> _ShownCall | None:
@@ -125,6 +277,8 @@ def _read_call(text: str, start: int) -> _ShownCall | None:
     call, end = call_and_end
     has_opening = text[start - 1 : start] == "`"
     has_closing = has_opening and text.startswith("`", end)
+    if failure := RAISES_RE.match(text, end + has_closing):
+        return _ShownCall(call=call, sign="raises", result_start=failure.end(), exception=failure[1])
     sign_match = RESULT_SIGN_RE.match(text, end + has_closing)
     if sign_match is None:
         return None
@@ -163,7 +317,7 @@ def _find_named_inputs(prose: str, text: str, entry_point: str | None) -> Iterat
     """Yield the examples that name their inputs, such as `Input: x = 1 Output: 3`."""
     if entry_point is None:
         return
-    parameters = _find_parameters(text, entry_point)
+    parameters = find_parameters(text, entry_point)
     for pattern in (INPUT_RE, FOR_SENTENCE_RE):
         for match in pattern.finditer(prose):
             literal = find_literal(prose, match.end())
@@ -173,7 +327,7 @@ def _find_named_inputs(prose: str, text: str, entry_point: str | None) -> Iterat
                 values = _read_inputs(source, parameters)
                 call = f"{entry_point}({', '.join(values)})" if values is not None else None
             if literal and call is not None:
-                yield Example(start=match.start(), call=call, expected=literal[0])
+                yield Example(start=match.start(), name=entry_point, call=call, expected=literal[0])
 
 
 def _read_whole_call(text: str, entry_point: str) -> str | None:
@@ -184,46 +338,6 @@ def _read_whole_call(text: str, entry_point: str) -> str | None:
         return None
     call, end = call_and_end
     return source if end == len(source) and _is_plain_call(call) else None
-
-
-def find_unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
-    """Return the texts that look like examples of the entry point but became no check.
-
-    Args:
-        text: The statement.
-        entry_point: The function or class that examples call; without one the result is empty.
-    """
-    if entry_point is None:
-        return ()
-    _, prose = extract_doctests(text, entry_point, frozenset({entry_point}))
-    read_positions = {example.start for example in _find_calls(prose, entry_point)}
-    unread: list[str] = []
-    for match in islice(re.finditer(rf"(?<![\w.]){re.escape(entry_point)}[ ]?\(", prose), MAX_EXAMPLE_CALLS):
-        shown_call = _read_call(prose, match.start())
-        if shown_call is None or match.start() in read_positions or shown_call.sign in (*WEAK_SIGNS, "|"):
-            continue
-        if _is_plain_call(shown_call.call):  # `f(x) == 3` is a statement about every x, not an example
-            line = prose[match.start() :].partition("\n")[0]
-            unread.append(line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}...")
-    return tuple(dict.fromkeys(unread))
-
-
-def _find_parameters(text: str, entry_point: str | None) -> list[str] | None:
-    """Return the parameters that the entry point requires, in order; `None` without a stub in the text."""
-    match = re.search(rf"^[ \t]*def\s+{re.escape(entry_point or ' ')}\s*\(", text, re.MULTILINE)
-    end = text.find(":\n", match.end()) if match else -1
-    while match and end >= 0:
-        try:
-            tree = ast.parse(text[match.start() : end + 1].strip() + " ...")
-        except SyntaxError:
-            end = text.find(":\n", end + 1)
-            continue
-        stub = tree.body[0]
-        if isinstance(stub, ast.FunctionDef) and not (stub.args.kwonlyargs or stub.args.vararg):
-            arguments = [argument.arg for argument in (*stub.args.posonlyargs, *stub.args.args)]
-            return arguments[: len(arguments) - len(stub.args.defaults)]
-        return None
-    return None
 
 
 def _read_inputs(text: str, parameters: list[str]) -> list[str] | None:
@@ -257,19 +371,24 @@ def _list_value_ends(text: str, start: int) -> Iterator[int]:
 
 
 def _drop_outliers(examples: list[Example]) -> list[Example]:
-    """Return the examples without doubtful ones, if their results are of several kinds.
+    """Return the examples without doubtful ones, where the results of one function are of several kinds.
 
     `f(2) = 1` among lists is mathematics, and `("a")` among tuples is a slip.
     """
-    kinds = {_get_result_kind(example.expected) for example in examples} - {"None"}
-    if len(kinds) <= 1:
-        return examples
+    kinds: dict[str, set[str]] = {}
+    for example in examples:
+        if not example.raises:
+            kinds.setdefault(example.name, set()).add(_get_result_kind(example.expected))
     return [
         example
         for example in examples
-        if not example.weak
-        and not (example.expected[0] == "(" and _get_result_kind(example.expected) != "tuple")
+        if example.raises or len(kinds[example.name] - {"None"}) <= 1 or not _is_doubtful(example)
     ]
+
+
+def _is_doubtful(example: Example) -> bool:
+    is_bracketed_value = example.expected[0] == "(" and _get_result_kind(example.expected) != "tuple"
+    return example.weak or is_bracketed_value
 
 
 def _get_result_kind(source: str) -> str:

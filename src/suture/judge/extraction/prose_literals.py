@@ -22,7 +22,7 @@ VALUE_END_RE = re.compile(
 """What may follow a value: the end of the line, a comment, the end of the sentence or a conjunction."""
 # The longest arguments, 200 characters, are chosen by judgement; not measured.
 NEXT_EXAMPLE_RE = re.compile(
-    r",[ \t]*`?[A-Za-z_][\w.]*\([^\n]{0,200}?\)`?[ \t]*(?:==|->|=>|→|returns?\b|gives?\b)"
+    r",[ \t]*`?[A-Za-z_][\w.]*\([^\n]{0,200}?\)`?[ \t]*(?:==?|->|=>|→|returns?\b|gives?\b|is\b|should\b|must\b)"
 )
 EQUALS_RE = re.compile(r"[ \t]*={1,2}[ \t]*(?!>)")
 METHOD_CALL_RE = re.compile(r"\.\w+\(")
@@ -90,7 +90,7 @@ def find_literal(text: str, start: int, closing: str = "") -> tuple[str, int] | 
     # Parsing comes last and stops at the next example, because many examples on one line would be slow.
     next_example = NEXT_EXAMPLE_RE.search(text, start, start + MAX_EXPRESSION_CHARS)
     limit = next_example.start() if next_example else len(text)
-    for end in _list_literal_ends(text, start):
+    for end in list_literal_ends(text, start):
         if end > limit or not _may_end(text, end, closing):
             continue
         source = text[start:end]
@@ -113,7 +113,7 @@ def _may_end(text: str, end: int, closing: str) -> bool:
     return any(pattern.match(text, behind) for pattern in (VALUE_END_RE, EQUALS_RE, NEXT_EXAMPLE_RE))
 
 
-def _list_literal_ends(text: str, start: int) -> list[int]:
+def list_literal_ends(text: str, start: int) -> list[int]:
     """Return the positions where a literal could end, longest first; further lines only inside brackets."""
     depth = 0
     quote = ""
@@ -171,4 +171,4 @@ def find_call(text: str, start: int) -> tuple[ast.Call, int] | None:
 
 def _find_closing_bracket(text: str, opening: int) -> int | None:
     """Return the position behind the bracket that closes the one at a position."""
-    return next((end for end in reversed(_list_literal_ends(text, opening)) if text[end - 1] == ")"), None)
+    return next((end for end in reversed(list_literal_ends(text, opening)) if text[end - 1] == ")"), None)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from suture.agents.context.deciding_checks import count_deciding_checks
 from suture.core.ledger import select_events
 from suture.core.ledger.kinds import CertificateWritten, ModelCalled
-from suture.core.records import Candidate, Verdict, content_hash
+from suture.core.records import Candidate, FailingGeneratedTest, Verdict, content_hash
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.judge.certificates.certificate import (
@@ -72,12 +72,14 @@ class CertifiedCandidate:
 
     Attributes:
         warnings: Why the result is worth less than its checks say.
+        failing_tests: Tests by a model that fail on the candidate and decided nothing.
     """
 
     candidate: Candidate
     verdict: Verdict
     confidence: float
     warnings: ChangeWarnings
+    failing_tests: tuple[FailingGeneratedTest, ...] = ()
 
 
 class CertificationClock:
@@ -113,7 +115,12 @@ class CertificationClock:
 
 
 async def certify(
-    candidate: Candidate, verdict: Verdict, baseline: Verdict | None, suite: Suite, context: RunContext
+    candidate: Candidate,
+    verdict: Verdict,
+    baseline: Verdict | None,
+    suite: Suite,
+    context: RunContext,
+    failing_tests: tuple[FailingGeneratedTest, ...] = (),
 ) -> CertifiedCandidate:
     """Minimise a candidate that passes every deciding check, and write its certificate into the run folder.
 
@@ -121,6 +128,8 @@ async def certify(
 
     Args:
         baseline: The verdict on the user's code, if there is any.
+        failing_tests: Tests by a model that fail on the candidate and decided nothing. The certificate claims
+            them as a warning.
     """
     clock = CertificationClock(context)
     minimal, proposal = MinimisationSummary(), context.candidates.find_proposal(candidate.hash)
@@ -157,12 +166,16 @@ async def certify(
         mutation_score=score,
         rivals=rivals or 0,
         share=certified_share,
-        has_warnings=bool(warnings.texts),
+        has_warnings=bool(warnings.texts or failing_tests),
         has_capabilities=bool(capabilities),
         shows_memorising=warnings.shows_memorising,
     )
     certified = CertifiedCandidate(
-        candidate=candidate, verdict=verdict, confidence=confidence, warnings=warnings
+        candidate=candidate,
+        verdict=verdict,
+        confidence=confidence,
+        warnings=warnings,
+        failing_tests=failing_tests,
     )
     rival_labels = context.candidates.describe_rivals(candidate)
     if certified_confidence < context.settings.loop.abstain_below or must_abstain(rival_labels, context):
@@ -189,7 +202,7 @@ async def certify(
             rivals=rivals or 0,
             share=certified_share,
             rival_labels=rival_labels,
-            warnings=warnings.texts,
+            warnings=(*warnings.texts, *_describe_failing_tests(failing_tests)),
             signs=list_sign_codes(warnings.signs),
             examples_unmeasured=memorised.unmeasured,
             agreement=proposal.agreement if proposal else None,
@@ -197,6 +210,13 @@ async def certify(
     )
     _write_certificate(context, seal_certificate(certificate))
     return certified
+
+
+def _describe_failing_tests(tests: Sequence[FailingGeneratedTest]) -> tuple[str, ...]:
+    """Return one line for each of the first failing tests, as a certificate claims them."""
+    return tuple(
+        f"fails a generated test: {' '.join(test.test.split())}" for test in tests[:MAX_LISTED_FINDINGS]
+    )
 
 
 def must_abstain(rival_labels: Sequence[str], context: RunContext) -> bool:

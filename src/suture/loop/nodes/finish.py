@@ -8,11 +8,12 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 from suture.agents.calling.role_call import list_degraded_roles
-from suture.core.ledger.kinds import RunFinished, RunPaused
+from suture.core.ledger.kinds import GeneratedTestsFailed, RunFinished, RunPaused
 from suture.core.records import Candidate, FaultCause, Outcome, Reason, Result, Verdict, decode_record
 from suture.judge.confidence import (
     estimate_confidence,
     limit_confidence_for_capabilities,
+    limit_confidence_for_contradiction,
     limit_confidence_for_memorising,
     reduce_confidence_for_warnings,
 )
@@ -20,6 +21,7 @@ from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.certification import CertifiedCandidate, certify, must_abstain
 from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
 from suture.loop.policy.attempts import find_best
+from suture.loop.roles.generated_tests import find_failing_tests
 from suture.loop.services.safety_gate import summarise_findings
 from suture.loop.state import LoopState, judged_attempts, role_contributions
 from suture.project.workspace import overlay_candidate, unified_diff
@@ -42,9 +44,13 @@ async def certify_best(state: LoopState, context: RunContext) -> CertifiedCandid
     candidate, verdict = _load_best(state, context)
     if candidate is None or verdict is None:
         return None
-    suite = await load_deciding_suite(role_contributions(state), context)
+    contributions = role_contributions(state)
+    failing_tests = await find_failing_tests(candidate, contributions, context)
+    if failing_tests:
+        context.ledger.append(GeneratedTestsFailed(candidate=candidate.hash, tests=failing_tests))
+    suite = await load_deciding_suite(contributions, context)
     baseline = context.candidates.baseline_verdict(state)
-    return await certify(candidate, verdict, baseline, suite, context)
+    return await certify(candidate, verdict, baseline, suite, context, failing_tests)
 
 
 def write_result(
@@ -77,6 +83,9 @@ def write_result(
     capabilities = find_capabilities(candidate, verdict, context) if candidate else ()
     if capabilities:
         confidence = limit_confidence_for_capabilities(confidence)
+    failing_tests = certified.failing_tests if certified is not None else ()
+    if failing_tests:
+        confidence = limit_confidence_for_contradiction(confidence)
     if candidate:
         # What the safety scan finds is no sign that the code is wrong, and does not lower the confidence.
         warnings = (*warnings, *summarise_findings(context.safety.scan(candidate)))
@@ -107,6 +116,7 @@ def write_result(
         warnings=warnings,
         capabilities=capabilities,
         rivals=rivals,
+        failing_tests=failing_tests,
         failed_roles=tuple(dict.fromkeys(list_degraded_roles(context.ledger.events))),
         spend=context.budget.spend(),
     )

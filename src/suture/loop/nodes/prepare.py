@@ -12,12 +12,15 @@ from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import BudgetExceeded
 from suture.judge import (
     TriageResult,
+    extract_calls,
     find_unread_calls,
     find_unread_examples,
     has_endless_loops,
     triage_endless_tests,
     triage_failures,
 )
+from suture.judge.extraction.prose_examples import read_examples
+from suture.judge.extraction.stated_functions import find_requested_functions
 from suture.judge.smoke.smoke_plan import list_step_ids, plan_smoke_groups
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import count_unreached, judge, with_verdict
@@ -101,18 +104,33 @@ def _make_prepared_event(trusted_count: int, context: RunContext) -> TaskPrepare
         toolchain=toolchain.program if toolchain else "",
         python=python.executable if python else "",
         python_origin=python.origin if python else "",
-        unused_examples=_find_unused_examples(task),
+        unused_examples=find_unused_examples(task),
+        inferred_examples=_find_inferred_examples(task),
     )
 
 
-def _find_unused_examples(task: Task) -> tuple[str, ...]:
+def find_unused_examples(task: Task) -> tuple[str, ...]:
     """Return the examples in the statement that could not become checks."""
     if task.kind != "write" or not task.entry_point:
         return ()
     calls = LANGUAGES[task.language].calls
     if calls is None:
         return find_unread_examples(task.statement, task.entry_point)
-    return find_unread_calls(task.statement, task.entry_point, calls)
+    unread = list(find_unread_calls(task.statement, task.entry_point, calls))
+    # Only one function of such a program is called, so an example of another one cannot become a check.
+    for name in sorted(find_requested_functions(task.statement, task.entry_point) - {task.entry_point}):
+        unread += (check.source.strip() for check in extract_calls(task.statement, name, calls))
+        unread += find_unread_calls(task.statement, name, calls)
+    return tuple(dict.fromkeys(unread))
+
+
+def _find_inferred_examples(task: Task) -> tuple[str, ...]:
+    """Return the checks whose call the statement does not show."""
+    if task.kind != "write" or not LANGUAGES[task.language].parsed:
+        return ()
+    checks = {check.id for check in task.checks}
+    inferred = read_examples(task.statement, task.entry_point).inferred
+    return tuple(example.removeprefix("assert ") for example in inferred if example in checks)
 
 
 async def _judge_baseline(context: RunContext) -> Attempt:

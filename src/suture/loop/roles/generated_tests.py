@@ -20,11 +20,18 @@ from suture.agents.roles.testers import (
     properties_from_reply,
 )
 from suture.agents.tuning import PROPERTIES_PER_CALL
+from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
-from suture.core.records import Check, encode_record
+from suture.core.records import Candidate, Check, FailingGeneratedTest, encode_record
 from suture.judge import Suite
-from suture.judge.trust.assessment import TrustAssessment, assess_checks
-from suture.judge.trust.check_filter import render_rejection
+from suture.judge.trust.assessment import (
+    MatrixLimits,
+    TrustAssessment,
+    assess_checks,
+    get_given_checks,
+)
+from suture.judge.trust.check_filter import filter_checks, render_rejection
+from suture.judge.trust.untrusted_checks import run_untrusted_checks
 from suture.loop.briefing import make_role_call
 from suture.loop.context import RunContext, load_checks, load_deciding_suite
 from suture.loop.evaluation.judging import judge, with_verdict
@@ -131,6 +138,44 @@ async def adopt_generated_tests(
     return (
         with_judged_attempts({**state, "checks": checks}, attempts),
         replace(contributions, deciding=_save(trusted, context)),
+    )
+
+
+async def find_failing_tests(
+    candidate: Candidate, contributions: RoleContributions, context: RunContext
+) -> tuple[FailingGeneratedTest, ...]:
+    """Return the generated tests that decide nothing and fail on a candidate, the most trusted first.
+
+    Tests that contradict a given check, or a more trusted generated one, are left out.
+    """
+    written = load_generated_checks(contributions, context)
+    if not written:
+        return ()
+    deciding = {check.source for check in load_checks(contributions.deciding, context.folder)}
+    assessment = last_payload(context.ledger.events, TestsAssessed)
+    trust_by_source = {test.test: test.trust for test in assessment.tests} if assessment else {}
+    removed = {test.test for test in assessment.removed} if assessment else set()
+    suite = await load_deciding_suite(contributions, context)
+    checks = filter_checks(written, get_given_checks(suite.task), suite.task.entry_point).checks
+    untrusted = sorted(
+        (check for check in checks if check.source not in deciding | removed),
+        key=lambda check: -trust_by_source.get(check.source, 0.0),
+    )
+    left_s = context.budget.remaining_s()
+    limits = MatrixLimits() if left_s is None else MatrixLimits(timeout_s=min(left_s, MatrixLimits.timeout_s))
+    outcomes = await run_untrusted_checks(untrusted, candidate, suite, limits)
+    failed = {
+        outcome.check_id: outcome for outcome in outcomes if outcome.status not in ("passed", "skipped")
+    }
+    return tuple(
+        FailingGeneratedTest(
+            test=check.source,
+            provenance=check.provenance,
+            trust=trust_by_source.get(check.source, 0.0),
+            fact=failed[check.id].counterexample,
+        )
+        for check in untrusted
+        if check.id in failed
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from suture.core.ledger.event import Payload
-from suture.core.records import CodeReview, Critique, Diagnosis, Plan
+from suture.core.records import CodeReview, Critique, Diagnosis, FailingGeneratedTest, Plan
 
 
 class PlanMade(Payload, kind="plan.made"):
@@ -171,6 +171,18 @@ class TestsAssessed(Payload, kind="tests.assessed"):
     behaviours: int = 0
     tests: tuple[AssessedTest, ...]
     removed: tuple[RemovedTest, ...] = ()
+
+
+class GeneratedTestsFailed(Payload, kind="tests.failed"):
+    """Tests by a model fail on the candidate that is handed over. They decided nothing.
+
+    Attributes:
+        candidate: Hash of the candidate.
+        tests: The tests, the most trusted first.
+    """
+
+    candidate: str
+    tests: tuple[FailingGeneratedTest, ...]
 
 
 class CandidateOptimised(Payload, kind="candidate.optimised"):

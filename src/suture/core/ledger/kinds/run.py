@@ -148,6 +148,7 @@ class TaskPrepared(Payload, kind="task.prepared"):
         python: What `python` means in the test command: an absolute path.
         python_origin: How that interpreter was chosen.
         unused_examples: Parts of the statement that look like examples and did not become checks.
+        inferred_examples: Checks whose call the statement does not show, as in `3661 becomes '1:01:01'`.
     """
 
     checks: int
@@ -158,6 +159,7 @@ class TaskPrepared(Payload, kind="task.prepared"):
     python: str = ""
     python_origin: str = ""
     unused_examples: tuple[str, ...] = ()
+    inferred_examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

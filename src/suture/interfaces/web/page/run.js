@@ -1,11 +1,11 @@
 // One run: its events as they arrive, and the panels that show them. Panels only show data from the ledger.
 
 import { follow, get, post } from "./api.js";
-import { button, count, dollars, el, fault, fill, note, announce, seconds } from "./dom.js";
+import { button, count, dollars, el, fault, fill, note, announce, seconds, table } from "./dom.js";
 import { codePanel, lineagePanel, testsPanel } from "./candidates.js";
 import { graphPanel } from "./graph.js";
 import { learningPanel } from "./learning.js";
-import { badge, drawIfChanged } from "./panel.js";
+import { badge, drawIfChanged, factView } from "./panel.js";
 import { performancePanel } from "./performance.js";
 import { certificatePanel } from "./certificate.js";
 import { reviewPanel } from "./review.js";
@@ -97,7 +97,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
 // The run's state and its actions. Each part is redrawn only if its data changes, so that keyboard focus is kept.
 function headOf(state, refresh) {
   const { run, caller } = state;
-  const [standing, spent, failed, acts, messages] = Array.from({ length: 5 }, () => el("div", {}));
+  const [standing, doubts, spent, failed, acts, messages] = Array.from({ length: 6 }, () => el("div", {}));
   const mayRun = caller.role !== "viewer";
   // The server allows the same: a run belongs to the caller who started it, and to admins.
   const mayChange = caller.role === "admin" || (mayRun && state.shown.caller === caller.name);
@@ -107,6 +107,7 @@ function headOf(state, refresh) {
   const parts = [
     [standing, ({ shown }) => [shown.state, shown.outcome, shown.reason], ([now, outcome, reason]) =>
       el("p", { class: "row" }, badge(outcome || now), outcome && now !== "ended" ? el("span", {}, now) : null, reason ? el("span", {}, reason) : null)],
+    [doubts, ({ shown, events }) => (shown.outcome === "healed" ? events.findLast((event) => event.kind === "tests.failed")?.data.tests : null) ?? [], failingTests],
     [spent, ({ shown }) => shown.spend ?? {}, (spend) => (spend.seconds === undefined ? null
       : el("p", { class: "spend" }, `${count(spend.attempts)} attempts, ${count(spend.tokens)} tokens, ${dollars(spend.money)}, ${seconds(spend.seconds)}`))],
     [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
@@ -118,5 +119,13 @@ function headOf(state, refresh) {
         mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Resume", ask("resume")) : null,
         mayRun && now === "ended" ? button("Replay", ask("replay", (receipt) => { location.hash = `#/runs/${receipt.run}`; })) : null)]],
   ].map(([slot, of, draw]) => [of, drawIfChanged((data) => fill(slot, draw(data)))]);
-  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, spent, failed, acts, messages), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
+  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, doubts, spent, failed, acts, messages), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
+}
+
+// Tests by a model that fail on the result. They decided nothing, so the person has to know about them.
+function failingTests(tests) {
+  if (!tests.length) return null;
+  const subject = tests.length === 1 ? "1 test that the model wrote fails" : `${tests.length} tests that the model wrote fail`;
+  return [note(`${subject} on this code, with too little trust to decide. Check by hand which is wrong:`, "hint"),
+    table("Generated tests that fail on the result", ["test", "trust", "what it saw"], tests.map((one) => [el("code", {}, one.test), one.trust, one.fact ? factView(one.fact) : ""]))];
 }
