@@ -198,6 +198,20 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
 }
 
 
+def render_reasons(judgement: Judgement, limit: int) -> str:
+    """Return why a change is rejected, as an instruction to the agent that made it.
+
+    Args:
+        limit: Max number of findings.
+    """
+    rejecting = [finding for finding in judgement.findings if finding.severity == "reject"]
+    lines = [f"- {_render_place(finding)}{render_finding(finding)}" for finding in rejecting[:limit]]
+    if len(rejecting) > limit:
+        lines.append(f"- and {len(rejecting) - limit} more (`suture judge --explain`)")
+    intro = "The change is not accepted yet. Correct the code, not the tests:"
+    return "\n".join([intro, *lines])
+
+
 def render_markdown(judgement: Judgement) -> str:
     """Return a judgement as Markdown, for a comment on a pull request."""
     facts: Sequence[str] = [line.strip() for line in _render_facts(judgement)]

@@ -10,6 +10,12 @@ import typer
 from typer import Argument, Option
 
 from suture.core.safe_files import read_text_file
+from suture.interfaces.cli.repair.judge_hook import (
+    MAX_HOOK_INPUT_CHARS,
+    MAX_REASONS,
+    answer_hook,
+    read_hook_call,
+)
 from suture.interfaces.cli.terminal.command_options import (
     Assignments,
     Json,
@@ -51,6 +57,10 @@ def judge(
     ] = False,
     explain: Annotated[bool, Option("--explain", help="Print everything that was found.")] = False,
     markdown: Annotated[bool, Option("--markdown", help="Print Markdown, for a comment.")] = False,
+    hook: Annotated[
+        bool,
+        Option("--hook", help="Answer a coding agent's hook: read its JSON on stdin, print the answer."),
+    ] = False,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
@@ -63,10 +73,13 @@ def judge(
     from suture.api.judging import JudgeOptions
     from suture.api.judging import judge as judge_project
     from suture.core.records import encode_record
-    from suture.interfaces.narrative.judgement_text import render_judgement, render_markdown
+    from suture.interfaces.narrative.judgement_text import render_judgement, render_markdown, render_reasons
 
     require_at_most_one({"--base": base is not None, "--patch": patch is not None, "--staged": staged})
-    require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain})
+    require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain, "--hook": hook})
+    call = read_hook_call(sys.stdin.read(MAX_HOOK_INPUT_CHARS)) if hook else None
+    if call is not None and call.folder is not None and path == ".":
+        path = str(call.folder)
     settings = load_command_settings(
         Path(path),
         assignments,
@@ -86,6 +99,10 @@ def judge(
             ),
         )
     )
+    if call is not None:
+        reasons = render_reasons(judgement, MAX_REASONS)
+        print_json(answer_hook(judgement, reasons, call, settings.paths.home))
+        return
     if as_json:
         print_json({"ok": judgement.ok, **encode_record(judgement)})
     elif markdown:

@@ -1,0 +1,73 @@
+"""`suture judge` on the terminal, and as the hook of a coding agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from judgement.conftest import RIGHT, TESTS
+from suture.interfaces.cli.app import app
+
+pytestmark = pytest.mark.timeout(300)
+Write = Callable[[Mapping[str, str | None]], Path]
+WRONG_TEST = TESTS.replace("4090", "1690")
+
+
+def run_judge(root: Path, *options: str, stdin: str = "") -> Result:
+    home = {"SUTURE_HOME": str(root.parent / "home")}
+    return CliRunner().invoke(app, ["judge", str(root), *options], input=stdin, env=home)
+
+
+def test_the_screen_leads_with_the_verdict_and_has_at_most_25_lines(write: Write) -> None:
+    result = run_judge(write({"cart.py": RIGHT}))
+    lines = result.stdout.splitlines()
+    assert (result.exit_code, lines[0]) == (0, "Accepted.")
+    assert "  Tests     4 pass, 1 fixed" in lines
+    assert "  Proof     1 test fails without the change and passes with it" in lines
+    assert len(lines) <= 25
+
+
+@pytest.mark.heavy
+def test_a_rejected_change_ends_with_1_and_names_the_place(write: Write) -> None:
+    result = run_judge(write({"test_cart.py": WRONG_TEST}), "--explain")
+    assert result.exit_code == 1
+    assert result.stdout.startswith(
+        "Rejected: test_three_mugs_cost_three_times_as_much expects something else"
+    )
+    assert "test_cart.py:10: " in result.stdout
+    assert "+ assert cart_total([('mug', 1200, 3)]) == 1690" in result.stdout
+
+
+@pytest.mark.heavy
+def test_json_and_markdown_hold_the_same_verdict(write: Write) -> None:
+    root = write({"test_cart.py": WRONG_TEST})
+    values: dict[str, Any] = json.loads(run_judge(root, "--json").stdout)
+    assert (values["ok"], values["outcome"]) == (False, "rejected")
+    assert {finding["code"] for finding in values["findings"] if finding["severity"] == "reject"} == {
+        "expectation_follows_code"
+    }
+    assert run_judge(root, "--markdown").stdout.startswith("**Rejected: ")
+
+
+@pytest.mark.heavy
+def test_a_hook_makes_the_agent_go_on_at_most_three_times(write: Write, tmp_path: Path) -> None:
+    root = write({"test_cart.py": WRONG_TEST})
+    call = json.dumps({"session_id": "s1", "cwd": str(root), "hook_event_name": "Stop"})
+    answers = [json.loads(run_judge(root, "--hook", stdin=call).stdout) for _ in range(4)]
+    assert [answer.get("decision") for answer in answers] == ["block", "block", "block", None]
+    assert "Correct the code, not the tests" in answers[0]["reason"]
+    assert "still rejects the change after 3 attempts" in answers[3]["systemMessage"]
+    write({"test_cart.py": TESTS, "cart.py": RIGHT})
+    accepted = run_judge(root, "--hook", stdin=call)
+    assert (accepted.exit_code, json.loads(accepted.stdout)) == (0, {})
+
+
+def test_input_that_no_hook_sends_is_a_usage_error(shop: Path) -> None:
+    result = run_judge(shop, "--hook", stdin="no json")
+    assert result.exit_code == 2
+    assert "stdin holds no JSON of a hook" in result.stderr
