@@ -182,6 +182,10 @@ class NoAnswer(MalformedReply):
         self.reason = reason
 
 
+class UnchangedCode(MalformedReply):
+    """The reply gives the code back as it was."""
+
+
 class EditDoesNotApply(MalformedReply):
     """A search/replace block of the reply does not match exactly one place of a file.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from run_events import read_events
 from scenario.scripted_roles import ScriptedRoles, to_json
-from suture.api import WriteOptions, solve
+from suture.api import WriteOptions, solve, verify
 from suture.core.ledger import find_run
 from suture.core.records import Result
 from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, PathSettings, Settings
@@ -67,7 +67,14 @@ async def test_code_that_passes_is_not_sent_back_as_failing(tmp_path: Path) -> N
     assert "A reviewer objects:\n- It does not add strings." in revision
     assert "fails its tests" not in revision
     assert "no output" not in revision
+    assert model.calls == [
+        "coder",
+        "critic",
+        "coder",
+    ]  # The coder has weighed the objection and kept the code.
     assert result.outcome == "healed"
+    objection = "A critic (a model) objects to this code, which decides nothing: It does not add strings."
+    assert objection in last_lines(result, tmp_path)
 
 
 async def test_generated_tests_that_fail_on_the_result_are_shown_and_lower_the_confidence(
@@ -77,12 +84,15 @@ async def test_generated_tests_that_fail_on_the_result_are_shown_and_lower_the_c
         {"coder": [OVERFITTED], "adversarial_tester": [RIGHT_ASSERTS], "summariser": ["I am sorry."]}
     )
 
-    result = await solve(LARGEST, WriteOptions(settings=make_settings(tmp_path, "adversarial"), model=model))
+    settings = make_settings(tmp_path, "adversarial")
+    result = await solve(LARGEST, WriteOptions(settings=settings, model=model))
 
     assert result.outcome == "healed"  # A test that a model wrote never decides below the threshold.
     assert [test.provenance for test in result.failing_tests] == ["adversarial"] * 3
     assert all(test.trust < 0.9 for test in result.failing_tests)
     assert result.confidence <= 0.5
+    assert (find_run(tmp_path, result.run_id).path / "certificate.json").is_file()
+    assert all([finding.ok async for finding in verify("last", settings=settings)])
     first, *rest = last_lines(result, tmp_path)
     assert first == "Done: the one check passes, but 3 generated tests fail."
     assert any("assert largest([-1]) == -1 (trust" in line and "got 0" in line for line in rest)

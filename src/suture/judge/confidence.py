@@ -134,6 +134,7 @@ def compute_certified_confidence(
     has_warnings: bool,
     has_capabilities: bool = False,
     shows_memorising: bool = False,
+    has_failing_tests: bool = False,
 ) -> float:
     """Return the confidence of a certificate.
 
@@ -145,6 +146,7 @@ def compute_certified_confidence(
         has_warnings: Whether the certificate claims signs that the change games the tests.
         has_capabilities: Whether the change newly reaches for the test machinery or the interpreter.
         shows_memorising: Whether the certificate claims that the change has memorised the tests' examples.
+        has_failing_tests: Whether the certificate claims that generated tests fail, which decided nothing.
     """
     confidence = estimate_confidence(
         verdict,
@@ -159,6 +161,8 @@ def compute_certified_confidence(
         confidence = reduce_confidence_for_warnings(confidence)
     if shows_memorising:
         confidence = limit_confidence_for_memorising(confidence)
+    if has_failing_tests:
+        confidence = limit_confidence_for_contradiction(confidence)
     return limit_confidence_for_capabilities(confidence) if has_capabilities else confidence
 
 

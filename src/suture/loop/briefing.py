@@ -64,7 +64,7 @@ def _make_builder(
     parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
 ) -> BriefBuilder:
     last_round = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
-    malformed = [attempt for attempt in last_round if attempt.fault == "malformed"]
+    malformed = [attempt for attempt in last_round if attempt.fault in ("malformed", "unchanged")]
     return BriefBuilder(
         task=context.task,
         suite=suite,

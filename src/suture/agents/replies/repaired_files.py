@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from suture.agents.replies.edit_blocks import EditBlock, apply_edits, is_creatable
 from suture.agents.replies.fenced_blocks import CodeBlock
 from suture.agents.roles.coder import RepairBrief
-from suture.errors import MalformedReply
+from suture.errors import MalformedReply, UnchangedCode
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.splicing import preserves_definitions, splice, top_level_names
 from suture.project.python_source.statement_edits import is_valid_python, strip_examples
@@ -41,7 +41,7 @@ def apply_repair(
         raise fault  # A change of several files must be complete.
     changed |= _find_new_files(blocks, brief, changes_files=bool(changed or edited)) | edited
     if not changed:
-        raise fault or MalformedReply("the reply changes none of the files")
+        raise fault or UnchangedCode("the reply changes none of the files")
     return changed
 
 

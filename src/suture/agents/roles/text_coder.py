@@ -17,7 +17,7 @@ from suture.agents.replies.edit_blocks import apply_edits, split_edits
 from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
 from suture.agents.roles.coder import RepairBrief, draft_coder_prompt
 from suture.core.records import Language
-from suture.errors import MalformedReply
+from suture.errors import MalformedReply, UnchangedCode
 from suture.models import Reply
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import limit_parsing_work
@@ -65,7 +65,7 @@ def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
     changed = {path: text for path, text in changed.items() if text.strip() != brief.files[path].strip()}
     changed |= edited
     if not changed:
-        raise MalformedReply("the reply changes none of the files")
+        raise UnchangedCode("the reply changes none of the files")
     return changed
 
 

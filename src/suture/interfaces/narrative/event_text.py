@@ -182,6 +182,8 @@ def _render_model_event(payload: Payload) -> str | None:
             return f"{stronger} takes over from {weaker}: {render_reason(reason)}"
         case kinds.ReplyTruncated(retry_max_tokens=tokens):
             return f"the reply was cut off: asking again with {tokens} tokens"
+        case kinds.MoveFailed(error_type="UnchangedCode"):
+            return "no new candidate: the model leaves the code as it is"
         case kinds.MoveFailed(message=message):
             return f"no candidate: {message}"
     return None

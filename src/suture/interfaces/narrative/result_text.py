@@ -96,6 +96,7 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
 def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield everything that qualifies a result: doubts, rivals, untested and ignored files, warnings."""
     yield from failing_test_lines(result)
+    yield from objection_lines(result, folder)
     yield from difference_lines(result, folder, suggest_commands=suggest_commands)
     yield from rival_lines(result)
     if result.ok and (untested := untested_files(result, folder)):
@@ -219,6 +220,22 @@ def rival_lines(result: Result) -> Iterator[str]:
             "Your tests are not decisive: other changes pass them too and may behave differently. Add a test "
             f"that distinguishes them, or review the diff ({rivals})"
         )
+
+
+def objection_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """Yield what a critic objects to in a result that is handed over nevertheless."""
+    if not result.ok or result.candidate is None or "critic_objects" not in result.reason.notes:
+        return
+    critiques = [
+        criticised.critique
+        for _, criticised in select_events(
+            read_ledger(folder.ledger_path).events, kinds.CandidateCriticised
+        )
+        if criticised.candidate == result.candidate.hash
+    ]
+    if critiques:
+        issues = " ".join(critiques[-1].issues) or "it gives no reason."
+        yield f"A critic (a model) objects to this code, which decides nothing: {issues}"
 
 
 def failing_test_lines(result: Result) -> Iterator[str]:

@@ -61,6 +61,7 @@ class UnverifiedClaims:
         signs: Path -> codes of the signs of gaming that the run found there, each once and sorted. A replay must
             find no others.
         examples_unmeasured: Why the search for memorised examples did not end; `None` if it did.
+        failing_tests: Tests by a model that fail on the result and decided nothing. They limit the confidence.
         accepted_tests: Tests that a model wrote and a person accepted before they decided anything.
     """
 
@@ -86,6 +87,7 @@ class UnverifiedClaims:
     warnings: tuple[str, ...] = ()
     signs: Mapping[str, tuple[TamperingCode, ...]] = field(default_factory=dict)
     examples_unmeasured: UnmeasuredReason | None = None
+    failing_tests: tuple[str, ...] = ()
     accepted_tests: tuple[str, ...] = ()
     minimal: MinimisationSummary = field(default_factory=MinimisationSummary)
     lint: LintResult = field(default_factory=LintResult)

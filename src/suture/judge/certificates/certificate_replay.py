@@ -349,6 +349,7 @@ def _replay_confidence(
         has_warnings=bool(claims.warnings or claims.signs),
         has_capabilities=bool(certificate.capabilities),
         shows_memorising=claims.shows_memorising,
+        has_failing_tests=bool(claims.failing_tests),
     )
     require(certificate.confidence == confidence, "confidence", f"the evidence supports {confidence:.2f}")
     require(

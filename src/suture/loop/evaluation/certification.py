@@ -129,7 +129,7 @@ async def certify(
     Args:
         baseline: The verdict on the user's code, if there is any.
         failing_tests: Tests by a model that fail on the candidate and decided nothing. The certificate claims
-            them as a warning.
+            them.
     """
     clock = CertificationClock(context)
     minimal, proposal = MinimisationSummary(), context.candidates.find_proposal(candidate.hash)
@@ -166,9 +166,10 @@ async def certify(
         mutation_score=score,
         rivals=rivals or 0,
         share=certified_share,
-        has_warnings=bool(warnings.texts or failing_tests),
+        has_warnings=bool(warnings.texts),
         has_capabilities=bool(capabilities),
         shows_memorising=warnings.shows_memorising,
+        has_failing_tests=bool(failing_tests),
     )
     certified = CertifiedCandidate(
         candidate=candidate,
@@ -202,7 +203,8 @@ async def certify(
             rivals=rivals or 0,
             share=certified_share,
             rival_labels=rival_labels,
-            warnings=(*warnings.texts, *_describe_failing_tests(failing_tests)),
+            warnings=warnings.texts,
+            failing_tests=tuple(test.test for test in failing_tests[:MAX_LISTED_FINDINGS]),
             signs=list_sign_codes(warnings.signs),
             examples_unmeasured=memorised.unmeasured,
             agreement=proposal.agreement if proposal else None,
@@ -210,13 +212,6 @@ async def certify(
     )
     _write_certificate(context, seal_certificate(certificate))
     return certified
-
-
-def _describe_failing_tests(tests: Sequence[FailingGeneratedTest]) -> tuple[str, ...]:
-    """Return one line for each of the first failing tests, as a certificate claims them."""
-    return tuple(
-        f"fails a generated test: {' '.join(test.test.split())}" for test in tests[:MAX_LISTED_FINDINGS]
-    )
 
 
 def must_abstain(rival_labels: Sequence[str], context: RunContext) -> bool:

@@ -28,6 +28,7 @@ from suture.errors import (
     NoAnswer,
     PrerequisiteError,
     SandboxError,
+    UnchangedCode,
 )
 from suture.judge import Suite
 from suture.loop.briefing import brief_for_move
@@ -154,6 +155,8 @@ def _record_failure(
     kind: ProposalFault = "model"
     if isinstance(fault, NoAnswer) and fault.reason != "empty":
         kind = "no_answer"
+    elif isinstance(fault, UnchangedCode):
+        kind = "unchanged"
     elif isinstance(fault, MalformedReply):
         kind = "malformed"
     elif isinstance(fault, BudgetExceeded):

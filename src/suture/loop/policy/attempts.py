@@ -8,9 +8,9 @@ from typing import Literal
 
 from suture.core.records import Counterexample, FaultCause, Origin, Strategy, TaskKind, Verdict, content_hash
 
-ProposalFault = Literal["", "malformed", "no_answer", "budget", "model"]
-"""Why a move brought no candidate: an unusable reply, a reply without an answer, no budget, or no model; empty if
-it brought one."""
+ProposalFault = Literal["", "malformed", "unchanged", "no_answer", "budget", "model"]
+"""Why a move brought no candidate: an unusable reply, the code as it was, a reply without an answer, no budget, or no
+model; empty if it brought one."""
 
 
 @dataclass(frozen=True, kw_only=True)

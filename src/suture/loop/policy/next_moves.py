@@ -173,9 +173,12 @@ def _find_stuck_reason(progress: Progress, recipe: Recipe) -> Reason | None:
 
 
 def _is_worth_another_round(progress: Progress, recipe: Recipe) -> bool:
-    """Return whether a critic's objection to code that passes gets another round; only a few do."""
+    """Return whether a critic's objection to code that passes gets another round; only a few do.
+
+    None does if the coder has weighed the objection and left the code as it is.
+    """
     best = progress.best
-    if best is None or not best.sent_back:
+    if best is None or not best.sent_back or set(progress.faults) == {"unchanged"}:
         return False
     rounds_since_solved = progress.round - 1 - _first_solved_round(progress)
     return rounds_since_solved < recipe.rejections
