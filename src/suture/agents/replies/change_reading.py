@@ -12,7 +12,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.agents.replies.code_merging import PYTHON_ENDINGS, find_defined_names, merge_code
+from suture.agents.replies.code_merging import (
+    PYTHON_ENDINGS,
+    drops_statements,
+    find_defined_names,
+    is_usage,
+    merge_code,
+)
 from suture.agents.replies.edit_blocks import is_creatable
 from suture.agents.replies.edit_problems import (
     EditFault,
@@ -22,12 +28,13 @@ from suture.agents.replies.edit_problems import (
 )
 from suture.agents.replies.reply_parts import CodePart, IgnorablePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.reply_scanning import find_unfenced_code, scan_reply
-from suture.agents.replies.text_edits import apply_hunks, is_applied
+from suture.agents.replies.text_edits import apply_hunks, are_applied
 from suture.agents.replies.tree_definitions import has_tree_grammar
 from suture.agents.tuning import MAX_SIMILAR_PATHS
 from suture.errors import MalformedReply
+from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import limit_parsing_work
-from suture.project.python_source.splicing import preserves_definitions
+from suture.project.python_source.splicing import move_to_margin, preserves_definitions
 from suture.project.python_source.statement_edits import is_valid_python
 from suture.project.workspace.text_files import restore_line_endings
 
@@ -162,7 +169,7 @@ class _Reading:
     def _apply_edit(self, number: int, part: TextEdit, path: str) -> None:
         exists = path in self.originals or path in self.texts
         self._require_writable(path, exists=exists)
-        if all(hunk.old == hunk.new for hunk in part.hunks):
+        if part.hunks and all(hunk.old == hunk.new for hunk in part.hunks):
             self._ignore("quotation", number, path)
             return
         if part.is_new and self._text(path).strip():
@@ -173,7 +180,7 @@ class _Reading:
         try:
             self.texts[path] = apply_hunks(part.hunks, text)
         except EditFault as fault:
-            if all(is_applied(hunk, text) for hunk in part.hunks):
+            if path in self.steps and are_applied(part.hunks, self.originals.get(path, ""), text):
                 self._ignore("already_applied", number, path)
             elif not self._supersede(number, part, path):
                 raise fault
@@ -247,27 +254,32 @@ class _Reading:
         if path is None:
             self._ignore(self._classify_unplaced(part), number, part.path)
             return
+        part = replace(part, code=_without_path_comment(part, path))
+        current = self._text(path)
         exists = path in self.originals or path in self.texts
-        code = _without_path_comment(part, path)
-        if exists and self._is_quotation(path, code):
+        if exists and self._is_quotation(path, part):
             self._ignore("quotation", number, path)
             return
         self._require_writable(path, exists=exists)
-        if not part.is_closed and not is_valid_python(code):
+        if not part.is_closed and not is_valid_python(part.code):
             raise EditFault("incomplete")
-        part = replace(part, code=code)
-        if part.is_whole or not exists or not self._text(path).strip():
+        if part.is_whole or not current.strip():
             self._replace_file(number, part, path)
             return
-        if not code.strip():
-            raise EditFault("partial_file")
-        text = self._merge(path, self._text(path), part)
-        if text == self._text(path):
-            self._ignore("example" if _is_usage(code) else "quotation", number, path)
+        text = self._merge(path, current, part)
+        if text == current:
+            if path in self.steps:
+                self._ignore("already_applied", number, path)
+            elif is_usage(part.code, path):
+                self._ignore("example", number, path)
+            else:
+                raise EditFault("partial_file", quote=_first_line(part.code))
             return
-        if text.rstrip() == code.rstrip():
+        if text.rstrip() == part.code.rstrip():
             self._replace_file(number, part, path)
             return
+        if path.endswith(PYTHON_ENDINGS) and drops_statements(part.code, text):
+            self._ignore("example", number, path)
         self.texts[path] = text
         self.steps.setdefault(path, []).append((number, part))
 
@@ -284,15 +296,18 @@ class _Reading:
             self._ignore("superseded", problem.number, path)
         self.steps[path] = [(number, part)]
 
-    def _is_quotation(self, path: str, code: str) -> bool:
-        """Return whether code is in the project's file as it is."""
+    def _is_quotation(self, path: str, part: CodePart) -> bool:
+        """Return whether code is in the project's file as it is, so that it is no change of it."""
         original = self.originals.get(path, "")
-        lines = [line.strip() for line in code.split("\n") if line.strip()]
-        return (
-            bool(lines)
-            and "\n".join(lines) in "\n".join(line.strip() for line in original.split("\n") if line.strip())
-            and path not in self.texts
-        )
+        if not original.strip() or not part.code.strip():
+            return original == part.code
+        is_fragment = not find_defined_names(path, part.code) or path in self.protected
+        if is_fragment and not part.is_whole and _contains_lines(original, part.code):
+            return True
+        try:
+            return self._merge(path, original, part) == original and not is_usage(part.code, path)
+        except EditFault:
+            return False
 
     def _classify_unplaced(self, part: CodePart) -> IgnoredCode:
         if TEST_CODE.search(part.code):
@@ -303,13 +318,16 @@ class _Reading:
         """Return the file that code belongs to; `None` if it belongs to none."""
         if part.path is not None:
             return self._find_named_file(part, part.path)
-        names = find_defined_names("x.py", part.code) or find_defined_names(_guess_path(part), part.code)
+        heading = _last_line(part.mentioned).strip().strip("#*`: ").removeprefix("File:").strip("` ")
+        if heading in self.originals:
+            return heading
+        names = find_defined_names(_guess_path(part), part.code)
         mentioned = self._mentioned_paths(part.mentioned)
+        writable = [path for path in self.originals if path not in self.protected]
+        shown = [path for path in self.shown if path in writable]
         tiers = [
-            mentioned,
-            [p for p in self.shown if p not in self.protected],
-            self._writable(),
-            list(self.originals),
+            [path for path in tier if path.endswith(_endings(part))]
+            for tier in (mentioned, shown, writable, list(self.originals))
         ]
         for tier in tiers:
             matches = {path: self._count_shared(path, names) for path in dict.fromkeys(tier)}
@@ -323,9 +341,8 @@ class _Reading:
                 raise EditFault("several_files", candidates=fitting[:MAX_SIMILAR_PATHS])
         if not names or TEST_CODE.search(part.code):
             return None
-        writable = [path for path in self.shown if path not in self.protected]
-        only = mentioned[-1:] or (writable if len(writable) == 1 else [])
-        empty = [path for path in writable if not self.originals[path].strip()]
+        only = tiers[0][-1:] or (tiers[1] if len(tiers[1]) == 1 else [])
+        empty = [path for path in tiers[1] if not self.originals[path].strip()]
         chosen = only or (empty if len(empty) == 1 else [])
         if not chosen:
             raise EditFault("names_no_file", quote=sorted(names)[0])
@@ -354,9 +371,6 @@ class _Reading:
         return len({*names} & known)
 
     # Paths
-
-    def _writable(self) -> list[str]:
-        return [path for path in self.originals if path not in self.protected]
 
     def _require_writable(self, path: str, *, exists: bool) -> None:
         if path in self.protected:
@@ -433,11 +447,30 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
+LANGUAGE_ENDINGS = {
+    label: facts.extensions
+    for language, facts in LANGUAGES.items()
+    for label in (language, facts.fence, *facts.aliases, *(ending.strip(".") for ending in facts.extensions))
+}
+"""The endings of the files that a block with a label may belong to."""
+
+
+def _endings(part: CodePart) -> tuple[str, ...]:
+    """Return the endings of the files that code may belong to; that of any file if the reply does not say."""
+    return tuple(LANGUAGE_ENDINGS.get(part.label, ("",)))
+
+
 def _guess_path(part: CodePart) -> str:
-    """Return a path with the ending of a block's language."""
-    endings = {"go": ".go", "golang": ".go", "js": ".js", "javascript": ".js", "jsx": ".jsx", "ts": ".ts",
-               "typescript": ".ts", "tsx": ".tsx"}  # fmt: skip
-    return f"x{endings.get(part.label, '.js')}"
+    """Return a path with an ending of the code's language."""
+    if part.label in LANGUAGE_ENDINGS:
+        return f"x{LANGUAGE_ENDINGS[part.label][0]}"
+    if is_valid_python(move_to_margin(part.code)[1]):
+        return "x.py"
+    return "x.go" if re.search(r"^(?:func|package) ", part.code, re.MULTILINE) else "x.ts"
+
+
+def _last_line(text: str) -> str:
+    return next((line for line in reversed(text.split("\n")) if line.strip()), "")
 
 
 def _member_names(path: str, text: str) -> Iterator[str]:
@@ -458,8 +491,10 @@ def _context_of(part: CodePart) -> str:
     return "\n".join([part.mentioned, *comments])
 
 
-def _is_usage(code: str) -> bool:
-    return not find_defined_names("x.py", code)
+def _contains_lines(text: str, part: str) -> bool:
+    """Return whether a text has the lines of another one, whatever their indentation and blank lines."""
+    lines, wanted = ([line.strip() for line in t.split("\n") if line.strip()] for t in (text, part))
+    return any(lines[n : n + len(wanted)] == wanted for n in range(len(lines) - len(wanted) + 1))
 
 
 def _without_path_comment(part: CodePart, path: str) -> str:

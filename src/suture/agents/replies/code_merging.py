@@ -21,7 +21,7 @@ from suture.project.python_source.splicing import (
     preserves_definitions,
     top_level_names,
 )
-from suture.project.python_source.statement_edits import is_valid_python
+from suture.project.python_source.statement_edits import bound_names, is_docstring, is_valid_python
 
 PYTHON_ENDINGS = (".py", ".pyi", ".pyw")
 
@@ -133,3 +133,40 @@ def find_defined_names(path: str, code: str) -> Collection[str]:
     if path.endswith(PYTHON_ENDINGS):
         return top_level_names(move_to_margin(code)[1])
     return find_tree_names(path, code) if has_tree_grammar(path) else frozenset()
+
+
+def is_usage(code: str, path: str) -> bool:
+    """Return whether code only uses a file: it imports from it, calls, prints or asserts, and defines nothing."""
+    tree = parse_module(code)
+    if tree is None or (find_defined_names("x.py", code) and not _imports_module(tree, path)):
+        return False
+    shows = any(isinstance(node, ast.Assert) or _is_print(node) for node in tree.body)
+    return shows or _imports_module(tree, path)
+
+
+def _is_print(node: ast.stmt) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
+
+
+def _imports_module(tree: ast.Module, path: str) -> bool:
+    module = path.rpartition("/")[2].partition(".")[0]
+    return any(
+        isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] == module
+        for node in tree.body
+    )
+
+
+def drops_statements(code: str, merged: str) -> bool:
+    """Return whether a file lacks a statement of the snippet that was merged into it, such as an example of use."""
+    snippet, tree = parse_module(move_to_margin(code)[1]), parse_module(merged)
+    if snippet is None or tree is None:
+        return False
+    known = {ast.dump(node) for node in tree.body}
+    names = {name for node in ast.walk(tree) if isinstance(node, ast.stmt) for name in bound_names(node)}
+    return any(
+        not (
+            bound_names(node) <= names if bound_names(node) else ast.dump(node) in known or is_docstring(node)
+        )
+        for node in snippet.body
+    )

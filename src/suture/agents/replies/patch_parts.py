@@ -131,15 +131,15 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
             body.append(line)
             continue
         line_number = int(header[1]) if header and header[1] else None
-        section = header[2] if header else ""
-        hunk = make_hunk(body, line_number, section)
+        sections = (header[2],) if header and header[2] else ()
+        hunk = make_hunk(body, line_number, sections)
         if hunk is not None:
             yield hunk
         header, body = match, []
 
 
 def make_hunk(
-    body: Sequence[str], line: int | None = None, section: str = "", *, is_at_end: bool = False
+    body: Sequence[str], line: int | None = None, sections: tuple[str, ...] = (), *, is_at_end: bool = False
 ) -> Hunk | None:
     """Return a hunk from its lines; `None` if it changes nothing."""
     lines = [text for text in body if not text.startswith("\\")]
@@ -151,16 +151,16 @@ def make_hunk(
         return None
     marked = _pair(lines, keep_blank=False)
     unmarked = _pair(lines, keep_blank=True)
-    variant = Hunk(old=unmarked[0], new=unmarked[1], line=line, section=section, is_at_end=is_at_end)
+    variant = Hunk(old=unmarked[0], new=unmarked[1], line=line, sections=sections, is_at_end=is_at_end)
     if not marked[0] and line is not None:
         line += 1  # Git names the line above an insertion.
     return Hunk(
         old=marked[0],
         new=marked[1],
         line=line,
-        section=section,
+        sections=sections,
         is_at_end=is_at_end,
-        unmarked=None if unmarked == marked else variant,
+        variants=() if unmarked == marked else (variant,),
     )
 
 
@@ -219,7 +219,7 @@ def _parse_envelope_file(action: str, path: str, body: Sequence[str], line: int)
         if not text.startswith("@@") and not is_end:
             chunk.append(text)
             continue
-        hunk = make_hunk(chunk, section=sections[-1] if sections else "", is_at_end=is_end)
+        hunk = make_hunk(chunk, sections=tuple(sections), is_at_end=is_end)
         if hunk is not None:
             hunks.append(hunk)
             sections = []

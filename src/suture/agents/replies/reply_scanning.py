@@ -146,13 +146,16 @@ def _read_search_block(lines: Sequence[str], start: int, path: str | None) -> tu
     is_closed = end < len(lines) and TAIL.match(lines[end])
     mentioned = "\n".join(lines[max(0, start - 12) : start])
     dividers = [n for n in range(start + 1, end) if DIVIDER.match(lines[n])]
-    if not is_closed or len(dividers) != 1:
+    hunks = [
+        Hunk(old=_join(lines[start + 1 : n]), new=_join(lines[n + 1 : end]))
+        for n in dividers
+        if lines[n].strip() == "=" * 7 or len(dividers) == 1
+    ]
+    if not is_closed or len(hunks) != 1:
         code: ProblemCode = "unreadable" if is_closed else "incomplete"
         after = end + 1 if is_closed else end
         return after, UnusablePart(line=start, path=path, code=code, quote=quote)
-    old, new = (_join(lines[start + 1 : dividers[0]]), _join(lines[dividers[0] + 1 : end]))
-    part = TextEdit(line=start, path=path, mentioned=mentioned, hunks=(Hunk(old=old, new=new),))
-    return end + 1, part
+    return end + 1, TextEdit(line=start, path=path, mentioned=mentioned, hunks=tuple(hunks))
 
 
 def _join(lines: Sequence[str]) -> str:
@@ -217,7 +220,8 @@ def _read_block(block: CodeBlock, mentioned: str) -> list[ReplyPart]:
     if label in DATA_LABELS and block.path is None and not WHOLE_FILE_WORDS.search(block.line_before):
         return [IgnorablePart(line=block.line, code="data")]
     code = "" if not block.code.strip() else block.code
-    is_whole = bool(block.path and WHOLE_FILE_WORDS.search(block.line_before)) or block.is_tag
+    says_whole = block.path is not None and WHOLE_FILE_WORDS.search("\n".join(_last_lines(mentioned, 3)))
+    is_whole = block.is_tag or bool(says_whole)
     return [
         CodePart(
             line=part.line,
@@ -229,6 +233,10 @@ def _read_block(block: CodeBlock, mentioned: str) -> list[ReplyPart]:
             is_whole=is_whole,
         )
     ]
+
+
+def _last_lines(text: str, count: int) -> list[str]:
+    return [line for line in text.split("\n") if line.strip()][-count:]
 
 
 def _read_heredocs(lines: Sequence[str], start: int) -> list[ReplyPart]:
@@ -254,6 +262,8 @@ def find_unfenced_code(text: str) -> list[ReplyPart]:
     start = next((n for n, line in enumerate(lines) if line.startswith(CODE_STARTS)), None)
     if start is None:
         return []
+    if is_valid_python(text):
+        start = 0
     for end in range(len(lines), start, -1):
         code = "\n".join(lines[start:end]).rstrip() + "\n"
         if is_valid_python(code):

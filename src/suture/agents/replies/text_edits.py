@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from suture.agents.replies.edit_problems import EditFault, NumberedLine
+from suture.agents.replies.edit_problems import EditFault, NumberedLine, ProblemCode
 from suture.agents.tuning import MAX_NEAREST_LINES
 
 COMMENT = r"(?:#|//|--|/\*|<!--|;|%|\{/\*)"
@@ -51,21 +51,21 @@ class Hunk:
         old: The text to find; empty to insert `new` before `line`, or at the end of an empty or new file.
         new: The text that takes its place.
         line: The number of the first line, from 1, as the reply has it; it may be wrong.
-        section: A line above the text, such as the `def` around it.
+        sections: Lines above the text, such as the `class` and the `def` around it, from the outermost.
         may_be_part: Whether the text need not consist of whole lines.
         everywhere: Whether each occurrence is replaced.
         is_at_end: Whether the text is at the end of the file.
-        unmarked: The same hunk if its unchanged lines have no blank at their start that belongs to the diff.
+        variants: Other readings of the same lines, which are tried in turn if this one is not in the file.
     """
 
     old: str
     new: str
     line: int | None = None
-    section: str = ""
+    sections: tuple[str, ...] = ()
     may_be_part: bool = False
     everywhere: bool = False
     is_at_end: bool = False
-    unmarked: Hunk | None = None
+    variants: tuple[Hunk, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,14 +108,17 @@ def _require_complete(hunk: Hunk, text: str) -> None:
             raise EditFault("elided", quote=line.strip())
 
 
-def is_applied(hunk: Hunk, text: str) -> bool:
-    """Return whether a text holds the result of a hunk and no more what it replaces."""
-    lines = text.split("\n")
-    return (
-        bool(hunk.new.strip())
-        and not _find_places(hunk, lines)[0]
-        and len(_find_places(replace(hunk, old=hunk.new, line=None), lines)[0]) == 1
-    )
+def are_applied(hunks: Sequence[Hunk], original: str, text: str) -> bool:
+    """Return whether a text has the results of hunks already, which would apply to its original."""
+    try:
+        apply_hunks(hunks, original)
+    except EditFault:
+        return False
+    return all(hunk.new.strip() and _as_lines(hunk.new) in _as_lines(text) for hunk in hunks)
+
+
+def _as_lines(text: str) -> str:
+    return "\n" + text.strip("\n") + "\n"
 
 
 def _apply_hunk(hunk: Hunk, text: str) -> str:
@@ -126,8 +129,7 @@ def _apply_hunk(hunk: Hunk, text: str) -> str:
     if hunk.may_be_part and text.count(hunk.old) == 1:
         return text.replace(hunk.old, hunk.new)
     lines = text.split("\n")
-    variants = [hunk] + ([hunk.unmarked] if hunk.unmarked else [])
-    for variant in variants:
+    for variant in (hunk, *hunk.variants):
         places, compare = _find_places(variant, lines)
         place = _choose_place(variant, places, lines)
         if place is not None and compare is not None:
@@ -144,20 +146,19 @@ def _insert(hunk: Hunk, text: str) -> str:
     new = hunk.new if hunk.new.endswith("\n") or not hunk.new else f"{hunk.new}\n"
     if not text.strip():
         return new
-    if hunk.line is None and not hunk.section:
+    if hunk.line is None and not hunk.sections:
         if hunk.is_at_end:
             return text + ("" if text.endswith("\n") else "\n") + new
         raise EditFault("file_exists")
     lines = text.split("\n")
     line_count = len(lines) - (not lines[-1])
-    if hunk.section:
-        sections = [n for n, line in enumerate(lines) if line.strip() == hunk.section.strip()]
-        if len(sections) != 1:
-            raise EditFault("text_repeats" if sections else "text_not_found", quote=hunk.section.strip(),
-                            count=len(sections))  # fmt: skip
-        index = sections[0] + 1
-    else:
-        index = (hunk.line or 1) - 1
+    index = (hunk.line or 1) - 1
+    if hunk.line is None:
+        spans = _find_sections(hunk.sections, lines)
+        if len(spans) != 1:
+            code: ProblemCode = "text_repeats" if spans else "text_not_found"
+            raise EditFault(code, quote=hunk.sections[-1].strip(), count=len(spans))
+        index = spans[0].start + 1
     if index > line_count:
         raise EditFault("line_out_of_range", count=line_count)
     above = "\n".join([*lines[:index], ""]) if index else ""
@@ -239,8 +240,10 @@ def _equal_texts(old: Sequence[str], lines: Sequence[str], compare: Callable[[st
 
 def _choose_place(hunk: Hunk, places: Sequence[_Place], lines: Sequence[str]) -> _Place | None:
     """Return the place that is meant: the only one, the one in the section, or the one clearly next to the line."""
-    if hunk.section and len(places) > 1:
-        places = _places_in_section(hunk.section, places, lines) or places
+    if hunk.sections and len(places) > 1:
+        spans = _find_sections(hunk.sections, lines)
+        inside = [p for p in places if any(span.start <= p.start < span.end for span in spans)]
+        places = inside or places
     if hunk.is_at_end and len(places) > 1:
         return places[-1]
     if len(places) > 1 and hunk.line is not None:
@@ -253,76 +256,79 @@ def _choose_place(hunk: Hunk, places: Sequence[_Place], lines: Sequence[str]) ->
     return places[0] if len(places) == 1 else None
 
 
-def _places_in_section(section: str, places: Sequence[_Place], lines: Sequence[str]) -> list[_Place]:
-    """Return the places below a line, up to the next line with the same or less indentation."""
-    inside: list[_Place] = []
-    for number, line in enumerate(lines):
-        if line.strip() != section.strip() and not line.strip().startswith(section.strip()):
-            continue
-        margin = len(line) - len(line.lstrip())
-        below = range(number + 1, len(lines))
-        end = next(
-            (n for n in below if lines[n].strip() and len(lines[n]) - len(lines[n].lstrip()) <= margin),
-            len(lines),
-        )
-        inside += [place for place in places if number <= place.start < end and place not in inside]
-    return inside
+def _find_sections(sections: Sequence[str], lines: Sequence[str]) -> list[_Place]:
+    """Return where the innermost section is: from its line up to the next one with no more indentation."""
+    spans = [_Place(0, len(lines))]
+    for section in sections:
+        starts = [
+            n
+            for span in spans
+            for n in range(span.start, span.end)
+            if lines[n].strip().startswith(section.strip())
+        ]
+        exact = [n for n in starts if lines[n].strip() == section.strip()]
+        spans = [_Place(n, _find_section_end(n, lines)) for n in exact or starts]
+    return spans
+
+
+def _find_section_end(start: int, lines: Sequence[str]) -> int:
+    width = len(_margin(lines[start]))
+    below = range(start + 1, len(lines))
+    return next((n for n in below if lines[n].strip() and len(_margin(lines[n])) <= width), len(lines))
 
 
 def _fit_to_file(parts: _Lines, found: Sequence[str], compare: Callable[[str], str]) -> list[str] | None:
-    """Return the new lines with the white space of the file; `None` if their indentation cannot be told."""
-    old, new = _strip_blank_edges(parts, found)
-    margins = _map_margins(old, found, compare)
+    """Return the new lines with the white space of the file; `None` if their indentation cannot be told.
+
+    The lines that the edit does not change stay as they are in the file, with the blank lines between them.
+    """
+    margins = _map_margins(parts.old, found)
     if margins is None:
         return None
-    matcher = difflib.SequenceMatcher(None, [compare(line) for line in old], [compare(line) for line in new],
-                                      autojunk=False)  # fmt: skip
-    counterparts = _pair_lines(old, found, compare)
+    old = [line for line in parts.old if line.strip()]
+    numbers = [number for number, line in enumerate(found) if line.strip()]
+    unchanged = _pair_unchanged(old, [line for line in parts.new if line.strip()], compare)
     fitted: list[str] = []
-    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-        if tag == "equal" and all(
-            _margin(a) == _margin(b)
-            for a, b in zip(old[old_start:old_end], new[new_start:new_end], strict=True)
-        ):
-            fitted += [
-                counterparts.get(old_start + n, new[new_start + n]) for n in range(old_end - old_start)
-            ]
+    blanks: list[str] = []
+    text_index, before = 0, -1  # `before` is the number of the file's line that was copied last.
+    for line in _strip_blank_edges(parts, found):
+        if not line.strip():
+            blanks.append("")
             continue
-        for line in new[new_start:new_end]:
-            moved = _move(line, margins)
-            if moved is None:
-                return None
-            fitted.append(moved)
-    return fitted
+        number = numbers[unchanged[text_index]] if text_index in unchanged else -1
+        is_next = number >= 0 and before >= 0 and not any(found[n].strip() for n in range(before + 1, number))
+        fitted += list(found[before + 1 : number]) if is_next else blanks
+        moved = found[number] if number >= 0 else _move(line, margins)
+        if moved is None:
+            return None
+        fitted.append(moved)
+        blanks, before, text_index = [], number, text_index + 1
+    return fitted + blanks
 
 
-def _strip_blank_edges(parts: _Lines, found: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Drop the blank lines around the old text that the file does not have, and as many around the new text."""
+def _strip_blank_edges(parts: _Lines, found: Sequence[str]) -> list[str]:
+    """Return the new lines without the blank lines around them that the old text has, but the file does not."""
     old, new = list(parts.old), list(parts.new)
     for end in (0, -1):
         while old and not old[end].strip() and (not found or found[end].strip()):
             old.pop(end)
             if new and not new[end].strip():
                 new.pop(end)
-    return old, new
+    return new
 
 
-def _pair_lines(old: Sequence[str], found: Sequence[str], compare: Callable[[str], str]) -> dict[int, str]:
-    """Return the file's line for the index of each old line."""
-    matcher = difflib.SequenceMatcher(None, [compare(line) for line in old], [compare(line) for line in found],
-                                      autojunk=False)  # fmt: skip
-    return {
-        block.a + n: found[block.b + n] for block in matcher.get_matching_blocks() for n in range(block.size)
-    }
+def _pair_unchanged(old: Sequence[str], new: Sequence[str], compare: Callable[[str], str]) -> dict[int, int]:
+    """Return the index of the old line for the index of each new line that is equal, with its indentation."""
+    old_keys, new_keys = ([(_margin(line), compare(line)) for line in lines] for lines in (old, new))
+    matcher = difflib.SequenceMatcher(None, old_keys, new_keys, autojunk=False)
+    return {block.b + n: block.a + n for block in matcher.get_matching_blocks() for n in range(block.size)}
 
 
 def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _map_margins(
-    old: Sequence[str], found: Sequence[str], compare: Callable[[str], str]
-) -> dict[str, str] | None:
+def _map_margins(old: Sequence[str], found: Sequence[str]) -> dict[str, str] | None:
     """Return the file's indentation for each indentation of the old text; `None` if it has several."""
     margins: dict[str, str] = {}
     texts = [line for line in old if line.strip()]

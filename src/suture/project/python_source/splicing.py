@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -92,13 +91,12 @@ def move_to_margin(code: str) -> tuple[int, str]:
     """Return `(width of its indentation, code at the left margin)`, also if only the first line lacks it."""
     if is_valid_python(code):
         return 0, code
-    dedented = textwrap.dedent(code)
-    if is_valid_python(dedented):
-        first = next((line for line in code.split("\n") if line.strip()), "")
-        return len(first) - len(first.lstrip()), dedented
-    for margin in ("    ", "        ", "\t"):
-        if is_valid_python(dedented := textwrap.dedent(f"{margin}{code}")):
-            return len(margin), dedented
+    for added in ("", "    ", "        ", "\t"):
+        indented = f"{added}{code}"
+        first = next((line for line in indented.split("\n") if line.strip()), "")
+        margin = len(first) - len(first.lstrip())
+        if margin and is_valid_python(moved := reindent(indented, "", drop=margin)):
+            return margin, moved
     return 0, code
 
 
@@ -107,14 +105,33 @@ def _is_too_large(patch: ast.Module) -> bool:
     return any(len(getattr(node, "body", ())) > MAX_SPLICED_STATEMENTS for node in (patch, *patch.body))
 
 
+MEMBER_DECORATORS = frozenset(
+    {
+        "staticmethod",
+        "classmethod",
+        "property",
+        "cached_property",
+        "setter",
+        "deleter",
+        "getter",
+        "abstractmethod",
+    }
+)
+"""Decorators that only the members of a class have."""
+
+
 def _is_method(node: ast.stmt) -> bool:
-    """Return whether a function looks like a method: by its first parameter, or as a `staticmethod`."""
+    """Return whether a function looks like a method: by its first parameter, or by its decorators."""
     if not isinstance(node, Function):
         return False
-    if any(getattr(decorator, "id", "") == "staticmethod" for decorator in node.decorator_list):
-        return True
-    first_parameter = [*node.args.posonlyargs, *node.args.args][:1]
-    return first_parameter != [] and first_parameter[0].arg in ("self", "cls")
+    decorators = {getattr(d, "attr", getattr(d, "id", "")) for d in node.decorator_list}
+    return bool(decorators & MEMBER_DECORATORS) or _first_parameter(node) in ("self", "cls")
+
+
+def _first_parameter(node: ast.stmt) -> str:
+    """Return the name of a function's first parameter; empty if it has none."""
+    parameters = [*node.args.posonlyargs, *node.args.args] if isinstance(node, Function) else []
+    return parameters[0].arg if parameters else ""
 
 
 def _binds_one_name(node: ast.stmt) -> bool:
@@ -228,9 +245,22 @@ class _Merge:
         is_known = any(_defines_member(owner.node, new) for owner in owners)
         if self.margin and not isinstance(new, ast.ClassDef):
             return is_known or _is_method(new) or not isinstance(new, Definition)
-        if not _is_method(new) or any(_is_method(old) for old in namesakes):
+        if any(_is_method(old) for old in namesakes):
             return False
+        if not _is_method(new):
+            return is_known and not namesakes and self._has_signs_of_member(new, owners)
         return is_known or not namesakes
+
+    def _has_signs_of_member(self, new: ast.stmt, owners: Sequence[_Owner]) -> bool:
+        """Return whether the context names a function with its class, or a member has its first parameter."""
+        name = getattr(new, "name", "")
+        return any(
+            _names(self.context, f"{owner.node.name}.{name}")
+            or (_first_parameter(new) and _first_parameter(member) == _first_parameter(new))
+            for owner in owners
+            for member in owner.node.body
+            if getattr(member, "name", "") == name
+        )
 
     def _find_nested(
         self, new: ast.stmt, old_scope: Sequence[ast.stmt], old_names: frozenset[str]
@@ -465,8 +495,26 @@ class _Merge:
     def _new_source(self, new: ast.stmt, new_scope: Iterable[ast.stmt], prefix: str) -> str:
         """Return a statement of the patch with another indentation."""
         _require_own_lines(new, new_scope)
-        source = "".join(self.new_lines[first_line(new) - 1 : new.end_lineno])
+        lines = self.new_lines[first_line(new) - 1 : new.end_lineno]
+        if not self.margin:
+            for number in _docstring_lines(new):
+                line = lines[number - first_line(new)]
+                lines[number - first_line(new)] = prefix + line if line.strip() else line
+        source = "".join(lines)
         return reindent(source, prefix, drop=new.col_offset).rstrip("\n") + "\n"
+
+
+def _docstring_lines(node: ast.stmt) -> Iterator[int]:
+    """Yield the numbers of the lines of docstrings that move with the code.
+
+    The inner lines of other strings never move. A docstring moves if it belongs to code at the left margin, whose
+    docstrings were moved there with it.
+    """
+    if node.col_offset or not isinstance(node, Definition):
+        return
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Expr) and is_docstring(inner):
+            yield from range(inner.lineno + 1, (inner.end_lineno or 0) + 1)
 
 
 def _require_own_lines(node: ast.stmt, scope: Iterable[ast.stmt]) -> None:
