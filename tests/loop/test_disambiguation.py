@@ -11,8 +11,8 @@ from suture.core.records import Task
 from suture.errors import UsageError
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.review.questions import Review, ReviewAnswer
-from suture.loop.review.repair_choice import PlausibleRepairs, apply_choice, reviewer_with_asker
-from suture.search import Repair
+from suture.loop.review.repair_choice import apply_choice, reviewer_with_asker
+from suture.search import PlausibleRepairs, Repair
 
 DIFFERENCE = DistinguishingInput(
     call="f(3, 2)", answers={"a": "5", "b": "6"}, answers_by_repair=("5", "5", "6", "1")

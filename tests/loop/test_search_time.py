@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,9 +11,13 @@ import pytest
 
 from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import RepairSettings
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_setup import limit_search
 from suture.loop.policy.attempts import failure_signature
+from suture.search import SearchLimits, SearchResult
+from suture.search.engine.search_schedule import SearchClock, Turns
+from suture.search.ranking.rivals import RivalQueue
 
 
 class CountingVerdict(Verdict):
@@ -34,17 +40,18 @@ def test_failures_are_computed_once_for_many_outcomes() -> None:
     assert CountingVerdict.accesses == 1
 
 
-def make_context(left_s: float | None, model: str, seconds: float | None) -> RunContext:
-    budget = SimpleNamespace(remaining_s=lambda: left_s)
-    settings = SimpleNamespace(repair=RepairSettings(seconds=seconds))
-    has_model, nothing_recalled = model != "none", SimpleNamespace(events=())
-    return cast(
-        RunContext,
-        cast(
-            Any,
-            SimpleNamespace(budget=budget, settings=settings, has_model=has_model, ledger=nothing_recalled),
-        ),
+def make_context(
+    left_s: float | None, model: str, seconds: float | None, language: str = "python"
+) -> RunContext:
+    context = SimpleNamespace(
+        budget=SimpleNamespace(remaining_s=lambda: left_s),
+        settings=SimpleNamespace(repair=RepairSettings(seconds=seconds)),
+        has_model=model != "none",
+        has_capable_model=model.startswith("anthropic:"),
+        task=SimpleNamespace(language=language),
+        ledger=SimpleNamespace(events=()),  # nothing is recalled
     )
+    return cast(RunContext, cast(Any, context))
 
 
 def test_more_time_is_reserved_if_no_test_passed() -> None:
@@ -105,3 +112,55 @@ def test_the_time_for_certification_extends_the_search(
 def test_an_explicit_search_limit_is_used() -> None:
     base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=1.0)
     assert limit_search(make_context(900.0, "none", 7.0), base).max_seconds == 7.0
+
+
+@pytest.mark.parametrize(
+    ("model", "knob_s", "language", "has_few"),
+    [
+        ("none", None, "python", False),
+        ("local:m", None, "python", False),
+        ("anthropic:m", None, "python", True),
+        ("anthropic:m", None, "go", True),
+        ("anthropic:m", 40.0, "python", False),
+    ],
+)
+def test_only_before_a_capable_model_the_search_has_few_seconds(
+    model: str, knob_s: float | None, language: str, has_few: bool
+) -> None:
+    base = Verdict(candidate="c", outcomes=(), evidence="nonce", wall_s=1.0)
+    limits = limit_search(make_context(900.0, model, knob_s, language), base)
+    assert (limits.trial_s < 20) is has_few
+    assert limits.max_seconds >= 40
+    failed = SearchResult(texts={}, generation_s=3.0)
+    found = replace(failed, plausible=[Proposal(path="a.py", edits=(), label="", score=1.0, operators=())])
+    assert (failed.end_s(limits) < limits.max_seconds) is has_few
+    assert found.end_s(limits) == limits.max_seconds
+
+
+def test_the_order_of_the_search_does_not_depend_on_its_limits() -> None:
+    """With a share of the time, the same candidates came later in a search with a shorter limit."""
+
+    def order(max_seconds: float, trial_s: float) -> list[str]:
+        limits = SearchLimits(max_seconds=max_seconds, trial_s=trial_s)
+        result = SearchResult(texts={})
+        clock = SearchClock(limits, result, RivalQueue())
+        turns = Turns(limits, result, clock)
+        labels = []
+        for proposal in turns.interleave(iter(make_singles(4000))):
+            result.tried_count += 1
+            labels.append(proposal.label)
+            # Each trial takes some time of a search that is short.
+            clock._began_s -= 0.01
+            if result.tried_count == 100:
+                for compound in make_singles(50, "compound"):
+                    turns._compounds._waiting.append(compound)
+        return labels
+
+    assert order(10.0, 5.0) == order(900.0, math.inf)
+
+
+def make_singles(count: int, name: str = "single") -> list[Proposal]:
+    return [
+        Proposal(path="a.py", edits=(), label=f"{name} {number}", score=1.0, operators=())
+        for number in range(count)
+    ]

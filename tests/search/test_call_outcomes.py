@@ -167,8 +167,11 @@ async def test_equal_outcomes_count_only_if_they_are_observable(
     repairs = [make_change(old, new, f"def {function}(") for new in news]
     calls: list[tuple[str, str, str]] = [("unseen.py", function, f"({n},)") for n in (4, 20)]
 
-    one, other = await collect_outcomes(repairs, calls, {"unseen.py": UNOBSERVED}, command, 100)
+    outcomes, unchanged = await collect_outcomes(repairs, calls, {"unseen.py": UNOBSERVED}, command, 100)
 
+    one, other = outcomes
+    if function == "limit":
+        assert len(unchanged) == len(calls)
     assert len(one.answers) == 2
     if is_observable:
         assert one.reached
@@ -195,10 +198,14 @@ async def test_two_bounds_are_compared_at_the_value_where_they_differ(
 
     calls = (ObservedCall(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
     result = SearchResult(texts={"unseen.py": UNOBSERVED}, spectrum=Spectrum(calls=calls), plausible=repairs)
-    ranked, difference = await rank_python_repairs(result, command, [], seconds=100)
-    assert len(ranked) == 2
-    assert difference is not None
-    assert difference.call == "limit(400)"
+    ranked = await rank_python_repairs(result, command, [], seconds=100)
+    assert len(ranked.repairs) == 2
+    assert ranked.difference is not None
+    assert ranked.difference.call == "limit(400)"
+    (compared,) = ranked.compared_calls
+    assert compared.call == "limit(400)"
+    assert len(set(compared.answers)) == 2
+    assert compared.before in compared.answers
 
 
 def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:

@@ -109,7 +109,8 @@ async def rank_in_go(
     assert suite.command is not None
     result = SearchResult(texts={PATH: CODE}, plausible=list(proposals))
     tests = {"stats/stats_test.go": TESTS}
-    return await rank_tree_repairs(result, make_go_project(suite), tests, seconds=60)
+    ranked = await rank_tree_repairs(result, make_go_project(suite), tests, seconds=60)
+    return ranked.repairs, ranked.difference
 
 
 async def test_repairs_with_different_outcomes_are_rivals(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:

@@ -136,7 +136,7 @@ async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbo
     assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects
     assert not {fault.path for fault in result.suspect_lines} - {"shop/cart.py"}
 
-    repairs, _ = await rank_python_repairs(result, command, [TESTS])
+    repairs = (await rank_python_repairs(result, command, [TESTS])).repairs
     assert repairs[0].text == CART.replace("result -= price", "result += price")
     assert repairs[0].warnings == ()
 

@@ -168,14 +168,14 @@ async def rank_for_labels(
     )
     assert suite.command is not None
     result = SearchResult(texts={"pays.js": CODE}, plausible=list(proposals))
-    repairs, difference = await rank_tree_repairs(
+    ranked = await rank_tree_repairs(
         result,
         make_failing_project(suite.command, suite.task.files, result.texts),
         {"pays.test.js": TESTS},
         seconds=60,
     )
-    summaries = [(repair.proposal.label, repair.equivalents, repair.rivals) for repair in repairs]
-    return summaries, difference.call if difference is not None else ""
+    summaries = [(repair.proposal.label, repair.equivalents, repair.rivals) for repair in ranked.repairs]
+    return summaries, ranked.difference.call if ranked.difference is not None else ""
 
 
 async def test_the_repair_that_keeps_a_comments_examples_is_preferred(

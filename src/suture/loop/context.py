@@ -11,6 +11,7 @@ from suture.core.ledger import Budget, Ledger, RunFolder
 from suture.core.records import Check, Task, decode_record
 from suture.core.settings import Settings
 from suture.judge import Suite
+from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.loop.recipes.recipe_files import RecipeExtensions
 from suture.loop.recipes.recipe_schema import Recipe
 from suture.loop.run_spec import RunSpec
@@ -20,6 +21,7 @@ from suture.loop.services.search_prefetch import SearchPrefetch
 from suture.loop.services.suite_provider import SuiteProvider, add_checks
 from suture.loop.state import LoopState, RoleContributions
 from suture.models import NO_MODEL, Role, RoleModels
+from suture.models.profiles import find_profile
 from suture.project.languages import Interpreter
 from suture.sandbox import Sandbox
 
@@ -36,6 +38,7 @@ class RunContext:
         prompts: The prompt files; by default those that ship with Suture.
         extensions: The extensions of installed packages that the recipe names.
         prefetch: What was started ahead of a search.
+        mutation_results: Hash of a candidate -> its complete mutation result.
     """
 
     spec: RunSpec
@@ -49,6 +52,7 @@ class RunContext:
     prompts: PromptBook = field(default_factory=PromptBook)
     extensions: RecipeExtensions = field(default_factory=RecipeExtensions)
     prefetch: SearchPrefetch = field(default_factory=SearchPrefetch)
+    mutation_results: dict[str, MutationResult] = field(default_factory=dict)
 
     @cached_property
     def suites(self) -> SuiteProvider:
@@ -106,6 +110,12 @@ class RunContext:
     def has_model(self) -> bool:
         """Return whether there is a model that writes code."""
         return self.models.for_role("coder").model.name != NO_MODEL
+
+    @property
+    def has_capable_model(self) -> bool:
+        """Return whether the model that writes code holds a conversation over a whole project (see its profile)."""
+        name = self.models.for_role("coder").model.name
+        return self.has_model and find_profile(name, self.settings).is_capable
 
 
 def coder_role(state: LoopState, context: RunContext) -> Role:

@@ -52,6 +52,18 @@ REPORTING_RESERVE_S = 1.0
 MAX_JUDGED_REPAIRS = 8
 """Repairs of a search that the suite of deciding checks judges, the most likely first; judging stops at the first
 that passes."""
+MIN_NOTICED_SHARE = 0.5
+"""Share of the mutants of the changed lines below which the tests say too little about a repair of the search."""
+MIN_JUDGED_MUTANTS = 4
+"""Mutants below which their share says nothing."""
+MAX_CHOICE_MUTATION_S = 20.0
+"""Seconds for mutants before a model is asked about a repair without rivals."""
+MAX_SHOWN_VERSIONS = 5
+"""Repairs between which a model chooses. A search seldom finds more that behave differently."""
+MAX_SHOWN_TESTS = 3
+"""Failing tests whose source it is shown."""
+UNPARSED_EXCERPT_LINES = 60
+"""Lines around a change that it is shown of a file in another language than Python."""
 MAX_SANDBOX_FAULTS = 2
 """Sandbox failures after which no further repair of a search is judged."""
 MAX_DIVERGENCE_FACTS = 3
@@ -63,6 +75,11 @@ MAX_DIVERGENCE_CHANGES = 2
 
 SEARCH_DEFAULT_S = 60.0
 """Seconds of a search where the run has no time limit: its worker process must be given an end."""
+CAPABLE_TRIAL_S = 6.0
+"""Seconds of trials before a capable model is asked: about as long as its first reply takes. The search without a
+model heals 1 of 25 bug-fix commits in 120 s, and most slips that it can heal among its first 600 candidates."""
+CAPABLE_TREE_TRIAL_S = 15.0
+"""The same in other languages than Python, where a round of trials begins with a compiler or a test runner."""
 SEARCH_SHARE = 0.5
 """Largest share of the remaining seconds that a search may use where a model can be asked afterwards."""
 VERDICT_RUNS = 2

@@ -10,7 +10,7 @@ from suture.search.engine.syntax_recovery import recover_python
 from suture.search.engine.trial_pool import TrialPool
 from suture.search.ordering.reverts import Hunk, compute_hunks
 from suture.search.ranking.python_ranking import rank_python_repairs
-from suture.search.ranking.repair_scoring import Repair
+from suture.search.ranking.repair_scoring import PlausibleRepairs, Repair
 from suture.search.search_records import FailingProject, SearchLimits, SearchResult
 from suture.search.tree_sitter.driver_trials import EarlyBaseline, start_early_baseline
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
@@ -26,6 +26,7 @@ __all__ = [
     "EarlyBaseline",
     "FailingProject",
     "Hunk",
+    "PlausibleRepairs",
     "Repair",
     "SearchLimits",
     "SearchResult",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -31,6 +32,8 @@ class SearchLimits:
         max_seconds: Wall-clock seconds.
         reserve_s: Further wall-clock seconds for as long as no repair is found. They are reserved for the
             certification of a repair.
+        trial_s: Wall-clock seconds for trials, counted from the first one, for as long as no repair is found.
+            The order of the candidates does not depend on it.
         max_repairs: Plausible repairs after which the search ends.
         seed: Decides between candidates that are equally likely.
         operator_factors: Mutation operator -> factor on the score of its changes, as memory has learned it.
@@ -39,6 +42,7 @@ class SearchLimits:
     max_candidates: int = 20_000
     max_seconds: float = 60.0
     reserve_s: float = 0.0
+    trial_s: float = math.inf
     max_repairs: int = 24
     seed: int = 0
     operator_factors: Mapping[str, float] = field(default_factory=dict)
@@ -133,7 +137,11 @@ class SearchResult:
 
     def end_s(self, limits: SearchLimits) -> float:
         """Return the seconds after which the search ends."""
-        return limits.end_s(has_repair=bool(self.plausible))
+        if self.plausible:
+            return limits.end_s(has_repair=True)
+        # No candidate is tried before the first ones are generated.
+        trials_end_s = self.generation_s + limits.trial_s if self.generation_s else math.inf
+        return min(limits.end_s(has_repair=False), trials_end_s)
 
     def sort_plausible(self) -> None:
         """Sort plausible candidates, the likeliest first; a floating-point error decides nothing."""

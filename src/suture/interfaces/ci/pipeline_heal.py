@@ -191,6 +191,8 @@ async def _heal_and_gate(
     report: HealReport, task: Task, root: Path, run_sandbox: Sandbox, settings: Settings
 ) -> HealReport:
     command: Sequence[str] = deselect_tests(task.test_command, frozenset(report.old_failures))
+    if settings.loop.strict is None:  # Nobody reads the diff of a pipeline before it is delivered.
+        settings = settings.model_copy(update={"loop": settings.loop.model_copy(update={"strict": True})})
     result = await heal(root, HealOptions(test=command, settings=settings, sandbox=run_sandbox))
     edits: tuple[LineEdit, ...] = ()
     if result.candidate is not None and result.diff:

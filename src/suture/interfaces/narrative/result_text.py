@@ -27,10 +27,10 @@ from suture.project.python_source.imports import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
 MAX_COUNTEREXAMPLES = 3
-MAX_RIVALS = 2
+MAX_RIVAL_CODE_LINES = 3
 MAX_FAILING_TESTS = 5
-"""How many counterexamples, rivals and failing generated tests the end of a run lists. Chosen by judgement; not
-measured."""
+"""How many counterexamples, lines of a rival and failing generated tests the end of a run lists. Chosen by
+judgement; not measured."""
 
 
 def result_output(result: Result, kind: TaskKind) -> str:
@@ -79,9 +79,14 @@ def applied_files(folder: RunFolder) -> tuple[str, ...]:
 
 def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder) -> Iterator[str]:
     """Yield the last lines of a run in full detail, for stderr."""
-    yield f"{result.outcome}: {render_ending_reason(result.reason)}"
+    undetermined = last_payload(read_ledger(folder.ledger_path).events, kinds.RepairUndetermined)
+    if result.ok and undetermined is not None:
+        yield undetermined_sentence(undetermined, "all tests pass")
+    else:
+        yield f"{result.outcome}: {render_ending_reason(result.reason)}"
     if result.diff and result.candidate is not None:
         yield f"{'Changed' if result.ok else 'Best so far'}: {change_size(result)}"
+    yield from rival_lines(result, folder)
     yield from _verification_lines(result)
     yield from caution_lines(result, folder)
     yield from certificate_lines(folder)
@@ -93,12 +98,10 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
     yield f"More: suture show {folder.id}"
 
 
-def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
-    """Yield everything that qualifies a result: doubts, rivals, untested and ignored files, warnings."""
+def caution_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """Yield what qualifies a result besides its rivals: doubts, untested and ignored files, warnings."""
     yield from failing_test_lines(result)
     yield from objection_lines(result, folder)
-    yield from difference_lines(result, folder, suggest_commands=suggest_commands)
-    yield from rival_lines(result)
     if result.ok and (untested := untested_files(result, folder)):
         yield f"No check imports {', '.join(untested)}, so it is not known whether they work."
     if ignored := ignored_reply_files(result, folder):
@@ -151,6 +154,8 @@ def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Ite
         yield "Add something to check: an example in the task, or a test file with --test."
     elif result.outcome == "not_healed" and used_no_model:
         yield "Use a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."
+    elif result.reason.code == "no_answer":
+        return  # the reason names the remedy
     elif result.outcome == "budget_exhausted" and (used_no_model or result.verdict is None):
         return  # the reason names the limit to raise; a larger model would not help
     elif result.outcome in ("stuck", "budget_exhausted", "not_healed"):
@@ -164,8 +169,10 @@ def continuation_hint(run: str) -> str:
 
 def result_as_json(result: Result, folder: RunFolder, applied: Sequence[str]) -> dict[str, Any]:
     """Return the result record as JSON values, with the facts that a caller would have to look up."""
+    undetermined = last_payload(read_ledger(folder.ledger_path).events, kinds.RepairUndetermined)
     return {
         **encode_record(result),
+        "undetermined": encode_record(undetermined) if undetermined is not None else None,
         "exit_code": EXIT_CODES[result.outcome],
         "folder": str(folder.path),
         "applied": list(applied),
@@ -212,14 +219,59 @@ def is_heal_run(folder: RunFolder) -> bool:
     return started is not None and started.kind == "heal"
 
 
-def rival_lines(result: Result) -> Iterator[str]:
-    """Yield the rivals of a result: other changes that pass the same tests."""
-    if result.ok and result.rivals:
-        rivals = "; ".join(result.rivals[:MAX_RIVALS])
-        yield (
-            "Your tests are not decisive: other changes pass them too and may behave differently. Add a test "
-            f"that distinguishes them, or review the diff ({rivals})"
-        )
+def undetermined_sentence(undetermined: kinds.RepairUndetermined, passing: str) -> str:
+    """Return the first sentence about a repair that passes, if the tests do not decide that it is right.
+
+    Args:
+        passing: What passes, such as `all 2 tests pass`.
+    """
+    count = len(undetermined.changes)
+    if count > 1:
+        doubt = f"{passing} with each of {count} changes, which may behave differently"
+        return f"Healed, but your tests do not decide: {doubt}."
+    noticed = (
+        f"only {undetermined.noticed} of {undetermined.mistakes} deliberate mistakes in the changed lines"
+    )
+    return f"Healed, but your tests do not decide: {passing}, and they notice {noticed}."
+
+
+def rival_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
+    """Yield a result beside its rivals, which are other changes that pass the same tests; or who chose it."""
+    events = read_ledger(folder.ledger_path).events
+    undetermined, chosen = (
+        last_payload(events, kinds.RepairUndetermined),
+        last_payload(events, kinds.RepairChosen),
+    )
+    if undetermined is not None:
+        yield from _comparison_lines(undetermined)
+        hint = ", or let --ask ask you" if suggest_commands and undetermined.calls else ""
+        what = "tells them apart" if len(undetermined.changes) > 1 else "fails where the change is wrong"
+        yield f"Add a test that {what}, or review the diff{hint}."
+    elif result.ok and chosen is not None and chosen.passed:
+        count, verb = len(chosen.labels), "chose" if chosen.choice else "wrote"
+        subject = f"between {count} changes" if count > 1 else "whether a change is right"
+        explanation = f": {chosen.explanation}" if chosen.explanation else "."
+        yield f"Your tests do not decide {subject}; the model {verb} this one{explanation}"
+
+
+def _comparison_lines(undetermined: kinds.RepairUndetermined) -> Iterator[str]:
+    """Yield the changes side by side, then what each of them answers."""
+    if len(undetermined.changes) < 2:
+        return
+    for number, change in enumerate(undetermined.changes, 1):
+        name = "1 (this diff)" if number == 1 else str(number)
+        yield f"  {name}: {_render_change(change)}"
+    for call in undetermined.calls:
+        answers = [f"{call.before} now"] if call.before else []
+        answers += [f"{answer} with {number}" for number, answer in enumerate(call.answers, 1) if answer]
+        yield f"  {call.call} gives {', '.join(answers)}"
+
+
+def _render_change(change: kinds.ComparedChange) -> str:
+    """Return the lines that a change adds, or its description if it only removes lines."""
+    lines = [line[1:].strip() for line in change.diff.splitlines() if line.startswith("+")]
+    added = [line for line in lines if line and not line.startswith("++ ")][:MAX_RIVAL_CODE_LINES]
+    return " / ".join(added) or change.label
 
 
 def objection_lines(result: Result, folder: RunFolder) -> Iterator[str]:
@@ -243,11 +295,12 @@ def failing_test_lines(result: Result) -> Iterator[str]:
     tests = result.failing_tests
     if not result.ok or not tests:
         return
-    is_single = len(tests) == 1
     subject = (
-        "1 test that the model wrote fails" if is_single else f"{len(tests)} tests that the model wrote fail"
+        "1 test that the model wrote fails"
+        if len(tests) == 1
+        else f"{len(tests)} tests that the model wrote fail"
     )
-    pronoun = "It has" if is_single else "They have"
+    pronoun = "It has" if len(tests) == 1 else "They have"
     yield f"{subject} on this code. {pronoun} too little trust to decide, so check by hand which is wrong:"
     for test in tests[:MAX_FAILING_TESTS]:
         yield f"  {render_failing_test(test)}"
@@ -261,14 +314,3 @@ def render_failing_test(test: FailingGeneratedTest) -> str:
     if fact is not None and (fact.exception or fact.actual):
         seen = f"; raised {fact.exception}" if fact.exception else f"; got {fact.actual}"
     return f"{' '.join(test.test.split())} (trust {test.trust:.2f}{seen})"
-
-
-def difference_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
-    """Yield an input that distinguishes the result from another passing repair, unless the user chose."""
-    events = read_ledger(folder.ledger_path).events
-    searched = last_payload(events, kinds.SearchFinished)
-    difference = searched.distinguishing_input if searched else None
-    if result.ok and difference and first_payload(events, kinds.UserAnswered) is None:
-        answers = " or ".join(dict.fromkeys(difference.answers.values()))
-        hint = " (--ask lets you choose)" if suggest_commands else ""
-        yield f"Ambiguous: other repairs pass too; {difference.call} gives {answers}{hint}"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from suture.core.ledger import Event, RunFolder, kinds, last_payload, read_ledger
 from suture.core.records import Candidate, Origin, Result, Spend
@@ -25,6 +25,8 @@ from suture.interfaces.narrative.result_text import (
     failing_lines,
     is_heal_run,
     next_step_lines,
+    rival_lines,
+    undetermined_sentence,
 )
 from suture.interfaces.narrative.review_text import render_ending_reason
 from suture.interfaces.narrative.wording import OUTCOME_TEXTS
@@ -38,6 +40,7 @@ RENDERED_AS_IN_SHOW = (
     kinds.ModelEscalated,
     kinds.ModelFellBack,
     kinds.MoveFailed,
+    kinds.RepairChosen,
     kinds.ReplyTruncated,
     kinds.ReviewAnswered,
     kinds.RoleDegraded,
@@ -130,13 +133,14 @@ def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: 
         folder: The run's folder.
         suggest_commands: Whether to suggest commands to type; an editor or a page has buttons instead.
     """
-    yield _outcome_line(result, heals=is_heal_run(folder))
+    events = read_ledger(folder.ledger_path).events
+    yield _outcome_line(result, events, heals=is_heal_run(folder))
+    yield from rival_lines(result, folder, suggest_commands=suggest_commands)
     if not result.ok:
         yield from _best_so_far_lines(result)
-    events = read_ledger(folder.ledger_path).events
     if (written := last_payload(events, kinds.CertificateWritten)) is not None:
         yield from certificate_summary_lines(written, folder.id, result.confidence)
-    yield from caution_lines(result, folder, suggest_commands=suggest_commands)
+    yield from caution_lines(result, folder)
     if suggest_commands:
         yield from next_step_lines(result, folder)
     yield f"{_spend_summary(result.spend)}. More: suture show {folder.id}"
@@ -171,7 +175,7 @@ def _search_lines(search: kinds.SearchFinished) -> Iterator[str]:
         yield f"Note: {caveats.removeprefix('; ')}"
 
 
-def _outcome_line(result: Result, *, heals: bool) -> str:
+def _outcome_line(result: Result, events: Sequence[Event], *, heals: bool) -> str:
     verdict, word = result.verdict, OUTCOME_TEXTS[result.outcome]
     if result.outcome == "healed" and verdict is not None and verdict.outcomes:
         if verdict.evidence == "exit_status":
@@ -179,6 +183,8 @@ def _outcome_line(result: Result, *, heals: bool) -> str:
         count, failing = len(verdict.passed), len(result.failing_tests)
         success, check = ("Healed", "test") if heals else ("Done", "check")
         passing = f"all {count} {check}s pass" if count != 1 else f"the one {check} passes"
+        if (undetermined := last_payload(events, kinds.RepairUndetermined)) is not None:
+            return undetermined_sentence(undetermined, passing)
         doubt = f", but {format_count(failing, 'generated test')} {'fails' if failing == 1 else 'fail'}"
         return f"{success}: {passing}{doubt if failing else ''}."
     if result.outcome == "not_healed" and not heals:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TypeVar
 
@@ -52,7 +52,7 @@ from suture.judge.quality.linting import LintResult, lint_changes
 from suture.loop.context import RunContext
 from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
 from suture.loop.evaluation.judging import judge
-from suture.loop.tuning import MAX_LISTED_FINDINGS
+from suture.loop.tuning import MAX_LISTED_FINDINGS, MIN_JUDGED_MUTANTS, MIN_NOTICED_SHARE
 from suture.project.recorded_task import get_accepted_files
 from suture.project.workspace import decode_text, overlay_candidate, unified_diff
 
@@ -72,6 +72,8 @@ class CertifiedCandidate:
 
     Attributes:
         warnings: Why the result is worth less than its checks say.
+        is_undetermined: Whether the tests do not decide that this repair of the search is right.
+        mutation: How well the tests guard the change.
         failing_tests: Tests by a model that fail on the candidate and decided nothing.
     """
 
@@ -79,6 +81,8 @@ class CertifiedCandidate:
     verdict: Verdict
     confidence: float
     warnings: ChangeWarnings
+    is_undetermined: bool = False
+    mutation: MutationResult = field(default_factory=MutationResult)
     failing_tests: tuple[FailingGeneratedTest, ...] = ()
 
 
@@ -124,7 +128,7 @@ async def certify(
 ) -> CertifiedCandidate:
     """Minimise a candidate that passes every deciding check, and write its certificate into the run folder.
 
-    There is no certificate if a setting (`loop.abstain_below`, `loop.abstain_on_rivals`) rejects the repair.
+    There is no certificate if a setting (`loop.abstain_below`, `loop.strict`) rejects the repair.
 
     Args:
         baseline: The verdict on the user's code, if there is any.
@@ -132,19 +136,20 @@ async def certify(
             them.
     """
     clock = CertificationClock(context)
-    minimal, proposal = MinimisationSummary(), context.candidates.find_proposal(candidate.hash)
+    minimal = MinimisationSummary()
+    proposal, is_mutation = context.candidates.find_proposal(candidate.hash), candidate.origin == "mutation"
     if baseline is not None and clock.left_s() > 0:
         candidate, verdict, minimal = await _minimise(context, clock, candidate, verdict, baseline, suite)
     base = context.task.files
     after = overlay_candidate(base, candidate.files)
-    fixed = tuple(sorted(verdict.passed - (baseline.passed if baseline else frozenset())))
+    fixed = _find_fixed(verdict, baseline)
     # Before the mutants, which take all the time that is left.
     memorised = await clock.within(
         lambda: find_memorised_examples(candidate, suite, fixed), ExampleSearch(unmeasured="no_time")
     )
-    coverage, mutation, lint = await _measure(candidate, verdict, fixed, after, suite, clock, context)
+    coverage, mutation, lint = await _measure(candidate, verdict, baseline, suite, clock, context)
     threshold, score = context.trust_threshold, mutation.min_score
-    rivals, share = (proposal.rivals, proposal.score_share) if proposal else (None, None)
+    rivals, share = context.candidates.count_rivals(proposal)
     certified_share = (share or 0.0) if rivals else 0.0  # In a certificate, 0 says that there is no share.
     confidence = estimate_confidence(
         verdict,
@@ -171,15 +176,21 @@ async def certify(
         shows_memorising=warnings.shows_memorising,
         has_failing_tests=bool(failing_tests),
     )
+    is_undetermined = context.candidates.find_choice(candidate) is None and bool(
+        rivals or (is_mutation and is_weakly_guarded(mutation))
+    )
     certified = CertifiedCandidate(
         candidate=candidate,
         verdict=verdict,
         confidence=confidence,
         warnings=warnings,
+        is_undetermined=is_undetermined,
+        mutation=mutation,
         failing_tests=failing_tests,
     )
     rival_labels = context.candidates.describe_rivals(candidate)
-    if certified_confidence < context.settings.loop.abstain_below or must_abstain(rival_labels, context):
+    is_refused = is_undetermined and context.settings.loop.strict
+    if certified_confidence < context.settings.loop.abstain_below or is_refused:
         return certified
     hashes = {path: sha256_hex(content) for path, content in base.items()}
     certificate = Certificate(
@@ -214,34 +225,68 @@ async def certify(
     return certified
 
 
-def must_abstain(rival_labels: Sequence[str], context: RunContext) -> bool:
-    """Return whether the settings reject a repair that the tests do not distinguish from its rivals."""
-    return bool(rival_labels) and context.settings.loop.abstain_on_rivals
+def is_weakly_guarded(mutation: MutationResult) -> bool:
+    """Return whether the tests notice few deliberate mistakes in the changed lines, of those that were tried."""
+    noticed, total = sum(mutant.killed for mutant in mutation.mutants), len(mutation.mutants)
+    return total >= MIN_JUDGED_MUTANTS and noticed < MIN_NOTICED_SHARE * total
+
+
+async def measure_mutants(
+    candidate: Candidate,
+    verdict: Verdict,
+    baseline: Verdict | None,
+    suite: Suite,
+    context: RunContext,
+    *,
+    timeout_s: float,
+) -> MutationResult:
+    """Return how well the tests guard a candidate that passes; a complete measurement is made once in a run.
+
+    Args:
+        baseline: The verdict on the user's code, if there is any.
+        timeout_s: Wall-clock seconds.
+    """
+    known = context.mutation_results.get(candidate.hash)
+    if known is not None:
+        return known
+    base, language = context.task.files, context.task.language
+    after = overlay_candidate(base, candidate.files)
+    fixed = _find_fixed(verdict, baseline)
+    suite_with_packages, _ = await suite.install_packages(after)
+    detector = await build_mutant_detector(suite_with_packages, candidate.files, verdict, fixed)
+    result = await measure_mutation_score(
+        after,
+        find_mutable_lines(base, after, language),
+        detector,
+        max_mutants=context.settings.certification.mutants,
+        timeout_s=timeout_s,
+        language=language,
+    )
+    if result.unmeasured is None:
+        context.mutation_results[candidate.hash] = result
+    return result
+
+
+def _find_fixed(verdict: Verdict, baseline: Verdict | None) -> tuple[str, ...]:
+    """Return the ids of the checks that pass only with the candidate."""
+    return tuple(sorted(verdict.passed - (baseline.passed if baseline else frozenset())))
 
 
 async def _measure(
     candidate: Candidate,
     verdict: Verdict,
-    fixed: tuple[str, ...],
-    after: Mapping[str, bytes],
+    baseline: Verdict | None,
     suite: Suite,
     clock: CertificationClock,
     context: RunContext,
 ) -> tuple[CoverageResult, MutationResult, LintResult]:
     """Measure coverage, mutation score and lint findings side by side."""
-    base, language = context.task.files, context.task.language
+    base = context.task.files
+    after = overlay_candidate(base, candidate.files)
     suite_with_packages, _ = await suite.install_packages(after)
 
     async def measure_mutation() -> MutationResult:
-        detector = await build_mutant_detector(suite_with_packages, candidate.files, verdict, fixed)
-        return await measure_mutation_score(
-            after,
-            find_mutable_lines(base, after, language),
-            detector,
-            max_mutants=context.settings.certification.mutants,
-            timeout_s=clock.left_s(),
-            language=language,
-        )
+        return await measure_mutants(candidate, verdict, baseline, suite, context, timeout_s=clock.left_s())
 
     no_coverage = CoverageResult(unmeasured="no_time")
     coverage = asyncio.create_task(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -151,7 +152,8 @@ def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
     """Return what a search may use. The time to judge its repair twice and to certify it is kept.
 
     A search that finds nothing has nothing to certify. Without a model, it continues until there is just time
-    for a verdict.
+    for a verdict. Before a capable model, it has a few seconds for trials, unless a setting says how many; the
+    order of the candidates is the same in each case.
     """
     settings, left_s = context.settings.repair, context.budget.remaining_s()
     has_model = context.has_model
@@ -173,10 +175,15 @@ def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
         limited_s = min(search_s, left_s - reserve_s, share_s)
         extra_s = min(extra_s, search_s - limited_s)
         search_s = limited_s
+    trial_s = math.inf
+    if context.has_capable_model and settings.seconds is None:
+        is_tree = has_grammar(context.task.language)
+        trial_s = tuning.CAPABLE_TREE_TRIAL_S if is_tree else tuning.CAPABLE_TRIAL_S
     return SearchLimits(
         max_candidates=settings.candidates,
         max_seconds=search_s,
         reserve_s=extra_s,
+        trial_s=trial_s,
         seed=settings.seed,
         operator_factors=recalled_operator_factors(context.ledger.events),
     )

@@ -8,7 +8,7 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 from suture.agents.calling.role_call import list_degraded_roles
-from suture.core.ledger.kinds import GeneratedTestsFailed, RunFinished, RunPaused
+from suture.core.ledger.kinds import GeneratedTestsFailed, RepairUndetermined, RunFinished, RunPaused
 from suture.core.records import Candidate, FaultCause, Outcome, Reason, Result, Verdict, decode_record
 from suture.judge.confidence import (
     estimate_confidence,
@@ -17,9 +17,11 @@ from suture.judge.confidence import (
     limit_confidence_for_memorising,
     reduce_confidence_for_warnings,
 )
+from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.loop.context import RunContext, load_deciding_suite
-from suture.loop.evaluation.certification import CertifiedCandidate, certify, must_abstain
+from suture.loop.evaluation.certification import CertifiedCandidate, certify
 from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
+from suture.loop.evaluation.rival_comparison import compare_with_rivals
 from suture.loop.policy.attempts import find_best
 from suture.loop.roles.generated_tests import find_failing_tests
 from suture.loop.services.safety_gate import summarise_findings
@@ -89,14 +91,14 @@ def write_result(
     if candidate:
         # What the safety scan finds is no sign that the code is wrong, and does not lower the confidence.
         warnings = (*warnings, *summarise_findings(context.safety.scan(candidate)))
-    if outcome == "healed" and confidence < context.settings.loop.abstain_below:
-        outcome = "not_healed"
-        reason = replace(reason, notes=(*reason.notes, "low_confidence"), confidence=confidence)
-    is_healed = candidate is not None and outcome == "healed"
-    rivals = context.candidates.describe_rivals(candidate) if candidate and is_healed else ()
-    if must_abstain(rivals, context):
-        outcome = "not_healed"
-        reason = replace(reason, notes=(*reason.notes, "has_rivals"))
+    rivals: tuple[str, ...] = ()
+    doubt: RepairUndetermined | None = None
+    if candidate and outcome == "healed":
+        rivals = context.candidates.describe_rivals(candidate)
+        doubt = _find_doubt(candidate, certified, context)
+        outcome, reason = _apply_settings(candidate, reason, confidence, doubt, context)
+    if doubt is not None:
+        context.ledger.append(doubt)
     project = context.task.project
     if project is not None and project.is_feature_untested:
         warnings = (*warnings, UNTESTED_FEATURE_TEXT)
@@ -116,12 +118,46 @@ def write_result(
         warnings=warnings,
         capabilities=capabilities,
         rivals=rivals,
+        is_undetermined=doubt is not None,
         failing_tests=failing_tests,
         failed_roles=tuple(dict.fromkeys(list_degraded_roles(context.ledger.events))),
         spend=context.budget.spend(),
     )
     _record_end(result, context)
     return result
+
+
+def _find_doubt(
+    candidate: Candidate, certified: CertifiedCandidate | None, context: RunContext
+) -> RepairUndetermined | None:
+    """Return how a candidate that passes compares with its rivals; `None` if the tests decide, or a model did."""
+    if certified is not None:
+        is_undetermined, mutation = certified.is_undetermined, certified.mutation
+    else:
+        rivals, choice = (
+            context.candidates.describe_rivals(candidate),
+            context.candidates.find_choice(candidate),
+        )
+        is_undetermined, mutation = bool(rivals) and choice is None, MutationResult()
+    return compare_with_rivals(candidate, mutation, context) if is_undetermined else None
+
+
+def _apply_settings(
+    candidate: Candidate,
+    reason: Reason,
+    confidence: float,
+    doubt: RepairUndetermined | None,
+    context: RunContext,
+) -> tuple[Outcome, Reason]:
+    """Return the outcome of a candidate that passes, and its reason: a setting may turn it into `not_healed`."""
+    settings = context.settings.loop
+    if doubt is not None and settings.strict:
+        return "not_healed", replace(reason, code="undetermined", count=len(doubt.changes))
+    if confidence < settings.abstain_below:
+        return "not_healed", replace(reason, notes=(*reason.notes, "low_confidence"), confidence=confidence)
+    if context.candidates.find_choice(candidate) is not None:
+        return "healed", replace(reason, notes=(*reason.notes, "model_chose"))
+    return "healed", reason
 
 
 def _make_diff(candidate: Candidate | None, context: RunContext) -> str:
@@ -153,13 +189,14 @@ def _estimate_confidence(
 ) -> float:
     """Return the confidence in a candidate that was not certified."""
     proposal = context.candidates.find_proposal(candidate.hash) if candidate else None
+    rivals, share = context.candidates.count_rivals(proposal)
     return estimate_confidence(
         verdict,
         context.trust_threshold,
         checks=context.task.checks,
         before=context.candidates.baseline_verdict(state),
-        rivals=proposal.rivals if proposal else None,
-        share=proposal.score_share if proposal else None,
+        rivals=rivals,
+        share=share,
     )
 
 

@@ -11,7 +11,6 @@ from langgraph.types import interrupt
 
 from suture.agents.context.deciding_checks import collect_deciding_facts
 from suture.core.ledger.kinds import (
-    DistinguishingInput,
     FoundRepair,
     PartialRepair,
     ReviewAsked,
@@ -19,7 +18,7 @@ from suture.core.ledger.kinds import (
     SearchStarted,
     TrialAgreement,
 )
-from suture.core.records import Candidate, Verdict, content_hash, decode_record, encode_record
+from suture.core.records import Verdict, content_hash, decode_record, encode_record
 from suture.errors import BudgetExceeded, SandboxError
 from suture.judge import Suite
 from suture.judge.signs import render_tampering_warning
@@ -37,14 +36,14 @@ from suture.loop.evaluation.search_setup import (
 )
 from suture.loop.nodes.propose import RoundBranch
 from suture.loop.policy.attempts import Attempt
-from suture.loop.review.repair_choice import PlausibleRepairs, apply_choice
-from suture.loop.services.candidate_store import SEARCH_ROUND, Lineage
+from suture.loop.review.repair_choice import apply_choice
+from suture.loop.roles.rival_choice import propose_repair, render_change, settle_rivals
 from suture.loop.state import LoopState, encode_attempts, judged_attempts, role_contributions
 from suture.mutation import has_grammar
 from suture.project.workspace import decode_text
 from suture.search import (
     FailingProject,
-    Repair,
+    PlausibleRepairs,
     SearchLimits,
     SearchResult,
     find_unparsable_file,
@@ -92,15 +91,15 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
             remaining_limits = limits.minus(result.seconds, result.tried_count)
             project = failing_project(suite, targets.command, texts, baseline)
             result = await recover_python(project, unparsable, remaining_limits, tests)
-        repairs, difference = await rank_python_repairs(
+        plausible = await rank_python_repairs(
             result, targets.command, tests, seed=limits.seed, seconds=_ranking_s(limits, result)
         )
         divergences: dict[str, str] = {}
-        if not repairs and baseline is not None:  # For the model that is asked next.
+        if not plausible.repairs and baseline is not None:  # For the model that is asked next.
             facts = collect_deciding_facts(baseline, context.trust_threshold)
             changes = [change for change, _ in result.partial]
             divergences = await find_divergences(facts, changes, result.texts, context)
-    return _finish_search(result, repairs, difference, divergences, context)
+    return _finish_search(result, plausible, divergences, context)
 
 
 async def _search_other_language(
@@ -113,10 +112,10 @@ async def _search_other_language(
     async with context.budget.time_limit():
         project = failing_project(suite, suite.command, texts, baseline)
         result = await _run_tree_search(suite, project, baseline, limits, context)
-        repairs, difference = await rank_tree_repairs(
+        plausible = await rank_tree_repairs(
             result, project, project.test_texts(), seed=limits.seed, seconds=_ranking_s(limits, result)
         )
-    return _finish_search(result, repairs, difference, {}, context)
+    return _finish_search(result, plausible, {}, context)
 
 
 async def _run_tree_search(
@@ -147,7 +146,7 @@ def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, 
             files=tuple(sorted(texts)),
             failing=failing,
             candidates=limits.max_candidates,
-            seconds=limits.max_seconds,
+            seconds=min(limits.max_seconds, limits.trial_s),
             seed=limits.seed,
         )
     )
@@ -167,24 +166,19 @@ def _ranking_s(limits: SearchLimits, result: SearchResult) -> float:
 
 def _finish_search(
     result: SearchResult,
-    repairs: tuple[Repair, ...],
-    difference: DistinguishingInput | None,
+    plausible: PlausibleRepairs,
     divergences: Mapping[str, str],
     context: RunContext,
 ) -> dict[str, Any]:
     """Record the search, and store its repairs for `try_repairs`, which may have to wait for a person."""
-    context.ledger.append(_make_search_event(result, repairs, difference, divergences))
-    if not repairs:
+    context.ledger.append(_make_search_event(result, plausible, divergences))
+    if not plausible.repairs:
         return {"searched": True}
-    plausible = PlausibleRepairs(repairs=repairs, difference=difference)
     return {"searched": True, "found_repairs": context.folder.save_record(plausible)}
 
 
 def _make_search_event(
-    result: SearchResult,
-    repairs: tuple[Repair, ...],
-    difference: DistinguishingInput | None,
-    divergences: Mapping[str, str],
+    result: SearchResult, plausible: PlausibleRepairs, divergences: Mapping[str, str]
 ) -> SearchFinished:
     spectrum = result.spectrum
     return SearchFinished(
@@ -200,8 +194,9 @@ def _make_search_event(
                 operators=tuple(repair.proposal.operators),
                 warnings=tuple(map(render_tampering_warning, repair.warnings)),
                 equivalents=tuple(repair.equivalents),
+                diff=render_change(repair, result.texts),
             )
-            for repair in repairs
+            for repair in plausible.repairs
         ),
         partial=tuple(
             PartialRepair(path=change.path, label=change.label, passing=trial.passing, failing=trial.failing)
@@ -216,7 +211,8 @@ def _make_search_event(
             localisation_s=round(result.localisation_s, 3),
             mutation_s=round(result.generation_s, 3),
         ),
-        distinguishing_input=difference,
+        distinguishing_input=plausible.difference,
+        compared_calls=plausible.compared_calls,
         faults=result.suspect_lines[: tuning.MAX_LISTED_LINES],
         broken_operators=tuple(result.operator_failures[: tuning.MAX_LISTED_LINES]),
         divergences=divergences,
@@ -244,6 +240,8 @@ async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         plausible = apply_choice(plausible, answer["choice"])
     suite = await load_deciding_suite(role_contributions(state), context)
     judged = await _judge_repairs(plausible, suite, state, context)
+    if judged and judged[-1].solved:
+        judged = await settle_rivals(plausible, judged, suite, state, context)
     return {"found_repairs": "", "judged": encode_attempts((*judged_attempts(state), *judged))}
 
 
@@ -260,7 +258,7 @@ async def _judge_repairs(
     judged: list[Attempt] = []
     faults: list[SandboxError] = []
     for repair in plausible.repairs[: tuning.MAX_JUDGED_REPAIRS]:
-        proposal = _propose(repair, plausible, context)
+        proposal = propose_repair(repair, plausible, context)
         try:
             candidate = context.candidates.load(proposal.blob)
             verdict = await judge(candidate, suite, context, trial_run_s=run_s)
@@ -279,27 +277,3 @@ async def _judge_repairs(
     if faults:
         raise faults[0]
     return judged
-
-
-def _propose(repair: Repair, plausible: PlausibleRepairs, context: RunContext) -> Attempt:
-    """Propose a repair, with how it compares to the other plausible repairs."""
-    candidate = Candidate(
-        files={repair.proposal.path: repair.text},
-        origin="mutation",
-        label=f"mutation, {repair.proposal.label}",
-    )
-    remaining = {other.proposal.label for other in plausible.repairs}  # A person may have ruled out some.
-    rivals = tuple(label for label in repair.rivals if label in remaining)
-    # Rivals that a person ruled out are no longer in `plausible`, so their scores do not count.
-    rival_scores = sum(other.score for other in plausible.repairs if other.proposal.label in repair.rivals)
-    total_score = repair.score + rival_scores
-    other_count = sum(1 + len(other.equivalents) for other in plausible.repairs) - 1  # without this repair
-    proposal = replace(
-        context.candidates.make_proposal(candidate),
-        warnings=tuple(map(render_tampering_warning, repair.warnings)),
-        agreement=round(len(repair.equivalents) / other_count, 4) if other_count else None,
-        rivals=len(rivals),
-        rival_descriptions=rivals[: tuning.MAX_LISTED_RIVALS],
-        score_share=round(repair.score / total_score, 4) if total_score else 1.0,
-    )
-    return context.candidates.propose(proposal, Lineage.beginning(SEARCH_ROUND))

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import get_args
 
 from suture.core.ledger.kinds import Choice, DistinguishingInput
 from suture.loop.review.questions import Review, ReviewAnswer, Reviewer
-from suture.search import Repair
+from suture.search import PlausibleRepairs
 
 Asker = Callable[[DistinguishingInput], Choice | Awaitable[Choice | None] | None]
 """Says which of two answers is right; `None` if that is not known. It may be async."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlausibleRepairs:
-    """The repairs of a search with which all tests pass.
-
-    Attributes:
-        repairs: The repairs, the most likely first.
-        difference: An input that tells the first repair from the likeliest one that behaves differently; `None`
-            if none is known.
-    """
-
-    repairs: tuple[Repair, ...]
-    difference: DistinguishingInput | None = None
 
 
 def apply_choice(found: PlausibleRepairs, choice: str) -> PlausibleRepairs:
@@ -45,7 +31,13 @@ def apply_choice(found: PlausibleRepairs, choice: str) -> PlausibleRepairs:
     answers = list(zip(found.repairs, difference.answers_by_repair, strict=True))
     agreeing = [repair for repair, answer in answers if answer == right_answer]
     others = [repair for repair, answer in answers if answer != right_answer and answer not in wrong_answers]
-    return PlausibleRepairs(repairs=(*agreeing, *others), difference=difference)
+    remaining = [*agreeing, *others]
+    positions = [found.repairs.index(repair) for repair in remaining]
+    compared_calls = tuple(
+        replace(call, answers=tuple(call.answers[position] for position in positions))
+        for call in found.compared_calls
+    )
+    return replace(found, repairs=tuple(remaining), compared_calls=compared_calls)
 
 
 def reviewer_with_asker(ask: Asker, reviewer: Reviewer | None) -> Reviewer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from suture.core.ledger import Ledger, RunFolder, select_events
-from suture.core.ledger.kinds import CandidateProposed
+from suture.core.ledger.kinds import CandidateProposed, RepairChosen
 from suture.core.records import Candidate, Verdict
 from suture.loop.policy.attempts import Attempt
 from suture.loop.state import LoopState, judged_attempts
@@ -79,15 +79,42 @@ class CandidateStore:
         proposals = select_events(self._ledger.events, CandidateProposed)
         return next((proposal for _, proposal in proposals if proposal.candidate == candidate), None)
 
+    def find_choice(self, candidate: Candidate) -> RepairChosen | None:
+        """Return the choice of a model that made a candidate the result, although it has rivals; `None` if none did.
+
+        A candidate that was minimised counts as the one that it was made from.
+        """
+        choices = select_events(self._ledger.events, RepairChosen)
+        names = (candidate.hash, candidate.parent)
+        return next((choice for _, choice in choices if choice.passed and choice.candidate in names), None)
+
+    def count_rivals(self, proposal: CandidateProposed | None) -> tuple[int | None, float | None]:
+        """Return `(rivals, share of the scores)` of a proposal for its confidence.
+
+        Both are `None` if they are not known. They count for nothing where a model has chosen between the rivals:
+        what its choice is worth is not measured, so that it counts as a change that a model wrote.
+        """
+        if proposal is None:
+            return None, None
+        choices = select_events(self._ledger.events, RepairChosen)
+        if any(choice.passed and choice.candidate == proposal.candidate for _, choice in choices):
+            return None, None
+        return proposal.rivals, proposal.score_share
+
     def describe_rivals(self, candidate: Candidate) -> tuple[str, ...]:
         """Return the rivals that the tests do not distinguish from a candidate, as text.
 
         A candidate that was minimised has the rivals of the one that it was made from.
         """
+        proposal = self.find_search_proposal(candidate)
+        return proposal.rival_descriptions if proposal else ()
+
+    def find_search_proposal(self, candidate: Candidate) -> CandidateProposed | None:
+        """Return how the search proposed a candidate, or the one that it was minimised from."""
         proposal = self.find_proposal(candidate.hash)
         if proposal is None or proposal.rivals is None:
             proposal = self.find_proposal(candidate.parent or "") or proposal
-        return proposal.rival_descriptions if proposal else ()
+        return proposal
 
 
 def make_attempt(proposal: CandidateProposed, lineage: Lineage) -> Attempt:

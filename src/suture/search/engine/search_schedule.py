@@ -39,12 +39,12 @@ class SearchClock:
 
         Args:
             has_passed: Whether a candidate has passed the failing tests and has yet to run the others. Like a
-                repair, it ends the use of `SearchLimits.reserve_s`.
+                repair, it ends the use of `SearchLimits.reserve_s` and the limit `trial_s`.
         """
         return self._end_s(has_passed) - self.now_s()
 
     def _end_s(self, has_passed: bool) -> float:
-        return self._limits.end_s(has_repair=bool(self._result.plausible) or has_passed)
+        return self._limits.end_s(has_repair=True) if has_passed else self._result.end_s(self._limits)
 
     def remaining_candidates(self) -> int:
         """Return how many candidates may still be tried."""
@@ -134,7 +134,7 @@ class Turns:
 
     def _is_late(self) -> bool:
         """Return whether compound changes are due as often as single changes."""
-        return self._clock.now_s() > tuning.COMPOUND_SHARE * self._limits.max_seconds
+        return self._result.tried_count >= tuning.COMPOUND_AFTER
 
     def start_extending(self, trace_lines: LineTracer, *, singles_are_over: bool = False) -> bool:
         """Start to generate compound changes in the background; return whether they are being generated.

@@ -88,7 +88,7 @@ async def order_candidates(
         spectrum.import_lines,
         seed=seed,
         limit=limit,
-        seconds=seconds * tuning.GENERATION_SHARE,
+        seconds=min(seconds * tuning.GENERATION_SHARE, tuning.MAX_GENERATION_S),
         clues=find_clues(spectrum),
         factors=factors,
         generate=partial(generate_python_mutants, failures),

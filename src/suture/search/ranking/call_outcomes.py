@@ -35,8 +35,10 @@ from suture.search.tuning import MAX_BOUNDARY_INPUTS, MAX_CALLED_FUNCTIONS, MAX_
 
 Call = tuple[str, str, str]
 """`(path, function, arguments)`; the arguments are the source of a tuple."""
+EXCEPTION = "!"
+"""Beginning of the answer of a call that raised an exception."""
 TIMED_OUT = "!timeout"
-"""The answer of a call that timed out. The answer of a call that raised an exception begins with `!` too."""
+"""The answer of a call that timed out."""
 NO_VISIBLE_EFFECT = "?"
 """Beginning of the answer of a call that returned nothing and changed no argument."""
 OPAQUE = " at ?"
@@ -82,11 +84,14 @@ async def collect_outcomes(
     texts: Mapping[str, str],
     command: TestCommand,
     seconds: float,
-) -> list[CallOutcomes]:
-    """Run the same calls on several repairs.
+) -> tuple[list[CallOutcomes], list[str]]:
+    """Run the same calls on several repairs and on the unchanged code.
 
     Args:
         seconds: Wall-clock seconds for all of them.
+
+    Returns:
+        The outcomes of each repair, and the answers of the unchanged code, which are empty if it was not run.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -124,7 +129,7 @@ async def collect_outcomes(
         reference = tripwire_answers.get(site, unchanged_answers)
         reached = count_reaching(repair_answers, reference) if site.is_informative else 0
         outcomes.append(CallOutcomes(answers=tuple(repair_answers), reached=reached))
-    return outcomes
+    return outcomes, unchanged_answers
 
 
 def count_reaching(answers: Sequence[str], reference: Sequence[str]) -> int:

@@ -6,11 +6,11 @@ import ast
 import random
 from collections.abc import Sequence
 
-from suture.core.ledger.kinds import DistinguishingInput
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.signs import collect_literals, find_tampering_warnings
 from suture.mutation import Edit
 from suture.search.ranking.call_outcomes import (
+    EXCEPTION,
     NO_VISIBLE_EFFECT,
     TIMED_OUT,
     CallOutcomes,
@@ -20,7 +20,7 @@ from suture.search.ranking.call_outcomes import (
     generate_calls,
 )
 from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
-from suture.search.ranking.repair_scoring import RankingMethods, Repair, RepairAnswers, rank_repairs
+from suture.search.ranking.repair_scoring import PlausibleRepairs, RankingMethods, RepairAnswers, rank_repairs
 from suture.search.search_records import SearchResult
 from suture.search.tuning import COMPARE_S, DISTANCE_PENALTY, MAX_COMPARED_REPAIRS, REDUNDANT_OPERATION_FACTOR
 
@@ -32,8 +32,8 @@ async def rank_python_repairs(
     *,
     seed: int = 0,
     seconds: float = COMPARE_S,
-) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
-    """Return plausible repairs, one for each behaviour, and a call on which the likeliest differs from another.
+) -> PlausibleRepairs:
+    """Return plausible repairs, one for each behaviour, and calls that distinguish them.
 
     Args:
         result: The result of the search.
@@ -47,15 +47,15 @@ async def rank_python_repairs(
     """
     proposals = result.plausible[:MAX_COMPARED_REPAIRS]
     if not proposals:
-        return (), None
+        return PlausibleRepairs()
     calls = generate_calls(result.spectrum, proposals, result.texts, random.Random(seed))
     paths = dict.fromkeys(proposal.path for proposal in proposals)
     examples = find_doctest_calls({path: result.texts[path] for path in paths})
     all_calls = [*calls, *(call for call, _ in examples)]
-    outcomes = [CallOutcomes() for _ in proposals]
+    outcomes, unchanged = [CallOutcomes() for _ in proposals], list[str]()
     if all_calls and len(proposals) > 1:
         seconds = min(seconds, COMPARE_S)
-        outcomes = await collect_outcomes(proposals, all_calls, result.texts, command, seconds)
+        outcomes, unchanged = await collect_outcomes(proposals, all_calls, result.texts, command, seconds)
     broken = [count_broken_examples(outcome.answers, examples, len(calls)) for outcome in outcomes]
     literals = collect_literals(tests)
     methods = RankingMethods(
@@ -64,7 +64,7 @@ async def rank_python_repairs(
         render_answer=_render_answer,
         is_python=True,
     )
-    answers = RepairAnswers(calls=all_calls, outcomes=outcomes, broken_examples=broken)
+    answers = RepairAnswers(calls=all_calls, outcomes=outcomes, broken_examples=broken, unchanged=unchanged)
     return await rank_repairs(result, proposals, answers, methods)
 
 
@@ -80,7 +80,7 @@ def _render_answer(answer: str) -> str:
 
     An answer without an exception is the `repr` of `(result, arguments)`; only the result is shown.
     """
-    if answer.startswith("!"):
+    if answer.startswith(EXCEPTION):
         return "no end in time" if answer == TIMED_OUT else f"raises {answer[1:]}"
     text = answer.removeprefix(NO_VISIBLE_EFFECT)
     try:

@@ -12,21 +12,23 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 
-from suture.core.ledger.kinds import DistinguishingInput
+from suture.core.ledger.kinds import ComparedCall, DistinguishingInput
 from suture.judge.signs import TamperingWarning
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import Edit, apply_edits
 from suture.project.python_source.parsing import parse_module
-from suture.search.ranking.call_outcomes import Call, CallOutcomes
+from suture.search.ranking.call_outcomes import EXCEPTION, Call, CallOutcomes, is_conclusive
 from suture.search.ranking.expression_distance import measure_distance
 from suture.search.search_records import SearchResult, change_key
 from suture.search.tuning import (
     AGREEMENT_SHARE,
     BROKEN_EXAMPLE_FACTOR,
+    CHANGED_ANSWERS_PENALTY,
     CLOSE_RIVAL_SHARE,
     IDLE_BLOCK_FACTOR,
+    MAX_COMPARED_CALLS,
     NATURALNESS_SPREAD,
     WARNING_FACTOR,
 )
@@ -66,11 +68,29 @@ class RepairAnswers:
     Attributes:
         calls: The calls, with their arguments as people read them.
         broken_examples: For each repair, the examples in docstrings or comments that it does not fulfil.
+        unchanged: The answers of the unchanged code; empty if it did not answer in time.
     """
 
     calls: Sequence[Call]
     outcomes: Sequence[CallOutcomes]
     broken_examples: Sequence[int]
+    unchanged: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlausibleRepairs:
+    """The repairs of a search with which all tests pass.
+
+    Attributes:
+        repairs: The repairs, the most likely first.
+        difference: An input that tells the first repair from the likeliest one that behaves differently; `None`
+            if none is known.
+        compared_calls: Calls that distinguish the repairs.
+    """
+
+    repairs: tuple[Repair, ...] = ()
+    difference: DistinguishingInput | None = None
+    compared_calls: tuple[ComparedCall, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,16 +113,19 @@ class RankingMethods:
 
 async def rank_repairs(
     result: SearchResult, proposals: Sequence[Proposal], answers: RepairAnswers, methods: RankingMethods
-) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
-    """Return plausible repairs, one for each behaviour, and a call that the likeliest answers unlike another.
+) -> PlausibleRepairs:
+    """Return plausible repairs, one for each behaviour, and calls that distinguish them.
 
     Args:
         answers: Their answers to the same calls.
     """
     scored = await score_repairs(result, proposals, answers, methods)
     distinct = group_by_behaviour(scored, result.texts if methods.is_python else {})
-    difference = find_difference(distinct, answers.calls, methods.render_answer)
-    return tuple(repair for repair, _ in distinct), difference
+    return PlausibleRepairs(
+        repairs=tuple(repair for repair, _ in distinct),
+        difference=find_difference(distinct, answers.calls, methods.render_answer),
+        compared_calls=select_compared_calls(distinct, answers, methods.render_answer),
+    )
 
 
 async def score_repairs(
@@ -122,6 +145,7 @@ async def score_repairs(
         # Agreement can only lower a score. Naturalness is centred on 1, which an unknown value of 0.5 leaves as
         # it is.
         score *= 1 - AGREEMENT_SHARE + AGREEMENT_SHARE * _agreement(number, answer_lists, proposals)
+        score *= 1 - CHANGED_ANSWERS_PENALTY * _changed_share(answer_lists[number], answers.unchanged)
         score *= 1 - NATURALNESS_SPREAD / 2 + NATURALNESS_SPREAD * measure_naturalness(before, proposal)
         score *= IDLE_BLOCK_FACTOR ** result.idle_block_counts.get(change_key(proposal), 0)
         score *= methods.distance_factor(proposal.path, before, proposal.edits, text)
@@ -143,6 +167,19 @@ def _agreement(number: int, answer_lists: Sequence[tuple[str, ...]], proposals: 
             total_weight += proposals[other].score
             agreeing_weight += proposals[other].score * sum(a == b for a, b in pairs) / len(pairs)
     return agreeing_weight / total_weight if total_weight else 1.0
+
+
+def _changed_share(answers: Sequence[str], unchanged: Sequence[str]) -> float:
+    """Return the share of calls that a repair answers unlike the unchanged code, of those that returned something.
+
+    A call that raised an exception, or did not end, shows no behaviour that should be kept.
+    """
+    kept = [
+        answer == before
+        for answer, before in zip(answers, unchanged, strict=False)
+        if is_conclusive(before) and not before.startswith(EXCEPTION)
+    ]
+    return 1 - sum(kept) / len(kept) if kept else 0.0
 
 
 def measure_naturalness(text: str, proposal: Proposal) -> float:
@@ -255,6 +292,30 @@ def find_difference(
                     answers_by_repair=tuple(render_answer(a[number]) if a else "" for a in answers),
                 )
     return None
+
+
+def select_compared_calls(
+    repairs: Sequence[ScoredRepair], answers: RepairAnswers, render_answer: Callable[[str], str]
+) -> tuple[ComparedCall, ...]:
+    """Return few calls that together distinguish as many repairs as possible, the most telling first."""
+    answered = [number for number, (_, outcomes) in enumerate(repairs) if outcomes.answers]
+    rows = [
+        tuple(render_answer(outcomes.answers[index]) if outcomes.answers else "" for _, outcomes in repairs)
+        for index in range(len(answers.calls) if answered else 0)
+    ]
+    alike = set(combinations(answered, 2))
+    selected: list[ComparedCall] = []
+    while rows and alike and len(selected) < MAX_COMPARED_CALLS:
+        separated = [{(a, b) for a, b in alike if row[a] != row[b]} for row in rows]
+        # Of equally telling calls, the first: it is the closest to those of the tests.
+        best = max(range(len(rows)), key=lambda index: (len(separated[index]), -index))
+        if not separated[best]:
+            break
+        alike -= separated[best]
+        _, name, arguments = answers.calls[best]
+        before = render_answer(answers.unchanged[best]) if answers.unchanged else ""
+        selected.append(ComparedCall(call=_render_call(name, arguments), before=before, answers=rows[best]))
+    return tuple(selected)
 
 
 def _render_call(name: str, arguments: str) -> str:

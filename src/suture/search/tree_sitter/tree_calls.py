@@ -198,7 +198,9 @@ def _collect_answers(
         for function, _ in functions
         for arguments in function.calls
     ]
-    return RepairAnswers(calls=calls, outcomes=outcomes, broken_examples=broken_counts)
+    return RepairAnswers(
+        calls=calls, outcomes=outcomes, broken_examples=broken_counts, unchanged=unchanged_answers
+    )
 
 
 def _encode_answer(answer: Mapping[str, Any]) -> str:

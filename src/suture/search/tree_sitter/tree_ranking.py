@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from suture.core.ledger.kinds import DistinguishingInput
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation.tree_sitter.tree_locations import find_tree_block_stops, find_tree_location
 from suture.project.languages import LANGUAGES
 from suture.search import tuning
-from suture.search.ranking.repair_scoring import RankingMethods, Repair, rank_repairs
+from suture.search.ranking.repair_scoring import PlausibleRepairs, RankingMethods, rank_repairs
 from suture.search.ranking.rivals import GuardedBlocks, RivalQueue
 from suture.search.search_records import FailingProject, SearchLimits, SearchResult, change_key
 from suture.search.tree_sitter.driver_trials import DriverTrials
@@ -27,8 +26,8 @@ async def rank_tree_repairs(
     *,
     seed: int = 0,
     seconds: float = tuning.COMPILED_COMPARE_S,
-) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
-    """Return plausible repairs, one for each behaviour, and a call on which the likeliest differs from another.
+) -> PlausibleRepairs:
+    """Return plausible repairs, one for each behaviour, and calls that distinguish them.
 
     Args:
         result: The result of the search.
@@ -43,7 +42,7 @@ async def rank_tree_repairs(
     """
     proposals = result.plausible[: tuning.MAX_COMPARED_REPAIRS]
     if not proposals:
-        return (), None
+        return PlausibleRepairs()
     language = project.language
     driver = LANGUAGES[language].calls
     max_s = tuning.COMPILED_COMPARE_S if driver is not None and driver.compiles else tuning.COMPARE_S

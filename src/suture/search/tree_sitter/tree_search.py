@@ -60,7 +60,7 @@ async def search_with_tree_sitter(
         import_lines={},  # only trials of Python distinguish changes that need a reimport
         seed=limits.seed,
         limit=min(limits.max_candidates, tuning.MAX_SINGLES),
-        seconds=limits.max_seconds * tuning.GENERATION_SHARE,
+        seconds=min(limits.max_seconds * tuning.GENERATION_SHARE, tuning.MAX_GENERATION_S),
         factors=limits.operator_factors,
         clues=find_clues(result.spectrum),
         generate=partial(generate_tree_changes, language),

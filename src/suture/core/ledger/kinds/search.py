@@ -86,6 +86,7 @@ class FoundRepair:
         operators: Names of the mutation operators that made it.
         warnings: Reasons to doubt it, in words.
         equivalents: Labels of other repairs that behave like it.
+        diff: Unified diff from the user's code to the change.
     """
 
     label: str
@@ -94,6 +95,22 @@ class FoundRepair:
     operators: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     equivalents: tuple[str, ...] = ()
+    diff: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedCall:
+    """A call that distinguishes repairs.
+
+    Attributes:
+        call: The call, as source.
+        before: What the user's code answers; empty if that is not known.
+        answers: Answer of each repair, in the order of the repairs; empty for a repair that did not answer.
+    """
+
+    call: str
+    before: str
+    answers: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +242,7 @@ class SearchFinished(Payload, kind="search.finished"):
         partial: Changes that fix only some tests, at most 5.
         agreement: How far trials agree with the user's run.
         distinguishing_input: Input on which the likeliest two repairs differ; null if none is known.
+        compared_calls: Calls that distinguish the repairs, at most 6.
         faults: The most suspicious lines, at most 40.
         broken_operators: Operators that raised an error, at most 40.
         divergences: Id of a failing check -> where its call first goes wrong, in words.
@@ -238,6 +256,54 @@ class SearchFinished(Payload, kind="search.finished"):
     partial: tuple[PartialRepair, ...] = ()
     agreement: TrialAgreement = TrialAgreement()
     distinguishing_input: DistinguishingInput | None = None
+    compared_calls: tuple[ComparedCall, ...] = ()
     faults: tuple[SuspectLine, ...] = ()
     broken_operators: tuple[BrokenOperator, ...] = ()
     divergences: Mapping[str, str] = field(default_factory=dict)
+
+
+class RepairChosen(Payload, kind="repair.chosen"):
+    """A model was asked which of several repairs is right, because the tests do not decide.
+
+    Attributes:
+        labels: Labels of the repairs that it was shown, the likeliest first.
+        choice: Number of the repair that it chose, from 1; 0 if it chose none of them.
+        candidate: Hash of the candidate that it chose or wrote; empty if there is none.
+        passed: Whether every deciding check passes on that candidate. Otherwise the choice has no effect.
+        explanation: Why it is right, in the words of the model.
+    """
+
+    labels: tuple[str, ...]
+    choice: int
+    candidate: str = ""
+    passed: bool = False
+    explanation: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedChange:
+    """A change with which all tests pass, beside others.
+
+    Attributes:
+        label: Short description of the change.
+        diff: Unified diff from the user's code.
+    """
+
+    label: str
+    diff: str
+
+
+class RepairUndetermined(Payload, kind="repair.undetermined"):
+    """The result is a repair of the search, and the tests do not decide that it is right.
+
+    Attributes:
+        changes: The result and some of its rivals, the result first; only the result if it has no rivals.
+        calls: Calls that distinguish them, with one answer for each of the changes.
+        noticed: Number of deliberate mistakes in the changed lines that the tests notice.
+        mistakes: Number of deliberate mistakes that were tried; 0 if none was.
+    """
+
+    changes: tuple[ComparedChange, ...]
+    calls: tuple[ComparedCall, ...] = ()
+    noticed: int = 0
+    mistakes: int = 0

@@ -77,6 +77,13 @@ def heal(
     ask: Annotated[
         bool, Option("--ask", help="Ask which one is right if two passing repairs differ.")
     ] = False,
+    strict: Annotated[
+        bool,
+        Option(
+            "--strict",
+            help="Exit with 1 if the tests do not decide that the search's repair is right; loop.strict=true.",
+        ),
+    ] = False,
     no_model: Annotated[
         bool, Option("--no-model", help="Use the search only, no model; the setting model.name=none.")
     ] = False,
@@ -127,6 +134,7 @@ def heal(
         model__name="none" if no_model else options.model,
         # A model that is set for the coder takes precedence over `model.name`, so it is turned off as well.
         models__coder="none" if no_model else None,
+        loop__strict=strict or None,
         sandbox__python=str(python) if python else None,
         proposer__command="" if options.model or no_model else proposer,
         proposer__outside=proposer_outside or None,
