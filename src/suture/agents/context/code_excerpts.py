@@ -27,6 +27,10 @@ MAX_VALUE_LINES = 12
 """A longer constant that a shown function uses is only named."""
 MIN_SCORE_SHARE = 0.22
 """Share of the highest score from which a function is shown."""
+FIRST_TOKENS = 900
+"""Tokens of the most suspicious functions, from which on only the ones nearly as suspicious are shown."""
+MIN_FURTHER_SHARE = 0.6
+"""Share of the highest score that those need."""
 MAX_SHOWN_UNITS = 8
 MAX_NAMED_UNITS = 8
 MAX_CALLERS = 5
@@ -75,7 +79,9 @@ def make_excerpts(
         numbers = _lines_for(unit, units_by_path[unit.path], ranked.lines.get(unit.path, ()), excerpts.notes)
         new = numbers - chosen.get(unit.path, set())
         tokens = _count(sorted(new), lines)
-        is_suspicious = ranked.scores[unit] >= MIN_SCORE_SHARE * highest
+        is_first = max_tokens - left_tokens + tokens <= FIRST_TOKENS
+        min_share = MIN_SCORE_SHARE if is_first else MIN_FURTHER_SHARE
+        is_suspicious = ranked.scores[unit] >= min_share * highest
         has_room = len(excerpts.shown) < MAX_SHOWN_UNITS and (tokens <= left_tokens or not excerpts.shown)
         if not is_suspicious or not has_room:
             excerpts.others.append(unit)
@@ -150,27 +156,29 @@ def _context_lines(path: str, shown: Sequence[CodeUnit], units: Sequence[CodeUni
 
 
 def render_lines(numbers: Sequence[int], lines: Sequence[str], comment: str) -> Iterator[str]:
-    """Yield some lines of a file, and a comment for each gap of at least two lines.
+    """Yield some lines of a file; a comment stands for a gap inside a class or a function.
 
     Args:
         numbers: Sorted line numbers, from 1.
         comment: The sign of a line comment in the language.
     """
-    numbers = [number for number in numbers if number <= len(lines)]
-    shown = set(numbers)
-    # A blank line, or a single line between two parts, costs less than a comment about it.
-    shown |= {number + 1 for number in numbers if number + 2 in shown and number + 1 <= len(lines)}
-    previous = 0
-    for number in [*sorted(shown), len(lines) + 1]:
-        following = lines[number - 1] if number <= len(lines) else ""
-        hidden = [line for line in lines[previous : number - 1] if line.strip()]
-        if hidden:
-            margin = following[: len(following) - len(following.lstrip())]
-            yield f"{margin}{comment} ... {len(hidden)} lines\n"
-        elif number > previous + 1 and number <= len(lines):
-            yield "\n"
-        yield following if following.endswith("\n") or not following else f"{following}\n"
+    shown = [number for number in numbers if number <= len(lines)]
+    previous = shown[0] - 1 if shown else 0
+    for number in shown:
+        line = lines[number - 1]
+        if number > previous + 1:
+            is_gap = any(hidden.strip() for hidden in lines[previous : number - 1])
+            margin = line[: len(line) - len(line.lstrip())]
+            if is_gap and margin:
+                yield f"{margin}{comment} ...\n"
+            elif not (is_gap and _is_import(line) and _is_import(lines[previous - 1])):
+                yield "\n"
+        yield line if line.endswith("\n") else f"{line}\n"
         previous = number
+
+
+def _is_import(line: str) -> bool:
+    return line.startswith(("import ", "from "))
 
 
 def find_callers(

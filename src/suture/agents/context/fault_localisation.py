@@ -107,7 +107,8 @@ def _add_names(
     by_name = group_by_name(units_by_path)
     reached: dict[CodeUnit, float] = {}
     for source in sources:
-        for weight, names in ((CALLED_WEIGHT, source.calls), (NAMED_WEIGHT, source.used - source.calls)):
+        others = (source.used | source.attributes) - source.calls
+        for weight, names in ((CALLED_WEIGHT, source.calls), (NAMED_WEIGHT, others)):
             for name in sorted(names):
                 for unit in _resolve(name, source, units_by_path, by_name):
                     reached[unit] = max(reached.get(unit, 0.0), weight)

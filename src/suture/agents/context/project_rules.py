@@ -38,10 +38,10 @@ def read_project_rules(files: Mapping[str, bytes]) -> tuple[str, str, int]:
 def _read_code_sections(text: str) -> str:
     """Return the sections about code and its style."""
     headings = list(HEADING.finditer(text))
-    ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
     sections = [
         text[heading.start() : end].strip()
-        for heading, end in zip(headings, ends, strict=True)
+        for heading, end in zip(headings, ends, strict=False)
         if CODE_HEADING.search(heading["title"] or heading["underlined"] or "")
     ]
     return "\n\n".join(section for section in sections if "\n" in section)

@@ -16,10 +16,11 @@ MAX_HELPER_LINES = 40
 """A longer helper, fixture or constant of a test is not shown. Chosen by judgement; not measured."""
 MAX_HELPER_DEPTH = 3
 """Helpers that helpers call, and so on. Chosen by judgement; not measured."""
-MAX_TEST_LINES = 70
-"""Of a longer test, what comes after the failing statement is not shown. Chosen by judgement; not measured."""
-MAX_LEAD_LINES = 45
-"""Lines before the failing statement of such a test."""
+MAX_TEST_LINES = 60
+MAX_TEST_CHARS = 2000
+"""Of a longer test, only the failing statement and what it needs are shown. Chosen by judgement; not measured."""
+MAX_TRACED_ASSIGNMENTS = 12
+"""Assignments that are followed back from the failing statement."""
 MAX_DECORATOR_CHARS = 300
 """A longer list of parameters is left out; the failing case is named with its values."""
 
@@ -31,7 +32,9 @@ class TestSource:
     Attributes:
         lines: Path -> numbers of the lines to show, from 1.
         used: Names that the test and its helpers use.
-        calls: Names that are called in the failing statement, or anywhere in the test if that is not known.
+        attributes: Attributes that they read or call.
+        calls: Names that are called in the failing statement and in the assignments that it needs, or anywhere in the
+            test if that statement is not known.
         imports: Name -> (module, attribute) that the test's file imports; the attribute may be empty.
         notes: What is left out, in words.
     """
@@ -40,6 +43,7 @@ class TestSource:
 
     lines: dict[str, set[int]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -82,6 +86,7 @@ class _TestReader:
         self._texts = texts
         self._modules: dict[str, _Module | None] = {}
         self._shown: set[tuple[str, int]] = set()
+        self._bases: list[ast.ClassDef] = []
         self.source = TestSource()
 
     def read(self, path: str, chain: Sequence[str], failing_line: int | None) -> TestSource | None:
@@ -95,9 +100,7 @@ class _TestReader:
         for node in module.tree.body:
             self.source.imports |= _imported_names(node, module.path)
         self._show_function(module, owners, function, failing_line)
-        statement = _find_statement(function, failing_line)
-        self.source.calls = set(_called_names(statement or function))
-        self._show_imports(module)
+        self._show_imports()
         return self.source
 
     def _module(self, path: str) -> _Module | None:
@@ -125,7 +128,11 @@ class _TestReader:
         for node in _statements(body):
             if isinstance(node, Function) and node.name == chain[-1]:
                 return module, owners, node
-        for base in owners[-1].bases if owners else ():
+        owner = owners[-1] if owners else None
+        if owner is None or owner in self._bases:
+            return None
+        self._bases.append(owner)
+        for base in owner.bases:
             found = self._find_in_base(module, base, chain[-1])
             if found is not None:
                 return found
@@ -134,8 +141,13 @@ class _TestReader:
     def _find_in_base(
         self, module: _Module, base: ast.expr, name: str
     ) -> tuple[_Module, list[ast.ClassDef], Function] | None:
-        base_name = ast.unparse(base).rpartition(".")[2]
-        node = module.find(base_name)
+        owner, _, base_name = ast.unparse(base).rpartition(".")
+        node = module.find(owner or base_name)
+        if owner and isinstance(node, ast.Import | ast.ImportFrom):
+            target, attribute = _imported_names(node, module.path).get(owner, (owner, ""))
+            path = find_module_path(".".join(filter(None, (target, attribute))), self._texts)
+            other = self._module(path or "")
+            return self._find_function(other, (base_name, name)) if other is not None else None
         if isinstance(node, ast.ClassDef):
             return self._find_function(module, (node.name, name))
         if isinstance(node, ast.ImportFrom):
@@ -149,17 +161,36 @@ class _TestReader:
     ) -> None:
         for owner in owners:
             self._show_header(module, owner)
-        first, last = self._cut_test(module, function, failing_line)
-        self.source.add_lines(module.path, function.lineno, last)
-        if first > function.lineno:
-            hidden = range(function.body[0].lineno, first)
-            self.source.lines[module.path] -= set(hidden)
         for decorator in function.decorator_list:
             self._show_decorator(module, decorator)
+        statement = _find_statement(function, failing_line)
+        needed = _find_needed(function, statement)
+        self.source.calls = {name for node in needed or [function] for name in _called_names(node)}
+        shown = self._show_body(module, function, statement, needed)
         self._shown.add((module.path, function.lineno))
-        self._follow(module, owners, function, depth=0)
+        self._follow(module, owners, function, shown, depth=0)
         for name in SETUP_METHODS if owners else ():
             self._show_method(module, owners, name, depth=0)
+
+    def _show_body(
+        self, module: _Module, function: Function, statement: ast.stmt | None, needed: Sequence[ast.stmt]
+    ) -> Sequence[ast.AST]:
+        """Show the body of a test, and return the parts that are shown; of a long test what the failure needs."""
+        first, last = function.lineno, function.end_lineno or function.lineno
+        size = sum(map(len, module.lines[first - 1 : last]))
+        if statement is None or (last - first < MAX_TEST_LINES and size <= MAX_TEST_CHARS):
+            self.source.add_lines(module.path, first, last)
+            return [function]
+        self.source.add_lines(module.path, first, max(first, first_line(function.body[0]) - 1))
+        shown = [node for node in function.body if _is_part_needed(node, statement, needed)]
+        for node in shown:
+            self.source.add_lines(module.path, first_line(node), node.end_lineno or node.lineno)
+        hidden = last - first - sum((node.end_lineno or 0) - first_line(node) + 1 for node in shown)
+        if hidden > 0:
+            self.source.notes.append(
+                f"{hidden} more lines of `{function.name}` are not shown: ask for them with read_file"
+            )
+        return [function.args, *shown]
 
     def _show_header(self, module: _Module, owner: ast.ClassDef) -> None:
         self.source.add_lines(module.path, first_line(owner), max(owner.lineno, owner.body[0].lineno - 1))
@@ -167,24 +198,6 @@ class _TestReader:
             return
         # A docstring is no header; decorators of the first method are none either.
         self.source.lines[module.path] -= set(range(first_line(owner.body[0]), owner.body[0].lineno))
-
-    def _cut_test(self, module: _Module, function: Function, failing_line: int | None) -> tuple[int, int]:
-        """Return the first and the last line to show of a test's body; all of it unless the test is long."""
-        first, last = function.lineno, function.end_lineno or function.lineno
-        if failing_line is None or last - first < MAX_TEST_LINES or not first <= failing_line <= last:
-            return first, last
-        statement = _find_statement(function, failing_line)
-        end = (statement.end_lineno or failing_line) if statement is not None else failing_line
-        if last > end:
-            self.source.notes.append(
-                f"{last - end} lines of `{function.name}` after the failing statement are not shown"
-            )
-        start = end - MAX_LEAD_LINES
-        if start > function.body[0].lineno:
-            hidden = start - function.body[0].lineno
-            self.source.notes.append(f"the first {hidden} lines of `{function.name}` are not shown")
-            return start, end
-        return first, end
 
     def _show_decorator(self, module: _Module, decorator: ast.expr) -> None:
         first, last = decorator.lineno, decorator.end_lineno or decorator.lineno
@@ -197,11 +210,19 @@ class _TestReader:
         self.source.used |= set(_used_names(decorator))
 
     def _follow(
-        self, module: _Module, owners: Sequence[ast.ClassDef], function: Function, depth: int
+        self,
+        module: _Module,
+        owners: Sequence[ast.ClassDef],
+        function: Function,
+        shown: Sequence[ast.AST],
+        depth: int,
     ) -> None:
-        """Show the fixtures, helpers and constants that a function uses."""
-        names = set(_used_names(function))
+        """Show the fixtures, helpers and constants that the shown parts of a function use."""
+        names = {name for part in shown for name in _used_names(part)}
         self.source.used |= names
+        self.source.attributes |= {
+            node.attr for part in shown for node in ast.walk(part) if isinstance(node, ast.Attribute)
+        }
         if depth >= MAX_HELPER_DEPTH:
             return
         arguments = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
@@ -210,7 +231,7 @@ class _TestReader:
             self._show_fixture(module, owners, name, depth)
         for name in sorted(names):
             self._show_helper(module, name, depth)
-        for name in sorted(_own_attributes(function)):
+        for name in sorted({name for part in shown for name in _own_attributes(part)}):
             self._show_method(module, owners, name, depth)
 
     def _show_fixture(self, module: _Module, owners: Sequence[ast.ClassDef], name: str, depth: int) -> None:
@@ -234,7 +255,7 @@ class _TestReader:
             target, attribute = _imported_names(node, module.path)[name]
             path = find_module_path(target, self._texts)
             other = self._module(path) if path is not None and _is_test_helper(path) else None
-            if other is not None and attribute:
+            if other is not None and attribute and depth < MAX_HELPER_DEPTH:
                 self._show_helper(other, attribute, depth + 1)
         elif isinstance(node, Function | ast.ClassDef | ast.Assign | ast.AnnAssign):
             self._show_definition(module, node, depth)
@@ -258,11 +279,11 @@ class _TestReader:
             return
         self.source.add_lines(module.path, first, last)
         if isinstance(node, Function):
-            self._follow(module, owners, node, depth + 1)
+            self._follow(module, owners, node, [node], depth + 1)
         else:
             self.source.used |= set(_used_names(node))
 
-    def _show_imports(self, module: _Module) -> None:
+    def _show_imports(self) -> None:
         """Show the imports of names that occur in what is shown."""
         for path in list(self.source.lines):
             shown = self._module(path)
@@ -327,11 +348,11 @@ def _named_fixtures(function: Function) -> list[str]:
     ]
 
 
-def _own_attributes(function: Function) -> set[str]:
-    """Return the attributes of `self` and `cls` that a method uses."""
+def _own_attributes(part: ast.AST) -> set[str]:
+    """Return the attributes of `self` and `cls` that a part of a method uses."""
     return {
         node.attr
-        for node in ast.walk(function)
+        for node in ast.walk(part)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id in ("self", "cls")
@@ -352,14 +373,44 @@ def _find_statement(function: Function, line: int | None) -> ast.stmt | None:
     return max(around, key=lambda node: (node.lineno, -(node.end_lineno or 0)), default=None)
 
 
+def _find_needed(function: Function, statement: ast.stmt | None) -> list[ast.stmt]:
+    """Return a statement, and the assignments before it that its names come from."""
+    if statement is None:
+        return []
+    needed, names = [statement], set(_used_names(statement))
+    earlier = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.lineno < statement.lineno
+    ]
+    for node in sorted(earlier, key=lambda node: -node.lineno):
+        bound = bound_names(node) & names
+        if bound and len(needed) <= MAX_TRACED_ASSIGNMENTS:
+            needed.append(node)
+            names = (names - bound) | set(_used_names(node))
+    return needed
+
+
+def _is_part_needed(part: ast.stmt, statement: ast.stmt, needed: Sequence[ast.stmt]) -> bool:
+    """Whether a part of a test's body holds what the failing statement needs, or sets something up for it."""
+    last = part.end_lineno or part.lineno
+    if any(part.lineno <= node.lineno <= last for node in needed):
+        return True
+    is_check = isinstance(part, ast.Assert) or (
+        isinstance(part, ast.Expr) and "assert" in ast.unparse(part)[:30].lower()
+    )
+    return part.lineno < statement.lineno and not is_check and last - part.lineno < MAX_HELPER_LINES
+
+
 def _used_names(node: ast.AST) -> Iterator[str]:
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _called_names(node: ast.AST) -> Iterator[str]:
-    """Yield the names of called functions, of methods without their object, and of attributes that are read."""
+    """Yield the names of called functions, of methods without their object."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Attribute):
-            yield part.attr
-        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
-            yield part.func.id
+        if isinstance(part, ast.Call):
+            if isinstance(part.func, ast.Attribute):
+                yield part.func.attr
+            elif isinstance(part.func, ast.Name):
+                yield part.func.id

@@ -30,6 +30,7 @@ from suture.judge.trials.tuning import (
     MAX_NEARBY_TESTS_S,
     MAX_TRACED_COLLECTION_TESTS,
     MAX_TRACED_FAILING_TESTS,
+    MAX_TRACED_PASSING_TESTS,
     MIN_BASELINE_S,
     MIN_ENDLESS_CPU_S,
     MIN_PHASE_S,
@@ -139,6 +140,44 @@ async def run_baseline(
     finally:
         await baseline.close()
         await asyncio.gather(*(worker.close() for worker in workers))
+
+
+async def trace_tests(
+    command: TestCommand, texts: Mapping[str, str], failing: Collection[str], timeout_s: float
+) -> Spectrum:
+    """Run failing tests and some passing ones once, with tracing, in one process.
+
+    Which passing tests run depends on their number alone and not on the time, as far as that suffices, so that
+    the result is the same each time.
+
+    Args:
+        texts: Path -> text of the files whose lines are recorded.
+        failing: Ids of the failing tests.
+        timeout_s: Wall-clock seconds after which the result is what was observed so far.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    end_s = time.monotonic() + timeout_s
+    worker = TrialWorker(command, {}, list(texts), timeout_s + WORKER_START_S)
+    data = TraceData()
+    try:
+        await worker.start()
+        data.collection = await worker.collect(trace=False, timeout_s=timeout_s)
+        if data.collection is None:
+            return make_uncollected_spectrum(frozenset(failing), texts)
+        ids = list(dict.fromkeys(data.collection.collected))
+        failing_tests = _select_failing(failing, ids)[:MAX_TRACED_FAILING_TESTS]
+        limits = dict.fromkeys(failing_tests, timeout_s / 4)
+        await _run_unchanged(worker, data.traced, failing_tests, limits, timeout_s / 2, trace=True)
+        passing = _sort_by_nearness(failing_tests, ids)
+        near, far = passing[: MAX_TRACED_PASSING_TESTS // 2], passing[MAX_TRACED_PASSING_TESTS // 2 :]
+        step = max(1, -(-2 * len(far) // MAX_TRACED_PASSING_TESTS))
+        left_s = end_s - time.monotonic()
+        await _run_unchanged(worker, data.traced, near + far[::step], {}, left_s, trace=True)
+        return build_spectrum(data.collection, data, texts, frozenset(failing), None)
+    finally:
+        await worker.close()
 
 
 class BaselineRun:
