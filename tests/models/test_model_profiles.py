@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.language_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from suture.core.settings import ModelSettings, ProfileSettings, Settings
 from suture.models import ModelProfile, find_profile, open_model
@@ -167,7 +168,7 @@ def test_a_profile_in_the_settings_describes_the_model_they_name_and_no_other() 
 
 
 def test_a_langchain_model_that_is_passed_in_has_the_profile_of_its_model() -> None:
-    chat = open_model(DEFAULTS, ChatOpenAI(model="gpt-4o", api_key="none"))
+    chat = open_model(DEFAULTS, ChatOpenAI(model="gpt-4o", api_key=SecretStr("none")))
     assert find_profile(chat.name, DEFAULTS).context_tokens == 128_000
 
     fake = open_model(DEFAULTS, FakeListChatModel(responses=["hi"]))

@@ -87,7 +87,7 @@ def as_events(body: dict[str, Any]) -> bytes:
     """Return a body as server-sent events, one word each."""
     (choice,) = body["choices"]
     message = choice["message"]
-    deltas = [{"role": "assistant", "content": ""}]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": f"{word} "} for word in (message.get("content") or "").split()]
     if calls := message.get("tool_calls"):
         deltas.append({"tool_calls": [{**call, "index": number} for number, call in enumerate(calls)]})
