@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import json
+import re
 import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator
@@ -107,7 +108,10 @@ def render_bare_diff(path: str, old: str, new: str) -> str:
 def render_careless_diff(path: str, old: str, new: str) -> str:
     changed_blocks(split(old), split(new))  # Without numbers, only unique text can be found.
     lines = difflib.unified_diff(split(old), split(new), f"a/{path}", f"b/{path}", lineterm="")
-    return "```diff\n" + "\n".join("@@ -1,2 +1,7 @@" if line.startswith("@@") else line.rstrip() if line.startswith(" ") else line for line in lines) + "\n```"  # fmt: skip
+    careless = (line.rstrip() if line.startswith(" ") else line for line in lines)
+    return (
+        "```diff\n" + "\n".join(re.sub(r"^@@.*@@$", "@@ -1,2 +1,7 @@", line) for line in careless) + "\n```"
+    )
 
 
 def render_envelope(path: str, old: str, new: str) -> str:
