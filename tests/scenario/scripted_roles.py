@@ -35,7 +35,9 @@ class ScriptedRoles:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         """Return the next reply of the calling role. A repeated question counts as another call."""
-        role = ROLES_BY_SYSTEM_PROMPT[messages[0].content]
+        # The agent's rules go on with the tools where the model calls them in its text.
+        rules = messages[0].content
+        role = next(role for prompt, role in ROLES_BY_SYSTEM_PROMPT.items() if rules.startswith(prompt))
         if role == "coder" and OPTIMISER_OPENING in messages[1].content:
             role = "optimiser"
         replies = self.replies[role]

@@ -1,4 +1,4 @@
-"""An agent takes over when no repair of the shown files passes."""
+"""A small model that calls tools works in a conversation when no repair of the shown files passes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from suture.core.settings import (
     Settings,
 )
 from suture.core.settings.schema import ModelSettings, ProfileSettings
-from suture.models import Message, Reply, Sampling
+from suture.models import Message, Reply, Sampling, ToolCall
 
 # The table is too long for a prompt, and no traceback names its file.
 RATES = "".join(f'    "kind {n}": 0.{n:04},  # as of the tariff\'s page {n}\n' for n in range(1, 301))
@@ -68,8 +69,8 @@ REPAIRS = {
     "shop/rates.py": ('"food": 0.7,', '"food": 0.07,'),
 }
 
-STEPS = 7
-"""Reading and editing each of the three files, and one run of the tests."""
+STEPS = 6
+"""Reading and editing each of the three files. The tests run by themselves."""
 
 
 class RepairingModel:
@@ -86,10 +87,12 @@ class RepairingModel:
                 json.dumps([[message.content for message in messages], sampling.temperature, sampling.index])
                 + "\n"
             )
-        prompt = "\n".join(message.content for message in messages if message.role == "user")
-        is_agent = "TOOL: submit" in messages[1].content
-        text = self._step(prompt, len(messages) // 2) if is_agent else self._repair(prompt)
-        return Reply(text=text, prompt_tokens=50, completion_tokens=20, model=self.name)
+        prompt = "\n".join(message.content for message in messages if message.role in ("user", "tool"))
+        reply = Reply(text="", prompt_tokens=50, completion_tokens=20, model=self.name)
+        if not sampling.tools:
+            return replace(reply, text=self._repair(prompt))
+        step = sum(message.role == "assistant" for message in messages)
+        return replace(reply, tool_calls=(self._call_tool(prompt, step),))
 
     async def close(self) -> None:
         pass
@@ -100,22 +103,15 @@ class RepairingModel:
             f"### {path}\n```python\n{FILES[path].replace(*REPAIRS[path])}```\n" for path in paths
         )
 
-    def _step(self, prompt: str, number: int) -> str:
-        paths = list(REPAIRS)
-        position, is_edit = divmod(number - 1, 2)
-        if position >= len(paths):
-            return format_tool_call("run_tests")
+    def _call_tool(self, prompt: str, step: int) -> ToolCall:
+        position, is_edit = divmod(step, 2)
+        path = list(REPAIRS)[position]
         if not is_edit:
-            return format_tool_call("read", path=paths[position])
-        wrong, right = REPAIRS[paths[position]]
+            return ToolCall(id=f"call-{step}", name="read_file", arguments={"path": path})
+        wrong, right = REPAIRS[path]
         assert wrong in prompt
-        line = next(row for row in FILES[paths[position]].splitlines() if wrong in row)
-        return format_tool_call("edit", path=paths[position], search=line, replace=line.replace(wrong, right))
-
-
-def format_tool_call(tool: str, **arguments: str) -> str:
-    """Return a tool call as the model interface renders it."""
-    return f"TOOL: {tool}\nINPUT: {json.dumps(arguments)}"
+        arguments = {"path": path, "old_str": wrong, "new_str": right}
+        return ToolCall(id=f"call-{step}", name="edit", arguments=arguments)
 
 
 def make_settings(home: Path, *, tools: bool = True, recipe: str = "adaptive") -> Settings:
@@ -158,9 +154,7 @@ async def test_an_agent_takes_over_when_repairs_fail(tmp_path: Path) -> None:
     events = read_events(tmp_path / "home")
     origins = [proposed.origin for _, proposed in select_events(events, CandidateProposed)]
     assert set(origins[:-1]) == {"repair"}, origins
-    assert [step.tool for _, step in select_events(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
-        "run_tests"
-    ]
+    assert [step.tools for _, step in select_events(events, AgentStepped)] == [("read_file",), ("edit",)] * 3
 
 
 async def test_the_same_model_fails_with_repairs_alone_and_heals_as_an_agent(tmp_path: Path) -> None:
@@ -200,7 +194,7 @@ async def test_a_run_killed_in_a_turn_resumes_and_pays_nothing_twice(
     assert resumed.outcome == "healed", resumed.reason
     paid = paid_calls(tmp_path)
     assert len(set(paid)) == len(paid) > paid_before
-    assert resumed.spend.attempts == 10  # a whole turn of the agent is one attempt
+    assert resumed.spend.attempts == 12  # nine repairs, and the three patches of the conversation
 
 
 @pytest.mark.heavy
@@ -208,9 +202,9 @@ async def test_a_run_killed_in_a_turn_resumes_and_pays_nothing_twice(
     ("kind", "points"),
     [
         ("model.called", (1, 2, 3, 4)),
-        ("model.called", (5, 6, 7)),
-        ("agent.stepped", (1, 2, 3, 4)),
-        ("agent.stepped", (5, 6, 7)),
+        ("model.called", (5, 6)),
+        ("agent.stepped", (1, 2, 3)),
+        ("agent.stepped", (4, 5, 6)),
     ],
 )
 async def test_a_run_killed_at_every_step_pays_for_each_reply_once(
@@ -225,13 +219,11 @@ async def test_a_run_killed_at_every_step_pays_for_each_reply_once(
 
     resumed = await run_resume(tmp_path, recipe="agent")
 
-    assert (resumed.outcome, resumed.spend.attempts, resumed.spend.model_calls) == ("healed", 1, STEPS)
+    assert (resumed.outcome, resumed.spend.attempts, resumed.spend.model_calls) == ("healed", 3, STEPS)
     paid = paid_calls(tmp_path)
     assert len(set(paid)) == len(paid) == STEPS
     events = read_events(tmp_path / "home")
-    assert [step.tool for _, step in select_events(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
-        "run_tests"
-    ]
+    assert [step.tools for _, step in select_events(events, AgentStepped)] == [("read_file",), ("edit",)] * 3
 
 
 def paid_calls(folder: Path) -> list[str]:

@@ -41,22 +41,10 @@ def diagnosis_reply(confidence: float = 0.9) -> str:
 GOOD_TESTS = "```python\nassert add(2, 3) == 5\nassert add(0, 0) == 0\nassert add(10, -4) == 6\n```"
 WRONG_TESTS = "```python\nassert add(2, 3) == 6\nassert add(0, 0) == 1\nassert add(10, -4) == 7\n```"
 WRONG_ONCE = [wrong_reply(1), *[RIGHT] * 8]
-RUNS_TESTS = "TOOL: run_tests"
-
-
-def edit_step(number: int | None) -> str:
-    """Return an agent's step that writes the file: the right code, or wrong code with this number in it."""
-    code = (
-        "def add(a, b):\n    return a + b"
-        if number is None
-        else f"def add(a, b):\n    return a - b - {number}"
-    )
-    return f"TOOL: edit\nsolution.py\n<<<<<<< SEARCH\n=======\n{code}\n>>>>>>> REPLACE"
-
-
-REPAIRS = "TOOL: shell\n```sh\nsed -i 's/a - b - 1/a + b/' solution.py\n```"
+REPAIRING_CALL = 'TOOL: edit {"path": "solution.py", "old_str": "a - b - 1", "new_str": "a + b"}'
+"""A call in the text of a reply, as models without a tool protocol write it."""
 HELPFUL = {
-    "agent": [edit_step(None), RUNS_TESTS],
+    "agent": [RIGHT],
     "coder": [RIGHT],
     "spec_tester": [GOOD_TESTS],
     "adversarial_tester": [GOOD_TESTS],
@@ -69,7 +57,7 @@ HELPFUL = {
     "summariser": [to_json(lessons=["Add, do not subtract."])],
 }
 ALWAYS_WRONG = {
-    "agent": [edit_step(1), "TOOL: submit"],
+    "agent": [*map(wrong_reply, range(1, 20))],
     "coder": [*map(wrong_reply, range(1, 20))],
     "subtask_coder": [wrong_reply(99)],
 }
@@ -79,7 +67,7 @@ SCENARIOS = {
     "wrong then right": {
         "coder": WRONG_ONCE,
         "subtask_coder": [wrong_reply(0)],
-        "agent": [edit_step(1), RUNS_TESTS, REPAIRS, RUNS_TESTS],
+        "agent": [wrong_reply(1), REPAIRING_CALL],
     },
     "always wrong": ALWAYS_WRONG,
     "malformed for ever": {name: [SORRY] for name in HELPFUL},

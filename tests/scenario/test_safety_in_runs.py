@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -154,22 +155,47 @@ async def test_an_agents_blocked_edits_are_reverted(project: Path, settings: Set
     blocking = set_safety(settings, block=("python.eval",)).model_copy(
         update={"loop": LoopSettings(recipe=str(recipe))}
     )
-    change = "<<<<<<< SEARCH\n    return w + h\n=======\n    return eval('w * h')\n>>>>>>> REPLACE"
-    edit = f"TOOL: edit\nshapes.py\n{change}"
-    shell = "TOOL: shell\n```sh\nsed -i \"s/w + h/eval('w * h')/\" shapes.py\n```"
-    repair = f"TOOL: shell\n```sh\n{REPAIRS}```"
-    create = "TOOL: create_file\nINPUT: more.py\n```python\nx = eval('1')\n```"
-    model = ScriptedModel([edit, shell, create, repair, "TOOL: run_tests", "TOOL: submit"])
+    unsafe = [
+        format_call("edit", path="shapes.py", old_str="w + h", new_str="eval('w * h')"),
+        format_call("shell", command="sed -i \"s/w + h/eval('w * h')/\" shapes.py"),
+        format_call("edit", path="more.py", new_str="x = eval('1')"),
+    ]
+    model = ScriptedModel(["\n".join(unsafe), format_call("shell", command=REPAIRS)])
 
     result = await heal(project, HealOptions(test="python -m unittest", settings=blocking, model=model))
 
     assert result.outcome == "healed", result.reason
     folder = find_run(blocking.paths.home, result.run_id)
     events = read_ledger(folder.ledger_path).events
-    observations = [
-        str(folder.load_json(event.payload.observation))
+    first, second = [
+        folder.load_json(event.payload.answer)[0]["content"]
         for event in events
         if isinstance(event.payload, AgentStepped)
     ]
-    assert all("python.eval" in text for text in observations[:3])
-    assert "python.eval" not in observations[3]
+    assert first.count("python.eval") == 3
+    assert "python.eval" not in second
+
+
+def format_call(tool: str, **arguments: str) -> str:
+    """Return a call of a tool in the text of a reply."""
+    return f"TOOL: {tool} {json.dumps(arguments)}"
+
+
+async def test_a_patch_that_a_person_has_to_allow_waits_and_is_then_judged(
+    project: Path, settings: Settings
+) -> None:
+    recipe = project.parent / "alone.toml"
+    recipe.write_text('agent = "alone"\n')
+    asking = set_safety(settings, ask=("python.eval",)).model_copy(
+        update={"loop": LoopSettings(recipe=str(recipe))}
+    )
+    evaluates = """sed -i "s/w + h/eval('w * h')/" shapes.py; sed -i 's/ - d/ * d/' solids.py"""
+    model = ScriptedModel([format_call("shell", command=evaluates)])
+
+    waiting = await heal(project, HealOptions(test="python -m unittest", settings=asking, model=model))
+
+    assert waiting.outcome == "waiting", waiting.reason
+    allowed = await resume(
+        waiting.run_id, settings=asking, model=ScriptedModel([]), answer=ReviewAnswer(choice="approve")
+    )
+    assert allowed.outcome == "healed", allowed.reason

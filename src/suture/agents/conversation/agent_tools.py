@@ -14,13 +14,12 @@ from suture.agents import tuning
 from suture.agents.conversation.agent_turn import AgentTurn
 from suture.agents.conversation.project_copy import run_in_project_copy, select_text_changes
 from suture.agents.conversation.tool_calls import ToolInputs
-from suture.agents.replies.edit_blocks import is_creatable
 from suture.agents.replies.edit_problems import EditFault
 from suture.agents.replies.text_edits import Hunk, apply_hunks
 from suture.agents.tools.react_loop import cut_middle
 from suture.core.records import Candidate
 from suture.judge import find_protected_files
-from suture.project.workspace import decode_text, overlay_candidate
+from suture.project.workspace import decode_text, is_creatable, overlay_candidate
 
 LINE_RANGE = re.compile(r"(\d{1,7})(?:\D+(\d{1,7}))?")
 """A line or a range of lines: `3`, `3-9` or `3, 9`."""

@@ -62,7 +62,8 @@ class _Progress:
 
     Attributes:
         patches: The tested patches by number. The first one is the code at the beginning.
-        best: The patch that the next one begins from.
+        best: The best patch, which the next one begins from: the latest of those that are equally good. It may
+            be a part of the repair that has no effect without another part.
         unusable: Replies in a row that brought nothing.
         without_gain: Patches in a row that are not better than the ones before.
     """
@@ -77,7 +78,7 @@ class _Progress:
     longer_replies: int = 0
     begins_attempt: bool = True
 
-    def add(self, reply: Reply, result: StepResult, threshold: float) -> None:
+    def add(self, reply: Reply, result: StepResult) -> None:
         """Take over a step."""
         self.steps += 1
         self.begins_attempt = result.patch is not None
@@ -90,18 +91,8 @@ class _Progress:
         if result.patch is not None:
             self.patches.append(result.patch)
             self.without_gain = 0 if result.patch.is_better_than(self.best) else self.without_gain + 1
-            if is_kept(result.patch, self.best, threshold):
+            if not result.patch.is_worse_than(self.best):
                 self.best = result.patch
-
-
-def is_kept(patch: Patch, best: Patch, threshold: float) -> bool:
-    """Return whether the next patch begins from this one: it is better, or as good and other things fail now.
-
-    A patch after which the same tests fail in the same way had no effect that is worth building on.
-    """
-    if patch.is_better_than(best):
-        return True
-    return not patch.is_worse_than(best) and not patch.fails_like(best, threshold)
 
 
 async def converse(turn: AgentTurn, judge: PatchJudge) -> None:
@@ -226,7 +217,7 @@ class _Conversation:
                 else:  # A replay judges again, so that its verdicts confirm the recorded ones.
                     await self._judge.judge(tested, patch_number, reply.call_hash)
             recorded.adopt(turn.calls)
-        progress.add(reply, result, turn.trust_threshold)
+        progress.add(reply, result)
         return result.ending
 
     async def _answer(self, reply: Reply) -> StepResult:
@@ -287,9 +278,12 @@ class _Conversation:
         allowed, refused = self._tools.check_changes(change.files, before)
         notes = [problem.render() for problem in change.problems]
         notes += [f"Not applied: {reason}." for reason in refused]
-        if notes and allowed:
+        if notes:
+            applied = ", ".join(sorted(allowed))
             notes.append(
-                f"Applied already, so do not send it again: the change of {', '.join(sorted(allowed))}."
+                f"The change of {applied} is applied: do not send it again."
+                if applied
+                else "Nothing of this reply is applied. Send all of the change again."
             )
         return self._tools.add_changes(allowed, before), notes
 
@@ -333,7 +327,7 @@ class _Conversation:
         """Return the result of a reply whose changes are not tested: it has none, or some could not be applied."""
         if not is_complete:
             if changed != self._progress.changed:
-                notes.append("The tests have not run yet. Send only what could not be applied.")
+                notes.append("The tests have not run yet.")
             return self._finish(reply, outputs, notes, changed, "not_applied")
         if outputs:
             return self._finish(reply, outputs, notes, changed)
@@ -361,13 +355,13 @@ class _Conversation:
             notes.append("A person has to allow this change.")
             return self._finish(reply, outputs, notes, changed, ending="asks")
         patch = make_patch(number, changed, verdict, turn.baseline, threshold)
-        kept = is_kept(patch, progress.best, threshold)
-        notes.append(render_trial(patch, progress.best, turn, is_kept=kept))
+        is_kept = not patch.is_worse_than(progress.best)
+        notes.append(render_trial(patch, progress.best, turn, is_kept=is_kept))
         has_gain = patch.is_better_than(progress.best)
         ending: AgentEnding = "passed" if patch.passes else ""
         if not has_gain and progress.without_gain + 1 >= tuning.MAX_PATCHES_WITHOUT_GAIN:
             ending = "stalled"
-        next_files = changed if kept else progress.best.changed
+        next_files = changed if is_kept else progress.best.changed
         return self._finish(reply, outputs, notes, next_files, ending=ending, patch=patch)
 
     def _finish(

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from suture.agents.context.deciding_checks import count_deciding_checks
-from suture.core.ledger.comparison import normalise_text
 from suture.core.records import Verdict
 
 
@@ -48,30 +47,10 @@ class Patch:
         """Return whether the other one comes first in the trusted order."""
         return self._rank() < other._rank()
 
-    def fails_like(self, other: Patch, threshold: float) -> bool:
-        """Return whether the same deciding tests fail in the same way."""
-        if self.verdict is not None and other.verdict is not None and self.verdict.evidence == "exit_status":
-            # There is only one outcome then, so the output alone shows whether something else fails now.
-            return normalise_text(self.verdict.output) == normalise_text(other.verdict.output)
-        return self._failures(threshold) == other._failures(threshold)
-
-    def _rank(self) -> tuple[bool, bool, int, int, int]:
-        """Return the key of the trusted order (see `find_best`)."""
-        return (not self.is_refused, self.passes, -self.regressed, self.passed, -self.failed)
-
-    def _failures(self, threshold: float) -> set[tuple[str, str, str, str, int | None]]:
-        outcomes = self.verdict.outcomes if self.verdict else ()
-        return {
-            (
-                outcome.check_id,
-                outcome.status,
-                outcome.counterexample.exception_type if outcome.counterexample else "",
-                outcome.counterexample.actual if outcome.counterexample else "",
-                outcome.counterexample.line if outcome.counterexample else None,
-            )
-            for outcome in outcomes
-            if outcome.trust >= threshold and not outcome.passed
-        }
+    def _rank(self) -> tuple[bool, bool, bool, int, int, int]:
+        """Return the key of the trusted order (see `find_best`); any code comes before none."""
+        has_code = self.verdict is not None
+        return (not self.is_refused, has_code, self.passes, -self.regressed, self.passed, -self.failed)
 
 
 def make_patch(

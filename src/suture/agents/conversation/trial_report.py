@@ -47,9 +47,11 @@ def render_counts(patch: Patch) -> str:
 def _render_state(patch: Patch, best: Patch, *, is_kept: bool) -> str:
     if is_kept:
         return "The files keep your changes so far."
-    why = "That is worse than before" if patch.is_worse_than(best) else "The same tests fail in the same way"
     place = f"after patch {best.number}" if best.number else "at the beginning"
-    return f"{why}, so the files are again as they were {place}. `use_patch` {patch.number} goes on from this one."
+    return (
+        f"That is worse, so the files are again as they were {place}. "
+        f"`use_patch` {patch.number} goes on from this one."
+    )
 
 
 def _render_facts(patch: Patch, verdict: Verdict, best: Patch, turn: AgentTurn) -> str:

@@ -34,8 +34,9 @@ class Attempt:
         sent_back: Whether a critic objects to it although every deciding check passed.
         confidence: The confidence of the diagnosis of its failure, in [0, 1]; 1 if there is none.
         advised_strategy: The repair strategy that the diagnosis recommends.
-        rank: Its rank in a tournament among candidates that the deciding checks cannot distinguish; higher is
-            better. `None` if there was no tournament.
+        rank: Its rank among candidates that the deciding checks cannot distinguish, by a tournament or by a
+            model's choice; higher is better. `None` if nothing ranked it.
+        changed_lines: Lines that a repair adds to and removes from the user's code; 0 for new code.
         blocked: Whether the safety scan did not let it run. It is reported, and never delivered.
     """
 
@@ -59,6 +60,7 @@ class Attempt:
     confidence: float = 1.0
     advised_strategy: Strategy | None = None
     rank: int | None = None
+    changed_lines: int = 0
     blocked: bool = False
 
     @property
@@ -127,9 +129,10 @@ class Progress:
 def find_best(attempts: Sequence[Attempt]) -> Attempt | None:
     """Return the best candidate: solved, then no regression, most checks passed, fewest failed.
 
-    Among equals, a candidate that no critic objects to comes first, then the winner of a tournament, then the
-    earliest. A candidate that breaks what worked loses even to the code that it started from. A candidate
-    that a person rejected, or that was not allowed to run, loses to all others.
+    Among equals, a candidate that no critic objects to comes first, then the winner of a tournament or the choice
+    of a model, then of those that solve the task the smallest change, then the earliest. A candidate that breaks
+    what worked loses even to the code that it started from. A candidate that a person rejected, or that was not
+    allowed to run, loses to all others.
     """
     if not attempts:
         return None
@@ -144,6 +147,7 @@ def find_best(attempts: Sequence[Attempt]) -> Attempt | None:
             -attempt.failed,
             not attempt.sent_back,
             attempt.rank or 0,
+            -attempt.changed_lines if attempt.solved else 0,
             -attempts.index(attempt),  # the earliest has the smallest index
         )
 

@@ -317,7 +317,7 @@ def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return _stop_without_success(progress, "not_healed", NO_MODEL)
     escalation = find_escalation(progress, recipe)
     end = _find_end_of_turns(progress, turns, "proposer" if has_proposer else "agent")
-    if end is not None and escalation is None:
+    if end is not None and escalation is None and (has_proposer or progress.attempts_left != 0):
         return _stop_without_success(progress, "not_healed", end)
     best = progress.best
     number = progress.agents_asked + 1

@@ -114,8 +114,7 @@ class Recipe(_Table):
     lean: bool = False
     """Whether the coder is asked only for what is missing: one function, or the body under its signature."""
     agent: Literal["off", "alone", "auto"] = "off"
-    """Whether the model works in a conversation: `alone` in place of samples and repairs; with `auto`, a capable
-    model does so from the start, and another one that calls tools when repairs have failed."""
+    """Whether the model works in conversations: `alone` always; `auto` if it is capable, or at last with tools."""
     agent_turns: int = Field(default=2, ge=1)
     """Conversations with the model: another one begins where the one before has stalled."""
     agent_steps: int = Field(default=30, ge=1, le=500)
