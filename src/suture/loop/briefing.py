@@ -12,15 +12,20 @@ from suture.agents.context.briefs import (
     with_advice,
     with_hints,
 )
+from suture.agents.context.failure_context import build_failure_context
 from suture.agents.context.suspects import load_search_clues
 from suture.agents.prompting.prompt_parts import EarlierAttempt
 from suture.agents.roles.coder import Brief, RepairBrief
+from suture.agents.tuning import DEFAULT_CONTEXT_TOKENS, MAX_OPENING_TOKENS
 from suture.core.records import Move
 from suture.judge import Suite
 from suture.loop.context import RunContext
 from suture.loop.memories import recalled_lessons
 from suture.loop.policy.attempts import Attempt
 from suture.loop.state import LoopState, judged_attempts, proposed_attempts, role_contributions
+from suture.models import Role
+from suture.models.profiles import ModelProfile, find_profile
+from suture.project.workspace import overlay_candidate
 
 MAX_EARLIER_ATTEMPTS = 3
 """Earlier attempts that a repair prompt lists."""
@@ -29,6 +34,41 @@ MAX_EARLIER_ATTEMPTS = 3
 def make_role_call(helper: str, state: LoopState, context: RunContext) -> RoleCall:
     """Return the call of a helper in the current round."""
     return RoleCall(helper=helper, calls=context.calls, round=state["round"])
+
+
+def find_role_profile(role: Role, context: RunContext) -> ModelProfile:
+    """Return what the model of a role can do."""
+    return find_profile(context.models.for_role(role).model.name, context.settings)
+
+
+async def add_failure_context(
+    brief: RepairBrief, attempt: Attempt, suite: Suite, role: Role, context: RunContext
+) -> RepairBrief:
+    """Return a brief with what a capable model is told about failing tests; for a small model, the brief as it is."""
+    profile = find_role_profile(role, context)
+    if not profile.is_capable or not attempt.failed:
+        return brief
+    room_tokens = (profile.context_tokens or DEFAULT_CONTEXT_TOKENS) // 2
+    async with context.budget.time_limit():
+        failure = await build_failure_context(
+            context.task,
+            overlay_candidate(context.task.files, context.candidates.load(attempt.blob).files),
+            context.candidates.load_verdict(attempt.verdict),
+            suite,
+            load_search_clues(context.ledger.events),
+            threshold=context.trust_threshold,
+            max_tokens=min(room_tokens, MAX_OPENING_TOKENS),
+        )
+    return replace(
+        brief,
+        located_code=join_texts(failure.rules, failure.code, failure.history),
+        failure_report=join_texts(failure.tests, failure.facts),
+    )
+
+
+def join_texts(*texts: str) -> str:
+    """Return the texts that are not empty, as paragraphs."""
+    return "\n\n".join(text.strip("\n") for text in texts if text.strip())
 
 
 def _load_failing_candidate(attempt: Attempt, context: RunContext) -> FailingCandidate:

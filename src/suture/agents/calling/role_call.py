@@ -31,6 +31,7 @@ MODEL_ROLES: Mapping[str, Role] = {
     "spec_tester": "tester",
     "property_tester": "tester",
     "adversarial_tester": "tester",
+    "example_reader": "coder",
     "critic": "critic",
     "reviewer": "reviewer",
     "debugger": "debugger",

@@ -22,7 +22,8 @@ from suture.agents.prompting.prompt_parts import (
     render_optional_task,
     render_task,
 )
-from suture.agents.roles.coder import RepairBrief
+from suture.agents.roles.coder import RepairBrief, failing_code_parts
+from suture.agents.roles.stated_examples import StatedExample
 from suture.agents.tuning import MAX_LESSONS, MAX_SUBTASKS
 from suture.core.records import CodeReview, Concern, ConcernKind, Critique, Plan, Severity, Subtask
 from suture.models.structured_output import describe_schema
@@ -52,8 +53,61 @@ def draft_critique_prompt(
         "how": prompt.render("passing" if total and passed == total else "failing"),
         "format": describe_schema(CritiqueReply),
     }
-    parts = {"facts": facts_part(brief.facts), "files": files_part(brief.files)}
+    parts = failing_code_parts(brief)
+    if not brief.failure_report:
+        parts["facts"] = facts_part(brief.facts)
+    del parts["output"]  # The critic of a small model sees no output.
     return PromptDraft(prompt=prompt, template="critique", texts=texts, parts=parts)
+
+
+class Objection(BaseModel, frozen=True, title="Objection"):
+    """An objection to code that passes, as a capable model writes it."""
+
+    demand: str = Field(
+        min_length=1, max_length=240, description="the words of the task that the code ignores"
+    )
+    problem: str = Field(
+        min_length=1, max_length=240, description="what the code does instead, in one sentence"
+    )
+    call: str = Field(
+        max_length=400, description="a call that shows it, such as add(2, 3); empty if none can"
+    )
+    expected: str = Field(
+        max_length=800,
+        description="the result that the task demands, as a Python literal, or the name of an exception; "
+        "empty without a call",
+    )
+    raises: bool = Field(description="true where the call must raise that exception")
+
+    @property
+    def example(self) -> StatedExample | None:
+        """The call that shows the objection, if there is one."""
+        if not self.call.strip() or not self.expected.strip():
+            return None
+        return StatedExample.model_construct(
+            demand=self.demand, call=self.call, expected=self.expected, raises=self.raises
+        )
+
+
+class ObjectionsReply(BaseModel, frozen=True, title="Objections"):
+    """A critique of code that passes, as a capable model writes it."""
+
+    objections: list[Objection] = Field(
+        max_length=3, description="[] where the code does all that is demanded"
+    )
+    score: float = Field(ge=0, le=1, description="1 is perfect")
+
+
+def draft_objection_prompt(brief: RepairBrief, prompt: Prompt, *, checks: int) -> PromptDraft:
+    """Return a capable critic's prompt about code that passes all of its checks."""
+    texts = {
+        "task": render_task(brief.statement),
+        "outcome": "Its only check passes." if checks == 1 else f"All {checks} checks pass.",
+        "format": describe_schema(ObjectionsReply),
+    }
+    return PromptDraft(
+        prompt=prompt, template="object", texts=texts, parts={"files": files_part(brief.files)}
+    )
 
 
 class SubtaskReply(BaseModel, frozen=True, title="Subtask"):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from suture.agents.prompting.fitting import FittedPrompt, PromptDraft
+from suture.agents.prompting.fitting import FittedPrompt, PromptDraft, PromptPart
 from suture.agents.prompting.prefill import prefill_function, prefill_module
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
@@ -92,6 +92,8 @@ class RepairBrief:
         strategy: How to repair: the name of the template with the instructions.
         passing_checks: The number of deciding checks if the code passes all of them; `None` if one fails.
         objections: What a critic objects to in code that passes, one sentence each.
+        located_code: For a capable model, the code that may be at fault, in place of `files`.
+        failure_report: For a capable model, the failing tests and what they saw, in place of `facts`.
         project: All paths of the project if the reply may create files, else `None`.
         excerpts: Path -> the part of a file that is shown instead of the whole.
         suspects: Functions that are likely at fault, the likeliest first.
@@ -112,6 +114,8 @@ class RepairBrief:
     strategy: Strategy = "minimal"
     passing_checks: int | None = None
     objections: Sequence[str] = ()
+    located_code: str = ""
+    failure_report: str = ""
     project: Collection[str] | None = None
     excerpts: Mapping[str, str] = field(default_factory=dict)
     suspects: Sequence[Suspect] = ()
@@ -122,6 +126,14 @@ class RepairBrief:
 
 
 Brief = WriteBrief | RepairBrief
+
+
+def failing_code_parts(brief: RepairBrief) -> dict[str, PromptPart]:
+    """Return the parts `files`, `facts` and `output` for a role that reads code which fails its tests."""
+    if brief.failure_report:
+        texts = {"files": brief.located_code, "facts": brief.failure_report, "output": ""}
+        return {name: PromptPart(pieces=[text] if text else []) for name, text in texts.items()}
+    return {**failure_parts(brief.facts, brief.output), "files": files_part(brief.files)}
 
 
 def draft_coder_prompt(

@@ -9,13 +9,8 @@ from pydantic import BaseModel, Field
 
 from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
-from suture.agents.prompting.prompt_parts import (
-    attempts_part,
-    failure_parts,
-    files_part,
-    render_optional_task,
-)
-from suture.agents.roles.coder import RepairBrief
+from suture.agents.prompting.prompt_parts import attempts_part, render_optional_task
+from suture.agents.roles.coder import RepairBrief, failing_code_parts
 from suture.agents.tools.react_loop import (
     AgentTool,
     AskDraft,
@@ -122,9 +117,5 @@ async def investigate(
 
 
 def _parts(brief: RepairBrief, steps: Sequence[ToolStep] | None = None) -> dict[str, PromptPart]:
-    parts = {
-        "history": attempts_part(brief.history),
-        **failure_parts(brief.facts, brief.output),
-        "files": files_part(brief.files),
-    }
+    parts = {"history": attempts_part(brief.history), **failing_code_parts(brief)}
     return parts if steps is None else {**parts, "steps": steps_part(steps)}

@@ -22,10 +22,12 @@ from suture.agents.prompting.prompt_parts import (
 )
 from suture.agents.replies.fenced_blocks import fenced_blocks
 from suture.agents.replies.generated_checks import GeneratedChecks, checks_from_reply
+from suture.agents.roles.stated_examples import ExamplesReply
 from suture.agents.tuning import MAX_REPRODUCER_CHARS, MAX_TEST_FILE_CHARS
 from suture.core.records import Language, Task
 from suture.errors import MalformedReply
 from suture.models import Reply
+from suture.models.structured_output import describe_schema
 from suture.project.languages import LANGUAGES, fill_placeholders
 from suture.project.python_source.parsing import limit_parsing_work, parse_module
 
@@ -48,13 +50,25 @@ class SpecTestBrief:
     count: int = 6
 
 
-def draft_spec_test_prompt(brief: SpecTestBrief, prompt: Prompt) -> PromptDraft:
-    """Return the prompt of the spec or the property tester; `checks_from_reply` reads the answer."""
-    return _draft_tests(brief, prompt, {}, "the function of the task")
+def draft_spec_test_prompt(
+    brief: SpecTestBrief, prompt: Prompt, *, is_structured: bool = False
+) -> PromptDraft:
+    """Return the prompt of the spec or the property tester.
+
+    Args:
+        is_structured: Whether the answer is an `ExamplesReply`, which the property tester does not give; if
+            not, `checks_from_reply` reads it.
+    """
+    return _draft_tests(brief, prompt, {}, "the function of the task", is_structured=is_structured)
 
 
 def _draft_tests(
-    brief: SpecTestBrief, prompt: Prompt, parts: Mapping[str, PromptPart], default_name: str
+    brief: SpecTestBrief,
+    prompt: Prompt,
+    parts: Mapping[str, PromptPart],
+    default_name: str,
+    *,
+    is_structured: bool,
 ) -> PromptDraft:
     texts = {
         "task": render_task(brief.statement),
@@ -62,6 +76,9 @@ def _draft_tests(
         "count": str(brief.count),
     }
     parts = {"examples": examples_part(brief.examples), **parts}
+    if is_structured:
+        texts["format"] = describe_schema(ExamplesReply)
+        return PromptDraft(prompt=prompt, template="examples", texts=texts, parts=parts)
     return PromptDraft(prompt=prompt, template="tests", texts=texts, parts=parts)
 
 
@@ -112,9 +129,13 @@ class AdversarialBrief(SpecTestBrief):
     files: Mapping[str, str]
 
 
-def draft_adversarial_prompt(brief: AdversarialBrief, prompt: Prompt) -> PromptDraft:
-    """Return the adversarial tester's prompt; `checks_from_reply` reads the answer."""
-    return _draft_tests(brief, prompt, {"files": files_part(brief.files)}, "the code")
+def draft_adversarial_prompt(
+    brief: AdversarialBrief, prompt: Prompt, *, is_structured: bool = False
+) -> PromptDraft:
+    """Return the adversarial tester's prompt; for `is_structured` see `draft_spec_test_prompt`."""
+    return _draft_tests(
+        brief, prompt, {"files": files_part(brief.files)}, "the code", is_structured=is_structured
+    )
 
 
 def project_test_path(language: Language, project_name: str) -> str:

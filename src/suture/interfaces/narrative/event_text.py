@@ -167,6 +167,16 @@ def excluded_tests_text(triaged: kinds.TriageFinished) -> str:
     )
 
 
+REFUSED_PARAMETER_TEXTS = {
+    "tools": "refuses tools: it works without them",
+    "system_role": "refuses a system message: it is sent as a part of the user's",
+    "stream_options": "does not count the tokens of a stream: its replies are not streamed",
+    "max_tokens": "refuses the requested length of a reply: asked in its own way",
+    "chat_completions": "is not behind Chat Completions: called through the Responses API",
+}
+"""What a refused part of a request means, where the model is not just called without it."""
+
+
 def _render_model_event(payload: Payload) -> str | None:
     match payload:
         case kinds.MovesDecided(moves=moves):
@@ -178,6 +188,8 @@ def _render_model_event(payload: Payload) -> str | None:
             return _model_called(payload)
         case kinds.ModelFellBack(from_=failed, to=fallback, message=message):
             return f"{failed} failed, using {fallback} instead: {message}"
+        case kinds.ModelParameterRefused(model=model, parameter=parameter):
+            return f"{model} {REFUSED_PARAMETER_TEXTS.get(parameter, f'refuses `{parameter}`: called without it')}"
         case kinds.ModelEscalated(from_=weaker, to=stronger, reason=reason):
             return f"{stronger} takes over from {weaker}: {render_reason(reason)}"
         case kinds.ReplyTruncated(retry_max_tokens=tokens):
@@ -413,6 +425,9 @@ def _render_failing_tests(failed: kinds.GeneratedTestsFailed) -> str:
 
 def _render_test_or_memory_event(payload: Payload) -> str | None:
     match payload:
+        case kinds.TestsWritten(role="example_reader", tests=tests):
+            listed = "; ".join(test.strip().splitlines()[-1].removeprefix("assert ") for test in tests)
+            return f"a model reads the unread examples as: {listed or 'no call with a result'}; they do not decide"
         case kinds.TestsWritten(role=role, tests=tests, dropped=dropped):
             unusable = f", and {sum(dropped.values())} unusable ones" if sum(dropped.values()) else ""
             count = format_count(len(tests), "test")

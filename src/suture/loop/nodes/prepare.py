@@ -27,7 +27,7 @@ from suture.loop.evaluation.judging import count_unreached, judge, with_verdict
 from suture.loop.evaluation.search_setup import start_baseline, start_trial_pool
 from suture.loop.memories import recall_memories
 from suture.loop.policy.attempts import Attempt
-from suture.loop.roles.generated_tests import write_tests_from_task
+from suture.loop.roles.generated_tests import read_unread_examples, write_tests_from_task
 from suture.loop.roles.planning import make_plan
 from suture.loop.services.candidate_store import SEARCH_ROUND
 from suture.loop.state import LoopState, encode_attempts, role_contributions
@@ -72,6 +72,8 @@ async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
         return {}  # The run is over, or there is code already and nothing to plan.
     earlier = role_contributions(state)
     contributions = await make_plan(earlier, state, context)
+    unread = find_unused_examples(context.task)
+    contributions = await read_unread_examples(unread, contributions, state, context)
     contributions = await write_tests_from_task(contributions, state, context)
     return {"contributions": encode_record(contributions)} if contributions != earlier else {}
 

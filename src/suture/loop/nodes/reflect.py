@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from suture.agents.roles.coder import RepairBrief
 from suture.core.records import encode_record
 from suture.judge import Suite
-from suture.loop.briefing import brief_for_repair
+from suture.loop.briefing import add_failure_context, brief_for_repair
 from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.policy.attempts import Attempt, find_best
 from suture.loop.policy.next_moves import decide, next_parent
@@ -20,6 +20,7 @@ from suture.loop.roles.critique import criticise, diagnose, draw_lessons
 from suture.loop.roles.extension_calls import collect_advice, try_fixers
 from suture.loop.roles.generated_tests import (
     accepts_generated_tests,
+    add_generated_checks,
     adopt_generated_tests,
     write_adversarial_tests,
 )
@@ -46,11 +47,13 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     helpers, has_tournament = context.recipe.helpers, context.recipe.tournament
     if context.task.project is not None:
         return await complete_project(state, context)
-    uses_roles = helpers != RecipeHelpers() or has_tournament
+    has_read_examples = bool(role_contributions(state).generated)
+    uses_roles = helpers != RecipeHelpers() or has_tournament or has_read_examples
     if not uses_roles or not LANGUAGES[context.task.language].parsed:
         return {}
     reflection = _Reflection(context=context, state=state, contributions=role_contributions(state))
-    if helpers.writes_tests and accepts_generated_tests(context):
+    has_tests = helpers.writes_tests or bool(reflection.contributions.generated)
+    if has_tests and accepts_generated_tests(context):
         await reflection.write_tests()
     if has_tournament:
         await reflection.rank_equals()
@@ -124,8 +127,10 @@ class _Reflection:
             return
         if (mode == "gate" and not attempt.solved) or not self._begin("critic", attempt):
             return
-        _, brief = await self._make_brief(attempt)
-        critique = await criticise(brief, attempt, self.state, self.context)
+        suite, brief = await self._make_brief(attempt)
+        brief = await add_failure_context(brief, attempt, suite, "critic", self.context)
+        critique, checks = await criticise(brief, attempt, suite, self.state, self.context)
+        self.contributions = add_generated_checks(checks, self.contributions, self.context)
         if critique is None or critique.approved:
             return
         self._add_remarks(attempt, critique.issues)
@@ -140,6 +145,7 @@ class _Reflection:
         if not self._begin("debugger", attempt):
             return
         suite, brief = await self._make_brief(attempt)
+        brief = await add_failure_context(brief, attempt, suite, "debugger", self.context)
         diagnosis = await diagnose(brief, attempt, suite, self.state, self.context)
         if diagnosis is not None:
             self._change_attempt(

@@ -6,14 +6,19 @@ from dataclasses import replace
 from functools import partial
 
 from suture.agents.calling.role_call import RoleCall
+from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.roles.advisers import (
     CritiqueReply,
     LessonsReply,
+    Objection,
+    ObjectionsReply,
     draft_critique_prompt,
     draft_lessons_prompt,
+    draft_objection_prompt,
 )
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.roles.debugger import DiagnosisReply, draft_diagnosis_prompt, investigate
+from suture.agents.roles.stated_examples import checks_from_examples
 from suture.agents.tools.debugger_tools import ComparedAttempt, find_test_setup, make_debugger_tools
 from suture.core.ledger.kinds import (
     CandidateCriticised,
@@ -22,31 +27,89 @@ from suture.core.ledger.kinds import (
     LessonsDrawn,
     ToolStep,
 )
-from suture.core.records import Critique, Diagnosis
+from suture.core.records import Check, CheckOutcome, Critique, Diagnosis
+from suture.errors import MalformedReply
 from suture.judge import Suite
 from suture.judge.tracing.variable_trace import TraceTarget
-from suture.loop.briefing import describe_attempts, make_role_call
+from suture.judge.trust.untrusted_checks import run_untrusted_checks
+from suture.loop.briefing import describe_attempts, find_role_profile, make_role_call
 from suture.loop.context import RunContext
 from suture.loop.memories import recalled_lessons
 from suture.loop.policy.attempts import Attempt
+from suture.loop.roles.generated_tests import accepts_generated_tests
 from suture.loop.state import LoopState, RoleContributions, judged_attempts
 from suture.loop.tuning import MAX_COMPARED_ATTEMPTS
 from suture.project.workspace import overlay_candidate
 
 
 async def criticise(
-    brief: RepairBrief, attempt: Attempt, state: LoopState, context: RunContext
-) -> Critique | None:
-    """Return the critic's view of a candidate; `None` if the critic is degraded."""
+    brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
+) -> tuple[Critique | None, tuple[Check, ...]]:
+    """Return (critique, checks): the critic's view of a candidate, and the tests that show its objections.
+
+    There is no critique if the critic is degraded. Tests come only from a capable critic of code that passes.
+    """
+    if attempt.solved and find_role_profile("critic", context).is_capable:
+        return await _ask_for_objections(brief, attempt, suite, state, context)
     total = attempt.passed + attempt.failed
     make_draft = partial(draft_critique_prompt, brief, passed=attempt.passed, total=total)
     critic = make_role_call("critic", state, context)
     reply = await critic.ask_typed_or_degrade(make_draft, CritiqueReply)
     if reply is None:
-        return None
+        return None, ()
     critique = reply.record()
     context.ledger.append(CandidateCriticised(candidate=attempt.candidate, critique=critique))
-    return critique
+    return critique, ()
+
+
+async def _ask_for_objections(
+    brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
+) -> tuple[Critique | None, tuple[Check, ...]]:
+    """Return a capable critic's view of code that passes, without the objections that a run refutes."""
+    critic = make_role_call("critic", state, context)
+    make_draft = partial(draft_objection_prompt, brief, checks=attempt.passed)
+    reply = await critic.ask_typed_or_degrade(make_draft, ObjectionsReply)
+    if reply is None:
+        return None, ()
+    issues: list[str] = []
+    refuted: list[str] = []
+    shown: list[Check] = []
+    for objection in reply.objections:
+        check, outcome = await _run_objection(objection, attempt, suite, context)
+        issue = f"{objection.problem} (the task: {objection.demand!r})"
+        if outcome is not None and outcome.passed:
+            refuted.append(issue)
+            continue
+        if check is not None and outcome is not None:
+            shown.append(check)
+            issue += f"; a run shows it: {_describe_outcome(check, outcome)}"
+        issues.append(issue)
+    critique = Critique(issues=tuple(dict.fromkeys(issues)), score=reply.score, approved=not issues)
+    context.ledger.append(
+        CandidateCriticised(candidate=attempt.candidate, critique=critique, refuted=tuple(refuted))
+    )
+    return critique, tuple(shown)
+
+
+async def _run_objection(
+    objection: Objection, attempt: Attempt, suite: Suite, context: RunContext
+) -> tuple[Check | None, CheckOutcome | None]:
+    """Return (check, outcome): the call that shows an objection, run on the candidate; `None` where there is none."""
+    example = objection.example
+    if example is None or not accepts_generated_tests(context):
+        return None, None
+    try:
+        checks = checks_from_examples([example], "adversarial", context.task.entry_point).checks
+    except MalformedReply:
+        return None, None
+    async with context.budget.time_limit():
+        outcomes = await run_untrusted_checks(checks, context.candidates.load(attempt.blob), suite)
+    return checks[0], next(iter(outcomes), None)
+
+
+def _describe_outcome(check: Check, outcome: CheckOutcome) -> str:
+    fact = outcome.counterexample
+    return describe_fact(fact) if fact is not None else f"{check.id} fails"
 
 
 async def diagnose(

@@ -12,6 +12,11 @@ from suture.agents.calling.role_call import RoleCall
 from suture.agents.prompting.fitting import PromptDraft
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.replies.generated_checks import GeneratedChecks, checks_from_reply, mean_logprob
+from suture.agents.roles.stated_examples import (
+    ExamplesReply,
+    checks_from_examples,
+    draft_example_prompt,
+)
 from suture.agents.roles.testers import (
     AdversarialBrief,
     SpecTestBrief,
@@ -22,7 +27,7 @@ from suture.agents.roles.testers import (
 from suture.agents.tuning import PROPERTIES_PER_CALL
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
-from suture.core.records import Candidate, Check, FailingGeneratedTest, encode_record
+from suture.core.records import Candidate, Check, FailingGeneratedTest, Provenance, encode_record
 from suture.judge import Suite
 from suture.judge.trust.assessment import (
     MatrixLimits,
@@ -32,7 +37,7 @@ from suture.judge.trust.assessment import (
 )
 from suture.judge.trust.check_filter import filter_checks, render_rejection
 from suture.judge.trust.untrusted_checks import run_untrusted_checks
-from suture.loop.briefing import make_role_call
+from suture.loop.briefing import find_role_profile, make_role_call
 from suture.loop.context import RunContext, load_checks, load_deciding_suite
 from suture.loop.evaluation.judging import judge, with_verdict
 from suture.loop.policy.attempts import Attempt
@@ -68,12 +73,9 @@ async def write_tests_from_task(
         contributions = replace(contributions, generated=_save(checks, context))
     spec = SpecTestBrief(statement=task.statement, entry_point=task.entry_point, examples=_examples(context))
     if helpers.spec_tests:
-        contributions = await _write_tests(
-            make_role_call("spec_tester", state, context),
-            partial(draft_spec_test_prompt, spec),
-            lambda reply: checks_from_reply(reply, "spec", task.entry_point),
-            contributions,
-            context,
+        call = make_role_call("spec_tester", state, context)
+        contributions = await _write_examples(
+            call, partial(draft_spec_test_prompt, spec), "spec", contributions, context
         )
     if helpers.property_tests:
         contributions = await _write_tests(
@@ -97,13 +99,32 @@ async def write_adversarial_tests(
         entry_point=entry_point,
         examples=_examples(context),
     )
-    return await _write_tests(
-        make_role_call("adversarial_tester", state, context),
-        partial(draft_adversarial_prompt, brief),
-        lambda reply: checks_from_reply(reply, "adversarial", entry_point),
-        contributions,
-        context,
+    call = make_role_call("adversarial_tester", state, context)
+    return await _write_examples(
+        call, partial(draft_adversarial_prompt, brief), "adversarial", contributions, context
     )
+
+
+async def read_unread_examples(
+    unread: Sequence[str], contributions: RoleContributions, state: LoopState, context: RunContext
+) -> RoleContributions:
+    """Add the calls that a capable model reads in parts of the statement which could not become checks.
+
+    They are generated tests as any others: shown to the user, without trust until candidates agree on them.
+    """
+    task = context.task
+    if not (unread and task.entry_point and context.has_model and accepts_generated_tests(context)):
+        return contributions
+    if not find_role_profile("coder", context).is_capable:
+        return contributions
+    call = make_role_call("example_reader", state, context)
+    make_draft = partial(
+        draft_example_prompt,
+        statement=task.statement,
+        unread=unread,
+        functions=(task.entry_point,),
+    )
+    return await _write_stated_examples(call, make_draft, "spec", contributions, context)
 
 
 async def adopt_generated_tests(
@@ -183,6 +204,61 @@ async def judge_again(attempt: Attempt, suite: Suite, context: RunContext) -> At
     """Return an attempt with a new verdict, because other checks decide now."""
     verdict = await judge(context.candidates.load(attempt.blob), suite, context)
     return with_verdict(attempt, verdict, None, context)  # A task with generated tests has no baseline.
+
+
+async def _write_examples(
+    call: RoleCall,
+    make_draft: Callable[..., PromptDraft],
+    provenance: Provenance,
+    contributions: RoleContributions,
+    context: RunContext,
+) -> RoleContributions:
+    """Add a tester's asserts; a capable model whose provider enforces a schema states them as data."""
+    profile = find_role_profile(call.role, context)
+    if profile.is_capable and profile.structured_output:
+        structured = partial(make_draft, is_structured=True)
+        return await _write_stated_examples(call, structured, provenance, contributions, context)
+    entry_point = context.task.entry_point
+    return await _write_tests(
+        call,
+        make_draft,
+        lambda reply: checks_from_reply(reply, provenance, entry_point),
+        contributions,
+        context,
+    )
+
+
+async def _write_stated_examples(
+    call: RoleCall,
+    make_draft: Callable[[Prompt], PromptDraft],
+    provenance: Provenance,
+    contributions: RoleContributions,
+    context: RunContext,
+) -> RoleContributions:
+    async def ask_for_checks(call: RoleCall) -> GeneratedChecks:
+        reply = await call.ask_typed(make_draft(call.prompt), ExamplesReply)
+        if not reply.examples:
+            return GeneratedChecks(checks=())
+        return checks_from_examples(reply.examples, provenance, context.task.entry_point)
+
+    written = await call.run_or_degrade(ask_for_checks)
+    if written is None:
+        return contributions
+    sources = tuple(check.source for check in written.checks)
+    context.ledger.append(TestsWritten(role=call.helper, tests=sources, dropped=written.dropped))
+    return add_generated_checks(written.checks, contributions, context)
+
+
+def add_generated_checks(
+    checks: Sequence[Check], contributions: RoleContributions, context: RunContext
+) -> RoleContributions:
+    """Return the contributions with further generated tests; a test that is there already stays as it is."""
+    if not checks:
+        return contributions
+    earlier = load_generated_checks(contributions, context)
+    by_source = {check.source: check for check in (*checks, *earlier)}
+    logprobs = _load_logprobs(contributions.generated, context)
+    return replace(contributions, generated=_save(tuple(by_source.values()), context, logprobs))
 
 
 async def _write_tests(

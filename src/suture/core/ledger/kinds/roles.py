@@ -86,11 +86,13 @@ class CandidateCriticised(Payload, kind="candidate.criticised"):
 
     Attributes:
         candidate: Hash of the candidate.
-        critique: The critique.
+        critique: The critique, without the refuted issues.
+        refuted: Issues whose example the candidate already answers as the critic demands.
     """
 
     candidate: str
     critique: Critique
+    refuted: tuple[str, ...] = ()
 
 
 class AdviceGiven(Payload, kind="advice.given"):
