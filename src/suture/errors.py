@@ -17,7 +17,7 @@
     │   │   └── ModelProtocolError          (also a ModelNotFound) correct the address
     │   ├── ContextTooLong              shorten the prompt
     │   └── MalformedReply              a spent attempt, never a success
-    │       ├── NoAnswer                    the message says why: thinking only, a refusal, a content filter
+    │       ├── MissingAnswer               the message says why: thinking only, a refusal, a content filter
     │       └── EditDoesNotApply            the next prompt tells the model which edit failed
     ├── SandboxError                the sandbox itself failed, not the program inside it
     │   ├── SandboxUnavailable
@@ -42,6 +42,7 @@ __all__ = [
     "ContextTooLong",
     "EditDoesNotApply",
     "MalformedReply",
+    "MissingAnswer",
     "ModelAuthError",
     "ModelError",
     "ModelNotFound",
@@ -50,7 +51,6 @@ __all__ = [
     "ModelRequestRejected",
     "ModelTimeout",
     "ModelUnreachable",
-    "NoAnswer",
     "PrerequisiteError",
     "ReplyLost",
     "SandboxBroken",
@@ -161,7 +161,7 @@ class MalformedReply(ModelError):
     """The reply contains nothing usable. It counts as a spent attempt, never as a success."""
 
 
-class NoAnswer(MalformedReply):
+class MissingAnswer(MalformedReply):
     """The model replied without an answer, so that the same question would be wasted again.
 
     Args:

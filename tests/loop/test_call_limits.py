@@ -16,7 +16,7 @@ from suture.core.ledger import Limits
 from suture.core.ledger.kinds import MovesDecided
 from suture.core.records import Move
 from suture.core.settings import Settings
-from suture.errors import ModelError, NoAnswer
+from suture.errors import MissingAnswer, ModelError
 from suture.models import Message, Reply, RoleModel, Sampling, ToolDeclaration
 from suture.testing import ScriptedModel
 
@@ -70,7 +70,7 @@ async def test_a_reply_that_was_spent_on_thinking_is_asked_for_once_with_much_mo
 
 async def test_a_model_that_only_thinks_is_named_after_two_calls(run: CallEnvironment) -> None:
     model = ScriptedModel([THOUGHT, replace(THOUGHT, completion_tokens=36_000)], name=THINKING)
-    with pytest.raises(NoAnswer, match="36000 tokens of its reply on thinking") as caught:
+    with pytest.raises(MissingAnswer, match="36000 tokens of its reply on thinking") as caught:
         await ask(make_question(), run.context(model))
     assert caught.value.reason == "thinking"
     assert "thinking_tokens" in caught.value.remedy
@@ -79,7 +79,7 @@ async def test_a_model_that_only_thinks_is_named_after_two_calls(run: CallEnviro
 
 async def test_a_thinking_model_without_room_for_more_is_asked_once(run: CallEnvironment) -> None:
     model = ScriptedModel([THOUGHT], name=THINKING)
-    with pytest.raises(NoAnswer):
+    with pytest.raises(MissingAnswer):
         await ask(make_question(), run.context(model, limits=Limits(tokens=12_000)))
     assert len(model.calls) == 1
 
@@ -95,7 +95,7 @@ async def test_a_refusal_is_named_and_not_asked_again(
     run: CallEnvironment, reply: Reply, reason: str, message: str
 ) -> None:
     model = ScriptedModel([reply], name=CAPABLE)
-    with pytest.raises(NoAnswer, match=message) as caught:
+    with pytest.raises(MissingAnswer, match=message) as caught:
         await ask(make_question(), run.context(model))
     assert caught.value.reason == reason
     assert "model.fallbacks" in caught.value.remedy
@@ -104,7 +104,7 @@ async def test_a_refusal_is_named_and_not_asked_again(
 async def test_a_fallback_answers_what_another_model_refuses(run: CallEnvironment) -> None:
     first, second = ScriptedModel([REFUSAL], name=CAPABLE), ScriptedModel([ANSWER], name="openai:other")
     assert (await ask(make_question(), run.context(first, second))).text == "yes"
-    assert [event["error_type"] for event in run.events("model.fell_back")] == ["NoAnswer"]
+    assert [event["error_type"] for event in run.events("model.fell_back")] == ["MissingAnswer"]
 
 
 async def test_the_length_of_tokens_is_learnt_from_the_providers_counts(run: CallEnvironment) -> None:
@@ -183,4 +183,4 @@ def test_a_prompt_leaves_room_for_the_reply_in_the_smallest_context(
 async def test_an_ordinary_error_of_a_model_is_no_missing_answer(run: CallEnvironment) -> None:
     with pytest.raises(ModelError) as caught:
         await ask(make_question(), run.context(ScriptedModel([ModelError("down")], name=CAPABLE)))
-    assert not isinstance(caught.value, NoAnswer)
+    assert not isinstance(caught.value, MissingAnswer)

@@ -122,7 +122,7 @@ async def check_model(model: Model, profile: ModelProfile) -> ModelCheck:
     """Send three small requests to a model, and return what worked.
 
     Raises:
-        NoAnswer: The first reply has no text, so that the model cannot be used.
+        MissingAnswer: The first reply has no text, so that the model cannot be used.
         ModelError: The first request failed, or the key was refused.
         PrerequisiteError: The model cannot be asked at all.
     """

@@ -26,13 +26,19 @@ from suture.agents.tuning import (
     THINKING_RETRY_FACTOR,
 )
 from suture.core.ledger import Reservation, last_payload, select_events
-from suture.core.ledger.kinds import ModelCalled, ModelFellBack, MovesDecided, ReplyTruncated
+from suture.core.ledger.kinds import (
+    ModelCalled,
+    ModelFellBack,
+    ModelParameterRefused,
+    MovesDecided,
+    ReplyTruncated,
+)
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
+    MissingAnswer,
     ModelError,
     ModelRequestRejected,
-    NoAnswer,
     PrerequisiteError,
     ReplyLost,
     UsageError,
@@ -98,7 +104,7 @@ async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
 
     Raises:
         BudgetExceeded: The call could exceed the budget; no model was asked.
-        NoAnswer: The reply has no answer: a refusal, a content filter, or nothing but thinking.
+        MissingAnswer: The reply has no answer: a refusal, a content filter, or nothing but thinking.
         MalformedReply: The reply cannot be read; the attempt is spent.
         ModelError: The last model of the chain failed too.
         PrerequisiteError: No model can be asked at all.
@@ -108,7 +114,7 @@ async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
         try:
             return await _ask_with_features(question, model, calls)
         except (ModelError, PrerequisiteError) as fault:
-            if isinstance(fault, MalformedReply) and not isinstance(fault, NoAnswer):
+            if isinstance(fault, MalformedReply) and not isinstance(fault, MissingAnswer):
                 raise
             calls.ledger.append(
                 ModelFellBack(

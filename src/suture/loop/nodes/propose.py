@@ -23,9 +23,9 @@ from suture.core.records import Move, decode_record
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
+    MissingAnswer,
     ModelAuthError,
     ModelError,
-    NoAnswer,
     PrerequisiteError,
     SandboxError,
     UnchangedCode,
@@ -153,7 +153,7 @@ def _record_failure(
     """Record that a move brought no candidate, and return the attempt that says so."""
     context.ledger.append(MoveFailed(error_type=type(fault).__name__, message=str(fault)))
     kind: ProposalFault = "model"
-    if isinstance(fault, NoAnswer) and fault.reason != "empty":
+    if isinstance(fault, MissingAnswer) and fault.reason != "empty":
         kind = "no_answer"
     elif isinstance(fault, UnchangedCode):
         kind = "unchanged"
