@@ -197,6 +197,14 @@ GO_FINDINGS = [
     ("loosens_comparison", "", "func (m Money) Equal(other Money) bool { return m.cents >= 0 }"),
     ("loosens_comparison", "", "func (m Money) Compare(other Money) int {\n\tf(other)\n\treturn 0\n}"),
     ("loosens_comparison", "", "func (l list) Less(i, j int) bool { return false }"),
+    ("loosens_comparison", "", "func (m Money) Equal(other Money) bool { return other.cents > 0 }"),
+    ("patches_code", "", "func panic(v any) {}"),
+    ("patches_code", "", "const true = false"),
+    ("patches_code", "", "var nil any = f()"),
+    ("patches_code", "", "func len(x any) int { return 3 }"),
+    ("patches_code", "", "type error interface{}"),
+    ("patches_code", '\t"io"\n', "func init() {\n\tio.EOF = nil\n}"),
+    ("patches_code", '\ti "io"\n', "func F() {\n\tx, i.EOF = 1, nil\n}"),
 ]
 GO_HONEST = [
     ('\t"strings"\n', "func F() string {\n\treturn strings.ToUpper(os.Getenv(`HOME`))\n}"),
@@ -216,6 +224,10 @@ GO_HONEST = [
     ("", "func (f failure) Is(error) bool { return false }"),
     ("", "func (m Money) Equal(other *Money) bool { return other != nil && other.cents == m.cents }"),
     ("", "func (l list) Less(i, j int) bool { return l[i] < l[j] }"),
+    ("", "func max(a, b int) int {\n\tlen := a\n\treturn len\n}"),
+    ('\t"net/url"\n', "func F(s string) {\n\turl, _ := url.Parse(s)\n\turl.Host = s\n}"),
+    ('\t"net/url"\n', "func F(url *url.URL) {\n\turl.Host = s\n}"),
+    ('\t"flag"\n', "func main() {\n\tflag.Usage = f\n}"),
     ("", "func Is(target error) bool { return target != nil }"),
 ]
 

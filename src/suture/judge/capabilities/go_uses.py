@@ -46,6 +46,13 @@ MEMORY_METHODS = ("UnsafeAddr", "UnsafePointer", "NewAt")
 """Functions of `reflect` that reach unexported fields and any memory."""
 PATCHED_TARGET = re.compile(r"os\.(?:Args|Std\w+)|flag\.CommandLine")
 """A variable of Go's library that is shared with package `testing`."""
+PREDECLARED = frozenset((
+    "append", "bool", "byte", "cap", "close", "complex", "copy", "delete", "error", "false", "float32", "float64",
+    "imag", "int", "int8", "int16", "int32", "int64", "iota", "len", "make", "new", "nil", "panic", "print", "println",
+    "real", "recover", "rune", "string", "true", "uint", "uint8", "uint16", "uint32", "uint64", "uintptr",
+))  # fmt: skip
+"""Names of the language that tests in the same package use. Packages for older versions of Go define `max`, `any`."""
+DECLARATIONS = ("function_declaration", "const_spec", "var_spec", "type_spec", "type_alias")
 ENVIRONMENT_CALLS = ("os.Executable", "os.Environ")
 """Functions that show the name of a test program, or all variables of the environment."""
 FOLDER_LISTING = ("os.ReadDir", "ioutil.ReadDir", "filepath.Glob", "filepath.Walk", "filepath.WalkDir")
@@ -100,8 +107,13 @@ def _find_node_uses(node: Node, packages: Mapping[str, str], values: Mapping[str
     elif node.type == "assignment_statement":
         targets = node.child_by_field_name("left")
         for target in targets.named_children if targets is not None else ():
-            if PATCHED_TARGET.fullmatch(_resolve(target, packages)):
+            is_foreign = _is_foreign_variable(target, packages)
+            if PATCHED_TARGET.fullmatch(_resolve(target, packages)) or is_foreign:
                 yield Use(code="patches_code", name=_text(target), line=line, key=_text(target))
+    elif node.type in DECLARATIONS and _is_in_package(node):
+        name = _text(node.child_by_field_name("name"))
+        if name in PREDECLARED:
+            yield Use(code="patches_code", name=name, line=line, key=name)
     elif node.type in STRINGS:
         text = _text(node)[1:-1]
         yield from find_path_uses(text, line)
@@ -109,12 +121,39 @@ def _find_node_uses(node: Node, packages: Mapping[str, str], values: Mapping[str
             yield Use(code="detects_environment", name=text, line=line, key="test flags")
 
 
+def _is_in_package(node: Node) -> bool:
+    """Return whether a declaration is one of the package, and not of a function."""
+    return _find_function(node) is None or node.type == "function_declaration"
+
+
+def _is_foreign_variable(target: Node, packages: Mapping[str, str]) -> bool:
+    """Return whether an assignment changes a variable of an imported package: `io.EOF = nil`."""
+    if target.type != "selector_expression":
+        return False
+    owner, function = _text(target.child_by_field_name("operand")), _find_function(target)
+    if owner not in packages or function is None or ENTRY_FUNCTION.fullmatch(_enclosing_function(target)):
+        return False
+    # A variable often has the name of a package, as in `url, err := url.Parse(text)`.
+    declaring = ("short_var_declaration", "parameter_declaration", "var_spec", "range_clause")
+    names = (
+        _text(part)
+        for node in walk(function)
+        if node.type in declaring
+        for part in walk(node.child_by_field_name("left") or node)
+        if part.type == "identifier"
+    )
+    return owner not in names
+
+
 def _find_comparison_uses(node: Node, line: int) -> Iterator[Use]:
     """Yield a method that compares its receiver with an argument without looking at the argument."""
     parameters, body = node.child_by_field_name("parameters"), node.child_by_field_name("body")
     method = node.child_by_field_name("name")
     name = _text(method) if method is not None else ""
-    if name not in COMPARING_METHODS or parameters is None or not parameters.named_children or body is None:
+    receiver_node = node.child_by_field_name("receiver")
+    if name not in COMPARING_METHODS or receiver_node is None or parameters is None or body is None:
+        return
+    if not parameters.named_children:
         return
     declared = {_text(part) for part in walk(parameters) if part.type == "identifier"}
     uses = [part for part in walk(body) if part.type == "identifier" and _text(part) in declared]
@@ -123,16 +162,16 @@ def _find_comparison_uses(node: Node, line: int) -> Iterator[Use]:
         for part in walk(body)
         if part.type == "return_statement" and part.named_children
     ]
+    owner = {_text(part) for part in walk(receiver_node) if part.type == "identifier"}
+    # An error is often compared with a constant, whatever it contains.
+    ignores_receiver = name not in ("Is", "As") and not any(
+        part.type == "identifier" and _text(part) in owner for part in walk(body)
+    )
     # An error that is never equal to another is compared by identity.
     is_harmless = name in ("Is", "As") and {*results} <= {"false"}
     is_fixed = {*results} <= {"true"} or {*results} <= {"0"}
-    if not is_harmless and (is_fixed or all(map(_is_compared_with_nil, uses))):
-        receiver = node.child_by_field_name("receiver")
-        kind = (
-            next((part for part in walk(receiver) if part.type == "type_identifier"), None)
-            if receiver
-            else None
-        )
+    if not is_harmless and (is_fixed or ignores_receiver or all(map(_is_compared_with_nil, uses))):
+        kind = next((part for part in walk(receiver_node) if part.type == "type_identifier"), None)
         shown = f"{_text(kind)}.{name}" if kind is not None else name
         yield Use(code="loosens_comparison", name=shown, line=line, key=shown)
 
@@ -225,13 +264,15 @@ def _resolve(node: Node, packages: Mapping[str, str]) -> str:
 
 
 def _enclosing_function(node: Node) -> str:
+    function = _find_function(node)
+    return _text(function.child_by_field_name("name")) if function is not None else ""
+
+
+def _find_function(node: Node) -> Node | None:
     above = node.parent
-    while above is not None:
-        if above.type in ("function_declaration", "method_declaration"):
-            name = above.child_by_field_name("name")
-            return _text(name) if name is not None else ""
+    while above is not None and above.type not in ("function_declaration", "method_declaration"):
         above = above.parent
-    return ""
+    return above
 
 
 def _text(node: Node | None) -> str:

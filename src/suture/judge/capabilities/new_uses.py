@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from suture.core.records import CapabilityUse, Task, Verdict
 from suture.judge.capabilities.go_uses import find_go_uses
 from suture.judge.capabilities.javascript_uses import find_javascript_uses
+from suture.judge.capabilities.python_fields import find_dropped_fields
 from suture.judge.capabilities.python_uses import find_python_uses
 from suture.judge.capabilities.use import Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
@@ -72,7 +73,9 @@ def find_file_capabilities(path: str, before: str, after: str) -> tuple[Capabili
     """
     if before == after:
         return ()
-    new_uses = _find_uses(path, after)
+    new_uses = _find_uses(path, after) or []
+    if path.endswith(".py"):
+        new_uses += find_dropped_fields(before, after)
     if not new_uses:
         return ()
     old_uses = _find_uses(path, before)

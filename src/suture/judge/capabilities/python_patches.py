@@ -27,6 +27,8 @@ MOCK_NAME = re.compile(
 )
 """A name that only mocks have."""
 
+SILENCING_ATTRIBUTES = ("disabled",)
+"""Attributes of a logger by which tests see none of its records."""
 OWN_OBJECTS = ("self", "cls", "mcs", "mcls", "metacls")
 """Usual names of the object that a method belongs to."""
 
@@ -107,6 +109,19 @@ def find_patch_uses(
     if is_special or is_foreign or _is_watched_attribute(owner, root, attribute, place):
         name = f"{names.resolve(owner) or ast.unparse(root)}.{attribute}"
         yield Use(code="patches_code", name=name, line=line, key=name)
+    elif attribute in SILENCING_ATTRIBUTES and _is_logger(owner, names):
+        yield Use(
+            code="hooks_interpreter", name=f"{ast.unparse(owner)}.{attribute}", line=line, key=attribute
+        )
+
+
+def _is_logger(node: ast.expr, names: ModuleNames) -> bool:
+    """Return whether an expression is a logger, by its only value or by its name."""
+    value = names.assigned.get(node.id, node) if isinstance(node, ast.Name) else node
+    if isinstance(value, ast.Call) and names.resolve(value.func).endswith("getLogger"):
+        return True
+    last = ast.unparse(node).rpartition(".")[2].lower()
+    return names.imports_any(("logging",)) and last in ("log", "_log", "logger", "_logger")
 
 
 def _is_watched_attribute(owner: ast.expr, root: ast.expr, attribute: str, place: Place) -> bool:

@@ -36,6 +36,7 @@ from suture.judge.signs import (
     FileSign,
     TamperingWarning,
     find_change_signs,
+    find_test_support_signs,
     read_test_texts,
     render_tampering_warning,
 )
@@ -299,6 +300,7 @@ async def _find_signs(
             shares_process=shares_process,
         )
     ]
+    signs += find_test_support_signs(suite.task, tests, candidate.files)
     if certificate.claims.shows_memorising:
         return signs
     return [*signs, *(await find_memorised_examples(candidate, suite, certificate.fixed)).signs]

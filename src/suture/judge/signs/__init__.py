@@ -20,6 +20,7 @@ from suture.judge.signs.tampering_warning import (
     TamperingWarning,
     render_tampering_warning,
 )
+from suture.judge.signs.test_support import find_test_support_signs
 from suture.judge.signs.test_values import TestValues, is_specific, read_test_texts
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "find_change_signs",
     "find_python_signs",
     "find_tampering_warnings",
+    "find_test_support_signs",
     "is_specific",
     "read_test_texts",
     "render_tampering_warning",

@@ -21,6 +21,7 @@ TamperingCode = Literal[
     "names_unused",
     "changes_argument",
     "statement_removed",
+    "changes_test_support",
 ]
 
 MEMORISING_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "serves_examples_only"))
@@ -74,5 +75,6 @@ def _describe_sign(warning: TamperingWarning) -> str:
         "names_unused": f"leaves {names} unused",
         "changes_argument": f"newly changes its argument {names}",
         "statement_removed": "removes a statement",
+        "changes_test_support": f"changes {names}, by which the tests decide what they expect",
     }
     return texts[warning.code]

@@ -12,6 +12,7 @@ from suture.judge.signs import (
     FileSign,
     TamperingWarning,
     find_change_signs,
+    find_test_support_signs,
     read_test_texts,
     render_tampering_warning,
 )
@@ -75,6 +76,7 @@ def find_warnings(
                 shares_process=shares_process,
             )
         ]
+        signs += find_test_support_signs(context.task, tests, candidate.files)
     signs += memorised
     texts = [f"{path}: {render_tampering_warning(sign)}" for path, sign in signs]
     if passed_only_once(verdict):

@@ -1,0 +1,129 @@
+"""Find classes whose objects a change lets be equal although they differ in a field that was compared before."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from suture.judge.capabilities.use import Use
+from suture.project.python_source.module_names import ModuleNames
+from suture.project.python_source.parsing import parse_module
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+MAX_FOLLOWED_METHODS = 3
+"""Methods of its own class through which an `__eq__` is followed, as in `self._key() == other._key()`. Chosen by
+judgement."""
+UNCOMPARED_ANNOTATIONS = ("InitVar", "ClassVar")
+RECORD_DECORATORS = ("dataclass", "define", "frozen", "mutable", "attrs", "s")
+"""Decorators of `dataclasses` and `attrs` that compare all declared fields."""
+
+
+def find_dropped_fields(before: str, after: str) -> Iterator[Use]:
+    """Yield each class whose comparison leaves out a field that it compared before, and compares nothing instead."""
+    old_tree, new_tree = parse_module(before), parse_module(after)
+    if old_tree is None or new_tree is None:
+        return
+    old_names, new_names = ModuleNames(old_tree), ModuleNames(new_tree)
+    old_classes = _list_classes(old_tree)
+    for name, node in _list_classes(new_tree).items():
+        if name not in old_classes:
+            continue
+        old, new = _list_compared_fields(old_classes[name], old_names), _list_compared_fields(node, new_names)
+        # A field that the class no longer has is no difference.
+        dropped = {field for field in (old or set()) - (new or set()) if _has_field(node, field)}
+        if old is not None and new is not None and dropped and new < old:
+            field = min(dropped)
+            yield Use(
+                code="loosens_comparison",
+                name=f"{name} without {field}",
+                line=node.lineno,
+                key=f"{name}.{field}",
+            )
+
+
+def _list_classes(tree: ast.Module) -> Mapping[str, ast.ClassDef]:
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _list_compared_fields(node: ast.ClassDef, names: ModuleNames) -> set[str] | None:
+    """Return the attributes by which objects of a class are compared; `None` if its text does not say it."""
+    methods = {part.name: part for part in node.body if isinstance(part, FUNCTIONS)}
+    if "__eq__" in methods:
+        return _list_attributes("__eq__", methods, MAX_FOLLOWED_METHODS)
+    if not _is_record(node, names):
+        return None
+    return {
+        part.target.id
+        for part in node.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name) and _is_compared(part)
+    }
+
+
+def _is_record(node: ast.ClassDef, names: ModuleNames) -> bool:
+    decorators = (part.func if isinstance(part, ast.Call) else part for part in node.decorator_list)
+    is_decorated = any(names.resolve(part).rpartition(".")[2] in RECORD_DECORATORS for part in decorators)
+    return is_decorated or any(names.resolve(base).endswith("NamedTuple") for base in node.bases)
+
+
+def _is_compared(field: ast.AnnAssign) -> bool:
+    is_data = not any(word in ast.unparse(field.annotation) for word in UNCOMPARED_ANNOTATIONS)
+    options = field.value.keywords if isinstance(field.value, ast.Call) else []
+    return is_data and not any(
+        option.arg in ("compare", "eq") and isinstance(option.value, ast.Constant) and not option.value.value
+        for option in options
+    )
+
+
+def _list_attributes(name: str, methods: Mapping[str, ast.AST], depth: int) -> set[str] | None:
+    """Return the attributes of its object that a method reads; `None` if it takes the object as a whole."""
+    method = methods[name]
+    arguments = method.args.args if isinstance(method, FUNCTIONS) else []
+    if not arguments:
+        return None
+    own = arguments[0].arg
+    found: set[str] = set()
+    owners = [part.value for part in ast.walk(method) if isinstance(part, ast.Attribute)]
+    for part in ast.walk(method):
+        if (
+            isinstance(part, ast.Name)
+            and part.id == own
+            and part not in owners
+            and not _is_only_typed(part, method)
+        ):
+            return None
+        if (
+            not isinstance(part, ast.Attribute)
+            or not isinstance(part.value, ast.Name)
+            or part.value.id != own
+        ):
+            continue
+        if part.attr.startswith("__"):
+            if part.attr != "__class__":
+                return None
+        elif part.attr not in methods:
+            found.add(part.attr)
+        elif depth:
+            inner = _list_attributes(part.attr, methods, depth - 1)
+            if inner is None:
+                return None
+            found |= inner
+    return found
+
+
+def _is_only_typed(name: ast.Name, method: ast.AST) -> bool:
+    """Return whether a name only stands in `type(self)`, `isinstance(self, A)` or `self is other`."""
+    for part in ast.walk(method):
+        if isinstance(part, ast.Call) and name in part.args and isinstance(part.func, ast.Name):
+            return part.func.id in ("type", "isinstance")
+        if isinstance(part, ast.Compare) and name in (part.left, *part.comparators):
+            return isinstance(part.ops[0], ast.Is | ast.IsNot)
+    return False
+
+
+def _has_field(node: ast.ClassDef, field: str) -> bool:
+    return any(
+        getattr(part, "attr", None) == field
+        or getattr(part, "id", None) == field
+        or getattr(part, "arg", None) == field
+        for part in ast.walk(node)
+    )

@@ -1,0 +1,54 @@
+"""A comparison that leaves out a field which it compared before is reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.judge.capabilities import find_file_capabilities
+
+EQUAL = "class Money:\n    def __init__(self, a, b):\n        self.a, self.b = a, b\n    def __eq__(self, other):\n"
+KEY = (
+    f"{EQUAL}        return self.key() == other.key()\n    def key(self):\n        return (self.a, self.b)\n"
+)
+RECORD = "from dataclasses import dataclass, field, InitVar\n@dataclass\nclass Money:\n    a: int\n    b: str = ''\n"
+RECORD += "    def __str__(self):\n        return self.b\n"
+BOTH = f"{EQUAL}        return self.a == other.a and self.b == other.b\n"
+DROPPED = {
+    "a condition": (BOTH, BOTH.replace(" and self.b == other.b", "")),
+    "a condition that is always true": (BOTH, BOTH.replace("self.b == other.b", "True")),
+    "a part of a key": (KEY, KEY.replace("return (self.a, self.b)", "return self.a")),
+    "InitVar": (RECORD, RECORD.replace("b: str", "b: InitVar[str]")),
+    "compare=False": (RECORD, RECORD.replace("b: str = ''", "b: str = field(default='', compare=False)")),
+    "an own method": (RECORD, f"{RECORD}    def __eq__(self, other):\n        return self.a == other.a\n"),
+    "a named tuple": (
+        "import typing\nclass Pair(typing.NamedTuple):\n    a: int\n    b: int\n",
+        "import typing\nclass Pair(typing.NamedTuple):\n    a: int\n    b: int\n"
+        "    def __eq__(self, other):\n        return self.a == other.a\n",
+    ),
+}
+HONEST = {
+    "a removed field": (BOTH, BOTH.replace(" and self.b == other.b", "").replace("self.a, self.b = a, b", "self.a = a")
+                        .replace("a, b)", "a)")),
+    "a renamed field": (BOTH, BOTH.replace("self.b", "self.c").replace("other.b", "other.c")),
+    "a further field": (BOTH.replace(" and self.b == other.b", ""), BOTH),
+    "a comparison of everything": (BOTH, f"{EQUAL}        return vars(self) == vars(other)\n"),
+    "a key": (BOTH, KEY),
+    "a new field": (RECORD, RECORD.replace("    b:", "    c: int = 0\n    b:")),
+    "a field that is gone": (RECORD, RECORD.replace("    b: str = ''\n", "").replace("self.b", "'x'")),
+    "another class": (BOTH, f"{BOTH}\nclass Euro:\n    def __eq__(self, other):\n        return self.a == other.a\n"),
+}  # fmt: skip
+
+
+def find(before: str, after: str) -> list[str]:
+    assert before != after
+    return [use.code for use in find_file_capabilities("money.py", before, after)]
+
+
+@pytest.mark.parametrize("kind", DROPPED)
+def test_a_field_that_is_no_longer_compared_is_reported(kind: str) -> None:
+    assert set(find(*DROPPED[kind])) == {"loosens_comparison"}
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_other_changes_of_a_class_are_not_reported(kind: str) -> None:
+    assert find(*HONEST[kind]) == []
