@@ -20,9 +20,10 @@ MAX_WHOLE_FILE_TOKENS = 700
 """A file up to this size is shown whole: an excerpt with its imports would hardly be shorter."""
 WHOLE_FILE_SHARE = 0.7
 """A file is shown whole where an excerpt would have this share of its lines."""
-MAX_UNIT_LINES = 160
+MAX_UNIT_LINES = 100
 """Of a longer function, the surroundings of the suspicious lines are shown."""
-SURROUNDING_LINES = 30
+SURROUNDING_LINES = 25
+MAX_WINDOWS = 3
 MAX_VALUE_LINES = 12
 """A longer constant that a shown function uses is only named."""
 MIN_SCORE_SHARE = 0.22
@@ -31,6 +32,8 @@ FIRST_TOKENS = 900
 """Tokens of the most suspicious functions, from which on only the ones nearly as suspicious are shown."""
 MIN_FURTHER_SHARE = 0.6
 """Share of the highest score that those need."""
+MIN_SHOWN_UNITS = 2
+"""Functions that are shown however long they are."""
 MAX_SHOWN_UNITS = 8
 MAX_NAMED_UNITS = 8
 MAX_CALLERS = 5
@@ -76,10 +79,10 @@ def make_excerpts(
     highest = ranked.scores[units[0]] if units else 0.0
     for unit in units:
         lines = lines_by_path[unit.path]
-        numbers = _lines_for(unit, units_by_path[unit.path], ranked.lines.get(unit.path, ()), excerpts.notes)
+        numbers, note = _lines_for(unit, units_by_path[unit.path], ranked.lines.get(unit.path, ()))
         new = numbers - chosen.get(unit.path, set())
         tokens = _count(sorted(new), lines)
-        is_first = max_tokens - left_tokens + tokens <= FIRST_TOKENS
+        is_first = len(excerpts.shown) < MIN_SHOWN_UNITS or max_tokens - left_tokens + tokens <= FIRST_TOKENS
         min_share = MIN_SCORE_SHARE if is_first else MIN_FURTHER_SHARE
         is_suspicious = ranked.scores[unit] >= min_share * highest
         has_room = len(excerpts.shown) < MAX_SHOWN_UNITS and (tokens <= left_tokens or not excerpts.shown)
@@ -89,6 +92,8 @@ def make_excerpts(
         chosen.setdefault(unit.path, set()).update(numbers)
         left_tokens -= tokens
         excerpts.shown.append(unit)
+        if note and note not in excerpts.notes:
+            excerpts.notes.append(note)
     comment = LANGUAGES[language].line_comment
     for path, numbers in chosen.items():
         lines = lines_by_path[path]
@@ -115,30 +120,29 @@ def _is_visible(unit: CodeUnit, chosen: Mapping[str, set[int]], whole: set[str])
     return unit.path in whole or unit.first in chosen.get(unit.path, ())
 
 
-def _lines_for(
-    unit: CodeUnit, units: Sequence[CodeUnit], suspicious: Sequence[int], notes: list[str]
-) -> set[int]:
-    """Return the lines to show for a function; of a class without methods to blame, its header and values."""
+def _lines_for(unit: CodeUnit, units: Sequence[CodeUnit], suspicious: Sequence[int]) -> tuple[set[int], str]:
+    """Return the lines to show for a function, and a note about the others.
+
+    Of a class whose methods are functions of their own, the header and the values are shown.
+    """
     numbers = {line for header in unit.headers for line in header}
     last = unit.last
     if unit.kind == "class":
         members = [other for other in units if other.owner == unit.name and other.kind == "function"]
         last = min([member.first - 1 for member in members], default=unit.last)
     length = last - unit.first + 1
-    inside = [line for line in suspicious if unit.first <= line <= last]
-    if length <= MAX_UNIT_LINES or not inside:
-        return numbers | set(range(unit.first, min(last, unit.first + MAX_UNIT_LINES) + 1))
+    if length <= MAX_UNIT_LINES:
+        return numbers | set(range(unit.first, last + 1)), ""
+    inside = [line for line in suspicious if unit.first <= line <= last][:MAX_WINDOWS]
     near = {
         number
-        for line in inside[:3]
+        for line in inside or [unit.first + SURROUNDING_LINES]
         for number in range(line - SURROUNDING_LINES, line + SURROUNDING_LINES + 1)
         if unit.first <= number <= last
     }
     near |= set(range(unit.first, unit.first + 3))
     note = f"{length - len(near)} more lines of `{unit.name}` are not shown: ask for them with read_file"
-    if note not in notes:
-        notes.append(note)
-    return numbers | near
+    return numbers | near, note
 
 
 def _context_lines(path: str, shown: Sequence[CodeUnit], units: Sequence[CodeUnit]) -> set[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from suture.core.records import Language
 from suture.mutation import has_grammar
-from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, parse_source_tree
+from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import first_line, parse_module
@@ -50,7 +50,7 @@ class CodeUnit:
         signature: Its first line without the body.
         names: Names that it uses.
         calls: Names that it calls, of methods without their object.
-        binds: Names that an import or a value binds.
+        binds: Names that an import or a value binds, or attributes that a function of Python assigns.
     """
 
     path: str
@@ -140,6 +140,7 @@ def _iter_python(
                 signature=_signature(node, lines),
                 names=frozenset(_used_names(node)),
                 calls=frozenset(_called_names(node)),
+                binds=frozenset(_assigned_attributes(node)),
             )
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             names = bound_names(node)
@@ -171,6 +172,12 @@ def _used_names(node: ast.AST) -> Iterator[str]:
             yield part.attr
         elif isinstance(part, Definition) and part is not node:
             yield part.name
+
+
+def _assigned_attributes(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+            yield part.attr
 
 
 def _called_names(node: ast.AST) -> Iterator[str]:
@@ -214,7 +221,14 @@ class _TreeReader:
         if node.type == "comment":
             return
         if node.type in IMPORTS or self._is_require(node):
-            yield self._unit(statement, "import", "", headers, binds=frozenset(self._names(node)))
+            # Go names a package by the end of its path.
+            packages = (
+                self._text(part).strip("\"'`").rpartition("/")[2]
+                for part in walk(node)
+                if part.type in STRINGS
+            )
+            binds = frozenset((*self._names(node), *packages))
+            yield self._unit(statement, "import", "", headers, binds=binds)
             return
         if node.type in CLASSES:
             yield from self._read_class(statement, node, headers, prefix)

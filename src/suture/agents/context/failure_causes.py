@@ -22,7 +22,7 @@ class FailureCause:
     """Failing tests with one cause.
 
     Attributes:
-        outcomes: The outcomes of the tests; the first one stands for all of them.
+        outcomes: The outcomes of the tests; the first one stands for all of them, because its traceback is shortest.
     """
 
     outcomes: tuple[CheckOutcome, ...]
@@ -85,9 +85,16 @@ def group_failures(verdict: Verdict, task: Task, threshold: float) -> FailureGro
             unseen += 1
         else:
             groups.setdefault(_cause_key(fact), []).append(outcome)
-    causes = [FailureCause(outcomes=tuple(outcomes)) for outcomes in groups.values()]
+    causes = [
+        FailureCause(outcomes=tuple(sorted(outcomes, key=_count_frames))) for outcomes in groups.values()
+    ]
     causes.sort(key=lambda cause: -len(cause.outcomes))
     return FailureGroups(causes=tuple(causes), environment=environment, unseen=unseen)
+
+
+def _count_frames(outcome: CheckOutcome) -> int:
+    """Return the length of a failure's traceback: the shortest one shows the cause with the least around it."""
+    return len(outcome.counterexample.frames) if outcome.counterexample is not None else 0
 
 
 def is_deciding_failure(outcome: CheckOutcome, threshold: float) -> bool:

@@ -50,7 +50,7 @@ MAX_TEST_SHARE = 0.3
 MAX_FACT_SHARE = 0.3
 MAX_OUTPUT_CHARS = 4000
 """Characters of the command's output, from its end, where no test is reported by itself."""
-LOCALISATION_TIMEOUT_S = 12.0
+LOCALISATION_TIMEOUT_S = 10.0
 """Wall-clock seconds in which the failing tests run once with tracing."""
 MAX_LISTED_TESTS = 8
 MAX_BROKEN_CAUSES = 3

@@ -5,19 +5,22 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 
 from suture.agents.context.failure_causes import FailureCause, list_tests
-from suture.core.records import Counterexample
+from suture.core.records import CodeFrame, Counterexample
 from suture.project.python_source.parsing import PARSE_FAULTS
 from suture.project.python_source.statement_edits import split_lines
+from suture.project.workspace import is_test_file
 
 # All limits are chosen by judgement and are not measured.
 MAX_INLINE_CHARS = 100
 """Longer values are shown one below the other, and the place where they part is named."""
-MAX_VALUE_CHARS = 900
+MAX_VALUE_CHARS = 500
 MAX_MESSAGE_CHARS = 1600
 MAX_CALL_CHARS = 300
+MAX_LINE_CHARS = 160
 MAX_INPUT_CHARS = 400
 MAX_SHOWN_INPUTS = 8
 MAX_SHOWN_FRAMES = 8
@@ -36,6 +39,7 @@ def render_cause(cause: FailureCause, texts: Mapping[str, str], label: str) -> s
         label: What the paragraph begins with, such as `Cause 1`.
     """
     fact = cause.fact
+    fact = fact if fact.call else replace(fact, call=_find_failing_line(fact, texts))
     parts = [f"**{label}: `{fact.check_id}`**", *_render_failure(fact)]
     if inputs := _render_inputs(fact):
         parts.append(inputs)
@@ -50,6 +54,17 @@ def render_cause(cause: FailureCause, texts: Mapping[str, str], label: str) -> s
         rest = [outcome.check_id for outcome in others[MAX_OTHER_CASES:]]
         parts.append(f"- the same cause: {list_tests(rest, MAX_LISTED_TESTS)}")
     return "\n".join(parts)
+
+
+def _find_failing_line(fact: Counterexample, texts: Mapping[str, str]) -> str:
+    """Return the line of the test that failed; empty if it is not known."""
+    frame = next((frame for frame in fact.frames if is_test_file(frame.file)), None)
+    return _read_line(frame, texts) if frame is not None else ""
+
+
+def _read_line(frame: CodeFrame, texts: Mapping[str, str]) -> str:
+    lines = split_lines(texts.get(frame.file, ""))
+    return "".join(lines[frame.line - 1 : frame.line]).strip()[:MAX_LINE_CHARS]
 
 
 def render_short_fact(fact: Counterexample) -> str:
@@ -145,22 +160,28 @@ def shorten_pair(left: str, right: str, max_chars: int, lead_chars: int | None =
 
 
 def _render_inputs(fact: Counterexample) -> str:
-    shown = [
-        f"{name} = {_shorten(value, MAX_INPUT_CHARS)}"
-        for name, value in islice(fact.inputs.items(), MAX_SHOWN_INPUTS)
-    ]
+    compared = {_strip(fact.expected), _strip(fact.actual)}
+    inputs = [(name, value) for name, value in fact.inputs.items() if _strip(value) not in compared]
+    shown = [f"{name} = {_shorten(value, MAX_INPUT_CHARS)}" for name, value in inputs[:MAX_SHOWN_INPUTS]]
     if not shown:
         return ""
     return "Input: " + (", ".join(shown) if sum(map(len, shown)) <= 160 else "\n  " + "\n  ".join(shown))
 
 
+def _strip(value: str) -> str:
+    """Return a value without blanks at its ends, which a test may strip before it compares."""
+    text = _read_text(value)
+    return text.strip() if text is not None else value
+
+
 def _render_frames(fact: Counterexample, texts: Mapping[str, str]) -> str:
     """Return the frames inside the project, innermost first, each with its line of code."""
+    if len(fact.frames) == 1 and fact.call:
+        return f"  at {fact.frames[0].file}:{fact.frames[0].line}"
     lines = []
     for frame in list(reversed(fact.frames))[:MAX_SHOWN_FRAMES]:
-        code = split_lines(texts.get(frame.file, ""))[frame.line - 1 : frame.line]
         where = f" in {frame.function}" if frame.function else ""
-        lines.append(f"  {frame.file}:{frame.line}{where}: {''.join(code).strip()[:160]}".rstrip(": "))
+        lines.append(f"  {frame.file}:{frame.line}{where}: {_read_line(frame, texts)}".rstrip(": "))
     if not lines:
         return f"  at {fact.file}:{fact.line}" if fact.file and fact.line else ""
     return "Frames, innermost first:\n" + "\n".join(lines)

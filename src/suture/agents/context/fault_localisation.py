@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from suture.agents.context.code_units import CodeUnit, find_unit, group_by_name
 from suture.agents.context.failure_causes import FailureCause, project_frames
@@ -20,9 +22,25 @@ CALLED_WEIGHT = 3.0
 """Weight of a function that the failing statement calls."""
 NAMED_WEIGHT = 1.0
 """Weight of a function that the test names elsewhere."""
+MESSAGE_WEIGHT = 4.0
+"""Weight of a class, function or attribute that the exception's message quotes."""
+SIMILAR_NAME_WEIGHT = 2.5
+"""Weight of a function all of whose words are in the test's name."""
+MIN_SIMILARITY = 0.5
+"""Share of a function's words that the test's name must have."""
+SAME_FILE_WEIGHT = 2.0
+"""Weight of a function in the file that the test's file is named after, such as `cart.py` for `test_cart.py`."""
+CONSTRUCTOR_FACTOR = 0.5
+"""Weight of a class's constructor by that of a function in its place: most tests only need an object."""
 CALLEE_FACTOR = 0.45
 """Weight of a function by that of the function that calls it."""
+CONSTRUCTORS = ("__init__", "constructor")
 MAX_CALL_DEPTH = 3
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+"""A word of a name in snake case or camel case."""
+TEST_AFFIX = re.compile(r"^tests?[_-]|[_-]?(?:tests?|spec)$", re.IGNORECASE)
+QUOTED_NAME = re.compile(r"['\"`](?:[\w.]+\.)?([A-Za-z_]\w+)['\"`]|\b([A-Za-z_]\w+)\(\)")
+"""A name that a message quotes, or writes as a call."""
 MAX_SAME_NAME = 3
 """A name that more functions have does not tell which one is meant."""
 
@@ -64,22 +82,42 @@ def rank_code(
     ranked = RankedCode()
     for cause in causes:
         _add_frames(ranked, units_by_path, cause)
+        _add_message(ranked, units_by_path, cause)
     _add_coverage(ranked, units_by_path, suspects)
     _add_names(ranked, units_by_path, sources, {(line.path, line.function) for line in suspects})
+    for cause in causes:
+        _add_similar_names(ranked, units_by_path, cause.fact.check_id)
     return ranked
 
 
 def _add_frames(
     ranked: RankedCode, units_by_path: Mapping[str, Sequence[CodeUnit]], cause: FailureCause
 ) -> None:
-    weight = RAISING_WEIGHT
+    weight, framed = RAISING_WEIGHT, set[CodeUnit]()
     for frame in project_frames(cause.fact):
         unit = find_unit(units_by_path.get(frame.file, ()), frame.line)
-        if unit is None:
+        if unit is None or unit in framed:
             continue
+        framed.add(unit)
         ranked.lines.setdefault(frame.file, []).append(frame.line)
         ranked.add(unit, weight)
         weight *= OUTER_FRAME_FACTOR
+
+
+def _add_message(
+    ranked: RankedCode, units_by_path: Mapping[str, Sequence[CodeUnit]], cause: FailureCause
+) -> None:
+    """Add what an exception's message quotes: `'Cart' object has no attribute 'total'` is about both names."""
+    matches = QUOTED_NAME.findall(cause.fact.exception)
+    for name in {first or second for first, second in matches}:
+        found = [
+            unit
+            for units in units_by_path.values()
+            for unit in units
+            if unit.kind != "import" and (unit.short_name == name or name in unit.binds)
+        ]
+        for unit in found if len(found) <= MAX_SAME_NAME else ():
+            ranked.add(unit, MESSAGE_WEIGHT)
 
 
 def _add_coverage(
@@ -110,8 +148,10 @@ def _add_names(
         others = (source.used | source.attributes) - source.calls
         for weight, names in ((CALLED_WEIGHT, source.calls), (NAMED_WEIGHT, others)):
             for name in sorted(names):
-                for unit in _resolve(name, source, units_by_path, by_name):
-                    reached[unit] = max(reached.get(unit, 0.0), weight)
+                found = list(_resolve(name, source, units_by_path, by_name))
+                for unit in found:
+                    share = CONSTRUCTOR_FACTOR if unit.short_name in CONSTRUCTORS else 1.0
+                    reached[unit] = max(reached.get(unit, 0.0), weight * share / len(found))
     frontier = dict(reached)
     for _ in range(MAX_CALL_DEPTH):
         following: dict[CodeUnit, float] = {}
@@ -125,6 +165,31 @@ def _add_names(
         # If coverage is known, a function that no failing test runs is named by accident.
         is_run = not covered or (unit.path, unit.short_name) in covered or unit.kind != "function"
         ranked.add(unit, weight if is_run else weight * 0.1)
+
+
+def _add_similar_names(
+    ranked: RankedCode, units_by_path: Mapping[str, Sequence[CodeUnit]], test_id: str
+) -> None:
+    """Add functions that the test or its file is named after."""
+    path, _, name = test_id.partition("::")
+    stem = TEST_AFFIX.sub("", PurePosixPath(path).name.partition(".")[0])
+    # The last name in JavaScript, Go and Python, without the parameters of the case.
+    words = _words(re.split(r"::| > |/", name.partition("[")[0])[-1]) - {"test"}
+    for unit_path, units in units_by_path.items():
+        is_named_after = PurePosixPath(unit_path).name.partition(".")[0].lower() == stem.lower()
+        for unit in units:
+            own = _words(unit.short_name)
+            share = len(own & words) / len(own) if own else 0.0
+            if unit.kind != "function":
+                continue
+            if share >= MIN_SIMILARITY:
+                ranked.add(unit, SIMILAR_NAME_WEIGHT * share)
+            if is_named_after and path != unit_path:
+                ranked.add(unit, SAME_FILE_WEIGHT if unit in ranked.scores else SAME_FILE_WEIGHT / 2)
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in WORD.findall(name)}
 
 
 def _resolve(
@@ -149,7 +214,7 @@ def _resolve(
 def _constructors(unit: CodeUnit, units_by_path: Mapping[str, Sequence[CodeUnit]]) -> list[CodeUnit]:
     if unit.kind != "class":
         return [unit]
-    names = (f"{unit.name}.__init__", f"{unit.name}.constructor")
+    names = [f"{unit.name}.{name}" for name in CONSTRUCTORS]
     return [other for other in units_by_path[unit.path] if other.name in names] or [unit]
 
 

@@ -21,6 +21,8 @@ MAX_TEST_CHARS = 2000
 """Of a longer test, only the failing statement and what it needs are shown. Chosen by judgement; not measured."""
 MAX_TRACED_ASSIGNMENTS = 12
 """Assignments that are followed back from the failing statement."""
+MAX_PARAMETERS_CHARS = 45
+"""Length of such a list's beginning in the note about it."""
 MAX_DECORATOR_CHARS = 300
 """A longer list of parameters is left out; the failing case is named with its values."""
 
@@ -76,9 +78,16 @@ class _Module:
     tree: ast.Module
     lines: list[str]
 
-    def find(self, name: str) -> ast.stmt | None:
-        """Return the last top-level statement that binds a name."""
-        return next((node for node in reversed(self.tree.body) if name in bound_names(node)), None)
+    def find(self, name: str, before: int | None = None) -> ast.stmt | None:
+        """Return the last top-level statement that binds a name, before a line if one is given."""
+        return next(
+            (
+                node
+                for node in reversed(self.tree.body)
+                if name in bound_names(node) and (before is None or node.lineno < before)
+            ),
+            None,
+        )
 
 
 class _TestReader:
@@ -125,31 +134,39 @@ class _TestReader:
                 return None
             owners.append(owner)
             body = owner.body
+        if owners:
+            found = self._find_in_class(module, owners[-1], chain[-1])
+            return (found[0], [*owners[:-1], *found[1]], found[2]) if found is not None else None
         for node in _statements(body):
             if isinstance(node, Function) and node.name == chain[-1]:
-                return module, owners, node
-        owner = owners[-1] if owners else None
-        if owner is None or owner in self._bases:
+                return module, [], node
+        return None
+
+    def _find_in_class(
+        self, module: _Module, owner: ast.ClassDef, name: str
+    ) -> tuple[_Module, list[ast.ClassDef], Function] | None:
+        """Return a method of a class or of one of its bases, which may be in other files."""
+        for node in _statements(owner.body):
+            if isinstance(node, Function) and node.name == name:
+                return module, [owner], node
+        if owner in self._bases:
             return None
         self._bases.append(owner)
-        for base in owner.bases:
-            found = self._find_in_base(module, base, chain[-1])
-            if found is not None:
-                return found
-        return None
+        found = (self._find_in_base(module, base, name) for base in owner.bases)
+        return next((result for result in found if result is not None), None)
 
     def _find_in_base(
         self, module: _Module, base: ast.expr, name: str
     ) -> tuple[_Module, list[ast.ClassDef], Function] | None:
         owner, _, base_name = ast.unparse(base).rpartition(".")
-        node = module.find(owner or base_name)
+        node = module.find(owner or base_name, before=base.lineno)
         if owner and isinstance(node, ast.Import | ast.ImportFrom):
             target, attribute = _imported_names(node, module.path).get(owner, (owner, ""))
             path = find_module_path(".".join(filter(None, (target, attribute))), self._texts)
             other = self._module(path or "")
             return self._find_function(other, (base_name, name)) if other is not None else None
         if isinstance(node, ast.ClassDef):
-            return self._find_function(module, (node.name, name))
+            return self._find_in_class(module, node, name)
         if isinstance(node, ast.ImportFrom):
             target, attribute = _imported_names(node, module.path).get(base_name, ("", ""))
             other = self._module(find_module_path(target, self._texts) or "")
@@ -203,8 +220,8 @@ class _TestReader:
         first, last = decorator.lineno, decorator.end_lineno or decorator.lineno
         size = sum(map(len, module.lines[first - 1 : last]))
         if "parametrize" in ast.unparse(decorator)[:60] and size > MAX_DECORATOR_CHARS:
-            self.source.notes.append("the other cases of its parameters are not shown")
-            self.source.add_lines(module.path, first, first)
+            name = ast.unparse(decorator)[:MAX_PARAMETERS_CHARS]
+            self.source.notes.append(f"the cases of `@{name}...` are not shown; the failing one is below")
             return
         self.source.add_lines(module.path, first, last)
         self.source.used |= set(_used_names(decorator))
@@ -289,7 +306,16 @@ class _TestReader:
             shown = self._module(path)
             for node in shown.tree.body if shown is not None else ():
                 if isinstance(node, ast.Import | ast.ImportFrom) and bound_names(node) & self.source.used:
-                    self.source.add_lines(path, node.lineno, node.end_lineno or node.lineno)
+                    self._show_import(path, node)
+
+    def _show_import(self, path: str, node: ast.Import | ast.ImportFrom) -> None:
+        """Show an import; of a long one in parentheses, only the lines of names that are used."""
+        self.source.add_lines(path, node.lineno, node.end_lineno or node.lineno)
+        used_lines = {
+            alias.lineno for alias in node.names if (alias.asname or alias.name) in self.source.used
+        }
+        unused_lines = {alias.lineno for alias in node.names} - used_lines
+        self.source.lines[path] -= unused_lines - {node.lineno, node.end_lineno}
 
 
 def find_module_path(module: str, paths: Mapping[str, object]) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from suture.agents.context.code_units import CodeUnit, list_units
 from suture.agents.context.python_test_source import MAX_HELPER_LINES, MAX_TEST_LINES, TestSource
 from suture.core.records import Language
-from suture.mutation.tree_sitter.node_kinds import STRINGS, parse_source_tree
+from suture.mutation.tree_sitter.node_kinds import CALLS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ TEST_CALLS = ("test", "it", "describe", "suite", "context", "specify")
 HOOK_CALLS = ("beforeEach", "beforeAll", "before")
 MAX_FRONT_LINES = 12
 """Lines of a long test that are shown before the cases of its table. Chosen by judgement; not measured."""
+DECLARATIONS = (
+    "short_var_declaration", "variable_declarator", "assignment_statement", "assignment_expression",
+)  # fmt: skip
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -60,7 +63,14 @@ class _BlockReader:
     def read_block(self, path: str, names: Sequence[str]) -> TestSource | None:
         """Return the block of a test such as `test("adds", () => ...)`, with the groups around it."""
         root = parse_source_tree(self._texts[path], path, self._language)
-        chain = _find_chain(root, names) or self._find_at_line(root, path)
+        chain = _find_chain(root, names)
+        if not chain:
+            # The titles are made while the file runs, often in a loop over a table that the group holds.
+            chain = self._find_at_line(root, path)
+            small = next(
+                (n for n, node in enumerate(chain) if _last(node) - _first(node) < MAX_TEST_LINES), None
+            )
+            chain = chain[: small + 1] if small is not None else chain
         if not chain:
             return None
         for group in chain[:-1]:
@@ -122,8 +132,8 @@ class _BlockReader:
         line = self._failing_line
         statements = [n for n in walk(nodes[-1]) if line is not None and _first(n) <= line <= _last(n)]
         innermost = next((n for n in reversed(statements) if n.type.endswith("statement")), None)
-        near = set(WORD.findall(_text(innermost))) if innermost is not None else names
-        self.source.calls = near if len(near) > 1 else names
+        needed = _find_needed(nodes[-1], innermost) if innermost is not None else [nodes[-1]]
+        self.source.calls = {name for node in needed for name in _called_names(node)}
         return names
 
     def _show_used(self, path: str, names: set[str]) -> None:
@@ -147,6 +157,35 @@ class _BlockReader:
 
     def _is_shown(self, path: str, unit: CodeUnit) -> bool:
         return unit.first in self.source.lines.get(path, ())
+
+
+def _find_needed(block: Node, statement: Node) -> list[Node]:
+    """Return the statement around the failing line, and the declarations before it that its names come from."""
+    while statement.parent is not None and statement.parent.type in (
+        "if_statement",
+        "statement_block",
+        "block",
+    ):
+        if statement.parent.type == "if_statement":
+            statement = statement.parent  # what fails is the condition, not the call that reports it
+            break
+        if statement.parent.parent is None or statement.parent.parent.type != "if_statement":
+            break
+        statement = statement.parent
+    needed, names = [statement], set(WORD.findall(_text(statement)))
+    earlier = [n for n in walk(block) if n.type in DECLARATIONS and n.start_byte < statement.start_byte]
+    for node in sorted(earlier, key=lambda node: -node.start_byte):
+        left = get_field(node, "left", "name")
+        if left is not None and names & set(WORD.findall(_text(left))):
+            needed.append(node)
+            names |= set(WORD.findall(_text(node)))
+    return needed
+
+
+def _called_names(node: Node) -> Iterator[str]:
+    for part in walk(node):
+        if part.type in CALLS:
+            yield _text(get_field(part, "function", "constructor")).rpartition(".")[2]
 
 
 def _text(node: Node | None) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 MAX_TRACED_FAILING_TESTS = 80
 """Failing tests that are examined: each runs once more, and then once with tracing."""
-MAX_TRACED_PASSING_TESTS = 400
+MAX_TRACED_PASSING_TESTS = 240
 """Passing tests that are traced to locate a fault without a search: half of them near the failing tests, the others
 spread over the suite. Chosen by judgement; not measured."""
 MIN_BASELINE_S = 3.0

@@ -30,14 +30,17 @@ class FailureFacts:
         self._limits = limits
         self._statements = Statements()
         self._compared = None  # type: Any
+        self._sides = ()  # type: tuple[int, ...]
 
     def note_comparison(self, left: Any, right: Any) -> None:
         """Remember the values of a comparison that an assert made, and that did not hold."""
         self._compared = render_pair(left, right)
+        self._sides = (id(left), id(right))  # the objects themselves must not be kept alive
 
     def forget_comparison(self) -> None:
         """Forget the comparison, because another test begins."""
         self._compared = None
+        self._sides = ()
 
     def extract(self, item: Any, excinfo: Any) -> dict[str, Any]:
         """Return type and text of an exception, the project's frames in its traceback, and the input."""
@@ -86,7 +89,8 @@ class FailureFacts:
             path, frame = str(entry.path), entry.frame.raw
             if path == test_file:
                 names = _find_names(self._statements.find_statement(path, entry.lineno + 1))
-                values.update((name, frame.f_locals[name]) for name in names if name in frame.f_locals)
+                held = frame.f_locals
+                values.update((name, held[name]) for name in names if name in held)
             elif self.is_project_file(path):
                 frames.append(frame)
         if frames:
@@ -94,7 +98,9 @@ class FailureFacts:
             names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             held = frames[-1].f_locals
             values.update((name, held[name]) for name in names if name in held and name not in values)
-        texts = ((str(name), render_value(value)) for name, value in list(values.items())[:MAX_INPUTS])
+        # The two sides of the failed comparison are reported beside it.
+        others = [(name, value) for name, value in values.items() if id(value) not in self._sides]
+        texts = ((str(name), render_value(value)) for name, value in others[:MAX_INPUTS])
         return {name: text for name, text in texts if text}
 
     def _describe_example(self, fault: Any) -> dict[str, Any]:
