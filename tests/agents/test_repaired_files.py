@@ -110,11 +110,11 @@ def test_the_last_of_two_changes_wins() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "```diff\n-    return n - 1\n+    return n + 1\n```",
+        "```diff\n-    return n - 5\n+    return n + 1\n```",
         "### other.py\n```python\ndef price(n):\n    return 1\n```",
     ],
 )
-def test_a_diff_or_another_file_is_malformed(text: str) -> None:
+def test_a_diff_that_does_not_apply_or_another_file_is_malformed(text: str) -> None:
     with pytest.raises(MalformedReply):
         repair(text, {"shop.py": FILE})
 
@@ -139,3 +139,22 @@ def test_a_function_for_a_broken_file_keeps_its_constants() -> None:
     broken = '"""Page."""\n\nLIMIT = 3\n\n\ndef price(n)\n    return n - LIMIT\n'
     files = repair("```python\ndef price(n):\n    return n - LIMIT\n```", {"shop.py": broken})
     assert files == {"shop.py": broken.replace("(n)\n", "(n):\n")}
+
+
+def test_a_diff_is_applied() -> None:
+    files = repair("```diff\n-    return n - 1\n+    return n + 1\n```", {"shop.py": FILE})
+    assert files == {"shop.py": FIXED}
+
+
+def test_a_method_does_not_replace_a_function_of_the_same_name() -> None:
+    original = "def total(n):\n    return n\n\n\nclass Cart:\n    def total(self):\n        return 0\n"
+    files = repair("```python\ndef total(self):\n    return 1\n```", {"shop.py": original})
+    assert files == {"shop.py": original.replace("return 0", "return 1")}
+
+
+@pytest.mark.parametrize("fix", ["", f"### shop.py\n```python\n{FIXED}```\n"])
+def test_an_empty_package_file_is_created(fix: str) -> None:
+    brief = RepairBrief(statement="", files={"shop.py": FILE}, project={"shop.py", "lib/tax.py"})
+    reply = Reply(text=f"{fix}### lib/__init__.py\n```python\n```\n")
+
+    assert files_from_reply(reply, brief)["lib/__init__.py"] == ""

@@ -91,7 +91,7 @@ async def test_the_next_prompt_reports_an_edit_that_did_not_apply(project: Path,
     assert result.spend.attempts >= 2
     first, second = (call.messages[-1].content for call in model.calls[:2])
     assert "Earlier replies" not in first
-    assert "Earlier replies could not be used:\n- edit block 2 (shop.py): its SEARCH text" in second
+    assert "Earlier replies could not be used:\n- Edit 2 (shop.py), from " in second
     events = read_events(settings.paths.home, result.run_id)
     assert [event.data["error_type"] for event in events if event.kind == "move.failed"] == [
         "EditDoesNotApply"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.agents.context.deciding_checks import collect_deciding_facts, count_deciding_checks
@@ -151,16 +151,27 @@ class BriefBuilder:
         """Return a brief of code that is judged by exit status: only the command's output is known."""
         output = parent.verdict.output
         files = overlay_candidate(self.task.files, parent.candidate.files)
+        shown = select_named_files(files, output, self._protected_files(files), self.task.language)
         return TextBrief(
             statement=self.task.statement,
             language=self.task.language,
-            files=select_named_files(files, output, self._protected_files(files), self.task.language),
+            files=shown,
+            other_files=self._other_files(files, shown),
             output=output,
             history=self.history,
             strategy=move.strategy,
             project=frozenset(files),
             refused=self.refused,
         )
+
+    def _other_files(self, files: Mapping[str, bytes], shown: Collection[str]) -> dict[str, str]:
+        """Return the text files that a reply may change although the prompt does not show them."""
+        hidden = {*shown, *self._protected_files(files)}
+        return {
+            path: decode_text(content)
+            for path, content in files.items()
+            if path not in hidden and b"\0" not in content
+        }
 
     def _with_located_code(self, brief: RepairBrief, candidate: Candidate) -> RepairBrief:
         """Add the project's code to a brief, guided by what the search found out about it."""
@@ -194,6 +205,7 @@ class BriefBuilder:
             # Divergences were observed on the user's own code, which a candidate without files leaves as it is.
             divergences={} if candidate.files else clues.divergences,
             project=frozenset(files),
+            other_files=self._other_files(files, shown),
             excerpts=excerpts,
             suspects=suspects,
             hints=[partial_repair for partial_repair in clues.partial if partial_repair.path in unchanged],

@@ -19,7 +19,6 @@ from suture.agents.replies.code_merging import (
     is_usage,
     merge_code,
 )
-from suture.agents.replies.edit_blocks import is_creatable
 from suture.agents.replies.edit_problems import (
     EditFault,
     EditProblem,
@@ -36,6 +35,7 @@ from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import limit_parsing_work
 from suture.project.python_source.splicing import move_to_margin, preserves_definitions
 from suture.project.python_source.statement_edits import is_valid_python
+from suture.project.workspace import is_creatable
 from suture.project.workspace.text_files import restore_line_endings
 
 TEST_CODE = re.compile(
@@ -72,6 +72,7 @@ def read_change(
     shown: Collection[str] | None = None,
     protected: Collection[str] = (),
     may_create: bool = True,
+    is_cut: bool = False,
 ) -> ReadChange:
     """Return what a reply changes. No reply raises an error.
 
@@ -82,12 +83,14 @@ def read_change(
             for all.
         protected: Paths that no reply may write, whether they exist or not.
         may_create: Whether the reply may hold new files.
+        is_cut: Whether the reply was cut off at its maximal length, so that what has no end is not complete.
     """
     reading = _Reading(
         originals={path: content.replace("\r\n", "\n") for path, content in files.items()},
         shown=[path for path in (files if shown is None else shown) if path in files],
         protected=frozenset(protected),
         may_create=may_create,
+        is_cut=is_cut,
     )
     try:
         _read_parts(text, reading)
@@ -125,6 +128,7 @@ class _Reading:
     shown: Sequence[str]
     protected: frozenset[str]
     may_create: bool
+    is_cut: bool
     steps: dict[str, list[tuple[int, TextEdit | CodePart]]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     problems: list[EditProblem] = field(default_factory=list)
@@ -143,6 +147,8 @@ class _Reading:
         """Apply a part of the reply, or note why it is not applied."""
         path: str | None = part.path
         try:
+            if self.is_cut and not part.is_closed:
+                raise EditFault("incomplete")
             if isinstance(part, TextEdit):
                 path = self._find_edited_file(part)
                 self._apply_edit(number, part, path)
@@ -379,7 +385,7 @@ class _Reading:
             return
         if not self.may_create:
             raise EditFault("no_such_file", candidates=self._similar_paths(path))
-        if not is_creatable(path, self.originals.keys()):
+        if not is_creatable(path, {*self.originals, *self.protected}):
             raise EditFault("bad_path")
 
     def _match_path(self, name: str) -> str | None:
@@ -389,7 +395,7 @@ class _Reading:
             EditFault: It may mean several files.
         """
         name = _clean_path(name)
-        known = {**self.originals, **self.texts}
+        known = {*self.originals, *self.texts, *self.protected}
         if name in known:
             return name
         parts = name.strip("/").split("/")

@@ -8,15 +8,16 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from suture.agents.replies.edit_blocks import split_edits
 from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
-from suture.agents.replies.repaired_files import apply_repair
+from suture.agents.replies.repaired_files import apply_repair, read_edited_files
+from suture.agents.replies.reply_parts import CodePart, TextEdit, UnusablePart
+from suture.agents.replies.reply_scanning import scan_reply
 from suture.agents.replies.written_files import collect_written_files
 from suture.agents.roles.coder import RepairBrief, WriteBrief
 from suture.agents.tuning import MAX_REPEATED_LINES, MIN_REPETITIONS
-from suture.errors import EditDoesNotApply, MalformedReply
+from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.project.python_source.parsing import limit_parsing_work, parse_module
 from suture.project.python_source.statement_edits import (
@@ -27,6 +28,7 @@ from suture.project.python_source.statement_edits import (
     read_names,
     split_lines,
 )
+from suture.project.workspace import is_creatable
 
 WELL_KNOWN_IMPORTS = {
     "collections": "Counter OrderedDict defaultdict deque namedtuple",
@@ -96,27 +98,49 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
 
     Raises:
         MalformedReply: There is no code, or not the requested code.
-        EditDoesNotApply: A search/replace block does not match exactly one place.
+        EditDoesNotApply: An edit does not match exactly one place.
     """
-    edits, text = split_edits(reply.text) if isinstance(brief, RepairBrief) else ([], reply.text)
-    blocks = [block for block in fenced_blocks(text) if block.may_be_code]
+    if isinstance(brief, RepairBrief) and (edited := read_edited_files(reply, brief)) is not None:
+        return edited
+    blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code]
     is_cut = reply.finish == "length"
-    if not blocks and not edits:
+    if not blocks:
         blocks = _find_unfenced_code(reply)
     usable = [_complete_block(block, is_cut=is_cut) for block in blocks]
     usable = [block for block in usable if block.code.strip()]
-    if not usable and not edits:
+    packages = _empty_package_files(blocks, brief)
+    if not usable and packages:
+        return packages
+    if not usable:
         why = "was cut short before the code was complete" if is_cut else "holds no code"
         raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if is_cut else "")
     if isinstance(brief, WriteBrief):
-        data = [block for block in fenced_blocks(text) if not block.may_be_code]
-        files = collect_written_files(usable, data, brief)
+        data = [block for block in fenced_blocks(reply.text) if not block.may_be_code]
+        files = packages | collect_written_files(usable, data, brief)
     else:
-        files = apply_repair(usable, brief, edits)
+        files = packages | apply_repair(usable, brief)
     if not reply.prefill:
         return files
     originals = brief.files if isinstance(brief, RepairBrief) else {}
     return {path: add_known_imports(text, originals.get(path, "")) for path, text in files.items()}
+
+
+def _empty_package_files(blocks: Iterable[CodeBlock], brief: WriteBrief | RepairBrief) -> dict[str, str]:
+    """Return the new `__init__.py` files of a reply that are empty, as they usually are."""
+    if isinstance(brief, WriteBrief):
+        existing: Collection[str] | None = () if brief.allows_several_files else None
+    else:
+        existing = brief.project
+    return {
+        block.path: ""
+        for block in blocks
+        if existing is not None
+        and block.is_closed
+        and not block.code.strip()
+        and block.path is not None
+        and block.path.rpartition("/")[2] == "__init__.py"
+        and is_creatable(block.path, existing)
+    }
 
 
 def is_truncated_reply(reply: Reply) -> bool:
@@ -124,13 +148,17 @@ def is_truncated_reply(reply: Reply) -> bool:
     if reply.finish != "length":
         return False
     try:
-        edits, text = split_edits(reply.text)
-        blocks = [block for block in limit_parsing_work(fenced_blocks)(text) if block.may_be_code]
-    except EditDoesNotApply:
-        return True
+        parts = limit_parsing_work(scan_reply)(reply.text)
     except MalformedReply:  # More tokens would only bring more of the same.
         return False
-    return not (edits or blocks) or any(not block.is_closed for block in blocks)
+    if any(isinstance(part, UnusablePart) and part.code == "incomplete" for part in parts):
+        return True
+    code = [
+        part
+        for part in parts
+        if isinstance(part, TextEdit) or (isinstance(part, CodePart) and part.may_be_code)
+    ]
+    return not code or any(not part.is_closed for part in code)
 
 
 def ends_inside_code(reply: Reply) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from suture.agents.replies.reply_parts import CodePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.text_edits import Hunk
@@ -110,7 +111,14 @@ def _parse_file_diff(lines: Sequence[str], part: ReplyPart) -> ReplyPart | None:
     hunks = tuple(_parse_hunks(lines[header_end:]))
     if not hunks and not is_new:
         return None
-    return TextEdit(line=part.line, path=path, mentioned=part.mentioned, hunks=hunks, is_new=is_new)
+    return TextEdit(
+        line=part.line,
+        path=path,
+        mentioned=part.mentioned,
+        is_closed=part.is_closed,
+        hunks=hunks,
+        is_new=is_new,
+    )
 
 
 def _strip_prefix(path: str, other: str | None = None) -> str:
@@ -191,6 +199,7 @@ def parse_envelope(lines: Sequence[str], start: int) -> list[ReplyPart]:
         lines: Its lines.
         start: Index of the first of them in the reply.
     """
+    is_closed = any(ENVELOPE_END.match(line) for line in lines)
     lines = ["" if ENVELOPE_END.match(line) else line for line in lines]
     starts = [n for n, line in enumerate(lines) if ENVELOPE_FILE.match(line)]
     if not starts:
@@ -200,7 +209,8 @@ def parse_envelope(lines: Sequence[str], start: int) -> list[ReplyPart]:
         match = ENVELOPE_FILE.match(lines[first])
         if match is None:  # pragma: no cover - `starts` holds matches only
             continue
-        parts.append(_parse_envelope_file(match[1], match[2], lines[first + 1 : end], start + first))
+        part = _parse_envelope_file(match[1], match[2], lines[first + 1 : end], start + first)
+        parts.append(replace(part, is_closed=is_closed or end < len(lines)))
     return parts
 
 

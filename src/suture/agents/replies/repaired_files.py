@@ -6,29 +6,55 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from suture.agents.replies.edit_blocks import EditBlock, apply_edits, is_creatable
+from suture.agents.replies.change_reading import read_change
 from suture.agents.replies.fenced_blocks import CodeBlock
+from suture.agents.replies.reply_parts import TextEdit, UnusablePart
+from suture.agents.replies.reply_scanning import scan_reply
 from suture.agents.roles.coder import RepairBrief
-from suture.errors import MalformedReply, UnchangedCode
-from suture.project.python_source.parsing import parse_module
+from suture.errors import EditDoesNotApply, MalformedReply, UnchangedCode
+from suture.models import Reply
+from suture.project.python_source.parsing import limit_parsing_work, parse_module
 from suture.project.python_source.splicing import preserves_definitions, splice, top_level_names
 from suture.project.python_source.statement_edits import is_valid_python, strip_examples
+from suture.project.workspace import is_creatable
 
 CHUNK_START = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 """Where a top-level statement begins in a file that does not parse."""
 
 
-def apply_repair(
-    blocks: Sequence[CodeBlock], brief: RepairBrief, edits: Sequence[EditBlock] = ()
-) -> dict[str, str]:
-    """Return the files that a reply changes or creates. Beside edits, only blocks that name a file count."""
-    edited = apply_edits(edits, brief.files, brief.project)
-    blocks = [block for block in blocks if block.path is not None] if edits else blocks
+def read_edited_files(reply: Reply, brief: RepairBrief) -> dict[str, str] | None:
+    """Return the files that a reply with edits changes or creates; `None` if it holds only blocks of code.
+
+    Edits are search/replace blocks, diffs, patches and the inputs of edit tools.
+
+    Raises:
+        EditDoesNotApply: A part of the reply does not apply. Nothing is used then, because a change must be complete.
+        UnchangedCode: The edits change nothing.
+    """
+    parts = limit_parsing_work(scan_reply)(reply.text)
+    if not any(isinstance(part, TextEdit | UnusablePart) for part in parts):
+        return None
+    editable = {**brief.other_files, **brief.files}
+    change = read_change(
+        reply.text,
+        editable,
+        shown=brief.files,
+        protected=frozenset(brief.project or ()) - editable.keys(),
+        may_create=brief.project is not None,
+        is_cut=reply.finish == "length",
+    )
+    if change.problems:
+        raise EditDoesNotApply(change.render_problems())
+    if not change.files:
+        raise UnchangedCode("the reply changes none of the files")
+    return change.files
+
+
+def apply_repair(blocks: Sequence[CodeBlock], brief: RepairBrief) -> dict[str, str]:
+    """Return the files that a reply of code blocks changes or creates."""
     changed: dict[str, str] = {}
     fault: MalformedReply | None = None
     for path, original in brief.files.items():
-        if path in edited:
-            continue
         codes = [_dedent_method(block.code) for block in blocks if _find_target(block, brief.files) == path]
         for code in _drop_examples(codes, original):
             try:
@@ -37,9 +63,7 @@ def apply_repair(
             except MalformedReply as merge_fault:
                 fault = merge_fault
     changed = {path: text for path, text in changed.items() if text != brief.files[path]}
-    if edits and fault is not None:
-        raise fault  # A change of several files must be complete.
-    changed |= _find_new_files(blocks, brief, changes_files=bool(changed or edited)) | edited
+    changed |= _find_new_files(blocks, brief, changes_files=bool(changed))
     if not changed:
         raise fault or UnchangedCode("the reply changes none of the files")
     return changed

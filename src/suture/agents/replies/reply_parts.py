@@ -17,11 +17,13 @@ class ReplyPart:
         line: Index of its first line in the reply.
         path: The file that it names, as the reply writes it.
         mentioned: The text before it, which may name a file or a class.
+        is_closed: Whether its end is in the reply.
     """
 
     line: int = 0
     path: str | None = None
     mentioned: str = ""
+    is_closed: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +45,11 @@ class CodePart(ReplyPart):
     Attributes:
         code: The text, with a newline at the end unless it is empty.
         is_whole: Whether the reply says that this is the whole file.
-        is_closed: Whether its end is in the reply.
         label: The language that the reply names, such as `python`; lower case.
     """
 
     code: str = ""
     is_whole: bool = False
-    is_closed: bool = True
     label: str = ""
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from suture.agents.replies.edit_problems import ProblemCode
 from suture.agents.replies.fenced_blocks import (
@@ -36,6 +37,10 @@ DIVIDER = re.compile(r"^\s{0,3}={4,9}\s*$")
 TAIL = re.compile(r"^\s{0,3}>{4,9} ?(?:REPLACE|UPDATED|NEW|REPLACED|AFTER)\b\s*$")
 TAKEN = "\0"
 """Stands for the lines of a part that was read already, so that what is around it keeps its line numbers."""
+EDIT_KEY = re.compile(r"[\"'](?:old_?str(?:ing)?|new_?str(?:ing)?|file_text)[\"']\s*:", re.IGNORECASE)
+"""A key of an edit tool's inputs, in a text that is no JSON."""
+MAX_JSON_STARTS = 20
+"""Lines that are tried as the start of a JSON object in prose."""
 HEREDOC = re.compile(
     r"^\s*(?:sudo\s+)?(?:cat|tee)\s+(?:>\s*(?P<path>\S+)\s*)?<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)"
     r"\s*(?:>\s*(?P<path_behind>\S+))?\s*$"
@@ -84,8 +89,9 @@ def _take_elements(text: str) -> tuple[list[ReplyPart], str]:
 
 def _take_marked_parts(lines: list[str]) -> list[ReplyPart]:
     """Return the search/replace blocks, envelopes and unfenced diffs; their lines are taken out."""
+    blocks = {block.line: block for block in fenced_blocks("\n".join(lines))}
     parts: list[ReplyPart] = []
-    index, path, fence = 0, None, ""
+    index, path = 0, None
     while index < len(lines):
         line = lines[index]
         end = index
@@ -96,31 +102,22 @@ def _take_marked_parts(lines: list[str]) -> list[ReplyPart]:
         elif ENVELOPE_START.match(line) or ENVELOPE_FILE.match(line):
             end = _find_envelope_end(lines, index)
             parts += parse_envelope(lines[index:end], index)
-        elif not fence and starts_diff(lines, index):
+        elif starts_diff(lines, index):
             end = find_diff_end(lines, index)
-            parts += parse_diff(lines[index:end], ReplyPart(line=index))
-        elif OPENING_FENCE.match(line):
-            skipped = 0 if fence else _skip_fence(lines, index)
-            fence = "" if fence else line.strip() if not skipped else ""
-            index = max(index, index + skipped)
+            parts += parse_diff(lines[index:end], ReplyPart(line=index, is_closed=end < len(lines)))
+        elif index in blocks and not _has_marks(blocks[index]):
+            index += blocks[index].line_count - 1
         if end > index:
             lines[index:end] = [TAKEN] * (end - index)
         index = max(index + 1, end)
     return parts
 
 
-def _skip_fence(lines: Sequence[str], start: int) -> int:
-    """Return the number of lines of a fenced block after its first one that hold no marked part.
-
-    Zero means that the block has search/replace blocks or an envelope, which have to be read line by line.
-    """
-    blocks = fenced_blocks("\n".join(lines[start:]))
-    if not blocks or blocks[0].line != 0:
-        return 0
-    size = blocks[0].line_count - 1
-    body = lines[start + 1 : start + size]
-    has_marks = any(HEAD.match(line) or ENVELOPE_START.match(line) for line in body)
-    return 0 if has_marks and not is_valid_python("\n".join(body)) else size
+def _has_marks(block: CodeBlock) -> bool:
+    """Return whether a fenced block has search/replace blocks or an envelope, which are read line by line."""
+    lines = block.code.split("\n")
+    has_marks = any(HEAD.match(line) or ENVELOPE_START.match(line) for line in lines)
+    return has_marks and not is_valid_python(block.code)
 
 
 def _path_above(lines: Sequence[str], index: int) -> str | None:
@@ -184,25 +181,33 @@ def _read_blocks(lines: list[str]) -> list[ReplyPart]:
         if TAKEN in block.code:
             continue
         parts += _read_block(block, mentioned)
-    has_taken = TAKEN in text
-    if not blocks and not has_taken:
-        start = len(text) - len(text.lstrip())
-        parts += parse_json_parts(text, text.count("\n", 0, start)) or _find_json_in_prose(text)
+    if TAKEN not in text and all(isinstance(part, IgnorablePart) for part in parts):
+        parts += _find_json_in_prose(_blank_blocks(lines, blocks))
     return parts
+
+
+def _blank_blocks(lines: Sequence[str], blocks: Sequence[CodeBlock]) -> str:
+    """Return the text without what is fenced."""
+    fenced = {n for block in blocks for n in range(block.line, block.line + block.line_count)}
+    return "\n".join("" if number in fenced else line for number, line in enumerate(lines))
 
 
 def _find_json_in_prose(text: str) -> list[ReplyPart]:
     """Return the changes in a JSON object with prose around it, such as a tool call."""
-    for match in re.finditer(r"^[ \t]*[{\[]", text, re.MULTILINE):
-        end = max(text.rfind("}"), text.rfind("]")) + 1
-        parts = parse_json_parts(text[match.start() : end], text.count("\n", 0, match.start()))
-        if parts:
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    for match in islice(re.finditer(r"^[ \t]*[{\[]", text, re.MULTILINE), MAX_JSON_STARTS):
+        line = text.count("\n", 0, match.start())
+        if parts := parse_json_parts(text[match.start() : end], line):
             return parts
+        if EDIT_KEY.search(text, match.start()):
+            return [
+                UnusablePart(line=line, code="unreadable", quote=text[match.start() :].partition("\n")[0])
+            ]
     return []
 
 
 def _read_block(block: CodeBlock, mentioned: str) -> list[ReplyPart]:
-    part = ReplyPart(line=block.line, path=block.path, mentioned=mentioned)
+    part = ReplyPart(line=block.line, path=block.path, mentioned=mentioned, is_closed=block.is_closed)
     lines = block.code.rstrip("\n").split("\n")
     label = block.label
     if label in DIFF_LABELS or is_diff(lines):
@@ -215,6 +220,9 @@ def _read_block(block: CodeBlock, mentioned: str) -> list[ReplyPart]:
         parts = parse_json_parts(block.code, block.line, mentioned, block.path)
         if parts:
             return parts
+        if EDIT_KEY.search(block.code) and not is_valid_python(block.code):
+            problem: ProblemCode = "unreadable" if block.is_closed else "incomplete"
+            return [UnusablePart(line=block.line, path=block.path, code=problem, quote=lines[0])]
     if label in OUTPUT_LABELS and block.path is None:
         return [IgnorablePart(line=block.line, code="output")]
     if label in DATA_LABELS and block.path is None and not WHOLE_FILE_WORDS.search(block.line_before):
@@ -269,3 +277,10 @@ def find_unfenced_code(text: str) -> list[ReplyPart]:
         if is_valid_python(code):
             return [CodePart(line=start, code=code, mentioned="\n".join(lines[:start]), label="python")]
     return []
+
+
+def remove_edits(text: str) -> str:
+    """Return a reply without its edit blocks and patches."""
+    lines = text.split("\n")
+    _take_marked_parts(lines)
+    return "\n".join(line for line in lines if line != TAKEN)

@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from suture.agents.replies.edit_blocks import is_creatable, split_edits
 from suture.agents.replies.fenced_blocks import SHELL_LABELS, CodeBlock, fenced_blocks
+from suture.agents.replies.reply_scanning import remove_edits
 from suture.agents.roles.coder import RepairBrief, WriteBrief
 from suture.errors import MalformedReply
 from suture.models import Reply
@@ -27,6 +27,7 @@ from suture.project.python_source.statement_edits import (
     reindent,
     strip_examples,
 )
+from suture.project.workspace import is_creatable
 
 BAD_CODE_WORDS = re.compile(r"\b(?:wrong|incorrect\w*|bugg?y?|broken|mistaken?|naive)\b", re.IGNORECASE)
 GOOD_CODE_WORDS = re.compile(r"\b(?:fix\w*|correct|corrected|instead|right)\b", re.IGNORECASE)
@@ -196,7 +197,7 @@ def surplus_files_in_reply(
     """Return the paths in a reply that `files_from_reply` (whose result is `files`) did not use; sorted."""
     text, used_paths = reply.text, tuple(files)
     if isinstance(brief, RepairBrief):
-        text, used_paths = split_edits(text)[1], (*files, *brief.files)  # It may quote the files that it saw.
+        text, used_paths = remove_edits(text), (*files, *brief.files)  # It may quote the files that it saw.
     used_names = frozenset[str]().union(*map(top_level_names, files.values()))
     surplus = set()
     for block in fenced_blocks(text):

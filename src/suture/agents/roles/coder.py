@@ -95,6 +95,7 @@ class RepairBrief:
         located_code: For a capable model, the code that may be at fault, in place of `files`.
         failure_report: For a capable model, the failing tests and what they saw, in place of `facts`.
         project: All paths of the project if the reply may create files, else `None`.
+        other_files: The files that the prompt does not show, and that an edit may change all the same, path -> text.
         excerpts: Path -> the part of a file that is shown instead of the whole.
         suspects: Functions that are likely at fault, the likeliest first.
         hints: Changes that made some failing tests pass, the best first.
@@ -117,6 +118,7 @@ class RepairBrief:
     located_code: str = ""
     failure_report: str = ""
     project: Collection[str] | None = None
+    other_files: Mapping[str, str] = field(default_factory=dict)
     excerpts: Mapping[str, str] = field(default_factory=dict)
     suspects: Sequence[Suspect] = ()
     hints: Sequence[PartialRepair] = ()
@@ -154,10 +156,12 @@ def draft_coder_prompt(
 
 
 def limit_to_shown_files(brief: Brief, fitted: FittedPrompt) -> Brief:
-    """Return the brief without files that did not fit into the prompt: the reply cannot change those."""
+    """Return the brief with only the files that fit into the prompt: only an edit can change the others."""
     if isinstance(brief, WriteBrief):
         return brief
-    return replace(brief, files=dict(islice(brief.files.items(), fitted.piece_counts["files"])))
+    shown = dict(islice(brief.files.items(), fitted.piece_counts["files"]))
+    hidden = {path: text for path, text in brief.files.items() if path not in shown}
+    return replace(brief, files=shown, other_files={**brief.other_files, **hidden})
 
 
 def _draft_write(brief: WriteBrief, prompt: Prompt, *, use_prefill: bool) -> PromptDraft:

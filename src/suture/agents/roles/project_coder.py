@@ -17,8 +17,8 @@ from suture.agents.prompting.prompt_parts import (
     refused_part,
     required_tests_part,
 )
-from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_edits
 from suture.agents.replies.fenced_blocks import SHELL_LABELS, CodeBlock, fenced_blocks
+from suture.agents.replies.repaired_files import read_edited_files
 from suture.agents.replies.written_files import fence_label
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.tuning import MAX_PROJECT_FILE_CHARS, MAX_PROJECT_FILES
@@ -27,6 +27,7 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.project.languages import LANGUAGES, fill_placeholders
 from suture.project.python_source.parsing import limit_parsing_work
+from suture.project.workspace import is_creatable
 
 CONTRACTS: Mapping[ProjectKind, str] = {
     "web_app": (
@@ -113,14 +114,13 @@ def _fenced(path: str, text: str) -> str:
 @limit_parsing_work
 def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str]:
     """Return the files in a reply, path -> text."""
-    edits, text = split_edits(reply.text)
-    edited = apply_edits(edits, brief.files, brief.project)
-    blocks = fenced_blocks(text)
+    edited = read_edited_files(reply, brief)
+    blocks = fenced_blocks(reply.text) if edited is None else []
     if reply.finish == "length" and any(not block.is_closed for block in blocks):
         raise MalformedReply(
             "the reply was cut short before its last file was complete", remedy="raise model.max_tokens"
         )
-    files = {block.path: block.code for block in blocks if block.path and _is_file(block)} | edited
+    files = {block.path: block.code for block in blocks if block.path and _is_file(block)} | (edited or {})
     entry = brief.entry
     only_path = entry or next(iter(brief.files), "")
     if not files and only_path:  # A block that names no file is taken for the main one.

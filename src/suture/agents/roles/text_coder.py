@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from suture.agents.prompting.fitting import PromptDraft
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import files_part
-from suture.agents.replies.edit_blocks import apply_edits, split_edits
 from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
+from suture.agents.replies.repaired_files import read_edited_files
 from suture.agents.roles.coder import RepairBrief, draft_coder_prompt
 from suture.core.records import Language
 from suture.errors import MalformedReply, UnchangedCode
@@ -48,22 +48,20 @@ def draft_text_prompt(brief: TextBrief, prompt: Prompt) -> PromptDraft:
 @limit_parsing_work
 def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
     """Return the files that a reply changes, path -> text."""
-    edits, text = split_edits(reply.text)
+    if (edited := read_edited_files(reply, brief)) is not None:
+        return edited
     fence = LANGUAGES[brief.language].fence
-    blocks = [b for b in fenced_blocks(text) if b.is_closed and (b.may_be_code or b.label == fence)]
-    if not blocks and not edits:
+    blocks = [b for b in fenced_blocks(reply.text) if b.is_closed and (b.may_be_code or b.label == fence)]
+    if not blocks:
         is_cut = reply.finish == "length"
         why = "was cut short before the code was complete" if is_cut else "holds no code in a fenced block"
         raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if is_cut else "")
-    edited = apply_edits(edits, brief.files, brief.project)
     changed: dict[str, str] = {}
     for block in blocks:
-        # Beside edits, a block that names no file is not meant as one.
-        path = _find_target(block, brief) if block.path or not edits else None
-        if path is not None and path not in edited:
+        path = _find_target(block, brief)
+        if path is not None:
             changed[path] = _merge(path, changed.get(path, brief.files[path]), block.code, brief.language)
     changed = {path: text for path, text in changed.items() if text.strip() != brief.files[path].strip()}
-    changed |= edited
     if not changed:
         raise UnchangedCode("the reply changes none of the files")
     return changed

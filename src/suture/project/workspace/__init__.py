@@ -19,7 +19,7 @@ from suture.project.workspace.protected import (
 )
 from suture.project.workspace.repository import Repository, open_repository
 from suture.project.workspace.snapshot import Snapshot, take_snapshot
-from suture.project.workspace.text_files import decode_text, overlay_candidate
+from suture.project.workspace.text_files import decode_text, is_creatable, overlay_candidate
 
 __all__ = [
     "DEFAULT_PROTECTED",
@@ -36,6 +36,7 @@ __all__ = [
     "decode_text",
     "default_protected",
     "find_earlier_versions",
+    "is_creatable",
     "is_protected",
     "is_test_file",
     "missing_folders",

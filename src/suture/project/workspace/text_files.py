@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import posixpath
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from io import BytesIO
+from pathlib import PurePosixPath
 
 from suture.errors import UsageError
 from suture.project.workspace.line_matching import common_ranges
@@ -104,3 +105,14 @@ def restore_line_endings(text: str, original_text: str) -> str:
                 if index < len(endings) and line < len(old_lines) - 1:
                     endings[index] = "\r\n" if old_lines[line].endswith("\r") else "\n"
     return "".join(line + ending for line, ending in zip(lines, [*endings, ""], strict=True))
+
+
+def is_creatable(path: str, taken: Collection[str]) -> bool:
+    """Return whether a path is free, inside the project, and not hidden."""
+    parts = PurePosixPath(path).parts
+    is_plain = bool(parts) and "/".join(parts) == path and not any(part.startswith(".") for part in parts)
+    folders = {str(parent) for parent in PurePosixPath(path).parents}
+    return is_plain and not any(
+        taken_path == path or taken_path in folders or taken_path.startswith(f"{path}/")
+        for taken_path in taken
+    )
