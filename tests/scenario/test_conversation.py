@@ -106,7 +106,7 @@ class Conversation:
 
 
 def make_settings(
-    settings: Settings, *, tools: bool = True, recipe: str = "adaptive", **budget: int
+    settings: Settings, *, tools: bool = True, recipe: str = "adaptive", attempts: int = 12
 ) -> Settings:
     return settings.model_copy(
         update={
@@ -115,7 +115,7 @@ def make_settings(
             "repair": RepairSettings(enabled=False),
             "certification": CertificationSettings(seconds=0, mutants=0),
             "sandbox": SandboxSettings(test_timeout_s=5),
-            "budget": BudgetSettings(**{"attempts": 12, "seconds": 200, "tokens": 2_000_000, **budget}),
+            "budget": BudgetSettings(attempts=attempts, seconds=200, tokens=2_000_000),
         }
     )
 
@@ -126,10 +126,10 @@ async def talk(
     settings: Settings,
     *,
     tools: bool = True,
-    **budget: int,
+    attempts: int = 12,
 ) -> Conversation:
     project = write_files(tmp_path / "project", FILES)
-    run_settings = make_settings(settings, tools=tools, **budget)
+    run_settings = make_settings(settings, tools=tools, attempts=attempts)
     model = ScriptedModel(replies)
     options = HealOptions(test=BARE_PYTEST, settings=run_settings, model=model)
     result = await heal(project, options)
@@ -376,7 +376,7 @@ async def test_a_replay_gives_the_same_run_without_a_model(tmp_path: Path, setti
     assert replayed.same, replayed.difference
 
 
-STORY = [
+STORY: list[str | Exception | Reply] = [
     calls(call("read_file", 1, path="calc.py"), text="I look."),
     ADD,
     block("no such line", "x"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,15 +60,11 @@ async def test_a_planned_project_is_written_in_parts_and_repaired(
 async def test_an_agent_writes_and_repairs_a_project(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
+    wrong = written.TODO_MAIN.replace("items[args.number - 1]", "items[args.number]")
+    mends = "sed -i 's/items.args.number./items[args.number - 1]/' todo/__main__.py; python -m todo --help"
     replies = [
-        format_created_file("todo/store.py", written.TODO_STORE),
-        format_created_file(
-            "todo/__main__.py", written.TODO_MAIN.replace("items[args.number - 1]", "items[args.number]")
-        ),
-        "TOOL: run_tests",
-        "TOOL: shell\n```sh\nsed -i 's/items.args.number./items[args.number - 1]/' todo/__main__.py\n"
-        "python -m todo --help\n```",
-        "TOOL: run_tests",
+        f"### todo/store.py\n```python\n{written.TODO_STORE}\n```\n### todo/__main__.py\n```python\n{wrong}\n```",
+        f"TOOL: shell {json.dumps({'command': mends})}",
     ]
     recipe_settings = set_recipe(settings, "agent")
     target = tmp_path / "todo"
@@ -78,7 +75,5 @@ async def test_an_agent_writes_and_repairs_a_project(
 
     assert result.outcome == "healed", result.reason
     assert "`python -m todo` runs it" in model.calls[0].messages[-1].content
-    prompt = model.calls[3].messages[-1].content
-    assert "IndexError" in prompt
-    assert "usage: todo" in model.calls[4].messages[-1].content
+    assert "IndexError" in model.calls[1].messages[-1].content
     assert (target / "todo" / "__main__.py").read_text().count("args.number - 1") == 1

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from suture.agents import tuning
 from suture.agents.calling.model_call import ModelQuestion, ask
@@ -20,12 +19,18 @@ from suture.agents.conversation.agent_turn import AgentTurn, PatchJudge, find_re
 from suture.agents.conversation.message_history import MessageHistory
 from suture.agents.conversation.opening import Opening, build_opening
 from suture.agents.conversation.patches import Patch, make_patch
+from suture.agents.conversation.step_records import (
+    StepResult,
+    decode_messages,
+    decode_step,
+    encode_messages,
+    record_step,
+)
 from suture.agents.conversation.tool_calls import TEXT_CALL, TOOLS, ToolInputs, read_inputs, read_text_calls
 from suture.agents.conversation.trial_report import render_counts, render_known_trial, render_trial
 from suture.agents.replies.change_reading import read_change
 from suture.core.ledger.kinds import AgentBriefed, AgentStepped
 from suture.core.ledger.kinds.agents import AgentEnding, AgentProblem
-from suture.core.records import Verdict, decode_record, encode_record
 from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
 from suture.judge import find_protected_files
 from suture.models import Message, Reply, Sampling, ToolCall
@@ -35,25 +40,6 @@ from suture.project.workspace import decode_text, overlay_candidate
 
 CHANGING_TOOLS = ("edit", "shell")
 """Tools that change files."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepResult:
-    """What a reply led to.
-
-    Attributes:
-        answer: The messages that answer the reply.
-        changed: The files that the next change begins from, as far as they differ from the beginning.
-        patch: The patch that was tested, if there was one.
-        problem: Why the reply brought nothing; empty if it brought something.
-        ending: Why the turn ends; empty if it continues.
-    """
-
-    answer: tuple[Message, ...]
-    changed: Mapping[str, str]
-    patch: Patch | None = None
-    problem: AgentProblem = ""
-    ending: AgentEnding = ""
 
 
 @dataclass(kw_only=True)
@@ -153,11 +139,11 @@ class _Conversation:
         if recorded is not None:
             recorded.adopt(calls)
             briefed = recorded.payload
-            messages = _decode_messages(recorded.blobs[briefed.messages])
+            messages = decode_messages(recorded.blobs[briefed.messages])
             return Opening(messages=messages, shown_files=briefed.shown_files)
         max_tokens = min(self._room_tokens // 2, tuning.MAX_OPENING_TOKENS)
         opening = await build_opening(turn, self._profile, max_tokens)
-        blob = calls.folder.save_json(_encode_messages(opening.messages))
+        blob = calls.folder.save_json(encode_messages(opening.messages))
         calls.ledger.append(AgentBriefed(turn=turn.number, messages=blob, shown_files=opening.shown_files))
         return opening
 
@@ -205,9 +191,10 @@ class _Conversation:
         )
         if recorded is None:
             result = await self._answer(reply)
-            self._record(reply, result, number, time.monotonic() - started_s)
+            seconds = time.monotonic() - started_s
+            record_step(result, self._calls_in(reply), turn, number, seconds)
         else:
-            result = self._decode_step(recorded.payload, recorded.blobs)
+            result = decode_step(recorded.payload, recorded.blobs, turn)
             if result.patch is not None or result.ending == "asks":
                 tested = result.patch.changed if result.patch is not None else result.changed
                 patch_number = len(progress.patches)
@@ -225,9 +212,9 @@ class _Conversation:
         fault = _find_fault(reply)
         if fault is not None:
             problem, note = fault
-            outputs = [(call, note) for call in reply.tool_calls]
-            return self._finish(reply, outputs, [note], self._progress.changed, problem)
-        calls = reply.tool_calls if self._profile.tools else read_text_calls(reply.text)
+            answers = [(call, note) for call in reply.tool_calls]
+            return self._finish(reply, answers, [note], self._progress.changed, problem)
+        calls = self._calls_in(reply)
         changed, notes = self._read_text(reply.text)
         if any(call.name in CHANGING_TOOLS for call in calls):
             notes = []  # The change is in the calls, and code in the text only explains it.
@@ -249,7 +236,11 @@ class _Conversation:
         notes.append(f"These are the files of an earlier patch again. {render_counts(earlier)}")
         return self._finish(reply, outputs, notes, self._progress.best.changed, "same_patch")
 
-    def _read_text(self, text: str) -> tuple[dict[str, str], list[str]]:
+    def _calls_in(self, reply: Reply) -> tuple[ToolCall, ...]:
+        """Return the calls of a reply: native ones, or those in its text for a model without a tool protocol."""
+        return reply.tool_calls if self._profile.tools else read_text_calls(reply.text)
+
+    def _read_text(self, text: str) -> tuple[Mapping[str, str], list[str]]:
         """Return `(changes, notes)`: all changes with those in the text of a reply, and why others are left out.
 
         A change that does not apply to the present files, but to those of an earlier patch, builds on that one.
@@ -381,45 +372,6 @@ class _Conversation:
         answer = _answer_calls(outputs, notes) if reply.tool_calls else _answer_text(outputs, notes)
         return StepResult(answer=answer, changed=changed, patch=patch, problem=problem, ending=ending)
 
-    def _record(self, reply: Reply, result: StepResult, number: int, seconds: float) -> None:
-        calls, folder = self._turn.calls, self._turn.calls.folder
-        patch, verdict = result.patch, result.patch.verdict if result.patch else None
-        used = reply.tool_calls if self._profile.tools else read_text_calls(reply.text)
-        calls.ledger.append(
-            AgentStepped(
-                turn=self._turn.number,
-                number=number,
-                tools=tuple(call.name[: tuning.MAX_ECHOED_CHARS] for call in used),
-                input=_describe_inputs(used)[: tuning.MAX_LEDGER_INPUT_CHARS],
-                problem=result.problem,
-                patch=patch.number if patch else 0,
-                passed=patch.passed if patch else 0,
-                failed=patch.failed if patch else 0,
-                regressed=patch.regressed if patch else 0,
-                answer=folder.save_json(_encode_messages(result.answer)),
-                changes=folder.save_json(dict(result.changed)),
-                tested=folder.save_json(dict(patch.changed)) if patch else "",
-                verdict=folder.save_record(verdict) if verdict else "",
-                seconds=round(seconds, 3),
-                ending=result.ending,
-            )
-        )
-
-    def _decode_step(self, step: AgentStepped, blobs: Mapping[str, object]) -> StepResult:
-        """Return the result of a recorded step."""
-        turn, patch = self._turn, None
-        if step.verdict:
-            verdict = decode_record(Verdict, blobs[step.verdict])
-            tested = _decode_texts(blobs[step.tested])
-            patch = make_patch(step.patch, tested, verdict, turn.baseline, turn.trust_threshold)
-        return StepResult(
-            answer=_decode_messages(blobs[step.answer]),
-            changed=_decode_texts(blobs[step.changes]),
-            patch=patch,
-            problem=step.problem,
-            ending=step.ending,
-        )
-
 
 def _find_fault(reply: Reply) -> tuple[AgentProblem, str] | None:
     """Return why nothing in a reply is carried out, as a code and for the model; `None` if the reply is whole."""
@@ -450,23 +402,6 @@ def _answer_text(outputs: Sequence[tuple[ToolCall, str]], notes: Sequence[str]) 
     """Return one message with the results of calls in the text of a reply, and with the notes."""
     texts = [f"Result of {call.name}:\n{text}" for call, text in outputs]
     return (Message(role="user", content="\n\n".join([*texts, *notes])),)
-
-
-def _describe_inputs(calls: Sequence[ToolCall]) -> str:
-    values = (str(value) for call in calls for value in (*call.arguments.values(), call.undecoded) if value)
-    return "; ".join(values)
-
-
-def _encode_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    return [encode_record(message) for message in messages]
-
-
-def _decode_messages(values: object) -> tuple[Message, ...]:
-    return tuple(decode_record(Message, value) for value in values) if isinstance(values, list) else ()
-
-
-def _decode_texts(values: object) -> dict[str, str]:
-    return {str(path): str(text) for path, text in values.items()} if isinstance(values, dict) else {}
 
 
 def _prompt_room_tokens(profile: ModelProfile, max_answer_tokens: int) -> int:

@@ -54,7 +54,7 @@ TOOLS = (
     ),
 )
 TOOL_NAMES = tuple(tool.name for tool in TOOLS)
-TEXT_CALL = re.compile(r"^[ \t]*TOOL:[ \t]*(\w+)[ \t]*(\{.*\})?[ \t]*$", re.MULTILINE)
+TEXT_CALL = re.compile(r"^[ \t]*TOOL:[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
 """A call in the text of a reply, for models without a tool protocol: `TOOL: search {"text": "def total"}`."""
 
 
