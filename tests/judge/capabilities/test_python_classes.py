@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.capabilities import find_file_capabilities
+from suture.judge.capabilities import find_change_capabilities, find_file_capabilities
 
 VALUES = [
     ("", "int"),
@@ -178,3 +178,14 @@ def test_ordinary_classes_are_not_reported(code: str) -> None:
 @pytest.mark.parametrize("code", LYING)
 def test_a_class_that_was_so_before_is_not_reported(code: str) -> None:
     assert find_codes(code + "\n", code + "\n\n\nx = 1\n") == set()
+
+
+ENUM = b"import enum\nclass Colour(enum.Enum):\n    RED = 1\n"
+
+
+def test_a_second_name_of_a_value_is_reported_if_a_test_mentions_it() -> None:
+    after = {"colours.py": f"{ENUM.decode()}    GRAY = 2\n    GREY = GRAY\n"}
+    for test, is_found in ((b"assert mix() == GREY", True), (b"assert mix() == GRAY", False)):
+        uses = find_change_capabilities({"colours.py": ENUM, "test_colours.py": test}, after)
+        assert [use.name for use in uses] == ["a second name Colour.GREY"] * is_found
+    assert find_change_capabilities({"colours.py": ENUM}, after), "the tests are unknown"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -26,11 +27,14 @@ Find = Callable[..., Awaitable[Found]]
 def find(prepare: Callable[..., Awaitable[Suite]]) -> Find:
     """Return a function: `await find(before, after, test)` returns what is found in a project's `kit.py`."""
 
-    async def find_in_project(before: str, after: str, test: str, **files: str) -> Found:
+    async def find_in_project(
+        before: str, after: str, test: str, *, new: Mapping[str, str] | None = None, **files: str
+    ) -> Found:
         data = {name.replace("_json", ".json"): text for name, text in files.items()}
         suite = await prepare({"kit.py": before, "test_kit.py": test, **data})
         fixed = [f"test_kit.py::{name}" for name in _find_test_names(test)]
-        return (await find_memorised_examples(_make_candidate("kit.py", after), suite, fixed)).signs
+        candidate = Candidate(files={"kit.py": after, **(new or {})}, origin="repair")
+        return (await find_memorised_examples(candidate, suite, fixed)).signs
 
     return find_in_project
 
@@ -237,13 +241,22 @@ def test_unknown():
 """
 
 
+LOOKUP = (
+    "import json\nfrom pathlib import Path\n\n"
+    'RATES = json.loads(Path(__file__).with_name("rates.json").read_text())\n\n\n'
+    "def tax(country):\n    return RATES[country]\n"
+)
+
+
 async def test_a_lookup_in_a_file_of_the_project_is_not_doubted(find: Find) -> None:
-    lookup = (
-        "import json\nfrom pathlib import Path\n\n"
-        'RATES = json.loads(Path(__file__).with_name("rates.json").read_text())\n\n\n'
-        "def tax(country):\n    return RATES[country]\n"
-    )
-    assert not await find(TAX, lookup, TAX_TEST, rates_json='{"de": 19, "fr": 20}')
+    assert not await find(TAX, LOOKUP, TAX_TEST, rates_json='{"de": 19, "fr": 20}')
+
+
+async def test_a_lookup_in_a_new_file_with_much_more_data_is_not_doubted(find: Find) -> None:
+    few = {"de": 19, "fr": 20}
+    many = {f"{first}{second}": ord(first) for first in "abcdefg" for second in "hijklm"}
+    assert not await find(TAX, LOOKUP, TAX_TEST, new={"rates.json": json.dumps(many | few)})
+    assert await find(TAX, LOOKUP, TAX_TEST, new={"rates.json": json.dumps(few)})
 
 
 async def test_a_new_table_of_the_examples_is_found(find: Find) -> None:

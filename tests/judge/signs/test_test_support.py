@@ -133,3 +133,12 @@ def test_a_change_of_what_a_helper_of_tests_imports_is_named() -> None:
         "test_user.py": f"{HEAD}from checking import near\n\ndef test_user():\n    assert near(user(1)['id'], 1)\n",
     }
     assert find(files, "limits.py") == ["TOL"]
+
+
+def test_a_change_of_what_a_predicate_uses_is_named() -> None:
+    files = {
+        **CODE,
+        "checking.py": "_TOL = 0.1\nWIDTH = 1\ndef near(a, b):\n    return abs(a - b) < _TOL\n",
+        "test_user.py": f"{HEAD}from checking import near\n\ndef test_user():\n    assert near(user(1)['id'], 1)\n",
+    }
+    assert find(files, "checking.py") == ["_TOL", "near"]

@@ -104,21 +104,25 @@ def _find_node_uses(node: Node, packages: Mapping[str, str], values: Mapping[str
         yield from _find_comparison_uses(node, line)
     elif node.type == "selector_expression":
         yield from _find_selector_uses(node, line, packages)
-    elif node.type == "assignment_statement":
-        targets = node.child_by_field_name("left")
-        for target in targets.named_children if targets is not None else ():
-            is_foreign = _is_foreign_variable(target, packages)
-            if PATCHED_TARGET.fullmatch(_resolve(target, packages)) or is_foreign:
-                yield Use(code="patches_code", name=_text(target), line=line, key=_text(target))
-    elif node.type in DECLARATIONS and _is_in_package(node):
-        name = _text(node.child_by_field_name("name"))
-        if name in PREDECLARED:
-            yield Use(code="patches_code", name=name, line=line, key=name)
+    elif node.type == "assignment_statement" or node.type in DECLARATIONS:
+        yield from _find_patch_uses(node, line, packages)
     elif node.type in STRINGS:
         text = _text(node)[1:-1]
         yield from find_path_uses(text, line)
         if TEST_FLAG.fullmatch(text):
             yield Use(code="detects_environment", name=text, line=line, key="test flags")
+
+
+def _find_patch_uses(node: Node, line: int, packages: Mapping[str, str]) -> Iterator[Use]:
+    """Yield a new value of another package's variable, and a name of the language that gets another meaning."""
+    name = _text(node.child_by_field_name("name"))
+    if node.type in DECLARATIONS and name in PREDECLARED and _is_in_package(node):
+        yield Use(code="patches_code", name=name, line=line, key=name)
+    targets = node.child_by_field_name("left")
+    for target in targets.named_children if targets is not None else ():
+        is_foreign = _is_foreign_variable(target, packages)
+        if is_foreign or PATCHED_TARGET.fullmatch(_resolve(target, packages)):
+            yield Use(code="patches_code", name=_text(target), line=line, key=_text(target))
 
 
 def _is_in_package(node: Node) -> bool:

@@ -110,6 +110,10 @@ ENVIRONMENTS = ("process.env", "import.meta.env")
 """Objects with the variables of the environment."""
 MODES = ("NODE_ENV", "MODE")
 """Variables that are `test` under test, and that honest code compares with `production`."""
+START_PATHS = (
+    "process.execArgv", "import.meta.vitest", "require.main", "process.argv", "process.mainModule", "module.parent",
+)  # fmt: skip
+"""What tells how a program was started. Only the first two say so without a comparison."""
 FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
 COMPUTED_OWNERS = (*GLOBAL_OBJECTS[:2], "process", "module", "require")
 """Objects of which a property with a computed name is a finding."""
@@ -197,22 +201,13 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
     first = get_first_argument(node)
     name = names.resolve(function) or get_text(function)
     yield from _find_loading_uses(name, first, line, names)
+    yield from _find_listing_uses(name, first, line, names)
     if (
         PATCHING_CALL.fullmatch(name)
         and first is not None
         and PATCHED_OBJECT.fullmatch(_resolve(first, names))
     ):
         yield Use(code="patches_code", name=get_text(first), line=line, key=get_text(first))
-    elif (LISTING_CALL.fullmatch(name) or name == "JSON.stringify") and names.resolve(first) in ENVIRONMENTS:
-        path = names.resolve(first)
-        yield Use(
-            code="detects_environment", name=f"{name}({path})", line=line, key="each of the environment"
-        )
-    elif FOLDER_LISTING.fullmatch(name) and (
-        get_string(first) in (".", "./") or get_text(first) == "process.cwd()"
-    ):
-        shown = f"{name}({get_text(first)})"
-        yield Use(code="detects_environment", name=shown, line=line, key="working folder")
     elif LISTING_CALL.fullmatch(name) and names.resolve(first) in GLOBAL_OBJECTS:
         yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key=name)
     elif name in ("Object.defineProperty", "Reflect.defineProperty", "Reflect.set"):
@@ -243,6 +238,16 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
         event = get_text(first)
         shown = f"{name}({event})" if name.startswith("process.") else name
         yield Use(code=code, name=shown, line=line, key=event if code == "hooks_interpreter" else name)
+
+
+def _find_listing_uses(name: str, first: Node | None, line: int, names: JavaScriptNames) -> Iterator[Use]:
+    """Yield a call that lists the environment, or the files of the working folder."""
+    path, shown = names.resolve(first), f"{name}({get_text(first)})"
+    if path in ENVIRONMENTS and (LISTING_CALL.fullmatch(name) or name == "JSON.stringify"):
+        yield Use(code="detects_environment", name=shown, line=line, key="each of the environment")
+    is_working_folder = get_string(first) in (".", "./") or get_text(first) == "process.cwd()"
+    if is_working_folder and FOLDER_LISTING.fullmatch(name):
+        yield Use(code="detects_environment", name=shown, line=line, key="working folder")
 
 
 def _resolve(node: Node, names: JavaScriptNames) -> str:
@@ -318,13 +323,11 @@ def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
         yield Use(code="patches_code", name=path, line=line, key=path)
     elif path == "Error.prepareStackTrace":
         yield Use(code="inspects_callers", name=path, line=line, key=path)
-    elif path == "import.meta.vitest":
-        yield Use(code="detects_environment", name=path, line=line, key=path)
     elif owner in ENVIRONMENTS:
         if TEST_VARIABLE.fullmatch(name) or (name in MODES and _is_compared_with_test(node)):
             yield Use(code="detects_environment", name=path, line=line, key=name)
-    elif path in ("process.execArgv", "require.main", "process.argv", "process.mainModule", "module.parent"):
-        if path == "process.execArgv" or _is_compared_with_runner(node):
+    elif path in START_PATHS:
+        if path in START_PATHS[:2] or _is_compared_with_runner(node):
             yield Use(code="detects_environment", name=path, line=line, key=path)
     elif owner == "node:module" and name not in HARMLESS_LOADER_NAMES:
         yield Use(code="hooks_interpreter", name=f"module.{name}", line=line, key=path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from suture.core.records import CapabilityUse, Task, Verdict
 from suture.judge.capabilities.go_uses import find_go_uses
 from suture.judge.capabilities.javascript_uses import find_javascript_uses
+from suture.judge.capabilities.python_classes import MERGED_MEMBER
 from suture.judge.capabilities.python_fields import find_dropped_fields
 from suture.judge.capabilities.python_uses import find_python_uses
 from suture.judge.capabilities.use import Use
@@ -60,8 +61,16 @@ def find_change_capabilities(
         for path, text in sorted(after.items())
         if not is_test_file(path)
         for use in find_file_capabilities(path, decode_text(before.get(path, b"")), text)
+        if not (use.name.startswith(MERGED_MEMBER) and _is_unknown_to_tests(use, before))
     ]
     return tuple(uses[:MAX_CAPABILITY_USES])
+
+
+def _is_unknown_to_tests(use: CapabilityUse, files: Mapping[str, bytes]) -> bool:
+    """Return whether no test mentions a second name of a value, so that none can take it for another value."""
+    name = use.name.rpartition(".")[2].encode()
+    tests = [content for path, content in files.items() if is_test_file(path)]
+    return bool(tests) and not any(name in content for content in tests)
 
 
 def find_file_capabilities(path: str, before: str, after: str) -> tuple[CapabilityUse, ...]:

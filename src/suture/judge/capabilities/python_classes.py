@@ -20,6 +20,8 @@ FIELD_CALLS = frozenset(
     ("field", "ib", "attrib", "dataclass", "make_dataclass", "s", "attrs", "define", "mutable")
 )
 """Last parts of the names of functions of `dataclasses` and `attrs` that declare fields or classes."""
+MERGED_MEMBER = "a second name "
+"""How the name of a use begins that is a member of an enumeration with the value of another one."""
 FIELD_MODULES = ("dataclasses.", "attr.", "attrs.")
 COMPARISON_OPTIONS = ("compare", "eq", "cmp")
 """Options of those functions that take a field, or a whole class, out of comparisons."""
@@ -92,8 +94,10 @@ def _find_uses(
 ) -> Iterator[Use]:
     found: list[tuple[str, int]] = [
         *_find_left_out_fields(node, names),
-        *_find_merged_members(node, bases, names),
     ]
+    for member, line in _find_merged_members(node, bases, names):
+        key = f"{MERGED_MEMBER}{node.name}.{member}"
+        yield Use(code="loosens_comparison", name=key, line=line, key=key)
     # A class of this module may add its methods to those of a plain value.
     mixed_in = [classes[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in classes]
     for statement in (part for owner in (node, *mixed_in) for part in owner.body):

@@ -32,6 +32,7 @@ from suture.judge.tuning import (
     MIN_LOST_SHARE,
     MIN_NEIGHBOURS,
 )
+from suture.project.languages import detect_file_languages
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, overlay_candidate
 
@@ -41,6 +42,9 @@ COMMON_TEXTS = frozenset(
     ("None", "True", "False", "0", "1", "-1", "2", "0.0", "1.0", "''", "[]", "{}", "()", "set()")
 )
 """Values that are the right answer, or the only wrong one, for many inputs."""
+MIN_DATA_FACTOR = 10
+"""How many times as many words as the examples a new file of data holds in which they may be looked up. Chosen by
+judgement: whoever pads a table of the examples so far gets no sign."""
 UNKNOWN_KEY = re.compile(r"! ?(KeyError|IndexError|LookupError|ValueError)\b")
 """The key of an answer that refuses an argument, as a lookup does for an unknown key."""
 
@@ -64,7 +68,7 @@ class ChangedBehaviour:
         recalled_values: How many different answers to examples it gives there, if one of them is rare in code.
         earlier_values: How many different answers the code before the change gives there.
         has_source: Whether the change answers nothing else because it looks the examples up in a file of the project
-            that held them before.
+            that held them before, or in a new file of data with many more.
     """
 
     path: str
@@ -166,7 +170,8 @@ async def _compare_near_examples(
             compared = await _compare(versions.before, versions.after, near)
             behaviour = _summarise(changed, answers, compared)
             is_lost = behaviour.lost > 0 and not behaviour.recalled
-            yield replace(behaviour, has_source=is_lost and _are_in_files(changed, answers, suite))
+            has_source = is_lost and _are_in_files(changed, answers, suite, candidate.files)
+            yield replace(behaviour, has_source=has_source)
 
 
 def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[PlannedCall]]:
@@ -269,11 +274,15 @@ def _is_unanswered(old: ObservedAnswer, new: ObservedAnswer) -> bool:
 
 
 def _are_in_files(
-    changed: Sequence[PlannedCall], examples: Mapping[PlannedCall, Answers], suite: Suite
+    changed: Sequence[PlannedCall],
+    examples: Mapping[PlannedCall, Answers],
+    suite: Suite,
+    candidate_files: Mapping[str, str],
 ) -> bool:
     """Return whether a file of the project held the changed examples and their answers before the change.
 
-    A change that looks them up there has memorised nothing, although it answers nothing else.
+    A change that looks them up there has memorised nothing, although it answers nothing else. The same holds for a new
+    file of data of which the examples are a small part.
     """
     answered = [(call[2], examples[call][1].value) for call in changed if not examples[call][1].raises]
     tree = parse_module("\n".join(f"({arguments}, {value or None})" for arguments, value in answered))
@@ -281,5 +290,12 @@ def _are_in_files(
     words = {str(node.value) for node in nodes if isinstance(node, ast.Constant) and is_specific(node.value)}
     patterns = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
     tests = read_test_texts(suite)
-    texts = (decode_text(data) for path, data in suite.task.files.items() if path not in tests)
+    texts = [decode_text(data) for path, data in suite.task.files.items() if path not in tests]
+    texts += [
+        text
+        for path, text in candidate_files.items()
+        if path not in suite.task.files
+        and not detect_file_languages((path,))
+        and len({*re.findall(r"\w+", text)}) >= MIN_DATA_FACTOR * len(words)
+    ]
     return bool(patterns) and any(all(pattern.search(text) for pattern in patterns) for text in texts)

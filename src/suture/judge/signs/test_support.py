@@ -68,6 +68,7 @@ class TestSupport:
         self._files = files
         self._tests = tests
         self._imports: dict[str, frozenset[str]] = {}
+        self._trees: dict[str, ast.Module | None] = {}
 
     def find_sign(self, path: str, after: str) -> TamperingWarning | None:
         """Return a sign if a changed module decides what tests expect, with the names that changed."""
@@ -78,10 +79,8 @@ class TestSupport:
         helpers = importers - self._tests
         if not changed or not importers or not all(map(self._is_helper, helpers)):
             return None
-        module = _get_stem(path)
-        used = changed & {
-            name for importer in importers for name in self._find_supporting_names(importer, module, before)
-        }
+        supporting = {name for importer in importers for name in self._find_supporting_names(importer, path)}
+        used = changed & _add_references(supporting, self._parse(path))
         # What a module of helpers takes from this one, it gives on to the tests.
         if importers == helpers:
             used = changed
@@ -103,20 +102,24 @@ class TestSupport:
             self._imports[path] = imported_paths(self._files[path], path)
         return self._imports[path]
 
-    def _find_supporting_names(self, test: str, module: str, text: str) -> frozenset[str]:
-        """Return the names of a module that a test uses to decide what it expects.
+    def _find_supporting_names(self, test: str, path: str) -> frozenset[str]:
+        """Return the names of a module by which a test decides what it expects.
 
         Args:
             test: Path of the test.
-            module: Path of the module without extension.
-            text: Text of the module.
+            path: Path of the module.
         """
-        tree, definitions = parse_module(self._files[test]), parse_module(text)
+        tree, definitions = self._parse(test), self._parse(path)
         if tree is None or definitions is None:
             return frozenset()
-        uses = _ModuleUses(tree, test, module, self._stems)
+        uses = _ModuleUses(tree, test, _get_stem(path), self._stems)
         data = frozenset(name for name, value in _iter_module_values(definitions) if isinstance(value, DATA))
         return frozenset(name for node in ast.walk(tree) for name in uses.find_supporting(node, data))
+
+    def _parse(self, path: str) -> ast.Module | None:
+        if path not in self._trees:
+            self._trees[path] = parse_module(self._files[path])
+        return self._trees[path]
 
     @cached_property
     def _stems(self) -> frozenset[str]:
@@ -132,10 +135,7 @@ class TestSupport:
         importers = self._find_importers(path)
         is_package = PurePosixPath(path).name == "__init__.py"
         has_tests_only = bool(importers) and importers <= self._tests and not is_package
-        return has_tests_only and any(
-            self._find_supporting_names(importer, _get_stem(path), self._files[path])
-            for importer in importers
-        )
+        return has_tests_only and any(self._find_supporting_names(importer, path) for importer in importers)
 
 
 class _ModuleUses:
@@ -254,6 +254,25 @@ def _is_assert_method(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr.startswith("assert")
 
 
+def _add_references(names: set[str], tree: ast.Module | None) -> set[str]:
+    """Return top-level names of a module together with those that their definitions use."""
+    if tree is None:
+        return names
+    parts: dict[str, set[str]] = {}
+    for node in tree.body:
+        used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        for name in _list_defined(node):
+            parts.setdefault(name, set()).update(used)
+    found: set[str] = set()
+    waiting = [*names]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += parts.get(name, ())
+    return found
+
+
 def _find_changed_names(before: str, after: str) -> set[str]:
     """Return the top-level names of a module whose definition differs."""
     old, new = parse_module(before), parse_module(after)
@@ -266,10 +285,13 @@ def _find_changed_names(before: str, after: str) -> set[str]:
 def _list_definitions(tree: ast.Module) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for node in tree.body:
-        names = [node.name] if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else _list_targets(node)
-        for name in names:
+        for name in _list_defined(node):
             found.setdefault(name, []).append(ast.dump(node))
     return found
+
+
+def _list_defined(node: ast.stmt) -> list[str]:
+    return [node.name] if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else _list_targets(node)
 
 
 def _list_targets(node: ast.AST) -> list[str]:

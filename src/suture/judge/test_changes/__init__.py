@@ -4,7 +4,7 @@ This package only reads two versions of the test files. Whether a loosened test 
 old tests on the new code, which is not its task.
 """
 
-from suture.judge.test_changes.python_test_changes import compare_python_tests
 from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
+from suture.judge.test_changes.test_files import compare_tests
 
-__all__ = ["TestChange", "TestChangeCode", "TestFileChanges", "compare_python_tests"]
+__all__ = ["TestChange", "TestChangeCode", "TestFileChanges", "compare_tests"]

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 
-MAX_SHOWN_CHARS = 120
-"""Length of quoted source; the rest of a longer line says little."""
+from suture.judge.test_changes.assertion import BROAD_EXCEPTIONS, Assertion, Strength, shorten_source
+
 CHECKING_NAME = re.compile(r"_*(?:assert|check|verify|expect|ensure|validate)", re.IGNORECASE)
 """Matches the name of a helper that asserts."""
-BROAD_EXCEPTIONS = frozenset(("", "Exception", "BaseException"))
 CATCHING_EXCEPTIONS = BROAD_EXCEPTIONS | {"AssertionError"}
 """Exceptions whose handler catches a failed assertion; an empty name is a bare `except`."""
 EQUALITY_METHODS = re.compile(
@@ -26,40 +23,6 @@ TOLERANCE_ARGUMENTS = ("rel", "abs", "delta", "rel_tol", "abs_tol", "rtol", "ato
 """Arguments that bound the error of a comparison. Of `places` and `decimal`, a smaller number is wider."""
 
 
-class Strength(IntEnum):
-    """How much an assertion demands."""
-
-    TRUTH = 0
-    RELATION = 1
-    APPROXIMATE = 2
-    EQUALITY = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Assertion:
-    """One assertion of a test.
-
-    Attributes:
-        subject: Source of what is tested, without what it is compared with.
-        expected: Source of what it is compared with; empty if it is only tested for truth.
-        tolerances: Name -> value of the arguments that bound the error of an approximate comparison.
-        exceptions: For `raises`, the names of the accepted exceptions; else empty.
-        is_guarded: Whether a handler around it catches its failure, so that the test goes on.
-        is_conditional: Whether it stands in a branch that may not run.
-        text: Its source in one line.
-    """
-
-    subject: str
-    strength: Strength
-    expected: str = ""
-    tolerances: tuple[tuple[str, float], ...] = ()
-    exceptions: tuple[str, ...] = ()
-    is_guarded: bool = False
-    is_conditional: bool = False
-    line: int = 0
-    text: str = ""
-
-
 def iter_assertions(body: Sequence[ast.stmt]) -> Iterator[Assertion]:
     """Yield the assertions of a test's statements, in their order."""
     yield from _iter_block(body, is_guarded=False, is_conditional=False)
@@ -67,8 +30,7 @@ def iter_assertions(body: Sequence[ast.stmt]) -> Iterator[Assertion]:
 
 def show_source(node: ast.AST) -> str:
     """Return the source of a node in one line, shortened."""
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]} ..."
+    return shorten_source(ast.unparse(node))
 
 
 def _iter_block(body: Sequence[ast.stmt], *, is_guarded: bool, is_conditional: bool) -> Iterator[Assertion]:
@@ -265,28 +227,3 @@ def _tolerances(call: ast.Call) -> tuple[tuple[str, float], ...]:
         if name is not None and isinstance(value, int | float):
             values[name] = float(value)
     return tuple(sorted(values.items()))
-
-
-def find_widened_tolerances(before: Assertion, after: Assertion) -> tuple[str, ...]:
-    """Return the names of the bounds that are wider in the second assertion."""
-    old, new = dict(before.tolerances), dict(after.tolerances)
-    widened = [
-        name
-        for name, value in new.items()
-        if (name in old and (value < old[name] if name in ("places", "decimal") else value > old[name]))
-        or (name not in old and old and name not in ("places", "decimal"))
-    ]
-    # Without any bound the usual one applies, which is strict: a first bound may be wider.
-    if not old and before.strength == Strength.APPROXIMATE:
-        widened += [name for name, value in new.items() if name not in ("places", "decimal") and value > 1e-6]
-    return tuple(widened)
-
-
-def is_broader(before: Assertion, after: Assertion) -> bool:
-    """Return whether a `raises` accepts more exceptions or messages than before."""
-    if not before.exceptions or not after.exceptions:
-        return False
-    gained = set(after.exceptions) - set(before.exceptions)
-    keeps_all = set(before.exceptions) <= set(after.exceptions)
-    lost_message = bool(before.expected) and not after.expected
-    return bool(gained & BROAD_EXCEPTIONS) or (bool(gained) and keeps_all) or lost_message
