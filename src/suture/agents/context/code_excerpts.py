@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from suture.core.records import Language
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.statement_edits import split_lines
 
+BACKTICKS = re.compile(r"`+")
 BYTES_PER_TOKEN = 3.0
 """UTF-8 bytes of code per token, on the low side: the tokenizers of GPT-4 and Qwen make 3.3 to 4 of Python, JavaScript
 and Go."""
@@ -61,6 +63,30 @@ class CodeExcerpts:
 def estimate_tokens(text: str) -> int:
     """Return the tokens of code or of a text about it, on the high side."""
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN)
+
+
+def fence(text: str, label: str = "") -> str:
+    """Return a text in a fence that is longer than any run of backticks in it."""
+    longest = max(map(len, BACKTICKS.findall(text)), default=0)
+    marks = "`" * max(3, longest + 1)
+    body = text.strip("\n")
+    return f"{marks}{label}\n{body}\n{marks}"
+
+
+def cut_section(text: str, max_tokens: int) -> str:
+    """Return a section of a prompt without its last lines if it is too long; a line says how many are left out."""
+    if estimate_tokens(text) <= max_tokens:
+        return text
+    lines = text.split("\n")
+    kept = list(lines)
+    while kept and estimate_tokens("\n".join(kept)) > max_tokens:
+        kept = kept[: len(kept) * 9 // 10] if len(kept) > 20 else kept[:-1]
+    openings = [line for line in kept if line.startswith("```")]
+    if len(openings) % 2:
+        kept.append("`" * (len(openings[-1]) - len(openings[-1].lstrip("`"))))
+    return "\n".join(
+        [*kept, f"({len(lines) - len(kept)} more lines are not shown: ask for them with read_file)"]
+    )
 
 
 def make_excerpts(

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from suture.agents.context.code_excerpts import (
     CodeExcerpts,
+    cut_section,
     estimate_tokens,
+    fence,
     find_callers,
     make_excerpts,
     render_lines,
@@ -42,12 +44,13 @@ from suture.search.localisation.failing_lines import locate_failing_lines
 # All limits are chosen by judgement on ten bug-fix commits and are not measured.
 MAX_CAUSES = 6
 """Causes that are shown with their facts; further ones are counted."""
-MAX_CODE_SHARE = 0.5
+MAX_CODE_SHARE = 0.45
 """Share of the tokens for the code."""
 MAX_CODE_TOKENS = 3000
 """Tokens of code, however large the model's context is: more of it distracts, and can be asked for."""
-MAX_TEST_SHARE = 0.3
-MAX_FACT_SHARE = 0.3
+MAX_TEST_SHARE = 0.25
+MAX_FACT_SHARE = 0.25
+"""The shares leave a rest for notes, rules and history."""
 MAX_OUTPUT_CHARS = 4000
 """Characters of the command's output, from its end, where no test is reported by itself."""
 LOCALISATION_TIMEOUT_S = 10.0
@@ -124,10 +127,12 @@ async def build_failure_context(
     excerpts = make_excerpts(ranked, units_by_path, reader.editable, task.language, code_tokens)
     tests = _render_tests(sources, reader, int(MAX_TEST_SHARE * max_tokens))
     facts = _render_facts(groups, reader, int(MAX_FACT_SHARE * max_tokens), verdict)
+    code = _render_code(excerpts, units_by_path, task.language)
     context = FailureContext(
-        code=_render_code(excerpts, units_by_path, task.language),
-        tests=tests,
-        facts=facts,
+        # The most suspicious function and the first failure are shown however long they are; here that ends.
+        code=cut_section(code, int(MAX_CODE_SHARE * max_tokens)),
+        tests=cut_section(tests, int(MAX_TEST_SHARE * max_tokens)),
+        facts=cut_section(facts, int(MAX_FACT_SHARE * max_tokens)),
         shown_files=tuple(excerpts.texts),
         failing=tuple(o.check_id for o in verdict.outcomes if is_deciding_failure(o, threshold)),
     )
@@ -335,7 +340,7 @@ def _render_source(source: TestSource, reader: _ProjectReader) -> str:
     for path, numbers in source.lines.items():
         lines = reader.texts[path].splitlines(keepends=True)
         text = "".join(render_lines(sorted(numbers), lines, facts.line_comment))
-        blocks.append(f"### {path}\n```{facts.fence}\n{text.strip(chr(10))}\n```")
+        blocks.append(f"### {path}\n{fence(text, facts.fence)}")
     notes = [f"({note})" for note in source.notes]
     return "\n".join([*blocks, *notes])
 
@@ -349,7 +354,7 @@ def _render_facts(groups: FailureGroups, reader: _ProjectReader, max_tokens: int
         label = f"Cause {number}" if len(causes) > 1 else "The failure"
         text = render_cause(cause, reader.texts, label)
         if check := reader.find_check(cause):
-            text += f"\n```{LANGUAGES[reader.language].fence}\n{check.strip()}\n```"
+            text += f"\n{fence(check, LANGUAGES[reader.language].fence)}"
         tokens = estimate_tokens(text)
         if shown and tokens > left_tokens:
             text = f"- `{cause.fact.check_id}`: {render_short_fact(cause.fact)}"
@@ -365,7 +370,7 @@ def _render_facts(groups: FailureGroups, reader: _ProjectReader, max_tokens: int
             f"{len(rest)} more failing tests have other causes: {list_tests(rest, MAX_LISTED_TESTS)}"
         )
     if not causes and verdict.output.strip():
-        lines.append(f"```\n{verdict.output.strip()[-MAX_OUTPUT_CHARS:]}\n```")
+        lines.append(fence(verdict.output.strip()[-MAX_OUTPUT_CHARS:]))
     lines += [
         f"{count} more {'test fails' if count == 1 else 'tests fail'} whatever the code does: {why}."
         for why, count in groups.environment.items()
@@ -380,11 +385,10 @@ def _render_code(
 ) -> str:
     if not excerpts.texts:
         return ""
-    fence = LANGUAGES[language].fence
     lines = ["## The code"]
     for path, text in excerpts.texts.items():
         extent = "whole file" if path in excerpts.whole else "excerpt"
-        lines.append(f"### {path} ({extent})\n```{fence}\n{text.strip(chr(10))}\n```")
+        lines.append(f"### {path} ({extent})\n{fence(text, LANGUAGES[language].fence)}")
     notes = list(excerpts.notes)
     callers = find_callers(excerpts.shown, units_by_path)
     if callers:

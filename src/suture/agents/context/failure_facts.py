@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 
+from suture.agents.context.code_excerpts import fence
 from suture.agents.context.failure_causes import FailureCause, list_tests
 from suture.core.records import CodeFrame, Counterexample
 from suture.project.python_source.parsing import PARSE_FAULTS
@@ -88,24 +89,24 @@ def _render_failure(fact: Counterexample) -> list[str]:
         lines = [f"{call} raised {_shorten(fact.exception, MAX_MESSAGE_CHARS)}"]
         # The exception holds the first line of the message; the others follow.
         if "\n" in message or (message and message.split("\n")[0] not in fact.exception):
-            lines = [f"{call} failed:", _fence(_shorten(message, MAX_MESSAGE_CHARS))]
+            lines = [f"{call} failed:", fence(_shorten(message, MAX_MESSAGE_CHARS))]
         if fact.expected:
             lines.append(f"expected: {_shorten(fact.expected, MAX_VALUE_CHARS)}")
         return lines
     if fact.expected or fact.actual:
         return _render_comparison(fact, call)
-    return [f"{call} failed"] + ([_fence(_shorten(fact.message, MAX_MESSAGE_CHARS))] if fact.message else [])
+    return [f"{call} failed"] + ([fence(_shorten(fact.message, MAX_MESSAGE_CHARS))] if fact.message else [])
 
 
 def _render_comparison(fact: Counterexample, call: str) -> list[str]:
     """Return expected and actual value: in one line, as a diff of lines, or one below the other."""
     expected, actual = fact.expected, fact.actual
     if not actual:
-        return [f"{call} failed, expected {expected}", *([_fence(fact.message)] if fact.message else [])]
+        return [f"{call} failed, expected {expected}", *([fence(fact.message)] if fact.message else [])]
     if len(expected) + len(actual) <= 2 * MAX_INLINE_CHARS:
         return [f"{call} gave {actual}, expected {expected}"]
     if diff := _render_line_diff(expected, actual):
-        return [f"{call} gave another text than expected (`-` expected, `+` actual):", _fence(diff, "diff")]
+        return [f"{call} gave another text than expected (`-` expected, `+` actual):", fence(diff, "diff")]
     shown_expected, shown_actual = shorten_pair(expected, actual, MAX_VALUE_CHARS)
     lines = [call, f"  gave     {shown_actual}", f"  expected {shown_expected}"]
     parts = shorten_pair(expected, actual, PART_CHARS, PART_LEAD_CHARS)
@@ -185,10 +186,6 @@ def _render_frames(fact: Counterexample, texts: Mapping[str, str]) -> str:
     if not lines:
         return f"  at {fact.file}:{fact.line}" if fact.file and fact.line else ""
     return "Frames, innermost first:\n" + "\n".join(lines)
-
-
-def _fence(text: str, label: str = "") -> str:
-    return f"```{label}\n{text.rstrip()}\n```"
 
 
 def _shorten(text: str, max_chars: int) -> str:

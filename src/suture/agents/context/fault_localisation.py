@@ -30,6 +30,8 @@ MIN_SIMILARITY = 0.5
 """Share of a function's words that the test's name must have."""
 SAME_FILE_WEIGHT = 2.0
 """Weight of a function in the file that the test's file is named after, such as `cart.py` for `test_cart.py`."""
+MAX_SMALL_FILE_FUNCTIONS = 10
+"""Functions of such a file up to which those count too that nothing else points at."""
 CONSTRUCTOR_FACTOR = 0.5
 """Weight of a class's constructor by that of a function in its place: most tests only need an object."""
 CALLEE_FACTOR = 0.45
@@ -177,15 +179,16 @@ def _add_similar_names(
     words = _words(re.split(r"::| > |/", name.partition("[")[0])[-1]) - {"test"}
     for unit_path, units in units_by_path.items():
         is_named_after = PurePosixPath(unit_path).name.partition(".")[0].lower() == stem.lower()
-        for unit in units:
+        functions = [unit for unit in units if unit.kind == "function"]
+        for unit in functions:
             own = _words(unit.short_name)
             share = len(own & words) / len(own) if own else 0.0
-            if unit.kind != "function":
-                continue
             if share >= MIN_SIMILARITY:
                 ranked.add(unit, SIMILAR_NAME_WEIGHT * share)
             if is_named_after and path != unit_path:
-                ranked.add(unit, SAME_FILE_WEIGHT if unit in ranked.scores else SAME_FILE_WEIGHT / 2)
+                has_evidence = unit in ranked.scores
+                if has_evidence or len(functions) <= MAX_SMALL_FILE_FUNCTIONS:
+                    ranked.add(unit, SAME_FILE_WEIGHT if has_evidence else SAME_FILE_WEIGHT / 2)
 
 
 def _words(name: str) -> set[str]:

@@ -161,17 +161,7 @@ class _BlockReader:
 
 def _find_needed(block: Node, statement: Node) -> list[Node]:
     """Return the statement around the failing line, and the declarations before it that its names come from."""
-    while statement.parent is not None and statement.parent.type in (
-        "if_statement",
-        "statement_block",
-        "block",
-    ):
-        if statement.parent.type == "if_statement":
-            statement = statement.parent  # what fails is the condition, not the call that reports it
-            break
-        if statement.parent.parent is None or statement.parent.parent.type != "if_statement":
-            break
-        statement = statement.parent
+    statement = _find_condition(statement)
     needed, names = [statement], set(WORD.findall(_text(statement)))
     earlier = [n for n in walk(block) if n.type in DECLARATIONS and n.start_byte < statement.start_byte]
     for node in sorted(earlier, key=lambda node: -node.start_byte):
@@ -180,6 +170,16 @@ def _find_needed(block: Node, statement: Node) -> list[Node]:
             needed.append(node)
             names |= set(WORD.findall(_text(node)))
     return needed
+
+
+def _find_condition(statement: Node) -> Node:
+    """Return the `if` around a statement that reports a failure, because its condition is what fails."""
+    above = statement.parent
+    while above is not None and above.type in ("if_statement", "statement_block", "block", "statement_list"):
+        if above.type == "if_statement":
+            return above
+        above = above.parent
+    return statement
 
 
 def _called_names(node: Node) -> Iterator[str]:
