@@ -49,6 +49,11 @@ class AgentTurn:
         return self.move.index + 1
 
     @property
+    def offers_tools(self) -> bool:
+        """Return whether there is anything that tools could show."""
+        return bool(self.files)
+
+    @property
     def trust_threshold(self) -> float:
         """Return the trust below which a check does not decide."""
         return self.calls.settings.loop.trust_threshold

@@ -166,7 +166,7 @@ class _Conversation:
             ),
             move="agent",
             is_retry=not progress.begins_attempt,
-            tools=TOOLS if self._profile.tools else (),
+            tools=TOOLS if turn.offers_tools and self._profile.tools else (),
         )
         for retries in range(tuning.MAX_PROMPT_RETRIES + 1):
             # Each time that the provider calls the prompt too long, the room shrinks by a third. The factor is

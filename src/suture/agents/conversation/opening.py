@@ -37,7 +37,7 @@ async def build_opening(turn: AgentTurn, profile: ModelProfile, max_tokens: int)
     """
     prompt = turn.calls.prompts.load("agent")
     rules = prompt.render("system")
-    if not profile.tools:
+    if turn.offers_tools and not profile.tools:
         rules += "\n" + prompt.render("text_tools", tools=render_text_tools())
     task, shown_files = await _describe_task(turn, max_tokens)
     messages = (Message(role="system", content=rules), Message(role="user", content=task))
@@ -49,7 +49,8 @@ async def _describe_task(turn: AgentTurn, max_tokens: int) -> tuple[str, tuple[s
     task, verdict = turn.suite.task, turn.verdict
     if verdict is None:
         is_single_file = task.kind == "write" and task.project is None
-        return turn.briefing.render_markdown(), (task.module,) if is_single_file else ()
+        parts = [turn.briefing.render_task(), *turn.briefing.hints]
+        return "\n\n".join(parts) + "\n", (task.module,) if is_single_file else ()
     async with turn.calls.budget.time_limit():
         context = await build_failure_context(
             task,
