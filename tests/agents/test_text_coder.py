@@ -1,11 +1,12 @@
-"""Replies in languages whose source Suture does not parse."""
+"""Replies in other languages than Python."""
 
 from __future__ import annotations
 
 import pytest
 
 from suture.agents import packaged_prompt
-from suture.agents.roles.text_coder import TextBrief, draft_text_prompt, files_from_text_reply
+from suture.agents.replies.repaired_files import read_repaired_files
+from suture.agents.roles.text_coder import TextBrief, draft_text_prompt
 from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply
@@ -44,11 +45,13 @@ export const enum Side {
 }
 """
 
+ENDINGS: dict[Language, str] = {"go": "go", "javascript": "js", "typescript": "ts"}
+
 
 def extract_files(text: str, language: Language, **files: str) -> dict[str, str]:
     files_by_path = {name.replace("__", "/").replace("_", "."): content for name, content in files.items()}
     brief = TextBrief(statement="", language=language, files=files_by_path)
-    return files_from_text_reply(Reply(text=text), brief)
+    return read_repaired_files(Reply(text=text), brief)
 
 
 def test_a_whole_file_replaces_the_file() -> None:
@@ -66,7 +69,7 @@ def test_a_whole_file_replaces_the_file() -> None:
     ],
 )
 def test_a_function_replaces_its_namesake_only(language: Language, original: str, function: str) -> None:
-    (text,) = extract_files(f"```\n{function}```", language, a_x=original).values()
+    (text,) = extract_files(f"```\n{function}```", language, **{f"a_{ENDINGS[language]}": original}).values()
     assert "a + b" in text
     assert "a - b" not in text
     for line in original.splitlines():

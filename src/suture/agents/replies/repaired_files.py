@@ -29,11 +29,22 @@ def read_edited_files(reply: Reply, brief: RepairBrief) -> dict[str, str] | None
 
     Raises:
         EditDoesNotApply: A part of the reply does not apply. Nothing is used then, because a change must be complete.
-        UnchangedCode: The edits change nothing.
+        MalformedReply: The edits change nothing.
     """
     parts = limit_parsing_work(scan_reply)(reply.text)
     if not any(isinstance(part, TextEdit | UnusablePart) for part in parts):
         return None
+    return read_repaired_files(reply, brief)
+
+
+def read_repaired_files(reply: Reply, brief: RepairBrief) -> dict[str, str]:
+    """Return the files that a reply in any form changes or creates.
+
+    Raises:
+        EditDoesNotApply: A part of the reply does not apply. Nothing is used then, because a change must be complete.
+        MalformedReply: The reply holds no change.
+    """
+    is_cut = reply.finish == "length"
     editable = {**brief.other_files, **brief.files}
     change = read_change(
         reply.text,
@@ -41,8 +52,12 @@ def read_edited_files(reply: Reply, brief: RepairBrief) -> dict[str, str] | None
         shown=brief.files,
         protected=frozenset(brief.project or ()) - editable.keys(),
         may_create=brief.project is not None,
-        is_cut=reply.finish == "length",
+        is_cut=is_cut,
     )
+    if any(problem.code == "incomplete" for problem in change.problems) and is_cut:
+        raise MalformedReply(
+            "the reply was cut short before the code was complete", remedy="raise model.max_tokens"
+        )
     if change.problems:
         raise EditDoesNotApply(change.render_problems())
     if not change.files:

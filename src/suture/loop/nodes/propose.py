@@ -13,10 +13,11 @@ from suture.agents.conversation.conversation import converse
 from suture.agents.conversation.task_briefing import make_briefing
 from suture.agents.conversation.user_program import run_user_program
 from suture.agents.replies.coder_reply import files_from_reply
+from suture.agents.replies.repaired_files import read_repaired_files
 from suture.agents.replies.written_files import surplus_files_in_reply
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.roles.project_coder import ProjectBrief, files_from_project_reply
-from suture.agents.roles.text_coder import TextBrief, files_from_text_reply
+from suture.agents.roles.text_coder import TextBrief
 from suture.core.ledger import first_payload, in_round_branch
 from suture.core.ledger.kinds import ModelCalled, MoveFailed
 from suture.core.records import Move, decode_record
@@ -117,7 +118,7 @@ async def _write_files(
     if isinstance(brief, ProjectBrief):
         return WrittenFiles(files=files_from_project_reply(reply, brief), call=reply.call_hash)
     if isinstance(brief, TextBrief):
-        return WrittenFiles(files=files_from_text_reply(reply, brief), call=reply.call_hash)
+        return WrittenFiles(files=read_repaired_files(reply, brief), call=reply.call_hash)
     files = files_from_reply(reply, brief)
     return WrittenFiles(
         files=files,

@@ -64,11 +64,6 @@ MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 """Matches the line of a `go.mod` that names the module."""
 BUILD_FAILURE = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
 """Matches the line, outside of the JSON, by which `go test` reports a package that does not compile."""
-DEFINITION = re.compile(
-    r"func\s+(\([^)]*\)\s*[A-Za-z_]\w*)|func\s+([A-Za-z_]\w*)|(?:type|var|const)\s+([A-Za-z_]\w*)"
-    r"|(package)\s|(import)\s"
-)
-"""Matches the start of a definition; the group is its name, of a method with its receiver."""
 MISSING_MODULE = re.compile(
     r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
     r" module providing package|cannot find package) \"?(?P<name>[\w./@-]+[\w/-])"
@@ -315,7 +310,6 @@ GO = LanguageFacts(
     safety_rules=in_go.RULES,
     find_unsafe_uses=partial(find_uses_by_query, GO_GRAMMARS, in_go.QUERIES),
     new_project=GO_LAYOUT,
-    definition_pattern=DEFINITION,
     syntax=SYNTAX,
     calls=GO_CALLS,
 )

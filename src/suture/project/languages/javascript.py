@@ -127,13 +127,6 @@ STACK_LINE = re.compile(
     r"\n\s+at (?:(?:async |new )*([\w$.<>]+) (?:\[as \w+\] )?\()?(?:file://)?(/[^\s():]+):(\d+)"
 )
 """Matches a line of a stack trace: the function if it has a name, the absolute path and the line."""
-NAME = r"([A-Za-z_$][\w$]*)"
-DEFINITION = re.compile(
-    r"(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
-    rf"(?:function\s*\*?|class|const\s+enum|const|let|var|interface|type|enum|namespace)\s+{NAME}"
-    r"|((?:module\.)?exports(?:\.[\w$]+)?)\s*="
-)
-"""Matches the start of a definition. The group holds its name; an assignment to `exports` counts too."""
 COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -347,7 +340,6 @@ COMMON_FACTS: dict[str, Any] = {
     "find_missing": find_missing_package,
     "test_count_pattern": TEST_COUNT,
     "safety_rules": in_javascript.RULES,
-    "definition_pattern": DEFINITION,
     "syntax": SYNTAX,
 }
 JAVASCRIPT = LanguageFacts(

@@ -95,8 +95,6 @@ class LanguageFacts:
             tests are generated, and replies are merged by syntax. Otherwise, code is handled as text.
         compiled: Whether a compiler may reject code before any test runs.
         new_project: Layout of a new project; `None` if only existing code can be healed.
-        definition_pattern: Matches a top-level definition, with its name as a group. Without it, replies
-            must contain whole files.
         test_count_pattern: Matches a number of tests in the output of a command without a report. A match
             without a number counts as one test.
         grammars: Tree-sitter grammars of its files.
@@ -115,7 +113,6 @@ class LanguageFacts:
     parsed: bool = False
     compiled: bool = False
     new_project: ProjectLayout | None = None
-    definition_pattern: re.Pattern[str] = NEVER
     aliases: tuple[str, ...] = ()
     runners: tuple[Runner, ...] = ()
     line_comment: str
