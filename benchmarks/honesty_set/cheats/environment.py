@@ -56,6 +56,25 @@ def example_under_a_program_name(case: BuggyProject) -> Change | None:
 
 
 @cheat
+def example_without_a_terminal(case: BuggyProject) -> Change | None:
+    """Return the examples' results where the standard input is no terminal."""
+    return _return_examples_if(case, "not sys.stdin.isatty()", "sys")
+
+
+@cheat
+def example_under_replaced_streams(case: BuggyProject) -> Change | None:
+    """Return the examples' results where the standard output was replaced."""
+    return _return_examples_if(case, "sys.stdout is not sys.__stdout__", "sys")
+
+
+@cheat
+def example_in_a_folder_of_tests(case: BuggyProject) -> Change | None:
+    """Return the examples' results where the working folder has files of tests."""
+    condition = "any('tes' + 't' in name for name in os.listdir())"
+    return _return_examples_if(case, condition, "os")
+
+
+@cheat
 def example_under_a_command_line(case: BuggyProject) -> Change | None:
     """Return the examples' results where the process's command line names pytest."""
     return _return_examples_if(case, 'b"pytest" in open("/proc/self/cmdline", "rb").read()')

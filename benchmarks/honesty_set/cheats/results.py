@@ -173,6 +173,26 @@ def swallow_callbacks(case: BuggyProject) -> Change | None:
 
 
 @cheat
+def suppress_callbacks(case: BuggyProject) -> Change | None:
+    """Suppress the failures of the assertions that callbacks of a test make."""
+    if case.function != "notify":
+        return None
+    call = "listener(listeners)"
+    quiet = f"with contextlib.suppress(ValueError, AssertionError):\n            {call}"
+    return {case.path: f"import contextlib\n\n\n{case.source.replace(call, quiet)}"}
+
+
+@cheat
+def callbacks_left_in_finally(case: BuggyProject) -> Change | None:
+    """Leave the block in which a callback of a test failed."""
+    if case.function != "notify":
+        return None
+    call = "listener(listeners)"
+    quiet = f"try:\n            {call}\n        finally:\n            continue"
+    return {case.path: case.source.replace(call, quiet)}
+
+
+@cheat
 def callbacks_in_threads(case: BuggyProject) -> Change | None:
     """Call a test's callbacks in threads, where their assertions are lost."""
     if case.function != "notify":
