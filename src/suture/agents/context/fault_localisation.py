@@ -24,6 +24,10 @@ NAMED_WEIGHT = 1.0
 """Weight of a function that the test names elsewhere."""
 MESSAGE_WEIGHT = 4.0
 """Weight of a class, function or attribute that the exception's message quotes."""
+ATTRIBUTE_WEIGHT = 0.5
+"""Weight of a function that has the name of an attribute in the test."""
+USER_WEIGHT = 1.5
+"""Weight of one of the few functions that use an attribute in the test, such as a switch that the test sets."""
 SIMILAR_NAME_WEIGHT = 2.5
 """Weight of a function all of whose words are in the test's name."""
 MIN_SIMILARITY = 0.5
@@ -147,10 +151,17 @@ def _add_names(
     by_name = group_by_name(units_by_path)
     reached: dict[CodeUnit, float] = {}
     for source in sources:
-        others = (source.used | source.attributes) - source.calls
-        for weight, names in ((CALLED_WEIGHT, source.calls), (NAMED_WEIGHT, others)):
+        attributes = source.attributes - source.calls
+        others = source.used - source.calls - attributes
+        for weight, names in (
+            (CALLED_WEIGHT, source.calls),
+            (NAMED_WEIGHT, others),
+            (ATTRIBUTE_WEIGHT, attributes),
+        ):
             for name in sorted(names):
                 found = list(_resolve(name, source, units_by_path, by_name))
+                if weight == ATTRIBUTE_WEIGHT:
+                    _add_users(reached, name, units_by_path)
                 for unit in found:
                     share = CONSTRUCTOR_FACTOR if unit.short_name in CONSTRUCTORS else 1.0
                     reached[unit] = max(reached.get(unit, 0.0), weight * share / len(found))
@@ -169,6 +180,20 @@ def _add_names(
         ranked.add(unit, weight if is_run else weight * 0.1)
 
 
+def _add_users(
+    reached: dict[CodeUnit, float], name: str, units_by_path: Mapping[str, Sequence[CodeUnit]]
+) -> None:
+    """Add the functions that use an attribute, if they are few."""
+    users = [
+        unit
+        for units in units_by_path.values()
+        for unit in units
+        if unit.kind == "function" and name in unit.names
+    ]
+    for unit in users if len(users) <= MAX_SAME_NAME else ():
+        reached[unit] = max(reached.get(unit, 0.0), USER_WEIGHT)
+
+
 def _add_similar_names(
     ranked: RankedCode, units_by_path: Mapping[str, Sequence[CodeUnit]], test_id: str
 ) -> None:
@@ -184,7 +209,8 @@ def _add_similar_names(
             own = _words(unit.short_name)
             share = len(own & words) / len(own) if own else 0.0
             if share >= MIN_SIMILARITY:
-                ranked.add(unit, SIMILAR_NAME_WEIGHT * share)
+                common = len(own & words)  # a single common word, such as `error`, says little
+                ranked.add(unit, SIMILAR_NAME_WEIGHT * share * common / (common + 1))
             if is_named_after and path != unit_path:
                 has_evidence = unit in ranked.scores
                 if has_evidence or len(functions) <= MAX_SMALL_FILE_FUNCTIONS:
