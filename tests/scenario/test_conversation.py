@@ -294,14 +294,14 @@ async def test_replies_without_a_change_end_the_conversation(tmp_path: Path, set
 async def test_a_stalled_conversation_is_followed_by_a_new_one_from_the_best_patch(
     tmp_path: Path, settings: Settings
 ) -> None:
-    useless = [block(f"return n + n + {n}", f"return n + n + {n + 1}") for n in (1, 2, 3, 4)]
+    useless = [block(f"return n + n + {n}", f"return n + n + {n + 1}") for n in range(1, 7)]
 
     run = await talk([ADD, *useless, DOUBLE], tmp_path, settings)
 
     assert run.result.outcome == "healed", run.result.reason
-    assert run.steps[4].ending == "stalled"
+    assert run.steps[6].ending == "stalled"
     assert "return a + b" in run.repaired
-    new = run.prompt(6)
+    new = run.prompt(8)
     assert len(new) == 2
     assert "test_add" not in new[1].content
 

@@ -135,8 +135,9 @@ MIN_SCORE_SHARE = 0.5
 # The conversation
 MAX_UNUSABLE_REPLIES = 4
 """Replies in a row that bring nothing, after which the turn ends."""
-MAX_PATCHES_WITHOUT_GAIN = 4
-"""Patches in a row without a better one, after which the conversation has stalled and a new one may begin."""
+MAX_PATCHES_WITHOUT_GAIN = 6
+"""Patches in a row without a better one, after which the conversation has stalled and a new one may begin. A repair
+may have several parts that have no effect of their own."""
 MAX_LENGTH_FACTOR = 4
 """Limit of the factor by which replies may become longer after some that were cut."""
 DEFAULT_CONTEXT_TOKENS = 32_000
