@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from run_events import read_events
 from scenario.scripted_roles import ScriptedRoles, to_json
 from suture.api import WriteOptions, solve, verify
@@ -13,6 +15,9 @@ from suture.core.records import Result
 from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, PathSettings, Settings
 from suture.interfaces.narrative.result_text import result_as_json
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator, render_short_result
+from suture.loop.intake.write_task import build_write_task
+from suture.loop.nodes.prepare import find_unused_examples
+from suture.loop.roles import generated_tests
 from suture.models import Message, Reply, Sampling
 
 ADD = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
@@ -158,3 +163,26 @@ async def test_the_terminal_names_the_examples_that_were_read_from_prose_and_tho
         "Note: 2 examples in the text could not be read as checks: 59 becomes 59 or so; hms(0) -> `0:00:00`."
         in lines
     )
+
+
+async def test_failing_generated_tests_are_shown_even_if_the_time_is_over_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = RecordingRoles(
+        {"coder": [OVERFITTED], "adversarial_tester": [RIGHT_ASSERTS], "summariser": ["I am sorry."]}
+    )
+
+    async def run_nothing(*_: object) -> tuple[()]:
+        return ()
+
+    monkeypatch.setattr(generated_tests, "run_untrusted_checks", run_nothing)
+    result = await solve(LARGEST, WriteOptions(settings=make_settings(tmp_path, "adversarial"), model=model))
+
+    assert len(result.failing_tests) == 3
+
+
+def test_an_example_of_a_second_function_in_another_language_is_named() -> None:
+    examples = "encode('aab') => '2a1b'\ndecode('2a1b') => 'aab'\n"
+    statement = f"function encode(text) and decode(text) in JavaScript.\n\n{examples}"
+    task = build_write_task(statement, language="javascript", entry_point="encode")
+    assert find_unused_examples(task) == ("decode('2a1b') => 'aab'",)

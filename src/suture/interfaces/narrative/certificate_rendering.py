@@ -47,7 +47,9 @@ def certificate_summary_lines(
 def _test_strength(certificate: kinds.CertificateWritten, *, detailed: bool) -> str:
     """Return how much of the change the tests run, and how many mutants (deliberate mistakes) of it they detect."""
     # A selected mutant that did not run counts as not detected. Without a selection, only those that ran are known.
-    mutants = certificate.mutants if certificate.selected is None else certificate.selected
+    # If none ran, for want of time or by a setting, nothing is known of the tests.
+    selected = certificate.mutants if certificate.selected is None else certificate.selected
+    mutants = selected if certificate.mutants else 0
     caught = f"catch {certificate.killed} of {mutants} deliberate mistakes" if mutants else ""
     if certificate.coverage_unmeasured:
         text = f"Coverage was not measured: {_unmeasured_text(certificate.coverage_unmeasured)}"

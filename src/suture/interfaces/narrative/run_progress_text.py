@@ -91,6 +91,8 @@ class ProgressNarrator:
                 yield f"Not the code's fault: {excluded_tests_text(triaged)}"
                 if option := deselection_arguments(triaged, self._test_command):
                     yield f"While these tests fail, the run cannot count as healed. Leave them out: {option}"
+            case kinds.TestsWritten(role="project_tester", tests=(), dropped=dropped):
+                yield f"The tests that the model wrote for the project are left out: {'; '.join(dropped)}"
             case kinds.TestsWritten(role="example_reader", tests=tests) if tests:
                 yield f"{render_event(event)}. To make one decide, write it into the task as a call with its result."
             case kinds.SearchStarted(candidates=candidates, seconds=seconds):

@@ -204,11 +204,13 @@ class AssessedCheck:
 
     Attributes:
         reasons: Why the trust is that high, for people, the most important first.
+        failed_on: Hashes of the candidates that fail it, whether or not they count.
     """
 
     check: Check
     reasons: tuple[str, ...]
     signals: TrustSignals
+    failed_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +253,17 @@ def assess_matrix(
     all_assessed = [
         _assess_check(check, filtered, groups, compute_uncertainty(logprobs.get(check.source)))
         for check in filtered.checks
+    ]
+    all_assessed = [
+        replace(
+            assessed,
+            failed_on=tuple(
+                row.candidate
+                for row in rows
+                if row.statuses.get(assessed.check.id, "passed") not in ("passed", "skipped")
+            ),
+        )
+        for assessed in all_assessed
     ]
     all_assessed.sort(key=lambda assessed: -assessed.check.trust)
     kept: list[AssessedCheck] = []

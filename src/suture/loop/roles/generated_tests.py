@@ -174,29 +174,38 @@ async def find_failing_tests(
         return ()
     deciding = {check.source for check in load_checks(contributions.deciding, context.folder)}
     assessment = last_payload(context.ledger.events, TestsAssessed)
-    trust_by_source = {test.test: test.trust for test in assessment.tests} if assessment else {}
+    assessed = {test.test: test for test in assessment.tests} if assessment else {}
     removed = {test.test for test in assessment.removed} if assessment else set()
+    trust = {source: test.trust for source, test in assessed.items()}
     suite = await load_deciding_suite(contributions, context)
     checks = filter_checks(written, get_given_checks(suite.task), suite.task.entry_point).checks
     untrusted = sorted(
         (check for check in checks if check.source not in deciding | removed),
-        key=lambda check: -trust_by_source.get(check.source, 0.0),
+        key=lambda check: -trust.get(check.source, 0.0),
     )
     left_s = context.budget.remaining_s()
     limits = MatrixLimits() if left_s is None else MatrixLimits(timeout_s=min(left_s, MatrixLimits.timeout_s))
-    outcomes = await run_untrusted_checks(untrusted, candidate, suite, limits)
-    failed = {
-        outcome.check_id: outcome for outcome in outcomes if outcome.status not in ("passed", "skipped")
+    outcomes = {
+        outcome.check_id: outcome
+        for outcome in await run_untrusted_checks(untrusted, candidate, suite, limits)
     }
+
+    def is_failing(check: Check) -> bool:
+        outcome = outcomes.get(check.id)
+        if outcome is not None:
+            return outcome.status not in ("passed", "skipped")
+        # There was no time to run it: it counts as it ended when its trust was assessed.
+        return check.source in assessed and candidate.hash in assessed[check.source].failed_on
+
     return tuple(
         FailingGeneratedTest(
             test=check.source,
             provenance=check.provenance,
-            trust=trust_by_source.get(check.source, 0.0),
-            fact=failed[check.id].counterexample,
+            trust=trust.get(check.source, 0.0),
+            fact=outcomes[check.id].counterexample if check.id in outcomes else None,
         )
         for check in untrusted
-        if check.id in failed
+        if is_failing(check)
     )
 
 
@@ -307,7 +316,12 @@ def _assessment_event(assessment: TrustAssessment) -> TestsAssessed:
         candidates=assessment.candidates,
         behaviours=assessment.behaviours,
         tests=tuple(
-            AssessedTest(test=entry.check.source, trust=entry.check.trust, reasons=tuple(entry.reasons))
+            AssessedTest(
+                test=entry.check.source,
+                trust=entry.check.trust,
+                reasons=tuple(entry.reasons),
+                failed_on=entry.failed_on,
+            )
             for entry in assessment.kept
         ),
         removed=tuple(

@@ -139,11 +139,13 @@ class AssessedTest:
         test: Source of the test.
         trust: Trust in [0, 1].
         reasons: Reasons for the trust, in words.
+        failed_on: Hashes of the candidates that fail it.
     """
 
     test: str
     trust: float
     reasons: tuple[str, ...] = ()
+    failed_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
