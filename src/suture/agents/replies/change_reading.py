@@ -18,6 +18,7 @@ from suture.agents.replies.code_merging import (
     find_defined_names,
     is_usage,
     merge_code,
+    shows_results,
 )
 from suture.agents.replies.edit_problems import (
     EditFault,
@@ -27,7 +28,7 @@ from suture.agents.replies.edit_problems import (
 )
 from suture.agents.replies.reply_parts import CodePart, IgnorablePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.reply_scanning import find_unfenced_code, scan_reply
-from suture.agents.replies.text_edits import apply_hunks, are_applied
+from suture.agents.replies.text_edits import ELISION, apply_hunks, are_applied
 from suture.agents.replies.tree_definitions import has_tree_grammar
 from suture.agents.tuning import MAX_SIMILAR_PATHS
 from suture.errors import MalformedReply
@@ -96,6 +97,7 @@ def read_change(
         _read_parts(text, reading)
     except MalformedReply:  # It has too many blocks, or takes too long to be parsed.
         return ReadChange(problems=(EditProblem(code="unreadable", number=1),))
+    reading.report_unused_code()
     changed = {
         path: restore_line_endings(content, files.get(path, ""))
         for path, content in reading.changed().items()
@@ -142,6 +144,13 @@ class _Reading:
             for path, text in self.texts.items()
             if path not in failed and self.originals.get(path) != text
         }
+
+    def report_unused_code(self) -> None:
+        """Report a block that was taken for an example if the reply has nothing else that could be its change."""
+        examples = [part for part in self.ignored if part.code == "example"]
+        if examples and not self.problems and not self.changed():
+            self.ignored.remove(examples[0])
+            self.problems.append(EditFault("no_place").at(examples[0].path, examples[0].number))
 
     def add(self, number: int, part: ReplyPart) -> None:
         """Apply a part of the reply, or note why it is not applied."""
@@ -285,6 +294,8 @@ class _Reading:
             self._replace_file(number, part, path)
             return
         if path.endswith(PYTHON_ENDINGS) and drops_statements(part.code, text):
+            if part.path is not None and not shows_results(part.code):
+                raise EditFault("partial_file", quote=_first_line(part.code))
             self._ignore("example", number, path)
         self.texts[path] = text
         self.steps.setdefault(path, []).append((number, part))
@@ -310,8 +321,11 @@ class _Reading:
         is_fragment = not find_defined_names(path, part.code) or path in self.protected
         if is_fragment and not part.is_whole and _contains_lines(original, part.code):
             return True
+        known = {line.strip() for line in original.split("\n")}
+        if any(line.strip() not in known and not ELISION.match(line) for line in part.code.split("\n")):
+            return False
         try:
-            return self._merge(path, original, part) == original and not is_usage(part.code, path)
+            return self._merge(path, original, part) == original
         except EditFault:
             return False
 

@@ -21,7 +21,12 @@ from suture.project.python_source.splicing import (
     preserves_definitions,
     top_level_names,
 )
-from suture.project.python_source.statement_edits import bound_names, is_docstring, is_valid_python
+from suture.project.python_source.statement_edits import (
+    bound_names,
+    is_docstring,
+    is_main_guard,
+    is_valid_python,
+)
 
 PYTHON_ENDINGS = (".py", ".pyi", ".pyw")
 
@@ -140,8 +145,15 @@ def is_usage(code: str, path: str) -> bool:
     tree = parse_module(code)
     if tree is None or (find_defined_names("x.py", code) and not _imports_module(tree, path)):
         return False
-    shows = any(isinstance(node, ast.Assert) or _is_print(node) for node in tree.body)
-    return shows or _imports_module(tree, path)
+    return shows_results(code) or _imports_module(tree, path)
+
+
+def shows_results(code: str) -> bool:
+    """Return whether code prints or asserts something at its top level, as an example of use does."""
+    tree = parse_module(move_to_margin(code)[1])
+    return tree is not None and any(
+        isinstance(node, ast.Assert) or _is_print(node) or is_main_guard(node) for node in tree.body
+    )
 
 
 def _is_print(node: ast.stmt) -> bool:

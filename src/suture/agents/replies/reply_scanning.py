@@ -34,9 +34,19 @@ from suture.project.python_source.statement_edits import is_valid_python
 
 HEAD = re.compile(r"^\s{0,3}<{4,9} ?(?:SEARCH|ORIGINAL|OLD|HEAD|BEFORE)\b\s*(.*?)\s*$")
 DIVIDER = re.compile(r"^\s{0,3}={4,9}\s*$")
-TAIL = re.compile(r"^\s{0,3}>{4,9} ?(?:REPLACE|UPDATED|NEW|REPLACED|AFTER)\b\s*$")
+TAIL = re.compile(r"^\s{0,3}>{5,9}(?: ?[A-Za-z].*)?\s*$")
 TAKEN = "\0"
 """Stands for the lines of a part that was read already, so that what is around it keeps its line numbers."""
+OLD_TEXT = re.compile(r"\b(?:replace|change|find|before|old|from|original|current)\b", re.IGNORECASE)
+NEW_TEXT = re.compile(
+    r"^[*_#\s]*(?:with|by|to|into|becomes?|should be|after|new|(?:change|replace) (?:it|this|that|these)? ?"
+    r"(?:to|with|by))\b[^.\n]{0,40}$",
+    re.IGNORECASE,
+)
+"""What stands before a block with old lines, and between it and the block with the new ones."""
+DEFINITION = re.compile(
+    r"^\s*(?:(?:export|default|async|public|static)\s+)*(?:def|class|function|func)\s+\w", re.MULTILINE
+)
 EDIT_KEY = re.compile(r"[\"'](?:old_?str(?:ing)?|new_?str(?:ing)?|file_text)[\"']\s*:", re.IGNORECASE)
 """A key of an edit tool's inputs, in a text that is no JSON."""
 MAX_JSON_STARTS = 20
@@ -73,7 +83,29 @@ def scan_reply(text: str) -> list[ReplyPart]:
     parts += _take_marked_parts(lines)
     parts += _read_blocks(lines)
     require_few_blocks(len(parts))
-    return sorted(parts, key=lambda part: part.line)
+    return _join_replacements(sorted(parts, key=lambda part: part.line))
+
+
+def _join_replacements(parts: Sequence[ReplyPart]) -> list[ReplyPart]:
+    """Return the parts with pairs of blocks as one edit, as in "Replace ... with ..."."""
+    joined: list[ReplyPart] = []
+    for part in parts:
+        old = joined[-1] if joined else None
+        if (
+            isinstance(old, CodePart)
+            and isinstance(part, CodePart)
+            and OLD_TEXT.search(next(iter(_last_lines(old.mentioned, 1)), ""))
+            and NEW_TEXT.match(part.mentioned.strip())
+            and part.path is None
+            and not DEFINITION.search(part.code)
+        ):
+            hunk = Hunk(old=old.code, new=part.code)
+            joined[-1] = TextEdit(
+                line=old.line, path=old.path, mentioned=old.mentioned, is_closed=part.is_closed, hunks=(hunk,)
+            )
+        else:
+            joined.append(part)
+    return joined
 
 
 def _take_elements(text: str) -> tuple[list[ReplyPart], str]:

@@ -36,6 +36,7 @@ ELIDING_COMMENT = re.compile(
 """A comment that stands for code which the model left out: `# ... existing code ...`, `// rest of the file`."""
 ELISION = re.compile(rf"^\s*(?:\.{{3}}|…|\[\.{{3}}\])\s*$|{ELIDING_COMMENT.pattern}", re.IGNORECASE)
 """The same, or a line `...`, which may also be code."""
+LINE_NUMBER = re.compile(r"^\s*\d{1,6}(?:\t|: ?| ?\| ?|  )")
 SMART_SIGNS = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-",
      "\u2212": "-", "\u2026": "...", "\u00a0": " "}
@@ -129,7 +130,7 @@ def _apply_hunk(hunk: Hunk, text: str) -> str:
     if hunk.may_be_part and text.count(hunk.old) == 1:
         return text.replace(hunk.old, hunk.new)
     lines = text.split("\n")
-    for variant in (hunk, *hunk.variants):
+    for variant in (hunk, *hunk.variants, *_without_line_numbers(hunk)):
         places, compare = _find_places(variant, lines)
         place = _choose_place(variant, places, lines)
         if place is not None and compare is not None:
@@ -139,6 +140,16 @@ def _apply_hunk(hunk: Hunk, text: str) -> str:
             if new is not None:
                 return "\n".join([*lines[: place.start], *new, *lines[place.end :]])
     raise _make_fault(hunk, lines)
+
+
+def _without_line_numbers(hunk: Hunk) -> Iterator[Hunk]:
+    """Yield a hunk without the line numbers that a model copied from a numbered listing, if each line has one."""
+    texts = [line for line in hunk.old.split("\n") if line.strip()]
+    if texts and all(LINE_NUMBER.match(line) for line in texts):
+        old, new = (
+            "\n".join(LINE_NUMBER.sub("", line) for line in text.split("\n")) for text in (hunk.old, hunk.new)
+        )
+        yield replace(hunk, old=old, new=new, variants=())
 
 
 def _insert(hunk: Hunk, text: str) -> str:
