@@ -138,6 +138,17 @@ def test_a_regression_loses_to_the_code_it_started_from() -> None:
     assert find_best([base, worse]) is base
 
 
+def test_of_candidates_that_pass_the_smallest_change_wins() -> None:
+    base = replace(BASE, passed=2)
+    long = replace(make_attempt("a", 0, passed=9), failed=0, changed_lines=12)
+    short = replace(make_attempt("b", 1, passed=9), failed=0, changed_lines=2)
+    assert find_best([base, long, short]) is short
+    assert find_best([base, replace(long, rank=1), short]) == replace(long, rank=1)
+    # Before a candidate passes, a small change is no merit.
+    failing = [replace(attempt, failed=1) for attempt in (long, short)]
+    assert find_best([base, *failing]) is failing[0]
+
+
 attempts = st.builds(
     Attempt,
     candidate=st.text("abcdef", min_size=1, max_size=3),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -195,3 +198,58 @@ async def test_a_determined_repair_is_not_asked_about(tmp_path: Path, capable: S
     assert result.outcome == "healed", result.reason
     assert model.calls == []
     assert not result.is_undetermined
+
+
+UNGUARDED = """\
+def normalise(items, low, high, step, reverse):
+    return list(items)
+
+
+def ordered(items):
+    return normalise(itms, 3, 7, 11, True)
+"""
+
+
+@pytest.fixture
+def unguarded(tmp_path: Path) -> Path:
+    """A project with one possible repair, of whose line the tests notice few mistakes."""
+    root = tmp_path / "unguarded"
+    root.mkdir()
+    (root / "sorting.py").write_text(UNGUARDED)
+    (root / "test_sorting.py").write_text(
+        "from sorting import ordered\n\n\ndef test_ordered():\n    assert ordered([2, 1]) == [2, 1]\n"
+    )
+    return root
+
+
+@pytest.mark.parametrize("has_model", [False, True])
+async def test_a_repair_whose_lines_no_test_guards_is_undetermined(
+    unguarded: Path, capable: Settings, has_model: bool
+) -> None:
+    settings = capable if has_model else use_no_model(capable)
+    model = ScriptedModel(["CHOICE: 1. The name was misspelt."]) if has_model else None
+    result = await heal(unguarded, HealOptions(test=BARE_PYTEST, settings=settings, model=model))
+
+    assert result.outcome == "healed", result.reason
+    assert result.rivals == ()
+    assert result.is_undetermined is not has_model
+    if has_model:
+        (choice,) = read_choices(settings, result)
+        assert (choice["choice"], choice["explanation"]) == (1, "The name was misspelt.")
+    else:
+        lines = list(render_short_result(result, find_run(settings.paths.home, result.run_id)))
+        assert "they notice only" in lines[0]
+
+
+def test_the_flag_strict_ends_with_exit_code_1(shop: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "suture.interfaces.cli", "heal", str(shop), "--no-model", "--strict"]
+    run = subprocess.run(
+        [*command, "--test", BARE_PYTEST, "--set", "repair.candidates=200"],
+        env={**os.environ, "SUTURE_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1, run.stderr
+    assert "Not healed: your tests do not decide:" in run.stderr
+    assert "+    total = " in run.stdout

@@ -29,7 +29,12 @@ from suture.sandbox import BubblewrapSandbox
 from suture.search import Repair, SearchLimits, rank_python_repairs, search_python
 from suture.search.ranking.call_outcomes import CallOutcomes
 from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
-from suture.search.ranking.repair_scoring import find_difference, group_by_behaviour
+from suture.search.ranking.repair_scoring import (
+    RepairAnswers,
+    find_difference,
+    group_by_behaviour,
+    select_compared_calls,
+)
 from suture.search.ranking.rivals import RivalQueue
 
 SOURCE = """\
@@ -340,3 +345,21 @@ def test_a_distinguishing_call_keeps_the_commas_of_nested_tuples() -> None:
         difference = find_difference(repairs, [("m.py", "f", arguments)], str)
         assert difference is not None
         assert difference.call == call
+
+
+def test_few_calls_that_distinguish_all_repairs_are_selected() -> None:
+    """A repair whose process ended early has fewer answers than the others, and one that was not run has none."""
+    names = (("a < b", 1.0), ("a <= b", 0.9), ("a == b", 0.8), ("a > b", 0.7))
+    answers = (("1", "1", "5"), ("1", "2", "6"), ("3", "3"), ())
+    repairs = [
+        (repair, CallOutcomes(answers=texts, reached=1))
+        for (repair, _), texts in zip(make_repairs(*names, reached=1, answers=("1",)), answers, strict=True)
+    ]
+    calls = [("m.py", "f", f"({number},)") for number in range(3)]
+    given = RepairAnswers(
+        calls=calls, outcomes=[outcomes for _, outcomes in repairs], broken_examples=[0] * 4, unchanged=["0"]
+    )
+
+    (compared,) = select_compared_calls(repairs, given, str)
+
+    assert (compared.call, compared.before, compared.answers) == ("f(1)", "", ("1", "2", "3", ""))

@@ -193,6 +193,8 @@ CHANGED_ANSWERS_PENALTY = 0.3
 that keeps more of the behaviour is more often meant. Chosen by judgement."""
 MAX_COMPARED_CALLS = 6
 """Calls that are shown to distinguish repairs: a person reads few."""
+MAX_SHOWN_ANSWER_CHARS = 200
+"""Length of such a call, and of each answer; the middle of a longer one is cut."""
 NATURALNESS_SPREAD = 0.3
 """How much the naturalness of the new text changes a score: from 1 - spread / 2 to 1 + spread / 2."""
 DISTANCE_PENALTY = 0.5

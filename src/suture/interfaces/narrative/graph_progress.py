@@ -21,6 +21,7 @@ NODE_OF_EVENT: dict[type, str] = {
     kinds.MemoryRecalled: "equip",
     kinds.SearchStarted: "mutate",
     kinds.SearchFinished: "try_repairs",
+    kinds.RepairChosen: "try_repairs",
     kinds.TestAccepted: "accept_test",
     kinds.AdviceGiven: "reflect",
     kinds.CandidateCriticised: "reflect",
@@ -31,6 +32,7 @@ NODE_OF_EVENT: dict[type, str] = {
     kinds.LessonsDrawn: "reflect",
     kinds.TestsAssessed: "reflect",
     kinds.CertificateWritten: "finish",
+    kinds.RepairUndetermined: "finish",
     kinds.RunFinished: "finish",
 }
 """Event kinds that only one node writes, or that the next node starts with."""
@@ -115,7 +117,8 @@ def _node_of(event: Event, previous: str) -> str:
         case kinds.ReviewAsked(stage=stage) | kinds.ReviewAnswered(stage=stage):
             return NODE_OF_QUESTION.get(stage, "review")
         case kinds.CandidateProposed(origin=origin):
-            return "try_repairs" if origin == "mutation" else "check"
+            # A model that is asked about the repairs of the search may write another one.
+            return "try_repairs" if origin == "mutation" or previous == "try_repairs" else "check"
         case kinds.CandidateChecked():
             judging_nodes = ("prepare", "try_repairs", "reflect", "finish", "accept_test")  # besides `check`
             return "" if previous in judging_nodes else "check"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from suture.loop.services.candidate_store import Lineage
 from suture.loop.services.safety_gate import is_refusal
 from suture.loop.state import LoopState
 from suture.loop.tuning import MAX_LISTED_CHECKS
+from suture.project.workspace import overlay_candidate, unified_diff
 
 T = TypeVar("T")
 
@@ -138,7 +139,20 @@ def record_verdict(
         checks = tuple(regressed[:MAX_LISTED_CHECKS])
         context.ledger.append(CandidateRegressed(candidate=attempt.candidate, checks=checks))
     files = context.candidates.load(attempt.blob).files
-    return replace(judged, fingerprint=code_fingerprint(files))
+    changed_lines = count_changed_lines(context.task.files, files) if context.task.kind == "heal" else 0
+    return replace(judged, fingerprint=code_fingerprint(files), changed_lines=changed_lines)
+
+
+def count_changed_lines(before: Mapping[str, bytes], files: Mapping[str, str]) -> int:
+    """Return the number of lines that a candidate adds and removes.
+
+    Args:
+        before: The files of the task: path -> content.
+        files: The files of the candidate: path -> text.
+    """
+    old = {path: before[path] for path in files if path in before}
+    lines = unified_diff(old, overlay_candidate(old, files)).splitlines()
+    return sum(line.startswith(("+", "-")) and not line.startswith(("+++ ", "--- ")) for line in lines)
 
 
 async def judge_at_once(

@@ -29,6 +29,7 @@ from suture.search.tuning import (
     CLOSE_RIVAL_SHARE,
     IDLE_BLOCK_FACTOR,
     MAX_COMPARED_CALLS,
+    MAX_SHOWN_ANSWER_CHARS,
     NATURALNESS_SPREAD,
     WARNING_FACTOR,
 )
@@ -298,24 +299,38 @@ def select_compared_calls(
     repairs: Sequence[ScoredRepair], answers: RepairAnswers, render_answer: Callable[[str], str]
 ) -> tuple[ComparedCall, ...]:
     """Return few calls that together distinguish as many repairs as possible, the most telling first."""
-    answered = [number for number, (_, outcomes) in enumerate(repairs) if outcomes.answers]
-    rows = [
-        tuple(render_answer(outcomes.answers[index]) if outcomes.answers else "" for _, outcomes in repairs)
-        for index in range(len(answers.calls) if answered else 0)
-    ]
-    alike = set(combinations(answered, 2))
+
+    def render(texts: Sequence[str], index: int) -> str:
+        """Return an answer for people; empty if the code ended before it answered this call."""
+        return render_answer(texts[index]) if index < len(texts) else ""
+
+    answer_lists = [outcomes.answers for _, outcomes in repairs]
+    rows = [tuple(render(texts, index) for texts in answer_lists) for index in range(len(answers.calls))]
+    alike = set(combinations(range(len(repairs)), 2))
     selected: list[ComparedCall] = []
     while rows and alike and len(selected) < MAX_COMPARED_CALLS:
-        separated = [{(a, b) for a, b in alike if row[a] != row[b]} for row in rows]
+        separated = [{(a, b) for a, b in alike if row[a] and row[b] and row[a] != row[b]} for row in rows]
         # Of equally telling calls, the first: it is the closest to those of the tests.
         best = max(range(len(rows)), key=lambda index: (len(separated[index]), -index))
         if not separated[best]:
             break
         alike -= separated[best]
         _, name, arguments = answers.calls[best]
-        before = render_answer(answers.unchanged[best]) if answers.unchanged else ""
-        selected.append(ComparedCall(call=_render_call(name, arguments), before=before, answers=rows[best]))
+        selected.append(
+            ComparedCall(
+                call=_shorten(_render_call(name, arguments)),
+                before=_shorten(render(answers.unchanged, best)),
+                answers=tuple(map(_shorten, rows[best])),
+            )
+        )
     return tuple(selected)
+
+
+def _shorten(text: str) -> str:
+    """Return a call or an answer without its middle if it is too long to be shown."""
+    excess = len(text) - MAX_SHOWN_ANSWER_CHARS
+    half = MAX_SHOWN_ANSWER_CHARS // 2
+    return text if excess <= 0 else f"{text[:half]} ... {text[-half:]}"
 
 
 def _render_call(name: str, arguments: str) -> str:

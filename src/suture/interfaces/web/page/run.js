@@ -97,7 +97,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
 // The run's state and its actions. Each part is redrawn only if its data changes, so that keyboard focus is kept.
 function headOf(state, refresh) {
   const { run, caller } = state;
-  const [standing, doubts, spent, failed, acts, messages] = Array.from({ length: 6 }, () => el("div", {}));
+  const [standing, rivals, doubts, spent, failed, acts, messages] = Array.from({ length: 7 }, () => el("div", {}));
   const mayRun = caller.role !== "viewer";
   // The server allows the same: a run belongs to the caller who started it, and to admins.
   const mayChange = caller.role === "admin" || (mayRun && state.shown.caller === caller.name);
@@ -107,6 +107,7 @@ function headOf(state, refresh) {
   const parts = [
     [standing, ({ shown }) => [shown.state, shown.outcome, shown.reason], ([now, outcome, reason]) =>
       el("p", { class: "row" }, badge(outcome || now), outcome && now !== "ended" ? el("span", {}, now) : null, reason ? el("span", {}, reason) : null)],
+    [rivals, ({ events }) => events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, rivalChanges],
     [doubts, ({ shown, events }) => (shown.outcome === "healed" ? events.findLast((event) => event.kind === "tests.failed")?.data.tests : null) ?? [], failingTests],
     [spent, ({ shown }) => shown.spend ?? {}, (spend) => (spend.seconds === undefined ? null
       : el("p", { class: "spend" }, `${count(spend.attempts)} attempts, ${count(spend.tokens)} tokens, ${dollars(spend.money)}, ${seconds(spend.seconds)}`))],
@@ -119,7 +120,18 @@ function headOf(state, refresh) {
         mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Resume", ask("resume")) : null,
         mayRun && now === "ended" ? button("Replay", ask("replay", (receipt) => { location.hash = `#/runs/${receipt.run}`; })) : null)]],
   ].map(([slot, of, draw]) => [of, drawIfChanged((data) => fill(slot, draw(data)))]);
-  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, doubts, spent, failed, acts, messages), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
+  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, rivals, doubts, spent, failed, acts, messages), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
+}
+
+// Changes that pass the same tests, side by side: the tests do not decide which of them is right.
+function rivalChanges(undetermined) {
+  if (!undetermined) return null;
+  const { changes, calls, noticed, mistakes } = undetermined;
+  if (changes.length < 2) return note(`Your tests do not decide: they notice only ${noticed} of ${mistakes} deliberate mistakes in the changed lines.`, "hint");
+  const code = (diff) => diff.split("\n").filter((line) => /^[-+](?![-+])/.test(line)).join("\n");
+  return [note(`Your tests do not decide: each of these ${changes.length} changes passes all of them. The first one is the result.`, "hint"),
+    table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
+      changes.map((change, number) => [el("pre", {}, code(change.diff) || change.label), ...calls.map((call) => el("code", {}, call.answers[number]))]))];
 }
 
 // Tests by a model that fail on the result. They decided nothing, so the person has to know about them.
