@@ -214,7 +214,7 @@ BAD_REPLIES = (
     unreadable_reply("cut inside a key", JSON[:-12]),
     unreadable_reply("two answers", f"{JSON}\nOr rather:\n{JSON.replace('0.8', '0.2')}"),
     unreadable_reply("one member said twice", JSON.replace("}", ', "confidence": 0.1}')),
-    unreadable_reply("only thoughts", f"<think>It could be {JSON}"),
+    unreadable_reply("a promise", "I will give my answer as soon as I have looked at the code."),
     unreadable_reply("code instead", "```python\ndef total(n):\n    return {'confidence': n}\n```"),
     unreadable_reply("a text that never ends", JSON.replace("the range", "the range " * 60)),
     unreadable_reply("the same word for ever", '{"root_cause": "' + "the " * 500),

@@ -12,6 +12,7 @@ from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import SutureError
 from suture.models import pull_model
 from suture.models.llama_server.shared_servers import stop_shared_servers
+from suture.models.providers.refused_parameters import forget_refusals
 
 SMALL_MODEL = "qwen2.5-coder-0.5b"
 
@@ -28,6 +29,12 @@ def local_settings(require: Callable[[str, bool, str], None]) -> Settings:
     except SutureError as fault:
         require("local-model", False, str(fault))
     return settings
+
+
+@pytest.fixture(autouse=True)
+def no_refusals() -> None:
+    """Forget what other tests have learnt about servers at the same address."""
+    forget_refusals()
 
 
 @pytest.fixture

@@ -10,7 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
-__all__ = ["Answer", "OpenAIStub", "chat_completion"]
+__all__ = ["EVENT_STREAM", "Answer", "OpenAIStub", "chat_completion"]
+
+
+EVENT_STREAM = {"content-type": "text/event-stream", "retry-after-ms": "1"}
+"""Headers of a streamed reply."""
 
 
 def chat_completion(text: str, *, finish: str = "stop", usage: bool = True) -> dict[str, Any]:
@@ -102,7 +106,8 @@ class OpenAIStub:
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
-                self.send_header("content-type", "application/json")
+                if "content-type" not in answer.headers:
+                    self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body[: len(body) // 2] if answer.cut else body)

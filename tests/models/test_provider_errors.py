@@ -60,7 +60,7 @@ async def test_a_reply_cut_by_the_token_limit_keeps_its_text(stub: OpenAIStub) -
 
 
 async def test_an_unknown_finish_reason_is_not_a_stop(stub: OpenAIStub) -> None:
-    stub.answer(Answer(body=chat_completion("", finish="content_filter")))
+    stub.answer(Answer(body=chat_completion("", finish="insufficient_system_resource")))
     assert (await ask(stub)).finish == "other"
 
 

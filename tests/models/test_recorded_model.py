@@ -100,8 +100,11 @@ async def test_a_recorded_reply_keeps_its_tool_calls_and_thinking(tmp_path: Path
         ToolCall(id="c2", name="look", undecoded='{"at": '),
     )
     reply = Reply(text="", tool_calls=calls, thinking="hm", thinking_tokens=3, completion_tokens=9)
-    prompt = (*PROMPT, Message(role="assistant", content="", tool_calls=calls))
-    prompt = (*prompt, Message(role="tool", content="a tree", tool_call_id="c1"))
+    prompt = (
+        *PROMPT,
+        Message(role="assistant", content="", tool_calls=calls),
+        Message(role="tool", content="a tree", tool_call_id="c1"),
+    )
     tool = ToolDeclaration(name="look", description="looks around", inputs={"at": "where"}, optional=("at",))
     await RecordedModel(ScriptedModel([reply]), tmp_path).complete(prompt, Sampling(tools=(tool,)))
 

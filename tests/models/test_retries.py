@@ -10,12 +10,8 @@ import pytest
 
 from suture.errors import ContextTooLong, MalformedReply, ModelError, ModelRateLimited, ReplyLost
 from suture.models.providers.endpoints import Endpoint, EndpointLimits, call_with_retries, get_endpoint
-from suture.models.providers.error_mapping import (
-    ModelTarget,
-    classify_provider_error,
-    map_provider_error,
-    read_retry_after_s,
-)
+from suture.models.providers.error_classification import classify_provider_error
+from suture.models.providers.error_mapping import ModelTarget, map_provider_error, read_retry_after_s
 from suture.models.providers.error_table import ERROR_TABLE, ProviderErrorKind
 from suture.models.tuning import CIRCUIT_BREAKER_FAULTS, CIRCUIT_BREAKER_PAUSE_S, MAX_RETRY_PAUSE_S
 

@@ -117,5 +117,5 @@ async def test_a_server_without_schema_support_is_called_again_without_one(stub:
 
     await model.close()
 
-    assert (answer.value.days, answer.calls) == (2, 2)
+    assert (answer.value.days, answer.calls) == (2, 1)
     assert ["response_format" in request for request in stub.requests] == [True, False]

@@ -14,6 +14,7 @@ from suture import errors
 from suture.core.safe_files import read_text_file
 from suture.errors import ModelError, UsageError
 from suture.models.chat_model import FinishReason, Message, Reply, Sampling
+from suture.models.thinking import separate_thinking
 from suture.models.token_counting import prompt_token_upper_bound, token_upper_bound
 from suture.models.tuning import SCRIPTED_BYTES_PER_TOKEN
 
@@ -92,13 +93,14 @@ class ScriptedModel:
         if isinstance(entry, Exception):
             raise entry
         if isinstance(entry, Reply):
-            return replace(entry, model=self.name)
-        return Reply(
+            return separate_thinking(replace(entry, model=self.name))
+        reply = Reply(
             text=entry,
             prompt_tokens=prompt_token_upper_bound(messages) // SCRIPTED_BYTES_PER_TOKEN,
             completion_tokens=token_upper_bound(entry) // SCRIPTED_BYTES_PER_TOKEN,
             model=self.name,
         )
+        return separate_thinking(reply)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to release."""

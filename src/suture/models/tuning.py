@@ -55,6 +55,8 @@ SPARE_TEXT_BYTES = 4096
 MAX_PROVIDER_OVERHEAD_TOKENS = 4096
 """Tokens that a provider may add to our prompt: a schema, and its instructions about tools (Anthropic
 documents up to 804 tokens for these)."""
+MAX_SCANNED_CHARS = 4000
+"""Beginning of an error's text in which phrases are looked for. Chosen by judgement; not measured."""
 MIN_REPLY_LIMIT_TOKENS = 256
 """Smaller numbers in an error about a reply's length are no limit of a model, but parts of names and bounds."""
 MAX_KEPT_ANSWERS = 256

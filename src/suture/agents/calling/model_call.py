@@ -359,6 +359,8 @@ def _record_call(
             cached_tokens=reply.cached_tokens,
             cache_write_tokens=reply.cache_write_tokens,
         )
+    for parameter in reply.refused:
+        calls.ledger.append(ModelParameterRefused(model=reply.model, parameter=parameter))
     calls.ledger.append(
         ModelCalled(
             role=question.asker,

@@ -49,6 +49,10 @@ VARIABLES: tuple[Alias, ...] = (
     Alias(name="ANTHROPIC_API_KEY", setting="keys.anthropic", says="the key"),
     Alias(name="HF_TOKEN", setting="keys.huggingface", says="the token"),
     Alias(name="QWEN_API_KEY", setting="keys.qwen", says="the key"),
+    Alias(name="DEEPSEEK_API_KEY", setting="keys.deepseek", says="the key"),
+    Alias(name="OPENROUTER_API_KEY", setting="keys.openrouter", says="the key"),
+    Alias(name="GEMINI_API_KEY", setting="keys.google", says="the key"),
+    Alias(name="AWS_BEARER_TOKEN_BEDROCK", setting="keys.bedrock", says="the API key"),
     Alias(name="E2B_API_KEY", setting="keys.e2b", says="the key"),
     Alias(
         name="HF_MODEL",
@@ -71,7 +75,7 @@ VARIABLES: tuple[Alias, ...] = (
     Alias(name="LANGCHAIN_API_KEY", says="only LangChain's own tracing reads it"),
     Alias(name="LANGCHAIN_PROJECT", says="only LangChain's own tracing reads it"),
 )
-"""Every environment variable that an ancestor read."""
+"""Every environment variable that an ancestor read, and those in which providers document their keys."""
 
 _OTHER_PROVIDER_NAMES = {"ollama": ("auto",)}
 """Provider -> other providers that may choose its models: `auto` may find Ollama on this machine."""

@@ -10,6 +10,7 @@ from suture.core.records import Counterexample, MoveKind, Reason, render_reason
 from suture.interfaces.narrative.certificate_rendering import render_delivery
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
+from suture.judge.failures import shorten_pair
 from suture.mutation import describe_operator
 
 NO_MODEL = "none"
@@ -20,6 +21,8 @@ MAX_LISTED_EXAMPLES = 5
 """Unread examples of a statement that a line quotes."""
 MAX_LISTED_DISAGREEMENTS = 3
 """Tests that a line names because a trial of the search and the user's run disagree about them."""
+MAX_VALUE_CHARS = 300
+"""Characters of an expected or actual value. Chosen by judgement; not measured."""
 MAX_INPUT_CHARS = 80
 """Length of a tool's input in a line about a step."""
 MAX_FACTORS = 5
@@ -73,10 +76,11 @@ def counterexample_lines(counterexample: Counterexample) -> list[str]:
     """Return a counterexample with one aspect on each line."""
     line = counterexample.line
     location = f" ({counterexample.file or 'the code'} line {line})" if line else ""
+    expected, actual = shorten_pair(counterexample.expected, counterexample.actual, MAX_VALUE_CHARS)
     aspects = (
         ("call", counterexample.call),
-        ("expected", counterexample.expected),
-        ("got", counterexample.actual),
+        ("expected", expected),
+        ("got", actual),
         ("raised", counterexample.exception + location if counterexample.exception else ""),
     )
     return [counterexample.check_id, *(f"  {name}: {value}" for name, value in aspects if value)]

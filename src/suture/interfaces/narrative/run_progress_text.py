@@ -39,6 +39,7 @@ RENDERED_AS_IN_SHOW = (
     kinds.HistorySearched,
     kinds.ModelEscalated,
     kinds.ModelFellBack,
+    kinds.ModelParameterRefused,
     kinds.MoveFailed,
     kinds.RepairChosen,
     kinds.ReplyTruncated,

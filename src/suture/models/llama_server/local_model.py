@@ -180,7 +180,6 @@ class LocalModel:
             base_url=f"{server.url}/v1",
             timeout_s=timeout_s,
             prefill_body={},  # llama.cpp's server continues a last assistant message by itself
-            streams=True,
         )
         target = ModelTarget(name=self.name, secret=server.key)
         seed = self._settings.model.seed

@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from suture.models.providers.http_guard import guarded_client_options
@@ -36,7 +36,10 @@ class Connection:
         reports_finish_reason: Whether a reply without a finish reason was cut off.
         prefill_body: Extra request fields that make the server continue the last assistant message; empty for
             servers that do so by themselves.
-        streams: Whether a streamed reply ends and reports usage like a complete one.
+        streams: Whether the protocol streams replies, with their usage at the end.
+        is_openai_protocol: Whether it is one of OpenAI's, which servers of many vendors speak.
+        cache_marks: How a request marks what the provider caches: in its `messages`, as Anthropic's does, by an
+            `argument` of LangChain's package, or not at all.
     """
 
     chat: BaseChatModel
@@ -44,10 +47,17 @@ class Connection:
     reports_finish_reason: bool = False
     prefill_body: Mapping[str, Any] = field(default_factory=dict)
     streams: bool = False
+    is_openai_protocol: bool = False
+    cache_marks: Literal["", "messages", "argument"] = ""
 
 
 VLLM_PREFILL_BODY = {"continue_final_message": True, "add_generation_prompt": False}
 """Tells vLLM and SGLang to continue the last assistant message."""
+
+
+OPENAI_HOST = "api.openai.com"
+COMPLETION_LIMIT_MODELS = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o\d\b)")
+"""OpenAI's models that refuse `max_tokens`, wherever they are served."""
 
 
 def connect_openai(
@@ -57,36 +67,51 @@ def connect_openai(
     base_url: str | None,
     timeout_s: float,
     prefill_body: Mapping[str, Any] = VLLM_PREFILL_BODY,
-    streams: bool = False,
+    thinks: bool = False,
 ) -> Connection:
     """Connect to OpenAI, or to any server that speaks its protocol.
 
     Args:
         model: The model's name at the server.
+        key: The key, sent as a bearer token.
         base_url: The server's address up to `/v1`; `None` means OpenAI itself.
         timeout_s: Maximum seconds without a byte.
         prefill_body: See `Connection`.
-        streams: See `Connection`; some servers do not know the option that adds the usage to a stream.
+        thinks: Whether the model thinks before it answers.
     """
-    from langchain_openai import ChatOpenAI
     from openai import DefaultAsyncHttpxClient
     from pydantic import SecretStr
+
+    from suture.models.providers.openai_chat import OpenAIProtocolChat
 
     client = DefaultAsyncHttpxClient(
         timeout=timeout_s, trust_env=not is_loopback(base_url), **guarded_client_options("OpenAI")
     )
-    chat = ChatOpenAI(
+    is_openai = base_url is None or urlsplit(base_url).hostname == OPENAI_HOST
+    knows_new_limit = is_openai or COMPLETION_LIMIT_MODELS.match(model) is not None
+    chat = OpenAIProtocolChat(
         model=model,
         api_key=SecretStr(key),
         base_url=base_url,
         timeout=timeout_s,
         max_retries=0,
         http_async_client=client,
-        # A marker for `apply_sampling`: servers other than OpenAI's may support only `max_tokens`.
-        extra_body={} if base_url else None,
-        stream_usage=streams,
+        stream_usage=True,
+        # LangChain's own limit of 120 s between two chunks would end a slow server before `timeout_s`.
+        stream_chunk_timeout=None,
+        # At OpenAI, LangChain knows which models are behind the Responses API alone.
+        use_responses_api=None if is_openai else False,
+        token_limit_name="max_completion_tokens" if knows_new_limit else "max_tokens",
+        thinks=thinks,
     )
-    return Connection(chat=chat, close=client.aclose, prefill_body=prefill_body, streams=streams)
+    return Connection(
+        chat=chat,
+        close=client.aclose,
+        prefill_body=prefill_body,
+        streams=True,
+        is_openai_protocol=True,
+        cache_marks="messages",  # OpenRouter takes Anthropic's marks
+    )
 
 
 def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:
@@ -107,10 +132,60 @@ def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: 
     chat.__dict__["_async_client"] = AsyncAnthropic(
         api_key=key, base_url=chat.anthropic_api_url, timeout=timeout_s, max_retries=0, http_client=client
     )
-    return Connection(chat=chat, close=client.aclose)
+    return Connection(chat=chat, close=client.aclose, streams=True, cache_marks="messages")
 
 
-def connect_ollama(model: str, *, base_url: str, timeout_s: float, context_tokens: int) -> Connection:
+def connect_google(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:
+    """Connect to Google's Gemini API, or to a server at `base_url` that speaks its protocol."""
+    from langchain_google_genai import ChatGoogleGenerativeAI
+    from pydantic import SecretStr
+
+    chat = ChatGoogleGenerativeAI(
+        model=model,
+        google_api_key=SecretStr(key),
+        base_url=base_url,
+        vertexai=False,
+        max_retries=1,  # the first try counts; 0 would mean the SDK's default of five
+        timeout=timeout_s,
+        client_args={
+            "timeout": timeout_s,
+            "trust_env": not is_loopback(base_url),
+            **guarded_client_options("Gemini"),
+        },
+    )
+
+    async def close() -> None:
+        if chat.client is not None:
+            await chat.client.aio.aclose()
+
+    return Connection(chat=chat, close=close, streams=True)
+
+
+def connect_bedrock(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:
+    """Connect to Amazon Bedrock.
+
+    Args:
+        model: A model's id, or an inference profile's id or ARN.
+        key: A Bedrock API key; empty for AWS's usual credentials. The region comes from AWS's variables.
+        base_url: Another endpoint, such as one inside of a private network.
+        timeout_s: Maximum seconds without a byte.
+    """
+    from botocore.config import Config
+    from langchain_aws import ChatBedrockConverse
+    from pydantic import SecretStr
+
+    # botocore's own limit of 60 s would end a slow reply, and its retries would multiply ours.
+    config: Any = cast("Any", Config)(read_timeout=timeout_s, retries={"total_max_attempts": 1})
+    options: dict[str, Any] = {"bedrock_api_key": SecretStr(key)} if key else {}
+    if base_url is not None:
+        options["endpoint_url"] = base_url
+    chat = ChatBedrockConverse(model=model, config=config, **options)
+    return Connection(chat=chat, streams=True, cache_marks="argument")
+
+
+def connect_ollama(
+    model: str, *, base_url: str, timeout_s: float, context_tokens: int, thinks: bool = False
+) -> Connection:
     """Connect to Ollama; it loads the model with this context size, because its default cuts longer prompts."""
     from langchain_ollama import ChatOllama
 
@@ -118,6 +193,7 @@ def connect_ollama(model: str, *, base_url: str, timeout_s: float, context_token
         model=model,
         base_url=base_url,
         num_ctx=context_tokens,
+        reasoning=True if thinks else None,
         client_kwargs={"timeout": timeout_s, "trust_env": not is_loopback(base_url)},
         async_client_kwargs=guarded_client_options("Ollama"),
     )

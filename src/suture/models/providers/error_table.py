@@ -21,7 +21,11 @@ from suture.errors import (
 
 ProviderErrorKind = Literal[
     "bad_key",
+    "no_credentials",
+    "forbidden",
     "not_found",
+    "no_such_model",
+    "content_filter",
     "context",
     "bad_header",
     "request_refused",
@@ -42,6 +46,8 @@ ProviderErrorKind = Literal[
     "timeout",
     "cut_off",
     "unreadable",
+    "failed_reply",
+    "client_fault",
     "unknown",
 ]
 
@@ -56,6 +62,7 @@ class ErrorRule:
         counts: Whether the error counts towards the circuit breaker of the endpoint.
         sentence: Text for people; it follows the model's name.
         remedy: What the user can do; `{protocol}` and `{key}` are filled in for the model.
+        doubts_address: Whether the answer may come from something else than the model's server.
     """
 
     error: type[ModelError]
@@ -63,14 +70,32 @@ class ErrorRule:
     counts: bool = False
     sentence: str
     remedy: str = ""
+    doubts_address: bool = False
 
 
 CHECK_ADDRESS = "check model.base_url: is this an {protocol}-compatible address?"
+CHECK_NETWORK = "try again; if it stays so, check whether a proxy or a login page answers in its place"
 
 ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "bad_key": ErrorRule(error=ModelAuthError, sentence="refused the key", remedy="set {key} to a valid key"),
+    "no_credentials": ErrorRule(
+        error=ModelAuthError,
+        sentence="was not called: there are no credentials or no region",
+        remedy="set {key} or AWS's usual variables, and AWS_REGION",
+    ),
+    "forbidden": ErrorRule(
+        error=ModelAuthError,
+        sentence="refuses access",
+        remedy="check what the account of {key} may use: this model, this project, this region",
+    ),
     "not_found": ErrorRule(
-        error=ModelNotFound, sentence="was not found", remedy=f"check model.name; {CHECK_ADDRESS}"
+        error=ModelNotFound, sentence="was not found", remedy="check model.name", doubts_address=True
+    ),
+    "no_such_model": ErrorRule(error=ModelNotFound, sentence="was not found", remedy="check model.name"),
+    "content_filter": ErrorRule(
+        error=ModelRequestRejected,
+        sentence="did not answer: its provider's content filter stopped the request",
+        remedy="rephrase the task, or take another model",
     ),
     "redirect": ErrorRule(
         error=ModelNotFound,
@@ -80,7 +105,7 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "web_page": ErrorRule(
         error=ModelNotFound,
         sentence="was not found: its address answers with a web page",
-        remedy=CHECK_ADDRESS,
+        doubts_address=True,
     ),
     "context": ErrorRule(
         error=ContextTooLong,
@@ -134,13 +159,13 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
         error=ModelProtocolError,
         counts=True,
         sentence="sends more than a reply of the requested length can be",
-        remedy=CHECK_ADDRESS,
+        doubts_address=True,
     ),
     "bad_encoding": ErrorRule(
-        error=ModelProtocolError, sentence="answered in an unsupported encoding", remedy=CHECK_ADDRESS
+        error=ModelProtocolError, sentence="answered in an unsupported encoding", doubts_address=True
     ),
     "not_a_reply": ErrorRule(
-        error=ModelProtocolError, sentence="answered with something that is not a reply", remedy=CHECK_ADDRESS
+        error=ModelProtocolError, sentence="answered with something that is not a reply", doubts_address=True
     ),
     "connection_closed": ErrorRule(
         error=ReplyLost, counts=True, sentence="closed the connection before it answered"
@@ -150,7 +175,15 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     ),
     "cut_off": ErrorRule(error=ReplyLost, counts=True, sentence="broke off in the middle of its reply"),
     "unreadable": ErrorRule(
-        error=ModelProtocolError, sentence="answered with something unreadable", remedy=CHECK_ADDRESS
+        error=ModelProtocolError, sentence="answered with something unreadable", doubts_address=True
+    ),
+    "failed_reply": ErrorRule(
+        error=ReplyLost, counts=True, sentence="reported an error in place of its reply"
+    ),
+    "client_fault": ErrorRule(
+        error=ModelError,
+        sentence="was not called: the provider's package failed",
+        remedy="report it, with the versions of Suture and of that package",
     ),
     "unknown": ErrorRule(error=ReplyLost, sentence="failed in an unknown way"),
 }

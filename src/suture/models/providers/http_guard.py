@@ -14,6 +14,7 @@ import json
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -24,24 +25,31 @@ from suture.models.tuning import (
     RESPONSE_FRAME_BYTES,
 )
 
-WireProtocol = Literal["OpenAI", "Anthropic", "Ollama"]
-ResponseFault = Literal["redirect", "web_page", "too_long", "bad_encoding", "not_a_reply", "cut_off"]
+WireProtocol = Literal["OpenAI", "Anthropic", "Ollama", "Gemini"]
+ResponseFault = Literal[
+    "redirect", "web_page", "too_long", "bad_encoding", "not_a_reply", "failed_reply", "cut_off"
+]
 QUOTED_CHARS = 200
 """Length of what is quoted of a response. Chosen by judgement; not measured."""
 EXPECTED_CONTENT: Mapping[WireProtocol, str] = {
-    "OpenAI": "`choices` with a message in each",
+    "OpenAI": "`choices` with a message in each, or `output`",
     "Anthropic": "`content` with its parts",
     "Ollama": "a `message`",
+    "Gemini": "`candidates` or `promptFeedback`",
 }
 """What every answer of the protocol contains, for messages."""
 
 
 class ResponseRefused(Exception):
-    """A response that the guard refuses; `kind` is a key of the error table, `detail` what was received."""
+    """A response that the guard refuses; `kind` is a key of the error table, `detail` what was received.
 
-    def __init__(self, kind: ResponseFault, detail: str) -> None:
+    `status` is the HTTP status that the error in the body should have had; 0 without one.
+    """
+
+    def __init__(self, kind: ResponseFault, detail: str, *, status: int = 0) -> None:
         super().__init__(detail)
         self.kind = kind
+        self.status = status
 
 
 async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -78,7 +86,14 @@ def _require_answer(protocol: WireProtocol, text: bytes) -> None:
     error = answer.get("error")
     if error:
         message = error.get("message") if isinstance(error, Mapping) else error
-        raise ResponseRefused("not_a_reply", f"an error in place of a reply: {_quoted(message or error)}")
+        # OpenRouter answers with 200 and the provider's status in the body. An error that is a bare text is how LM
+        # Studio answers at an address that it does not know.
+        code = error.get("code") if isinstance(error, Mapping) else None
+        raise ResponseRefused(
+            "failed_reply" if isinstance(error, Mapping) else "not_a_reply",
+            f"an error in place of a reply: {_quoted(message or error)}",
+            status=code if isinstance(code, int) and 400 <= code < 600 else 0,
+        )
     if not _is_answer(protocol, answer):
         names = ", ".join(ascii(key) for key in list(answer)[:8]) or "nothing"
         raise ResponseRefused(
@@ -93,6 +108,10 @@ def _is_answer(protocol: WireProtocol, answer: Mapping[str, Any]) -> bool:
     if protocol == "Anthropic":
         parts = answer.get("content")
         return isinstance(parts, list) and all(isinstance(part, Mapping) for part in parts)
+    if protocol == "Gemini":
+        return isinstance(answer.get("candidates"), list) or isinstance(answer.get("promptFeedback"), Mapping)
+    if isinstance(answer.get("output"), list):  # the Responses API
+        return True
     choices = answer.get("choices")
     return (
         isinstance(choices, list)
@@ -115,8 +134,23 @@ BLANKS = b"\xef\xbb\xbf \t\r\n"
 PLAIN_ENCODINGS = ("", "identity")
 COMPRESSED_ENCODINGS = ("gzip", "x-gzip", "deflate")
 
-_max_body_bytes: ContextVar[int] = ContextVar("_max_body_bytes", default=RESPONSE_FRAME_BYTES)
-_expects_events: ContextVar[bool] = ContextVar("_expects_events", default=False)
+
+@dataclass
+class ExpectedResponse:
+    """What may come back for a request, and whether something did.
+
+    Attributes:
+        max_bytes: Limit of the decoded body.
+        is_stream: Whether the reply is streamed, with one event per token.
+        was_received: Whether the head of a response has arrived.
+    """
+
+    max_bytes: int = RESPONSE_FRAME_BYTES
+    is_stream: bool = False
+    was_received: bool = False
+
+
+_expected: ContextVar[ExpectedResponse | None] = ContextVar("_expected", default=None)
 
 
 def max_response_bytes(tokens: int, replies: int = 1) -> int:
@@ -125,18 +159,17 @@ def max_response_bytes(tokens: int, replies: int = 1) -> int:
 
 
 @contextlib.contextmanager
-def limit_response_bytes(size_bytes: int, *, expects_events: bool = False) -> Iterator[None]:
+def limit_response_bytes(size_bytes: int, *, expects_events: bool = False) -> Iterator[ExpectedResponse]:
     """Limit the decoded size of the responses to requests that this task makes inside the context.
 
     `expects_events` says whether the replies are streamed, with one event per token.
     """
-    max_body_token = _max_body_bytes.set(size_bytes)
-    events_token = _expects_events.set(expects_events)
+    expected = ExpectedResponse(max_bytes=size_bytes, is_stream=expects_events)
+    token = _expected.set(expected)
     try:
-        yield
+        yield expected
     finally:
-        _max_body_bytes.reset(max_body_token)
-        _expects_events.reset(events_token)
+        _expected.reset(token)
 
 
 def guarded_client_options(protocol: WireProtocol) -> dict[str, Any]:
@@ -157,6 +190,8 @@ async def _request_plain_body(request: Any) -> None:
 
 async def _check_response(protocol: WireProtocol, response: Any) -> None:
     """Refuse a redirect, an unexpected stream and an unknown encoding, and bound the body of any other response."""
+    expected = _expected.get() or ExpectedResponse()
+    expected.was_received = True
     if 300 <= response.status_code < 400:
         location = response.headers.get("location", "")
         destination = ascii(location[:QUOTED_CHARS]) if location else "nowhere"
@@ -173,9 +208,9 @@ async def _check_response(protocol: WireProtocol, response: Any) -> None:
         if protocol == "Ollama":
             pieces = _wrap_error_body(pieces)
     else:
-        pieces = _limit_body(response.stream, _max_body_bytes.get(), decompressor, truncate=False)
+        pieces = _limit_body(response.stream, expected.max_bytes, decompressor, truncate=False)
         if response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
-            if protocol == "Ollama" or not _expects_events.get():  # Ollama streams in lines of JSON
+            if protocol == "Ollama" or not expected.is_stream:  # Ollama streams in lines of JSON
                 raise ResponseRefused("not_a_reply", "a stream of events, which was not requested")
         else:
             pieces = check_body(protocol, _refuse_web_page(pieces))

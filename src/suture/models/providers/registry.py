@@ -19,9 +19,12 @@ from suture.core.plugins import load_plugin, plugin_names
 from suture.core.settings.schema import Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.models.chat_model import NO_MODEL, Model, UnavailableModel, model_required_error
+from suture.models.profiles import find_profile
 from suture.models.providers.connections import (
     Connection,
     connect_anthropic,
+    connect_bedrock,
+    connect_google,
     connect_ollama,
     connect_openai,
     mask_credentials,
@@ -68,6 +71,27 @@ PROVIDERS = {
         package="langchain_openai",
         address="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         key_variable="QWEN_API_KEY",
+    ),
+    "deepseek": ProviderSpec(
+        package="langchain_openai", address="https://api.deepseek.com/v1", key_variable="DEEPSEEK_API_KEY"
+    ),
+    "openrouter": ProviderSpec(
+        package="langchain_openai",
+        address="https://openrouter.ai/api/v1",
+        key_variable="OPENROUTER_API_KEY",
+    ),
+    "google": ProviderSpec(
+        package="langchain_google_genai",
+        extra="google",
+        address="https://generativelanguage.googleapis.com",
+        key_variable="GEMINI_API_KEY",
+    ),
+    "bedrock": ProviderSpec(
+        package="langchain_aws",
+        extra="bedrock",
+        address="bedrock-runtime",
+        needs_key=False,
+        key_variable="AWS_BEARER_TOKEN_BEDROCK",
     ),
     "ollama": ProviderSpec(
         package="langchain_ollama",
@@ -165,10 +189,15 @@ def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) ->
             f"{name!r} needs a key",
             remedy=f"set {provider.key_variable}, or model.base_url for a server of your own",
         )
+    profile = find_profile(name, settings)
     timeout_s = settings.model.timeout_s
     connect: Callable[[], Connection]
     if scheme == "anthropic":
         connect = partial(connect_anthropic, model, key=key or "none", base_url=base_url, timeout_s=timeout_s)
+    elif scheme == "google":
+        connect = partial(connect_google, model, key=key or "none", base_url=base_url, timeout_s=timeout_s)
+    elif scheme == "bedrock":
+        connect = partial(connect_bedrock, model, key=key, base_url=base_url, timeout_s=timeout_s)
     elif scheme == "ollama":
         connect = partial(
             connect_ollama,
@@ -176,14 +205,26 @@ def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) ->
             base_url=base_url or provider.address,
             timeout_s=timeout_s,
             context_tokens=settings.model.context_tokens,
+            thinks=profile.reasoning,
         )
     else:
         # OpenAI's own SDK knows its address; `None` also tells `connect_openai` that it is OpenAI itself.
         openai_url = base_url if scheme == "openai" else base_url or provider.address
-        connect = partial(connect_openai, model, key=key or "none", base_url=openai_url, timeout_s=timeout_s)
+        connect = partial(
+            connect_openai,
+            model,
+            key=key or "none",
+            base_url=openai_url,
+            timeout_s=timeout_s,
+            thinks=profile.reasoning,
+        )
     address = base_url or provider.address
     target = ModelTarget(
-        name=name, address=mask_credentials(address), secret=key, key_variable=provider.key_variable
+        name=name,
+        address=mask_credentials(address),
+        secret=key,
+        key_variable=provider.key_variable,
+        has_own_address=base_url is not None,
     )
     return _build_langchain_model(settings, target, connect, address=address)
 
@@ -202,6 +243,7 @@ def _build_langchain_model(
         timeout_s=settings.model.timeout_s,
         retries=settings.model.retries,
         endpoint=get_endpoint(address, limits),
+        profile=find_profile(target.name, settings),
     )
 
 

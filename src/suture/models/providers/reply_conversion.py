@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from suture.models.chat_model import FinishReason, Message, Reply, Sampling, ToolCall
 from suture.models.providers.http_guard import ResponseRefused
 from suture.models.providers.tool_calls import read_tool_calls
+from suture.models.thinking import separate_thinking
 from suture.models.token_counting import prompt_token_upper_bound, token_lower_bound, token_upper_bound
 from suture.models.tuning import MAX_PROVIDER_OVERHEAD_TOKENS, MAX_TEXT_BYTES_PER_TOKEN, SPARE_TEXT_BYTES
 
@@ -28,20 +29,91 @@ FINISHES: Mapping[str, FinishReason] = {
     "stop_sequence": "stop",
     "tool_calls": "stop",
     "tool_use": "stop",
+    "function_call": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "complete": "stop",
+    "completed": "stop",
     "length": "length",
     "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "content_filter": "content_filter",
+    "content_filtered": "content_filter",
+    "guardrail_intervened": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
+    "sensitive": "content_filter",
 }
-"""Provider's finish reason -> ours; any other is `other`."""
+"""Provider's finish reason in lower case -> ours; any other is `other`. The names are those of OpenAI (Chat
+Completions and Responses), Anthropic, Gemini, Bedrock, Mistral, Together, Cohere and Zhipu, in this order of
+frequency. Anthropic's `pause_turn` is among the others: the turn is not over, and no code may be read from it."""
 ANTHROPIC_CACHE_LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-"""Keys of prompt tokens that Anthropic put into its cache, in LangChain's usage."""
+"""Keys of LangChain's usage details for tokens that Anthropic put into its cache, by the lifetime there."""
+FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
+"""Where LangChain's packages keep the reason in a message's metadata."""
 
 
 def provider_finish_reason(answer: AIMessage) -> str:
     """Return why the reply ended, in the provider's words; empty if it does not say."""
     reported = answer.response_metadata
-    return str(
-        reported.get("finish_reason") or reported.get("stop_reason") or reported.get("done_reason") or ""
+    details = reported.get("incomplete_details")  # of the Responses API
+    if isinstance(details, Mapping) and details.get("reason"):
+        return str(details["reason"])
+    feedback = reported.get("prompt_feedback")  # of Gemini, for a prompt that it does not answer
+    if isinstance(feedback, Mapping) and feedback.get("block_reason"):
+        return "content_filter"
+    return next(
+        (str(reported[key]) for key in FINISH_KEYS if reported.get(key)), str(reported.get("status") or "")
     )
+
+
+def _read_finish(answer: AIMessage) -> FinishReason:
+    if _refusal_text(answer):
+        return "refusal"
+    # Gemini behind OpenAI's protocol adds details: `content_filter: RECITATION`.
+    name = (provider_finish_reason(answer) or "stop").lower().partition(":")[0]
+    return FINISHES.get(name, "other")
+
+
+def _refusal_text(answer: AIMessage) -> str:
+    """Return the text with which OpenAI's models refuse; empty if they do not."""
+    blocks = [block.get("refusal") for block in _content_blocks(answer) if block.get("type") == "refusal"]
+    return "".join(map(str, filter(None, (answer.additional_kwargs.get("refusal"), *blocks))))
+
+
+def _content_blocks(answer: AIMessage) -> list[Mapping[str, Any]]:
+    content = answer.content if isinstance(answer.content, list) else []
+    return [block for block in content if isinstance(block, Mapping)]
+
+
+def _read_thinking(answer: AIMessage) -> str:
+    """Return what the model thought, wherever its provider puts that."""
+    fields = (answer.additional_kwargs.get(name) for name in ("reasoning_content", "reasoning"))
+    blocks = [
+        block
+        for block in _content_blocks(answer)
+        if "thinking" in block or "reasoning" in str(block.get("type"))
+    ]
+    return "\n".join(filter(None, map(_thinking_text, (next(filter(None, fields), ""), *blocks))))
+
+
+def _thinking_text(value: object) -> str:
+    """Return the text in a piece of thinking: a text, a block, or a list of these."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_thinking_text, value)))
+    if not isinstance(value, Mapping):
+        return ""
+    # Anthropic, Gemini: `thinking`; Responses API: `summary` with texts; Bedrock: `reasoning_content` with a text.
+    names = ("thinking", "reasoning", "text", "summary", "content", "reasoning_content")
+    return next((text for name in names if (text := _thinking_text(value.get(name)))), "")
 
 
 def convert_answers(
@@ -73,29 +145,47 @@ def _convert_answer(
 ) -> Reply:
     """Convert one answer into a reply; refuse a text that is too long for the requested tokens."""
     calls = read_tool_calls(answer, id_prefix=f"call_{len(messages)}_")
-    text = str(answer.text)
+    text = str(answer.text) or _refusal_text(answer)
     if not sampling.tools and calls:  # the tool that stands for a schema (see `constrain_to_schema`)
         text, calls = calls[0].undecoded or json.dumps(calls[0].arguments, ensure_ascii=False), ()
-    if messages[-1].role == "assistant":  # some servers repeat the prefill
+    has_prefill = messages[-1].role == "assistant"
+    if has_prefill:  # some servers repeat the prefill
         text = text.removeprefix(messages[-1].content)
-    max_bytes = MAX_TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
-    size_bytes = token_upper_bound(text) + token_upper_bound(_arguments_text(calls))
-    if size_bytes > max_bytes:
-        raise ResponseRefused(
-            "too_long",
-            f"a text of {size_bytes:,} bytes, but {sampling.max_tokens:,} tokens were asked for",
-        )
     tokens = _token_logprobs(answer)
     reply = Reply(
         text=text,
+        thinking=_read_thinking(answer),
         tool_calls=calls,
-        finish=FINISHES.get((provider_finish_reason(answer) or "stop").lower(), "other"),
+        finish=_read_finish(answer),
         logprobs=tuple(logprob for _, logprob in tokens),
         tokens=tuple(token for token, _ in tokens),
         model=name,
     )
+    _refuse_too_long_text(reply, sampling)
     usage = getattr(answer, "usage_metadata", None) or {}
-    return _add_usage(reply, usage, messages, sampling, reply_count)
+    reply = _add_usage(reply, usage, messages, sampling, reply_count)
+    if not has_prefill:  # a model that continues our text does not think before it
+        reply = separate_thinking(reply)
+    return replace(reply, text=_cut_at_stop(reply.text, sampling.stop))
+
+
+def _refuse_too_long_text(reply: Reply, sampling: Sampling) -> None:
+    max_bytes = MAX_TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
+    if (size_bytes := _written_bytes(reply)) > max_bytes:
+        raise ResponseRefused(
+            "too_long",
+            f"a text of {size_bytes:,} bytes, but {sampling.max_tokens:,} tokens were asked for",
+        )
+
+
+def _cut_at_stop(text: str, stop: Sequence[str]) -> str:
+    """Return the text before the first stop text; servers that do not know stop texts write on."""
+    return text[: min((text.index(each) for each in stop if each in text), default=len(text))]
+
+
+def _written_bytes(reply: Reply) -> int:
+    """Return the size of all that the model wrote, which is an upper bound of its tokens."""
+    return token_upper_bound(reply.thinking + reply.text + _arguments_text(reply.tool_calls))
 
 
 def _arguments_text(calls: Sequence[ToolCall]) -> str:
@@ -133,7 +223,7 @@ def _add_usage(
     tool_tokens = token_upper_bound(
         "".join(_arguments_text(message.tool_calls) for message in messages) + repr(sampling.tools)
     )
-    written_tokens = token_upper_bound(reply.text + _arguments_text(reply.tool_calls))
+    written_tokens = _written_bytes(reply)
     prompt_tokens = _plausible(
         reported.get("input_tokens"),
         minimum=sum(token_lower_bound(message.content) for message in messages),
@@ -165,9 +255,16 @@ def _add_usage(
         reply,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
+        thinking_tokens=_thinking_tokens(reported, completion_tokens),
         cached_tokens=cached_tokens,
         cache_write_tokens=_plausible(written_tokens, minimum=0, maximum=new_tokens) or 0,
     )
+
+
+def _thinking_tokens(reported: Mapping[str, Any], completion_tokens: int) -> int:
+    details = reported.get("output_token_details")
+    tokens = details.get("reasoning") if isinstance(details, Mapping) else None
+    return _plausible(tokens, minimum=0, maximum=completion_tokens) or 0
 
 
 def _plausible(count: object, *, minimum: int, maximum: int) -> int | None:

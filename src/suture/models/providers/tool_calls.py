@@ -53,16 +53,15 @@ def _raw_calls(answer: AIMessage) -> list[_RawCall]:
         _RawCall(id=call.get("id") or "", name=call.get("name") or "", arguments=call.get("args"))
         for call in calls
     ]
-    # LangChain sorts calls into readable and unreadable ones; the provider's own list has the model's order.
+    # LangChain sorts calls into readable and unreadable ones; the blocks of the answer have the model's order.
     order = _call_order(answer)
     return sorted(raw_calls, key=lambda call: order.index(call.id) if call.id in order else len(order))
 
 
 def _call_order(answer: AIMessage) -> list[str]:
-    """Return the ids of the calls in the provider's own message; empty if LangChain does not keep it."""
+    """Return the ids of the calls among the answer's blocks; empty if it is a plain text."""
     blocks = answer.content if isinstance(answer.content, list) else ()
-    raw_calls = answer.additional_kwargs.get("tool_calls") or blocks
-    return [str(raw.get("call_id") or raw.get("id")) for raw in raw_calls if isinstance(raw, Mapping)]
+    return [str(block.get("call_id") or block.get("id")) for block in blocks if isinstance(block, Mapping)]
 
 
 def _decode_arguments(arguments: object) -> tuple[Mapping[str, Any], str]:

@@ -18,6 +18,7 @@ from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, ModelTimeout, PrerequisiteError
 from suture.models.chat_model import Message, Reply, Sampling
 from suture.models.reply_streaming import current_listener, report_reply
+from suture.models.thinking import separate_thinking
 
 TORCH_REMEDY = "install the torch that fits your machine (docs/models.md)"
 PACKAGES = (("transformers", 'pip install "suture[huggingface]"'), ("torch", TORCH_REMEDY))
@@ -102,7 +103,7 @@ class TransformersModel:
         reached_limit = len(reply_ids) >= sampling.max_tokens
         if not is_complete and not reached_limit and seconds >= self._settings.timeout_s:
             raise ModelTimeout(f"{self.name!r} did not answer in time", remedy="raise model.timeout_s")
-        return Reply(
+        reply = Reply(
             text=text,
             finish="stop" if is_complete else "length" if reached_limit else "other",
             prompt_tokens=prompt_tokens,
@@ -110,6 +111,8 @@ class TransformersModel:
             seconds=seconds,
             model=self.name,
         )
+        # A model that continues our text does not think before it.
+        return reply if messages[-1].role == "assistant" else separate_thinking(reply)
 
     def _generate(
         self,

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from suture.errors import MalformedReply, ModelError, ModelRequestRejected
+from suture.errors import MalformedReply
 from suture.models.chat_model import Message, Reply, Sampling
 from suture.models.structured_output.reply_parsing import UnreadableReply, parse_reply
 from suture.models.structured_output.reply_schemas import strict_schema
@@ -77,15 +77,9 @@ async def ask_structured(
     sampling = replace(sampling, schema=strict_schema(type_))
     prompt, reason, was_truncated = tuple(messages), "", False
     for call in range(1, tries + 1):
-        try:
-            reply = await complete(prompt, sampling)
-        except ModelError as fault:
-            if sampling.schema is None or not _refuses_schema(fault):
-                raise
-            reason = str(fault)
-            sampling = replace(sampling, schema=None)
-            continue
-        was_truncated = reply.finish == "length"
+        reply = await complete(prompt, sampling)
+        _require_willingness(reply, type_.__name__)
+        was_truncated = reply.finish in ("length", "thinking")
         if was_truncated:
             _require_full_length(reply, sampling, type_.__name__)
             reason = f"it was cut at {sampling.max_tokens} tokens"
@@ -118,6 +112,15 @@ async def ask_structured(
     )
 
 
+def _require_willingness(reply: Reply, type_name: str) -> None:
+    """Refuse a reply that the model or its provider declined to give: asking again changes nothing."""
+    if reply.finish in ("refusal", "content_filter"):
+        who = "the model" if reply.finish == "refusal" else "its provider's content filter"
+        raise MalformedReply(
+            f"{who} refused a {type_name}", remedy="rephrase the task, or take another model for this role"
+        )
+
+
 def _require_full_length(reply: Reply, sampling: Sampling, type_name: str) -> None:
     """Refuse a reply that the budget or the context cut before its token limit: a higher limit cannot help."""
     if reply.counted_by == "provider" and (
@@ -134,12 +137,3 @@ def _raise_temperature(sampling: Sampling) -> Sampling:
     """Return the sampling of a retry. A temperature that is already above the bound stays as it is."""
     raised = min(sampling.temperature + RETRY_TEMPERATURE_STEP, MAX_RETRY_TEMPERATURE)
     return replace(sampling, temperature=max(sampling.temperature, raised))
-
-
-def _refuses_schema(fault: ModelError) -> bool:
-    """Return whether a server refused the schema; it can be called without one, as replies are validated."""
-    # Subclasses have a known cause of another kind, such as a missing key.
-    if type(fault) not in (ModelError, ModelRequestRejected):
-        return False
-    text = fault.message.lower()
-    return any(word in text for word in ("response_format", "json_schema", "grammar", "structured output"))

@@ -193,23 +193,16 @@ BRACE = re.compile(r"[{}]")
 def find_objects(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
     """Yield the objects in a text that may be the requested one, including those inside mere wrappers.
 
-    Text that is marked as thinking is a draft and ignored. So is an object inside another one that already
-    has one of the requested member names: an example within a bad answer is not the answer.
+    An object inside another one that already has one of the requested member names is ignored: an example within
+    a bad answer is not the answer.
     """
     requested = {normalise_name(name) for name in names}
-    text = _strip_thinking(text)
     objects = list(_find_outermost_objects(text))
     if not objects and '\\"' in text:
         unescaped = text.replace('\\\\"', "'").replace('\\"', '"').replace("\\n", "\n")
         objects = list(_find_outermost_objects(unescaped))
     for data in objects:
         yield from _unwrap(data, requested)
-
-
-def _strip_thinking(text: str) -> str:
-    """Return a text without what a model marks as its thinking, even if the mark has no beginning or no end."""
-    _, closing_tag, answer = text.rpartition("</think>")
-    return answer if closing_tag else text.partition("<think>")[0]
 
 
 def _find_outermost_objects(text: str) -> Iterator[Any]:
@@ -260,7 +253,6 @@ def find_labelled_fields(text: str, names: Collection[str]) -> dict[str, str] | 
     which is ambiguous.
     """
     requested = {normalise_name(name) for name in names}
-    text = _strip_thinking(text)
     tags = [(normalise_name(name), value) for name, value in TAG.findall(text)]
     pairs = [(name, value) for name, value in tags if name in requested] or list(
         _find_labelled_lines(text, requested)

@@ -33,6 +33,7 @@ from suture.core.ledger.kinds.model import (
     ModelCalled,
     ModelEscalated,
     ModelFellBack,
+    ModelParameterRefused,
     PromptShrunk,
     ReplyTruncated,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "ModelCalled",
     "ModelEscalated",
     "ModelFellBack",
+    "ModelParameterRefused",
     "MoveFailed",
     "MovesDecided",
     "NonCodeFailure",

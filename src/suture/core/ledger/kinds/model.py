@@ -73,6 +73,21 @@ class ModelFellBack(Payload, kind="model.fell_back"):
     message: str
 
 
+class ModelParameterRefused(Payload, kind="model.parameter_refused"):
+    """The server of a model refused a part of a request. From now on the model is called without it.
+
+    Attributes:
+        model: Model that was called, as `provider:model`.
+        parameter: What it refused: `temperature`, `seed`, `stop`, `logprobs`, `response_format`, `tools`,
+            `system_role`, `stream_options`, `max_tokens`, `reasoning_effort` or `chat_completions`. Of
+            `max_tokens`, the name or the size is changed; `system_role` is merged into the user's message;
+            `chat_completions` is replaced with the Responses API.
+    """
+
+    model: str
+    parameter: str
+
+
 class ModelEscalated(Payload, kind="model.escalated"):
     """A stronger model writes the code from now on.
 
