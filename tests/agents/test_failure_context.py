@@ -248,10 +248,10 @@ async def test_only_commits_that_touched_the_shown_lines_are_listed(sandbox: San
     )
     padding = "".join(f"\n\ndef helper_{n}():\n    return {n}\n" for n in range(200))
     files = {**FILES, "shop.py": (SHOP + padding).encode()}
-    versions = tuple(
+    padded = tuple(
         replace(v, files={path: text + padding for path, text in v.files.items()}) for v in versions
     )
-    context = await build(make_suite(sandbox, files, earlier_versions=versions), fail(FACT))
+    context = await build(make_suite(sandbox, files, earlier_versions=padded), fail(FACT))
 
     assert "bbbbbbbb Divide by the rate" in context.history
     assert "Say what is due" not in context.history

@@ -5,12 +5,17 @@ Program logic compares `Counterexample.code`. The text goes to people and to mod
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from suture.core.records import CheckOutcome, Counterexample, FailureCode
-from suture.judge.tuning import MAX_EXCEPTION_CHARS, MAX_OUTPUT_CHARS
+from suture.core.records import CheckOutcome, CodeFrame, Counterexample, FailureCode
+from suture.judge.tuning import MAX_EXCEPTION_CHARS, MAX_MESSAGE_CHARS, MAX_OUTPUT_CHARS
 from suture.sandbox import BOX, RunResult
 
+EXCEPTION_LINE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Failed)(?::|$)")
+"""The first line of an exception in pytest's error text."""
+COLLECTION_FRAME = re.compile(r"(?!/|<|\.\.)(\S+\.py):(\d+): in (\S+)$")
+"""A frame of a project's file in the same text, such as `shop/cart.py:3: in <module>`."""
 FAILURE_TEXTS: Mapping[FailureCode, str] = {
     "time_limit": "the time limit was reached",
     "signal": "ended by signal {number}",
@@ -109,6 +114,38 @@ def parse_collection_error(test: str, error: str) -> Counterexample:
         path, _, number = locations[-1].removeprefix('File "').partition('", line ')
         file = path.removeprefix(f"{BOX}/")
         line = int(number) if number.isdigit() else None
-    exceptions = [text for text in errors if ":" in text and not text.startswith("File ")]
-    exception = (exceptions or errors or error.splitlines())[-1]
-    return Counterexample(check_id=test, exception=exception[:MAX_EXCEPTION_CHARS], file=file, line=line)
+    starts = [number for number, text in enumerate(errors) if EXCEPTION_LINE.match(text)]
+    # Of a chain of exceptions, the last one ended the collection; its message may have more lines.
+    lines = errors[starts[-1] :] if starts else (errors or error.splitlines())[-1:]
+    frames = tuple(
+        CodeFrame(file=match[1], line=int(match[2]), function="" if "<" in match[3] else match[3])
+        for match in map(COLLECTION_FRAME.match, error.splitlines())
+        if match is not None
+    )
+    return Counterexample(
+        check_id=test,
+        exception=lines[0][:MAX_EXCEPTION_CHARS],
+        file=file or (frames[-1].file if frames else ""),
+        line=line if file else (frames[-1].line if frames else None),
+        message="\n".join(lines)[:MAX_MESSAGE_CHARS] if len(lines) > 1 else "",
+        frames=frames,
+    )
+
+
+def shorten_pair(left: str, right: str, max_chars: int, lead_chars: int | None = None) -> tuple[str, str]:
+    """Return two texts, of long ones the part around the first difference, so that they stay different.
+
+    Args:
+        lead_chars: Characters before the difference that are kept; by default a third of `max_chars`.
+    """
+    if max(len(left), len(right)) <= max_chars:
+        return left, right
+    shortest = min(len(left), len(right))
+    difference = next((at for at in range(shortest) if left[at] != right[at]), shortest)
+    start = max(0, difference - (max_chars // 3 if lead_chars is None else lead_chars))
+
+    def cut(text: str) -> str:
+        end = start + max_chars
+        return ("..." if start else "") + text[start:end] + ("..." if end < len(text) else "")
+
+    return cut(left), cut(right)

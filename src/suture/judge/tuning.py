@@ -26,6 +26,8 @@ MAX_OUTPUT_CHARS = 8000
 """Characters of a run's output that a verdict keeps: the first and the last half of them."""
 MAX_EXCEPTION_CHARS = 500
 """Characters of the exception that kept pytest from collecting a test."""
+MAX_MESSAGE_CHARS = 4000
+"""Characters of its message with all lines."""
 MAX_MACHINERY_NAME_CHARS = 200
 """Characters of the name of a changed part of the test machinery; code under test may have chosen it."""
 LIMIT_TOLERANCE_S = 0.5

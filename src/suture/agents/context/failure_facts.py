@@ -11,6 +11,7 @@ from itertools import islice
 from suture.agents.context.code_excerpts import fence
 from suture.agents.context.failure_causes import FailureCause, list_tests
 from suture.core.records import CodeFrame, Counterexample
+from suture.judge.failures import shorten_pair
 from suture.project.python_source.parsing import PARSE_FAULTS
 from suture.project.python_source.statement_edits import split_lines
 from suture.project.workspace import is_test_file
@@ -139,25 +140,6 @@ def _read_text(value: str) -> str | None:
     except PARSE_FAULTS:
         return None
     return text if isinstance(text, str) else None
-
-
-def shorten_pair(left: str, right: str, max_chars: int, lead_chars: int | None = None) -> tuple[str, str]:
-    """Return two texts, of long ones the part around the first difference, so that they stay different.
-
-    Args:
-        lead_chars: Characters before the difference that are kept; by default a third of `max_chars`.
-    """
-    if max(len(left), len(right)) <= max_chars:
-        return left, right
-    shortest = min(len(left), len(right))
-    difference = next((at for at in range(shortest) if left[at] != right[at]), shortest)
-    start = max(0, difference - (max_chars // 3 if lead_chars is None else lead_chars))
-
-    def cut(text: str) -> str:
-        end = start + max_chars
-        return ("..." if start else "") + text[start:end] + ("..." if end < len(text) else "")
-
-    return cut(left), cut(right)
 
 
 def _render_inputs(fact: Counterexample) -> str:

@@ -160,7 +160,7 @@ def _add_names(
         ):
             for name in sorted(names):
                 found = list(_resolve(name, source, units_by_path, by_name))
-                if weight == ATTRIBUTE_WEIGHT:
+                if weight == ATTRIBUTE_WEIGHT and not any(unit.kind == "function" for unit in found):
                     _add_users(reached, name, units_by_path)
                 for unit in found:
                     share = CONSTRUCTOR_FACTOR if unit.short_name in CONSTRUCTORS else 1.0

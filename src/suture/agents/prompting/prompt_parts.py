@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from suture.agents.prompting.fitting import PromptPart
 from suture.agents.tuning import MAX_FACT_CHARS, MAX_LINE_CHARS
 from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample
+from suture.judge.failures import shorten_pair
 from suture.project.python_source.statement_edits import defined_names, is_valid_python
 
 NO_DIVERGENCES: Mapping[str, str] = MappingProxyType({})
@@ -182,7 +183,15 @@ def render_user_hints(hints: Sequence[str]) -> str:
 
 
 def describe_fact(fact: Counterexample) -> str:
-    """Return a counterexample in one sentence."""
+    """Return a counterexample in one sentence; of long values the part around their first difference."""
+    text = _render_fact(fact)
+    if len(text) > MAX_FACT_CHARS and fact.actual and fact.expected:
+        actual, expected = shorten_pair(fact.actual, fact.expected, MAX_FACT_CHARS // 3)
+        text = _render_fact(replace(fact, actual=actual, expected=expected))
+    return text if len(text) <= MAX_FACT_CHARS else f"{text[:MAX_FACT_CHARS]} ... (cut)"
+
+
+def _render_fact(fact: Counterexample) -> str:
     call = f"`{fact.call}`" if fact.call else f"test {fact.check_id}"
     where = ""
     if fact.line:
@@ -193,7 +202,7 @@ def describe_fact(fact: Counterexample) -> str:
     else:
         text = f"{call} gave {fact.actual or 'a wrong result'}"
         text += f", but should give {fact.expected}" if fact.expected else where
-    return text if len(text) <= MAX_FACT_CHARS else f"{text[:MAX_FACT_CHARS]} ... (cut)"
+    return text
 
 
 def _shorten_line(line: str) -> str:
