@@ -14,6 +14,7 @@ from suture.interfaces.narrative.deselection_advice import deselection_arguments
 from suture.interfaces.narrative.event_text import (
     excluded_tests_text,
     render_event,
+    render_payload,
     trial_caveats,
     unread_examples_text,
     withheld_files_text,
@@ -92,10 +93,8 @@ class ProgressNarrator:
                 yield f"Not the code's fault: {excluded_tests_text(triaged)}"
                 if option := deselection_arguments(triaged, self._test_command):
                     yield f"While these tests fail, the run cannot count as healed. Leave them out: {option}"
-            case kinds.TestsWritten(role="project_tester", tests=(), dropped=dropped):
-                yield f"The tests that the model wrote for the project are left out: {'; '.join(dropped)}"
-            case kinds.TestsWritten(role="example_reader", tests=tests) if tests:
-                yield f"{render_event(event)}. To make one decide, write it into the task as a call with its result."
+            case kinds.TestsWritten() as written:
+                yield from _written_test_lines(written)
             case kinds.SearchStarted(candidates=candidates, seconds=seconds):
                 limits = f"at most {candidates:,}, for {seconds:.0f} s"
                 yield f"Trying small edits first, without a model: {limits}."
@@ -165,6 +164,15 @@ def _preparation_lines(prepared: kinds.TaskPrepared) -> Iterator[str]:
         yield f"Note: {unread_examples_text(prepared.unused_examples)}"
     if not prepared.checks and not prepared.test_command:
         yield "There is no test or example to run, so the code cannot be verified."
+
+
+def _written_test_lines(written: kinds.TestsWritten) -> Iterator[str]:
+    """Yield what the user should know of tests that a model wrote, before they have any trust."""
+    if written.role == "project_tester" and not written.tests:
+        yield f"The tests that the model wrote for the project are left out: {'; '.join(written.dropped)}"
+    if written.role == "example_reader" and written.tests:
+        text = render_payload(written)
+        yield f"{text}. To make one decide, write it into the task as a call with its result."
 
 
 def _search_lines(search: kinds.SearchFinished) -> Iterator[str]:
