@@ -165,7 +165,7 @@ def check_form(render: Callable[[str, str, str], str], edit: Edit) -> None:
 
 
 @pytest.mark.parametrize("render", FORMS, ids=lambda render: render.__name__)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(edit=edited_files())
 def test_an_edit_in_any_form_gives_the_same_file(render: Callable[[str, str, str], str], edit: Edit) -> None:
     check_form(render, edit)
@@ -231,7 +231,7 @@ def render_in_class_header(path: str, name: str, source: str) -> str:
 
 
 @pytest.mark.parametrize("render", [render_function, render_indented_function, render_in_class_header])
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(edit=edited_functions())
 def test_a_function_or_method_replaces_only_itself(
     render: Callable[[str, str, str], str], edit: tuple[str, str, str, str]
@@ -251,7 +251,7 @@ FRAGMENTS = (
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(lines=st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=20), max_size=25))
 def test_no_reply_raises_an_error(lines: list[str]) -> None:
     change = read_change("\n".join(lines), SOURCES)

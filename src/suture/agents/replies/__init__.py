@@ -1,6 +1,6 @@
-"""Read a model's reply, however untidy it is: its code blocks, edits, files, or generated checks.
+"""Read a model's reply, however untidy it is: its changes of files, or its generated checks.
 
-A reply that cannot be used raises `MalformedReply`; a search/replace block that does not match exactly one place
-raises `EditDoesNotApply`. The messages of these errors go back to the model, so their wording is part of the
-prompts.
+`change_reading` reads changes in any usual form, for the conversation and for repairs. What it cannot apply are
+values. `coder_reply` reads the replies to the lean prompts of small models, and raises `MalformedReply` for one
+that cannot be used. The messages of both go back to the model, so their wording is part of the prompts.
 """
