@@ -25,6 +25,7 @@ from suture.core.settings import (
 )
 from suture.core.settings.schema import ModelSettings, ProfileSettings
 from suture.errors import ModelTimeout
+from suture.interfaces.narrative.event_text import render_payload
 from suture.models import Message, Reply, ToolCall
 from suture.testing import ScriptedModel
 
@@ -175,6 +176,15 @@ async def test_an_edit_that_does_not_apply_is_answered_and_costs_no_attempt(
     assert run.steps[0].problem == "not_applied"
     assert "return a - b" in run.prompt(2)[-1].content, "the nearest lines are missing"
     assert (run.result.spend.model_calls, run.result.spend.attempts) == (2, 1)
+
+
+async def test_the_record_says_how_each_patch_did(tmp_path: Path, settings: Settings) -> None:
+    run = await talk([block("no such line", "x"), ADD, DOUBLE], tmp_path, settings)
+    assert [render_payload(step) for step in run.steps] == [
+        "reply 1: an edit does not apply",
+        "reply 2: patch 1: 2 of 3 tests pass",
+        "reply 3: patch 2: 3 of 3 tests pass",
+    ]
 
 
 async def test_the_calls_of_a_reply_are_all_carried_out_and_answered_in_order(
