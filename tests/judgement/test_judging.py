@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -168,3 +169,53 @@ async def test_an_unknown_base_and_a_patch_that_does_not_apply_are_errors(shop: 
         await judge(shop, JudgeOptions(base="nowhere"))
     with pytest.raises(UsageError, match="does not apply"):
         await judge(shop, JudgeOptions(patch="--- a/cart.py\n+++ b/cart.py\n@@ -1 +1 @@\n-no\n+yes\n"))
+
+
+JS_CODE = "exports.total = (prices) => prices.length;\n"
+JS_TESTS = """const test = require('node:test');
+const assert = require('node:assert');
+const { total } = require('../lib/cart');
+
+test('nothing costs nothing', () => {
+  assert.strictEqual(total([]), 0);
+});
+
+test('prices are added', () => {
+  assert.strictEqual(total([2, 3]), 5);
+});
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("files", "outcome", "codes"),
+    [
+        (
+            {"lib/cart.js": "exports.total = (prices) => prices.reduce((sum, price) => sum + price, 0);\n"},
+            "accepted",
+            set(),
+        ),
+        ({"test/cart.test.js": JS_TESTS.replace(", 5)", ", 2)")}, "rejected", {"expectation_follows_code"}),
+        (
+            {"test/cart.test.js": JS_TESTS.replace("test('prices", "test.skip('prices")},
+            "rejected",
+            {"failing_test_weakened"},
+        ),
+    ],
+)
+async def test_javascript_changes_are_judged(
+    files: Mapping[str, str | None],
+    outcome: str,
+    codes: set[str],
+    write: Write,
+    require: Callable[[str, bool, str], None],
+) -> None:
+    require("node", shutil.which("node") is not None, "no program 'node'")
+    package = '{"name": "shop", "version": "1.0.0", "scripts": {"test": "node --test"}}\n'
+    removed = {"cart.py": None, "test_cart.py": None}
+    root = write({**removed, "package.json": package, "lib/cart.js": JS_CODE, "test/cart.test.js": JS_TESTS})
+    run_git(root, "add", "-A")
+    run_git(root, "commit", "-qm", "In JavaScript")
+    judgement = await judge(write(files))
+    assert judgement.outcome == outcome, judgement.findings
+    assert find_codes(judgement) == codes

@@ -9,6 +9,7 @@ Interfaces and benchmarks import this package. It imports none of them.
 from suture.api.delivery.apply import apply, undo, verify
 from suture.api.heal_and_solve import heal, solve, stream
 from suture.api.interruption import run_sync
+from suture.api.judging import JudgeOptions, judge
 from suture.api.options import HealOptions, RunOptions, WriteOptions
 from suture.api.past_runs import fork_from_iteration, load_recorded_run, pending_review, replay, resume
 from suture.api.self_healing_agent import SelfHealingAgent
@@ -23,6 +24,7 @@ __all__ = [
     "Choice",
     "DistinguishingInput",
     "HealOptions",
+    "JudgeOptions",
     "Listener",
     "Review",
     "ReviewAnswer",
@@ -35,6 +37,7 @@ __all__ = [
     "example_task",
     "fork_from_iteration",
     "heal",
+    "judge",
     "load_recorded_run",
     "pending_review",
     "replay",

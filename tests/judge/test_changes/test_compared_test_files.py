@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from suture.judge.test_changes import compare_python_tests
+from suture.judge.test_changes import compare_tests
 
 PRICES = """
 import pytest
@@ -35,7 +35,7 @@ def test_refused():
 
 
 def find_codes(before: str, after: str) -> list[tuple[str, str]]:
-    changes = compare_python_tests("test_shop.py", textwrap.dedent(before), textwrap.dedent(after)).changes
+    changes = compare_tests("test_shop.py", textwrap.dedent(before), textwrap.dedent(after)).changes
     return [(change.code, change.test) for change in changes]
 
 
@@ -122,7 +122,7 @@ def test_new_changed_and_removed_tests_are_listed() -> None:
     after = (
         PRICES.replace("test_refused", "test_new").replace("negative", "below zero").replace("== 3", "== 4")
     )
-    changes = compare_python_tests("test_shop.py", PRICES, after)
+    changes = compare_tests("test_shop.py", PRICES, after)
     assert (changes.new_tests, changes.changed_tests, changes.removed_tests) == (
         ("test_new",),
         ("test_total",),

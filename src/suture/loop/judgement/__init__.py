@@ -4,7 +4,8 @@ The tests run on the code without and with the change. What the change does to t
 and weighed by running the old tests on the new code. Nothing in this package reads a repository or a setting file.
 """
 
-from suture.loop.judgement.judge_change import JudgeTools, judge_change
+from suture.loop.judgement.judge_change import judge_change
 from suture.loop.judgement.proposed_change import ProposedChange
+from suture.loop.judgement.test_runs import JudgeTools
 
 __all__ = ["JudgeTools", "ProposedChange", "judge_change"]

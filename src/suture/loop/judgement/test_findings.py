@@ -6,19 +6,18 @@ A weakened test matters if its old version fails on the new code. Then the chang
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from suture.core.records import Verdict
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, FindingSeverity
-from suture.judge.test_changes import TestChange, TestFileChanges, compare_python_tests
+from suture.judge.test_changes import TestChange, TestFileChanges, compare_tests
 from suture.loop.judgement.proposed_change import ProposedChange
+from suture.loop.judgement.test_ids import select_ids
 from suture.loop.judgement.test_runs import TestRuns
+from suture.project.languages import detect_file_languages
 
-PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
-"""Matches the parameters in a test's id."""
-MISSING_NAMES = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError")
+MISSING_NAMES = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "ReferenceError")
 """Exceptions of an old test whose subject the change has removed."""
 
 
@@ -32,53 +31,66 @@ class TestSources:
 
     def changed_ids(self, verdict: Verdict) -> frozenset[str]:
         """Return the ids of the tests in a verdict that are new or have another source than before."""
-        names = {
-            f"{path}::{name}"
-            for path, file in self.files.items()
-            for name in (*file.new_tests, *file.changed_tests)
-        }
+        ids = [outcome.check_id for outcome in verdict.outcomes]
         return frozenset(
-            outcome.check_id for outcome in verdict.outcomes if PARAMETERS.sub("", outcome.check_id) in names
+            name
+            for path, file in self.files.items()
+            for test in (*file.new_tests, *file.changed_tests)
+            for name in select_ids(path, test, ids)
+        )
+
+    def new_ids(self, ids: Iterable[str]) -> frozenset[str]:
+        """Return those of some ids that belong to new tests."""
+        known = tuple(ids)
+        return frozenset(
+            name
+            for path, file in self.files.items()
+            for test in file.new_tests
+            for name in select_ids(path, test, known)
         )
 
 
 def read_test_sources(change: ProposedChange) -> TestSources:
-    """Return what a change does to the Python tests."""
+    """Return what a change does to the tests whose language is known."""
     return TestSources(
         files={
-            path: compare_python_tests(path, change.old_text(path), change.new_text(path))
+            path: compare_tests(path, change.old_text(path), change.new_text(path))
             for path in change.test_files
-            if path.endswith(".py")
+            if detect_file_languages((path,))
         }
     )
 
 
 def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTests) -> Iterator[ChangeFinding]:
     """Yield the findings about the tests of a change."""
-    weakened: set[str] = set()
+    explained: set[str] = set()
     for file in sources.files.values():
         for test_change in file.changes:
             yield _judge_test_change(test_change, runs)
-            if test_change.weakens and test_change.test:
-                weakened.add(f"{test_change.path}::{test_change.test}")
+            if test_change.weakens or test_change.code == "expectation_changed":
+                explained |= _ids_of(test_change, runs.before)
     for test in tests.newly_failing:
         yield ChangeFinding(code="test_newly_fails", severity="reject", test=test)
-    removed = {f"{path}::{name}" for path, file in sources.files.items() for name in file.removed_tests}
     for test in (*tests.removed, *tests.skipped):
-        plain = PARAMETERS.sub("", test)
-        if plain not in removed and plain not in weakened:
+        if test not in explained:
             yield _judge_lost_test(test, runs)
-    for test in tests.unproving:
-        if _is_new(test, sources):
-            yield ChangeFinding(code="test_proves_nothing", severity="remark", test=test)
+    for test in _find_replaced_expectations(runs, tests, explained):
+        yield ChangeFinding(code="expectation_follows_code", severity="reject", test=test)
+    for test in sorted(sources.new_ids(tests.unproving)):
+        yield ChangeFinding(code="test_proves_nothing", severity="remark", test=test)
     for test in tests.flaky:
         yield ChangeFinding(code="flaky", severity="remark", test=test)
 
 
-def _is_new(test: str, sources: TestSources) -> bool:
-    path, _, name = PARAMETERS.sub("", test).partition("::")
-    file = sources.files.get(path)
-    return file is not None and name in file.new_tests
+def _find_replaced_expectations(runs: TestRuns, tests: ComparedTests, explained: set[str]) -> Iterator[str]:
+    """Yield failing tests that pass by a change of their data or helpers alone, without the changed code.
+
+    By the old tests, the new code still fails them.
+    """
+    if runs.unhelped is None:
+        return
+    by_tests_alone = runs.before.failed & runs.guarded.failed & runs.unhelped.passed & runs.after.passed
+    yield from sorted(by_tests_alone - explained - set(tests.flaky))
 
 
 def _judge_lost_test(test: str, runs: TestRuns) -> ChangeFinding:
@@ -131,13 +143,7 @@ def _weigh(
 
 def _ids_of(change: TestChange, verdict: Verdict) -> frozenset[str]:
     """Return the ids in a verdict of the test that a change is about; of all tests of the file if of none."""
-    name = f"{change.path}::{change.test}" if change.test else change.path
-    return frozenset(
-        outcome.check_id
-        for outcome in verdict.outcomes
-        if (plain := PARAMETERS.sub("", outcome.check_id)) == name
-        or (not change.test and plain.startswith(f"{name}::"))
-    )
+    return select_ids(change.path, change.test, [outcome.check_id for outcome in verdict.outcomes])
 
 
 def _passes_unhelped(change: TestChange, runs: TestRuns) -> bool:
