@@ -10,6 +10,7 @@ import pytest
 
 from prepared_suites import prepare_python_suite
 from suture.agents.context.failure_context import FailureContext, build_failure_context, render_new_facts
+from suture.agents.prompting.prompt_parts import describe_fact
 from suture.core.records import (
     Candidate,
     Check,
@@ -399,3 +400,12 @@ async def test_a_candidate_is_shown_as_it_is_now(sandbox: Sandbox) -> None:
         suite.task, files, make_verdict(fail(FACT)), suite, threshold=0.5, max_tokens=4000
     )
     assert "return math.floor(sum(self.prices) / RATE) + 0" in context.code
+
+
+def test_a_fact_in_one_sentence_keeps_what_was_expected() -> None:
+    same = "x" * 900
+    text = describe_fact(replace(FACT, exception="", message="", actual=f"'{same}1'", expected=f"'{same}2'"))
+
+    assert "x1'" in text
+    assert "x2'" in text
+    assert "(cut)" not in text

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from prepared_suites import prepare_python_suite
-from suture.core.records import Candidate, Counterexample
+from suture.core.records import Candidate, CodeFrame, Counterexample
 from suture.judge import check_candidate
+from suture.judge.failures import parse_collection_error, shorten_pair
 from suture.judge.runners.failed_asserts import FailedAssert, read_failed_assert
 from suture.sandbox import Sandbox
 
@@ -83,6 +84,30 @@ def test_the_values_of_unittest_are_those_of_its_arguments(
 def test_what_is_no_comparison_stays_an_exception() -> None:
     assert read_failed_assert("SomeError not raised", "with self.assertRaises(SomeError):", None) is None
     assert read_failed_assert("1 not less than 0", "self.assertLess(1, 0)", ["1", "0"]) is None
+
+
+def test_long_values_are_cut_so_that_they_stay_different() -> None:
+    same = "the same " * 100
+    left, right = shorten_pair(f"{same}left", f"{same}right", 60)
+
+    assert (left, right) == ("...e the same the same left", "...e the same the same right")
+    assert shorten_pair("a", "b", 60) == ("a", "b")
+
+
+def test_a_collection_error_begins_with_the_first_line_of_its_message() -> None:
+    text = (
+        "test_shop.py:1: in <module>\n    from shop import X\nshop.py:8: in load\n    raise ValueError(...)\n"
+        "E   KeyError: 'inner'\n\nE   ValueError: first: line\nE   hint: second line\nE   last: third line\n"
+    )
+    fact = parse_collection_error("test_shop.py", text)
+
+    assert fact.exception == "ValueError: first: line"
+    assert fact.message == "ValueError: first: line\nhint: second line\nlast: third line"
+    assert (fact.file, fact.line) == ("shop.py", 8)
+    assert fact.frames == (
+        CodeFrame(file="test_shop.py", line=1),
+        CodeFrame(file="shop.py", line=8, function="load"),
+    )
 
 
 CODE = """

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 UnitKind = Literal["function", "class", "value", "import"]
+MAX_CACHED_FILES = 2048
+"""Files whose units are kept: the context of a later patch has mostly the same ones."""
 MAX_SPLIT_LINES = 120
 """A longer function is split into the functions inside it, as in a module that one function wraps. Chosen by
 judgement; not measured."""
@@ -102,7 +104,7 @@ def group_by_name(units_by_path: Mapping[str, Sequence[CodeUnit]]) -> dict[str, 
     return groups
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MAX_CACHED_FILES)
 def _list_python_units(path: str, text: str) -> tuple[CodeUnit, ...]:
     tree = parse_module(text)
     lines = split_lines(text)
@@ -189,7 +191,7 @@ def _called_names(node: ast.AST) -> Iterator[str]:
                 yield part.func.attr
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MAX_CACHED_FILES)
 def _list_tree_units(path: str, text: str, language: Language) -> tuple[CodeUnit, ...]:
     return tuple(_TreeReader(path, text).read(parse_source_tree(text, path, language)))
 

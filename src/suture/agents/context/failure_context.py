@@ -24,6 +24,7 @@ from suture.agents.context.failure_causes import (
     group_failures,
     is_deciding_failure,
     list_tests,
+    project_frames,
 )
 from suture.agents.context.failure_facts import render_cause, render_short_fact
 from suture.agents.context.fault_localisation import RankedCode, rank_code
@@ -51,6 +52,8 @@ MAX_CODE_TOKENS = 3000
 MAX_TEST_SHARE = 0.25
 MAX_FACT_SHARE = 0.25
 """The shares leave a rest for notes, rules and history."""
+MAX_PARSED_CHARS = 4_000_000
+"""Characters of code that are parsed to look up names; parsing them takes a few seconds."""
 MAX_OUTPUT_CHARS = 4000
 """Characters of the command's output, from its end, where no test is reported by itself."""
 LOCALISATION_TIMEOUT_S = 10.0
@@ -119,10 +122,11 @@ async def build_failure_context(
     causes = groups.causes[:MAX_CAUSES]
     sources = [reader.find_test(cause) for cause in causes]
     suspects = await _find_suspects(reader, clues or SearchFinished(), verdict, groups)
-    units_by_path = reader.units_by_path
+    frames = [frame.file for cause in causes for frame in project_frames(cause.fact)]
+    units_by_path = reader.list_units([*frames, *(line.path for line in suspects)])
     ranked = rank_code(units_by_path, causes, [source for source in sources if source], suspects)
     if not ranked.scores:
-        _add_named_files(ranked, reader, verdict.output)
+        _add_named_files(ranked, reader, units_by_path, verdict.output)
     code_tokens = min(MAX_CODE_TOKENS, int(MAX_CODE_SHARE * max_tokens))
     excerpts = make_excerpts(ranked, units_by_path, reader.editable, task.language, code_tokens)
     tests = _render_tests(sources, reader, int(MAX_TEST_SHARE * max_tokens))
@@ -242,11 +246,26 @@ class _ProjectReader:
             if path not in protected and not is_test_file(path) and is_source(path, task.language)
         }
         self.changed = frozenset(path for path in files if files[path] != task.files.get(path))
-        self.units_by_path: dict[str, tuple[CodeUnit, ...]] = {
-            path: units
-            for path, text in self.editable.items()
-            if (units := list_units(path, text, task.language))
-        }
+
+    def list_units(self, first_paths: Iterable[str]) -> dict[str, tuple[CodeUnit, ...]]:
+        """Return path -> units of the files that may change; of a very large project, only of some files.
+
+        Args:
+            first_paths: Files that are read in any case, such as those that raised.
+        """
+        smallest_first = sorted(self.editable, key=lambda path: (len(self.editable[path]), path))
+        units_by_path: dict[str, tuple[CodeUnit, ...]] = {}
+        left_chars = MAX_PARSED_CHARS
+        for path in dict.fromkeys(
+            [*(path for path in first_paths if path in self.editable), *smallest_first]
+        ):
+            left_chars -= len(self.editable[path])
+            if left_chars < 0 and units_by_path:
+                break
+            units = list_units(path, self.editable[path], self.language)
+            if units:
+                units_by_path[path] = units
+        return units_by_path
 
     def find_test(self, cause: FailureCause) -> TestSource | None:
         """Return the source of a cause's first test; `None` if it is not found."""
@@ -293,7 +312,12 @@ async def _find_suspects(
     return tuple(line for line in suspects if line.path not in reader.changed)
 
 
-def _add_named_files(ranked: RankedCode, reader: _ProjectReader, output: str) -> None:
+def _add_named_files(
+    ranked: RankedCode,
+    reader: _ProjectReader,
+    units_by_path: Mapping[str, Sequence[CodeUnit]],
+    output: str,
+) -> None:
     """Add the first functions of the files that the output names, where nothing else is known."""
     task = reader.task
     contents = {path: text.encode("utf-8", "surrogateescape") for path, text in reader.texts.items()}
@@ -303,7 +327,7 @@ def _add_named_files(ranked: RankedCode, reader: _ProjectReader, output: str) ->
     except UsageError:
         return
     for number, path in enumerate(selected):
-        for unit in reader.units_by_path.get(path, ()):
+        for unit in units_by_path.get(path, ()):
             if unit.kind == "function":
                 ranked.add(unit, 1.0 / (number + 1))
 
