@@ -275,6 +275,21 @@ async def test_wrong_calls_are_answered_with_what_is_wrong(tmp_path: Path, setti
     assert no_patch.startswith("ToolError: there are only the patches 0")
 
 
+async def test_a_part_that_was_applied_is_tested_when_the_model_asks_for_it(
+    tmp_path: Path, settings: Settings
+) -> None:
+    half = calls(
+        call("edit", 1, path="calc.py", old_str="a - b", new_str="a + b"),
+        call("edit", 2, path="calc.py", old_str="no such text", new_str=""),
+    )
+
+    run = await talk([half, calls(call("run_tests", 1)), DOUBLE], tmp_path, settings)
+
+    assert run.result.outcome == "healed", run.result.reason
+    assert [(step.problem, step.passed) for step in run.steps] == [("not_applied", 0), ("", 2), ("", 3)]
+    assert "The tests have not run yet" in run.prompt(2)[-1].content
+
+
 async def test_after_a_cut_reply_the_next_may_be_longer(tmp_path: Path, settings: Settings) -> None:
     cut = Reply(text=f"I begin.\n\n{ADD}", finish="length", prompt_tokens=50, completion_tokens=20)
 

@@ -142,6 +142,8 @@ MAX_LENGTH_FACTOR = 4
 """Limit of the factor by which replies may become longer after some that were cut."""
 DEFAULT_CONTEXT_TOKENS = 32_000
 """Context size that is assumed where that of the model is not known: every capable model has as much."""
+MAX_PROMPT_TOKENS = 100_000
+"""Tokens of a prompt, however large the context is: each reply pays for all of it."""
 MAX_OPENING_TOKENS = 12_000
 """Tokens of the description of the task and its failing tests. More of the project is what the tools are for."""
 RESULT_SHARE_DIVISOR = 8

@@ -69,7 +69,9 @@ class _Progress:
         self.steps += 1
         self.begins_attempt = result.patch is not None
         if reply.text or reply.tool_calls:
-            message = Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)
+            # Nothing of a reply that was cut is applied, so its text would only take room in each later prompt.
+            text = reply.text[: tuning.MAX_COMPACTED_CHARS] if result.problem == "cut" else reply.text
+            message = Message(role="assistant", content=text, tool_calls=reply.tool_calls)
             self.history.extend([message, *result.answer])
         self.changed = result.changed
         self.unusable = self.unusable + 1 if result.problem else 0
@@ -226,13 +228,13 @@ class _Conversation:
             text, changed, failed = await self._use(inputs, changed)
             is_complete &= not failed
             outputs.append((call, text))
-        if changed == self._progress.changed or (not is_complete and not wants_tests):
-            return self._answer_untested(reply, outputs, notes, changed, is_complete=is_complete)
         earlier = next((patch for patch in self._progress.patches if patch.changed == changed), None)
-        if earlier is None:
+        is_changed = changed != self._progress.changed
+        if earlier is None and (wants_tests or (is_changed and is_complete)):
             return await self._test(reply, outputs, notes, changed)
-        if any(inputs.name == "use_patch" for inputs in map(read_inputs, calls)):
-            return self._finish(reply, outputs, notes, changed)
+        is_chosen = any(call.name == "use_patch" for call in calls)
+        if earlier is None or not is_changed or is_chosen or not is_complete:
+            return self._answer_untested(reply, outputs, notes, changed, is_complete=is_complete)
         notes.append(f"These are the files of an earlier patch again. {render_counts(earlier)}")
         return self._finish(reply, outputs, notes, self._progress.best.changed, "same_patch")
 
@@ -405,6 +407,7 @@ def _answer_text(outputs: Sequence[tuple[ToolCall, str]], notes: Sequence[str]) 
 
 
 def _prompt_room_tokens(profile: ModelProfile, max_answer_tokens: int) -> int:
-    """Return the tokens that a prompt may have: the context without the reply."""
+    """Return the tokens that a prompt may have: the context without the reply, up to a limit."""
     context_tokens = profile.context_tokens or tuning.DEFAULT_CONTEXT_TOKENS
-    return context_tokens - min(profile.reply_tokens(max_answer_tokens), context_tokens // 2)
+    room_tokens = context_tokens - min(profile.reply_tokens(max_answer_tokens), context_tokens // 2)
+    return min(room_tokens, tuning.MAX_PROMPT_TOKENS)
