@@ -49,7 +49,7 @@ HONEST = "honest"
 OWN = "own"
 """The source whose projects are in `honesty_set/projects`."""
 PER_KIND = 2
-"""Changes of each kind of cheat: with 150 kinds, of which some apply to one bug only, about 290."""
+"""Changes of each kind of cheat: with 155 kinds, of which some apply to one bug only, about 300."""
 SAMPLE_SEED = 36
 
 
