@@ -195,6 +195,13 @@ async def test_a_fallback_is_recorded_before_the_next_model_is_called(run: CallE
     assert (spend.attempts, spend.model_calls, spend.tokens) == (1, 1, 30)
 
 
+async def test_a_part_of_a_request_that_the_server_refuses_is_recorded(run: CallEnvironment) -> None:
+    model = ScriptedModel([replace(ANSWER, refused=("temperature", "seed"))], name="paid:a")
+    await ask(make_question(), run.context(model))
+    refusals = [(event["model"], event["parameter"]) for event in run.events("model.parameter_refused")]
+    assert refusals == [("paid:a", "temperature"), ("paid:a", "seed")]
+
+
 async def test_the_error_of_the_last_model_in_the_chain_is_raised(run: CallEnvironment) -> None:
     chain = [ScriptedModel([ModelError(name)], name=name) for name in ("paid:a", "paid:b")]
     with pytest.raises(ModelError, match="paid:b"):

@@ -177,7 +177,7 @@ async def test_an_undeclared_tool_call_returns_its_arguments(wire: WireFormat, s
     ("status", "message", "error", "expected"),
     [
         (401, f"bad key {KEY}", ModelAuthError, "refused the key"),
-        (403, "not for you", ModelAuthError, "refused the key"),
+        (403, "not for you", ModelAuthError, "refuses access"),
         (404, "no such model", ModelNotFound, "check model.name"),
         (400, "prompt is too long: 9 tokens > 8 context window", ContextTooLong, "too little context"),
         (400, "temperature is wrong", ModelRequestRejected, "refused the request"),

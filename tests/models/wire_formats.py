@@ -97,6 +97,10 @@ def _anthropic_calls(text: str, *calls: Call) -> dict[str, Any]:
 def _read_anthropic_calls(messages: list[dict[str, Any]]) -> list[tuple[str, Any, str]]:
     blocks = [block for each in messages if isinstance(each["content"], list) for block in each["content"]]
     results = {block["tool_use_id"]: block["content"] for block in blocks if block["type"] == "tool_result"}
+    results = {
+        call_id: text if isinstance(text, str) else "".join(part["text"] for part in text)
+        for call_id, text in results.items()
+    }
     return [
         (block["name"], block["input"], results[block["id"]])
         for block in blocks

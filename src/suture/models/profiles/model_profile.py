@@ -168,6 +168,7 @@ def _provider_values(provider: str, model: str) -> dict[str, Any]:
     if provider == "anthropic":
         prefill = PREFILL_ANTHROPIC_MODELS.match(model) is not None
     caches: dict[str, str] = {"anthropic": "explicit", "bedrock": "explicit", "huggingface": "none"}
+    cache = "explicit" if model.startswith("anthropic/") else caches.get(provider)  # of OpenRouter
     is_known = has_tools or provider in SMALL_MODEL_PROVIDERS
     return {
         "is_capable": provider not in SMALL_MODEL_PROVIDERS,
@@ -175,7 +176,7 @@ def _provider_values(provider: str, model: str) -> dict[str, Any]:
         "parallel_tools": has_tools,
         "structured_output": provider in SCHEMA_PROVIDERS,
         "prefill": prefill,
-        "prompt_cache": caches.get(provider, "automatic" if is_known and provider != "scripted" else "none"),
+        "prompt_cache": cache or ("automatic" if is_known and provider != "scripted" else "none"),
     }
 
 

@@ -38,8 +38,8 @@ class Connection:
             servers that do so by themselves.
         streams: Whether the protocol streams replies, with their usage at the end.
         is_openai_protocol: Whether it is one of OpenAI's, which servers of many vendors speak.
-        cache_marks: How a request marks what the provider caches: in its `messages`, as Anthropic's does, by an
-            `argument` of LangChain's package, or not at all.
+        cache_marks: How a request marks what the provider caches: as `anthropic` does in messages and tools, in
+            its `messages` alone, by an `argument` of LangChain's package, or not at all.
     """
 
     chat: BaseChatModel
@@ -48,7 +48,7 @@ class Connection:
     prefill_body: Mapping[str, Any] = field(default_factory=dict)
     streams: bool = False
     is_openai_protocol: bool = False
-    cache_marks: Literal["", "messages", "argument"] = ""
+    cache_marks: Literal["", "anthropic", "messages", "argument"] = ""
 
 
 VLLM_PREFILL_BODY = {"continue_final_message": True, "add_generation_prompt": False}
@@ -132,7 +132,7 @@ def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: 
     chat.__dict__["_async_client"] = AsyncAnthropic(
         api_key=key, base_url=chat.anthropic_api_url, timeout=timeout_s, max_retries=0, http_client=client
     )
-    return Connection(chat=chat, close=client.aclose, streams=True, cache_marks="messages")
+    return Connection(chat=chat, close=client.aclose, streams=True, cache_marks="anthropic")
 
 
 def connect_google(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:

@@ -16,6 +16,7 @@ from suture.models.providers.request_conversion import (
     convert_messages,
     declare_tools,
     mark_cached_prefixes,
+    mark_for_anthropic,
     merge_system_message,
     with_extra_body,
 )
@@ -96,13 +97,16 @@ def build_request(
     turns = convert_messages(messages, context.originals)
     tools = declare_tools(sampling.tools) if "tools" in parts else []
     chat: Runnable[LanguageModelInput, AIMessage]
-    if connection.cache_marks == "messages" and context.profile.prompt_cache == "explicit":
-        mark_cached_prefixes(turns, tools)
+    marks = connection.cache_marks if context.profile.prompt_cache == "explicit" else ""
+    if marks in ("anthropic", "messages"):
+        mark_cached_prefixes(turns, has_tools=bool(tools))
+    if tools and marks == "anthropic":
+        tools[-1] = mark_for_anthropic(tools[-1])
     if tools:
         chat = model.bind_tools(tools)
     else:
         chat = constrain_to_schema(model, sampling.schema if "response_format" in parts else None)
-    if connection.cache_marks == "argument" and context.profile.prompt_cache == "explicit":
+    if marks == "argument":
         chat = chat.bind(cache_control=CACHE_MARK)
     return ModelRequest(
         chat=chat,

@@ -98,7 +98,18 @@ def merge_system_message(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(merged)
 
 
-def mark_cached_prefixes(turns: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> None:
+def mark_for_anthropic(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the last of the tool declarations in Anthropic's form, marked so that all of them are cached."""
+    function = tool["function"]
+    return {
+        "name": function["name"],
+        "description": function["description"],
+        "input_schema": function["parameters"],
+        "cache_control": CACHE_MARK,
+    }
+
+
+def mark_cached_prefixes(turns: Sequence[BaseMessage], *, has_tools: bool) -> None:
     """Mark the stable beginnings of a prompt, which Anthropic caches only where a request says so.
 
     At most four marks are allowed: the tools, the system message, and the last two turns that are not the
@@ -106,10 +117,8 @@ def mark_cached_prefixes(turns: Sequence[BaseMessage], tools: Sequence[dict[str,
     wrote. A prompt without tools and earlier turns gets no mark behind the system message: nothing follows it, and
     writing to the cache costs a quarter more than reading the prompt.
     """
-    if tools:
-        tools[-1]["cache_control"] = CACHE_MARK
     inputs = [turn for turn in turns if turn.type not in ("system", "ai")]
-    continues = bool(tools) or len(inputs) > 1
+    continues = has_tools or len(inputs) > 1
     marked = [turn for turn in turns if turn.type == "system"][-1:] + (inputs[-2:] if continues else [])
     for turn in marked:
         if isinstance(turn.content, str) and turn.content:  # an empty text may have no mark
