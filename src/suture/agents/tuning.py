@@ -60,6 +60,8 @@ MAX_QUOTED_CHARS = 60
 """Length of a quoted line in a message."""
 MAX_NEAREST_LINES = 12
 """Lines of a file that are shown for an edit that does not apply. Chosen by judgement; not measured."""
+MAX_COMPARED_LINES = 5
+"""Lines of a text that is not in a file, the longest first, for which similar lines of the file are looked up."""
 MAX_SIMILAR_PATHS = 5
 """Paths that are named in place of one that does not exist. Chosen by judgement; not measured."""
 MIN_WHOLE_FILE_SHARE = 0.7

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from suture.agents.replies.edit_problems import EditFault, NumberedLine, ProblemCode
-from suture.agents.tuning import MAX_NEAREST_LINES
+from suture.agents.tuning import MAX_COMPARED_LINES, MAX_NEAREST_LINES
 
 COMMENT = r"(?:#|//|--|/\*|<!--|;|%|\{/\*)"
 LEFT_OUT = (
@@ -392,19 +393,22 @@ def _number(indices: Sequence[int], lines: Sequence[str]) -> list[NumberedLine]:
 
 def find_nearest_lines(old: Sequence[str], lines: Sequence[str]) -> list[NumberedLine]:
     """Return the lines of a file that resemble a text the most, and one line around them; empty if none do."""
-    wanted = [line.strip() for line in old]
     stripped = [line.strip() for line in lines]
+    counts = Counter(stripped)
+    texts: dict[str, int] = {}
+    for offset, line in enumerate(old):
+        if line.strip():
+            texts.setdefault(line.strip(), offset)
+    close = {text: text for text in texts if text in counts}
+    if not close:  # `difflib` is slow, so that only the lines that say the most are compared.
+        for text in sorted(texts, key=len, reverse=True)[:MAX_COMPARED_LINES]:
+            close |= dict.fromkeys(difflib.get_close_matches(text, counts, n=3, cutoff=0.6), text)
     votes: dict[int, float] = {}
-    for offset, text in enumerate(wanted):
-        if not text:
-            continue
-        close = (
-            {text} if text in stripped else set(difflib.get_close_matches(text, stripped, n=3, cutoff=0.6))
-        )
-        for index, line in enumerate(stripped):
-            if line in close:
-                # A line that is often in the file says little about the place.
-                votes[index - offset] = votes.get(index - offset, 0.0) + len(text) / stripped.count(line)
+    for index, line in enumerate(stripped):
+        if line in close:
+            # A line that is often in the file says little about the place.
+            start = index - texts[close[line]]
+            votes[start] = votes.get(start, 0.0) + len(line) / counts[line]
     if not votes:
         return []
     start = max(votes, key=lambda index: (votes[index], -index))
