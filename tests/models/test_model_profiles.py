@@ -145,6 +145,8 @@ def test_prefill_follows_from_the_name_unless_it_is_set(name: str, prefill: bool
         ("openai:gpt-5", True),
         ("openai:anything", True),
         ("qwen:qwen-max", True),
+        ("deepseek:deepseek-chat", True),
+        ("google:gemini-2.5-pro", True),
         ("ollama:llama3.3:70b", True),
         ("ollama:gemma3:27b", False),
         ("ollama:llama3.1:8b", False),

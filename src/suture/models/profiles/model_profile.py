@@ -30,10 +30,10 @@ LANGCHAIN_KINDS: Mapping[str, str] = {
 """The kind of a LangChain chat model that a caller passes in -> the provider whose models it calls."""
 SMALL_MODEL_PROVIDERS = ("local", "huggingface", "ollama", "scripted")
 """Providers whose models are small unless their names say otherwise."""
-TOOL_PROVIDERS = ("openai", "anthropic", "qwen", "google", "bedrock", "openrouter")
+TOOL_PROVIDERS = ("openai", "anthropic", "qwen", "google", "bedrock", "openrouter", "deepseek")
 """Providers that serve capable models with native tools, several of them in one reply."""
-SCHEMA_PROVIDERS = (*TOOL_PROVIDERS, "local", "ollama")
-"""Providers that enforce a JSON schema."""
+SCHEMA_PROVIDERS = ("openai", "anthropic", "qwen", "google", "bedrock", "openrouter", "local", "ollama")
+"""Providers that enforce a JSON schema. DeepSeek only promises JSON."""
 PREFILL_PROVIDERS = ("local", "ollama")
 """Providers that continue a last assistant message with any model."""
 PREFILL_ANTHROPIC_MODELS = re.compile(r"claude-(?:2|3|instant|(?:opus|sonnet|haiku)-4-(?:[015]\b|\d{8}))")
