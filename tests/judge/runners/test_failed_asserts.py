@@ -10,7 +10,7 @@ from prepared_suites import prepare_python_suite
 from suture.core.records import Candidate, CodeFrame, Counterexample
 from suture.judge import check_candidate
 from suture.judge.failures import parse_collection_error, shorten_pair
-from suture.judge.runners.failed_asserts import FailedAssert, read_failed_assert
+from suture.judge.runners.failed_asserts import AssertFacts, read_failed_assert
 from suture.sandbox import Sandbox
 
 WHERE = "\n +  where "
@@ -60,7 +60,7 @@ WHERE = "\n +  where "
 def test_each_form_of_an_assert_is_read_rightly(
     statement: str, text: str, call: str, actual: str, expected: str
 ) -> None:
-    assert read_failed_assert(text, statement, None) == FailedAssert(
+    assert read_failed_assert(text, statement, None) == AssertFacts(
         call=call, actual=actual, expected=expected
     )
 
@@ -78,7 +78,7 @@ def test_the_values_of_unittest_are_those_of_its_arguments(
     statement: str, call: str, actual: str, expected: str
 ) -> None:
     found = read_failed_assert("'one' != 'minus one'", statement, ["LEFT", "RIGHT"])
-    assert found == FailedAssert(call=call, actual=actual, expected=expected)
+    assert found == AssertFacts(call=call, actual=actual, expected=expected)
 
 
 def test_what_is_no_comparison_stays_an_exception() -> None:

@@ -33,7 +33,7 @@ OTHER_METHODS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailedAssert:
+class AssertFacts:
     """What a failed assert says. Each text is empty if it is not known.
 
     Attributes:
@@ -47,7 +47,7 @@ class FailedAssert:
     actual: str = ""
 
 
-def read_failed_assert(text: str, statement: str, compared: Sequence[str] | None) -> FailedAssert | None:
+def read_failed_assert(text: str, statement: str, compared: Sequence[str] | None) -> AssertFacts | None:
     """Return what a failed assert says; `None` if the exception is not one of a comparison or of pytest.
 
     Args:
@@ -105,7 +105,7 @@ class _Explanation:
         self._call = readable[0] if readable else ""
         self._has_source = condition is not None
 
-    def read(self) -> FailedAssert:
+    def read(self) -> AssertFacts:
         """Return what the assert says."""
         condition = self._condition
         if isinstance(condition, ast.Compare) and len(condition.ops) == 1:
@@ -116,17 +116,17 @@ class _Explanation:
         if isinstance(condition, ast.Compare):
             return self._answer(condition, f"`{ast.unparse(condition)}` to hold", self._value)
         if isinstance(condition, ast.BoolOp):
-            return FailedAssert(call=self._source(condition), expected=TRUE_VALUE, actual=self._summary)
+            return AssertFacts(call=self._source(condition), expected=TRUE_VALUE, actual=self._summary)
         return self._answer(condition, TRUE_VALUE, self._value or self._summary)
 
-    def _answer(self, node: ast.expr | None, expected: str, actual: str) -> FailedAssert:
-        return FailedAssert(call=self._call or self._source(node), expected=expected, actual=actual)
+    def _answer(self, node: ast.expr | None, expected: str, actual: str) -> AssertFacts:
+        return AssertFacts(call=self._call or self._source(node), expected=expected, actual=actual)
 
     def _source(self, node: ast.expr | None) -> str:
         """Return the source of a part of the condition, if it is the test's own source."""
         return ast.unparse(node) if node is not None and self._has_source else ""
 
-    def _read_comparison(self, condition: ast.Compare) -> FailedAssert:
+    def _read_comparison(self, condition: ast.Compare) -> AssertFacts:
         left, right = self._split_values(condition)
         is_reversed = self._is_reversed(condition, left, right)
         sides = (condition.left, condition.comparators[0])
@@ -182,7 +182,7 @@ def _contains_call(node: ast.expr) -> bool:
     return any(isinstance(part, ast.Call) for part in ast.walk(node))
 
 
-def _read_unittest_assert(statement: str, compared: Sequence[str]) -> FailedAssert | None:
+def _read_unittest_assert(statement: str, compared: Sequence[str]) -> AssertFacts | None:
     """Return what a failed assert method of unittest says, such as `self.assertEqual(add(1, 1), 2)`."""
     node = _parse_statement(statement)
     call = node.value if isinstance(node, ast.Expr) else None
@@ -198,4 +198,4 @@ def _read_unittest_assert(statement: str, compared: Sequence[str]) -> FailedAsse
     is_reversed = _contains_call(call.args[1]) and not _contains_call(call.args[0])
     subject = call.args[1] if is_reversed else call.args[0]
     wanted, actual = compared if is_reversed else reversed(compared)
-    return FailedAssert(call=ast.unparse(subject), expected=expectation.format(wanted), actual=actual)
+    return AssertFacts(call=ast.unparse(subject), expected=expectation.format(wanted), actual=actual)
