@@ -476,8 +476,9 @@ class RepairSettings(SettingsGroup):
     candidates: int = Field(default=20_000, ge=0)
     """Max changes to try."""
     seconds: float | None = Field(default=None, gt=0)
-    """Max wall-clock seconds of the search. By default 60, but at most half of what the run has left;
-    without a model, all the time that the verdict and its certification do not need."""
+    """Max wall-clock seconds of the search. By default 60, but at most half of what the run has left; before a
+    capable model, a few seconds of trials; without a model, all the time that the verdict and its certification do
+    not need."""
     seed: int = 0
     """Decides the order of equally likely changes, and which inputs tell repairs apart."""
 
