@@ -409,3 +409,22 @@ def test_a_fact_in_one_sentence_keeps_what_was_expected() -> None:
     assert "x1'" in text
     assert "x2'" in text
     assert "(cut)" not in text
+
+
+async def test_of_a_command_without_a_report_the_output_tells_what_failed(sandbox: Sandbox) -> None:
+    output = 'Traceback:\n  File "check.py", line 2, in main\n  File "./shop.py", line 15, in total\nValueError: no\n'
+    fact = Counterexample(
+        check_id="python check.py", exception="exit code 1: ValueError: no", code="exit_code"
+    )
+    outcome = CheckOutcome(
+        check_id=fact.check_id, status="failed", evidence="exit_status", counterexample=fact
+    )
+    suite = make_suite(sandbox)
+    verdict = replace(make_verdict(outcome), output=output)
+    context = await build_failure_context(
+        suite.task, suite.task.files, verdict, suite, threshold=0.5, max_tokens=4000
+    )
+
+    assert "return math.floor(sum(self.prices) / RATE)" in context.code
+    assert output.strip() in context.facts
+    assert "shop.py:15" in context.facts

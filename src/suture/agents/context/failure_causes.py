@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -11,10 +11,18 @@ from suture.core.records import CheckOutcome, CodeFrame, Counterexample, Task, V
 from suture.judge.triage.environment_faults import find_environment_fault
 from suture.project.languages import is_source
 from suture.project.workspace import decode_text, is_test_file
+from suture.sandbox import BOX
 
 VARIABLE_PARTS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|0x[0-9a-f]+|\d+(?:\.\d+)?""")
 """Parts of a message that differ between tests with one cause: quoted texts, addresses and numbers."""
 MAX_SHAPE_CHARS = 200
+RUN_ENDINGS = ("exit_code", "signal", "time_limit")
+"""Codes of failures of a whole run."""
+PRINTED_POSITION = re.compile(
+    r"(?P<path>[\w./-]+\.\w+)(?:\", line |:)(?P<line>\d+)(?:, in (?P<function>\w+)$)?", re.MULTILINE
+)
+"""Matches `File "/box/cart.py", line 3, in total` of Python, and `cart.go:3` of other programs."""
+MAX_PRINTED_FRAMES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +119,22 @@ def project_frames(fact: Counterexample) -> tuple[CodeFrame, ...]:
     return tuple(frames)
 
 
+def is_whole_run(outcome: CheckOutcome) -> bool:
+    """Whether an outcome is that of a whole command, of which only the output says what failed."""
+    fact = outcome.counterexample
+    return outcome.evidence == "exit_status" or (fact is not None and fact.code in RUN_ENDINGS)
+
+
+def find_printed_frames(output: str, paths: Container[str]) -> tuple[CodeFrame, ...]:
+    """Return the positions in files of the project that a command's output names, the last one first."""
+    frames = [
+        CodeFrame(file=path, line=int(match["line"]), function=match["function"] or "")
+        for match in PRINTED_POSITION.finditer(output)
+        if (path := match["path"].removeprefix(f"{BOX}/").removeprefix("./")) in paths
+    ]
+    return tuple(dict.fromkeys(reversed(frames)))[:MAX_PRINTED_FRAMES]
+
+
 def _cause_key(fact: Counterexample) -> tuple[object, ...]:
     """Return what failures with one cause have in common: exception type, raising frame, shape of the message."""
     raising = next(iter(project_frames(fact)), None)
@@ -130,11 +154,3 @@ def list_tests(tests: Sequence[str], max_listed: int) -> str:
     """Return test ids as a list in one line, with the number of those that are left out."""
     listed = ", ".join(f"`{test}`" for test in tests[:max_listed])
     return listed + (f" and {len(tests) - max_listed} more" if len(tests) > max_listed else "")
-
-
-def count_by_text(texts: Iterable[str]) -> dict[str, int]:
-    """Return text -> how often it occurs, in the order of the first occurrence."""
-    counts: dict[str, int] = {}
-    for text in texts:
-        counts[text] = counts.get(text, 0) + 1
-    return counts

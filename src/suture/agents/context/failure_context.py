@@ -21,8 +21,10 @@ from suture.agents.context.code_units import CodeUnit, list_units
 from suture.agents.context.failure_causes import (
     FailureCause,
     FailureGroups,
+    find_printed_frames,
     group_failures,
     is_deciding_failure,
+    is_whole_run,
     list_tests,
     project_frames,
 )
@@ -118,7 +120,7 @@ async def build_failure_context(
         SandboxError: The sandbox failed.
     """
     reader = _ProjectReader(task, files, suite)
-    groups = group_failures(verdict, task, threshold)
+    groups = group_failures(_with_printed_frames(verdict, reader), task, threshold)
     causes = groups.causes[:MAX_CAUSES]
     sources = [reader.find_test(cause) for cause in causes]
     suspects = await _find_suspects(reader, clues or SearchFinished(), verdict, groups)
@@ -227,6 +229,18 @@ def _render_changed(
         yield f"{label}, with other causes: {list_tests(rest, MAX_LISTED_TESTS)}"
     if not groups.causes:
         yield f"{label}: {list_tests([outcome.check_id for outcome in outcomes], MAX_LISTED_TESTS)}"
+
+
+def _with_printed_frames(verdict: Verdict, reader: _ProjectReader) -> Verdict:
+    """Return the verdict; a command that is judged as a whole gets the frames that its output names."""
+    frames = tuple(reversed(find_printed_frames(verdict.output, reader.texts)))
+    outcomes = [
+        replace(outcome, counterexample=replace(outcome.counterexample, frames=frames))
+        if outcome.counterexample is not None and is_whole_run(outcome) and not outcome.passed
+        else outcome
+        for outcome in verdict.outcomes
+    ]
+    return replace(verdict, outcomes=tuple(outcomes))
 
 
 class _ProjectReader:
@@ -393,7 +407,9 @@ def _render_facts(groups: FailureGroups, reader: _ProjectReader, max_tokens: int
         lines.append(
             f"{len(rest)} more failing tests have other causes: {list_tests(rest, MAX_LISTED_TESTS)}"
         )
-    if not causes and verdict.output.strip():
+    is_untold = not causes or any(is_whole_run(cause.outcomes[0]) for cause in causes)
+    if is_untold and verdict.output.strip():
+        lines.append("The command printed:")
         lines.append(fence(verdict.output.strip()[-MAX_OUTPUT_CHARS:]))
     lines += [
         f"{count} more {'test fails' if count == 1 else 'tests fail'} whatever the code does: {why}."
