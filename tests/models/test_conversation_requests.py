@@ -136,6 +136,24 @@ async def test_the_responses_api_stores_nothing_and_gets_its_reasoning_back(stub
     assert request["input"][-3]["encrypted_content"] == "abc"
 
 
+async def test_stable_prefixes_are_marked_for_bedrocks_cache(
+    stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("langchain_aws")
+    for name, value in {"REGION": "us-east-1", "ACCESS_KEY_ID": "id", "SECRET_ACCESS_KEY": "key"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    call = {"toolUse": {"toolUseId": "c1", "name": "look", "input": {"at": "a"}}}
+    request = await look_twice(
+        open_stub_model("bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0", stub.address),
+        stub,
+        bodies.bedrock(call, stop="tool_use"),
+        bodies.bedrock({"text": "done"}),
+    )
+    mark = {"cachePoint": {"type": "default"}}
+    assert request["system"][-1] == request["messages"][-1]["content"][-1] == mark
+    assert request["toolConfig"]["tools"][-1] == mark
+
+
 async def test_a_slow_stream_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """LangChain's own limit between two chunks, 120 s by default, does not apply."""
     monkeypatch.setenv("LANGCHAIN_OPENAI_STREAM_CHUNK_TIMEOUT_S", "0.2")

@@ -11,7 +11,17 @@ from suture.core.settings.aliases import ARGUMENTS, VARIABLES
 from suture.errors import UsageError
 from trusting import load_trusted
 
-KEYS = "keys.openai", "keys.anthropic", "keys.qwen", "keys.huggingface", "keys.e2b"
+KEYS = (
+    "keys.openai",
+    "keys.anthropic",
+    "keys.qwen",
+    "keys.deepseek",
+    "keys.openrouter",
+    "keys.google",
+    "keys.bedrock",
+    "keys.huggingface",
+    "keys.e2b",
+)
 
 
 def load(folder: Path, **environ: str) -> LoadedSettings:
@@ -60,6 +70,10 @@ WORKING_VARIABLES: tuple[tuple[dict[str, str], str, object, str], ...] = (
     ({"ANTHROPIC_API_KEY": "k"}, "keys.anthropic", "k", "ANTHROPIC_API_KEY"),
     ({"HF_TOKEN": "k"}, "keys.huggingface", "k", "HF_TOKEN"),
     ({"QWEN_API_KEY": "k"}, "keys.qwen", "k", "QWEN_API_KEY"),
+    ({"DEEPSEEK_API_KEY": "k"}, "keys.deepseek", "k", "DEEPSEEK_API_KEY"),
+    ({"OPENROUTER_API_KEY": "k"}, "keys.openrouter", "k", "OPENROUTER_API_KEY"),
+    ({"GEMINI_API_KEY": "k"}, "keys.google", "k", "GEMINI_API_KEY"),
+    ({"AWS_BEARER_TOKEN_BEDROCK": "k"}, "keys.bedrock", "k", "AWS_BEARER_TOKEN_BEDROCK"),
     ({"E2B_API_KEY": "k"}, "keys.e2b", "k", "E2B_API_KEY"),
     ({"LLM_PROVIDER": "qwen", "LLM_MODEL": "qwen-plus"}, "model.name", "qwen:qwen-plus", "LLM_PROVIDER"),
     ({"LLM_PROVIDER": "huggingface", "HF_MODEL": "m"}, "model.name", "huggingface:m", "LLM_PROVIDER"),
