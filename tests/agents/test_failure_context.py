@@ -412,7 +412,10 @@ def test_a_fact_in_one_sentence_keeps_what_was_expected() -> None:
 
 
 async def test_of_a_command_without_a_report_the_output_tells_what_failed(sandbox: Sandbox) -> None:
-    output = 'Traceback:\n  File "check.py", line 2, in main\n  File "./shop.py", line 15, in total\nValueError: no\n'
+    output = (
+        'Traceback:\n  File "test_shop.py", line 18, in test_other\n'
+        '  File "./shop.py", line 15, in total\nValueError: no\n'
+    )
     fact = Counterexample(
         check_id="python check.py", exception="exit code 1: ValueError: no", code="exit_code"
     )
@@ -427,4 +430,4 @@ async def test_of_a_command_without_a_report_the_output_tells_what_failed(sandbo
 
     assert "return math.floor(sum(self.prices) / RATE)" in context.code
     assert output.strip() in context.facts
-    assert "shop.py:15" in context.facts
+    assert "    def test_other(self):" in context.tests

@@ -17,7 +17,7 @@ from suture.agents.context.code_excerpts import (
     make_excerpts,
     render_lines,
 )
-from suture.agents.context.code_units import CodeUnit, list_units
+from suture.agents.context.code_units import CodeUnit, find_unit, list_units
 from suture.agents.context.failure_causes import (
     FailureCause,
     FailureGroups,
@@ -36,7 +36,7 @@ from suture.agents.context.project_rules import read_project_rules
 from suture.agents.context.python_test_source import TestSource, find_python_test
 from suture.agents.context.tree_test_source import find_tree_test
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
-from suture.core.records import CheckOutcome, Language, Task, Verdict
+from suture.core.records import CheckOutcome, Counterexample, Language, Task, Verdict
 from suture.errors import UsageError
 from suture.judge import Suite, find_protected_files
 from suture.mutation import has_grammar
@@ -122,11 +122,11 @@ async def build_failure_context(
     reader = _ProjectReader(task, files, suite)
     groups = group_failures(_with_printed_frames(verdict, reader), task, threshold)
     causes = groups.causes[:MAX_CAUSES]
-    sources = [reader.find_test(cause) for cause in causes]
+    sources = [source for cause in causes for source in reader.find_tests(cause)]
     suspects = await _find_suspects(reader, clues or SearchFinished(), verdict, groups)
     frames = [frame.file for cause in causes for frame in project_frames(cause.fact)]
     units_by_path = reader.list_units([*frames, *(line.path for line in suspects)])
-    ranked = rank_code(units_by_path, causes, [source for source in sources if source], suspects)
+    ranked = rank_code(units_by_path, causes, sources, suspects)
     if not ranked.scores:
         _add_named_files(ranked, reader, units_by_path, verdict.output)
     code_tokens = min(MAX_CODE_TOKENS, int(MAX_CODE_SHARE * max_tokens))
@@ -222,8 +222,8 @@ def _render_changed(
     groups = group_failures(part, task, threshold)
     for cause in groups.causes[:MAX_BROKEN_CAUSES]:
         text = render_cause(cause, reader.texts, label)
-        source = reader.find_test(cause) if label == "Newly broken" else None
-        yield text + (f"\n\n{_render_source(source, reader)}" if source is not None else "")
+        sources = reader.find_tests(cause)[:1] if label == "Newly broken" else []
+        yield "\n\n".join([text, *(_render_source(source, reader) for source in sources)])
     if len(groups.causes) > MAX_BROKEN_CAUSES:
         rest = [test for cause in groups.causes[MAX_BROKEN_CAUSES:] for test in cause.tests]
         yield f"{label}, with other causes: {list_tests(rest, MAX_LISTED_TESTS)}"
@@ -281,9 +281,12 @@ class _ProjectReader:
                 units_by_path[path] = units
         return units_by_path
 
-    def find_test(self, cause: FailureCause) -> TestSource | None:
-        """Return the source of a cause's first test; `None` if it is not found."""
-        fact = cause.fact
+    def find_tests(self, cause: FailureCause) -> list[TestSource]:
+        """Return the source of a cause's first test; of a whole run, of the tests that its output names."""
+        facts = self._name_tests(cause.fact) if is_whole_run(cause.outcomes[0]) else [cause.fact]
+        return [source for fact in facts if (source := self._find_test(fact)) is not None]
+
+    def _find_test(self, fact: Counterexample) -> TestSource | None:
         if LANGUAGES[self.language].parsed:
             path = fact.check_id.partition("::")[0]
             lines = [frame.line for frame in fact.frames if frame.file == path]
@@ -294,6 +297,18 @@ class _ProjectReader:
         file = in_tests[0].file if in_tests else fact.file
         line = in_tests[0].line if in_tests else fact.line
         return find_tree_test(fact.check_id, self.texts, self.language, line, file)
+
+    def _name_tests(self, fact: Counterexample) -> list[Counterexample]:
+        """Return the fact of a whole run once for each test that its frames show, with the test's id."""
+        facts: dict[str, Counterexample] = {}
+        for frame in reversed(fact.frames):
+            text = self.texts.get(frame.file, "")
+            unit = find_unit(list_units(frame.file, text, self.language), frame.line)
+            if unit is not None and unit.kind == "function" and is_test_file(frame.file):
+                test = f"{frame.file}::{unit.name.replace('.', '::')}"
+                named = replace(fact, check_id=test, file=frame.file, line=frame.line, frames=(frame,))
+                facts.setdefault(test, named)
+        return list(facts.values())[:MAX_CAUSES]
 
     def find_check(self, cause: FailureCause) -> str:
         """Return the source of a check that is no test of a file."""
@@ -351,8 +366,6 @@ def _render_tests(sources: Sequence[TestSource | None], reader: _ProjectReader, 
     merged = TestSource()
     hidden = 0
     for source in sources:
-        if source is None:
-            continue
         together = _merge(merged, source)
         if merged.lines and estimate_tokens(_render_source(together, reader)) > max_tokens:
             hidden += 1

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from suture.agents.context.code_excerpts import fence
-from suture.agents.context.failure_causes import FailureCause, list_tests
+from suture.agents.context.failure_causes import FailureCause, is_whole_run, list_tests
 from suture.core.records import CodeFrame, Counterexample
 from suture.judge.failures import shorten_pair
 from suture.project.python_source.parsing import PARSE_FAULTS
@@ -45,7 +45,8 @@ def render_cause(cause: FailureCause, texts: Mapping[str, str], label: str) -> s
     parts = [f"**{label}: `{fact.check_id}`**", *_render_failure(fact)]
     if inputs := _render_inputs(fact):
         parts.append(inputs)
-    if frames := _render_frames(fact, texts):
+    # Of a whole run, the output follows, which has the frames.
+    if not is_whole_run(cause.outcomes[0]) and (frames := _render_frames(fact, texts)):
         parts.append(frames)
     others = cause.outcomes[1:]
     for outcome in others[:MAX_OTHER_CASES]:
