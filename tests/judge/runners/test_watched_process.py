@@ -261,8 +261,15 @@ def total(numbers):
 """
 
 
+RAISING_TEST = (
+    "import pytest\n\ndef test_raises():\n    with pytest.raises(AssertionError):\n        raise AssertionError\n"
+    "    with pytest.raises(pytest.fail.Exception):\n        pytest.fail('expected')\n"
+)
+
+
 async def test_ordinary_code_passes(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
-    project = {"sums.py": WRONG, "test_sums.py": TEST}
+    project = {"sums.py": WRONG, "test_sums.py": TEST, "test_raising.py": RAISING_TEST}
+    project["test_plain.py"] = f'"""PYTEST_DONT_REWRITE"""\n{RAISING_TEST}'
     suite = await prepare_project_suite(project, sandbox, sandbox_settings)
 
     verdict = await check_candidate(Candidate(files={"sums.py": HONEST}, origin="sample"), suite)

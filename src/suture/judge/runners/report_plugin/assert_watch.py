@@ -61,7 +61,9 @@ class FailedAsserts:
 
     def rewrite(self, module: ast.Module, *more: Any, **named: Any) -> None:
         """Rewrite a test module as pytest does, and what it raises of `AssertionError`."""
-        self._rewrite(RaiseRewriter().visit(module), *more, **named)
+        # Pytest adds no imports to a module that asks not to be rewritten.
+        is_rewritten = "PYTEST_DONT_REWRITE" not in (ast.get_docstring(module, clean=False) or "")
+        self._rewrite(RaiseRewriter().visit(module) if is_rewritten else module, *more, **named)
 
     def note_raised(self, error: Any) -> Any:
         """Return what a test is about to raise."""
