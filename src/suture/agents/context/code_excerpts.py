@@ -199,9 +199,11 @@ def render_lines(numbers: Sequence[int], lines: Sequence[str], comment: str) -> 
         if number > previous + 1:
             is_gap = any(hidden.strip() for hidden in lines[previous : number - 1])
             margin = line[: len(line) - len(line.lstrip())]
-            if is_gap and margin:
+            # Between imports, and inside a long one, a gap needs no mark.
+            follows_import = is_gap and _is_import(lines[previous - 1])
+            if is_gap and margin and not follows_import:
                 yield f"{margin}{comment} ...\n"
-            elif not (is_gap and _is_import(line) and _is_import(lines[previous - 1])):
+            elif not (follows_import and (margin or _is_import(line))) and line.strip() != ")":
                 yield "\n"
         yield line if line.endswith("\n") else f"{line}\n"
         previous = number

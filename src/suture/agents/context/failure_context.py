@@ -361,7 +361,7 @@ def _add_named_files(
                 ranked.add(unit, 1.0 / (number + 1))
 
 
-def _render_tests(sources: Sequence[TestSource | None], reader: _ProjectReader, max_tokens: int) -> str:
+def _render_tests(sources: Sequence[TestSource], reader: _ProjectReader, max_tokens: int) -> str:
     """Return the sources of the failing tests, file by file, as many as the limit allows."""
     merged = TestSource()
     hidden = 0
