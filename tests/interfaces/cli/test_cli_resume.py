@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,23 @@ from typer.testing import Result
 
 from interfaces.cli.conftest import Cli
 from interfaces.cli.real_terminal import restore_interrupts, wait_until
-from models.openai_stub import Answer, OpenAIStub, chat_completion
+from models.openai_stub import Answer, OpenAIStub
+from models.reply_bodies import openai_stream
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 
 TASK = "Write a function double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
-CORRECT_ANSWER = Answer(body=chat_completion("```python\ndef double(n):\n    return 2 * n\n```"))
-WRONG_ANSWER = Answer(body=chat_completion("```python\ndef double(n):\n    return 4\n```"))
+
+
+def stream_code(code: str) -> Answer:
+    """Return a streamed answer with code, and a plausible count of the prompt's tokens."""
+    answer = openai_stream({"content": f"```python\n{code}\n```"})
+    assert isinstance(answer.body, bytes)
+    return replace(answer, body=answer.body.replace(b'"prompt_tokens": 11', b'"prompt_tokens": 400'))
+
+
+CORRECT_ANSWER = stream_code("def double(n):\n    return 2 * n")
+WRONG_ANSWER = stream_code("def double(n):\n    return 4")
 DROPPED_CONNECTION = Answer(body=b"", silent=True)
 """The server dies during a call: the connection closes without a response."""
 
@@ -57,9 +68,7 @@ def test_a_run_resumes_when_its_model_server_is_back(cli: Cli, home: Path) -> No
     assert result.stdout == "def double(n):\n    return 2 * n\n"
     assert request_count >= 1
     assert ledger.read_text().startswith(before)
-    assert before.count('"label":"sample 1, greedy"') == ledger.read_text().count(
-        '"label":"sample 1, greedy"'
-    )
+    assert before.count('"label":"patch 1"') == ledger.read_text().count('"label":"patch 1"')
     assert "healed" in cli("show", "--list").stdout
 
     run_json = cli("show", "last", "--json").stdout
