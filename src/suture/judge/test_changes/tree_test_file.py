@@ -12,7 +12,7 @@ from suture.judge.test_changes.go_assertions import iter_go_assertions
 from suture.judge.test_changes.javascript_assertions import iter_javascript_assertions
 from suture.judge.test_changes.test_case import SourcePiece, TestCase, TestFile
 from suture.judge.test_changes.tree_nodes import called_path, line_of, node_text, normalised_source
-from suture.mutation.tree_sitter.node_kinds import parse_source_tree
+from suture.mutation.tree_sitter.node_kinds import get_syntax, parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def read_tree_tests(source: str, path: str, language: Language) -> TestFile:
     Tests are named as reports name them, without the file or package: `GROUP > TEST`, or `TestName` in Go.
     """
     root = parse_source_tree(source, path, language)
-    return _read_go(root, source) if language == "go" else _read_javascript(root)
+    has_semicolons = bool(get_syntax(language).terminator)  # JavaScript and TypeScript; Go has none
+    return _read_javascript(root) if has_semicolons else _read_go(root, source)
 
 
 def _read_javascript(root: Node) -> TestFile:
