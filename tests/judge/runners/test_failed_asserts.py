@@ -11,6 +11,7 @@ from suture.core.records import Candidate, CodeFrame, Counterexample
 from suture.judge import check_candidate
 from suture.judge.failures import parse_collection_error, shorten_pair
 from suture.judge.runners.failed_asserts import AssertFacts, read_failed_assert
+from suture.judge.runners.report_plugin.plain_values import render_pair, render_value
 from suture.sandbox import Sandbox
 
 WHERE = "\n +  where "
@@ -108,6 +109,21 @@ def test_a_collection_error_begins_with_the_first_line_of_its_message() -> None:
         CodeFrame(file="test_shop.py", line=1),
         CodeFrame(file="shop.py", line=8, function="load"),
     )
+
+
+def test_values_are_written_only_if_they_are_plain_and_of_limited_size() -> None:
+    class Odd:
+        def __repr__(self) -> str:
+            raise AssertionError("code of the project ran")
+
+    endless: list[object] = []
+    endless.append(endless)
+    for value in (Odd(), [Odd()], {"a": Odd()}, endless, "x" * 200_000, 10**6000):
+        assert render_value(value) == ""
+    assert render_value({"a": [1, (2.5, None)]}) == "{'a': [1, (2.5, None)]}"
+    pair = render_pair(["same " * 2000, "left"], ["same " * 2000, "right"])
+    assert "left" in pair[0]
+    assert "right" in pair[1]
 
 
 CODE = """

@@ -8,8 +8,8 @@ MAX_VALUE_CHARS = 1500
 """Characters of one value. Chosen by judgement; not measured."""
 MAX_PLAIN_PARTS = 5000
 """Parts of a value that is written. Chosen by judgement; not measured."""
-MAX_PAIR_CHARS = 100_000
-"""Characters of a value that is searched for a difference. Chosen by judgement; not measured."""
+MAX_PLAIN_CHARS = 100_000
+"""Characters of all texts in such a value. Chosen by judgement; not measured."""
 LEAD_CHARS = 300
 """Characters before the first difference of two long values that are kept."""
 SCALARS = (str, bytes, int, float, complex, bool, type(None), type(Ellipsis))
@@ -46,17 +46,23 @@ def _cut(text: str, start: int) -> str:
 
 
 def _render(value: Any) -> str:
-    return repr(value)[:MAX_PAIR_CHARS] if _is_plain(value) else ""
+    if not _is_plain(value):
+        return ""
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):  # an integer with too many digits, lists that are nested too deeply
+        return ""
 
 
 def _is_plain(value: Any) -> bool:
-    waiting, count = [value], 0
+    waiting, count, chars = [value], 0, 0
     while waiting:
         part = waiting.pop()
-        count += 1
-        if count > MAX_PLAIN_PARTS:
-            return False
         kind = type(part)
+        count += 1
+        chars += len(part) if kind in (str, bytes) else 0
+        if count > MAX_PLAIN_PARTS or chars > MAX_PLAIN_CHARS:
+            return False
         if kind is dict:
             waiting.extend(part.keys())
             waiting.extend(part.values())
