@@ -108,6 +108,31 @@ def anthropic(*blocks: dict[str, Any], stop: str = "end_turn", **usage: Any) -> 
                         "usage": {"input_tokens": 11, "output_tokens": 7, **usage}})  # fmt: skip
 
 
+def event_stream(*events: dict[str, Any]) -> Answer:
+    """Return a stream of events with their own types, as Anthropic, Gemini and the Responses API send it."""
+    lines = [
+        (f"event: {event['type']}\n" if "type" in event else "") + f"data: {json.dumps(event)}\n\n"
+        for event in events
+    ]
+    return Answer(body="".join(lines).encode(), headers=EVENT_STREAM)
+
+
+def anthropic_stream(*deltas: tuple[dict[str, Any], dict[str, Any]], stop: str = "end_turn") -> Answer:
+    """Return a streamed answer of Anthropic, each of whose blocks begins and goes on with one delta."""
+    message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": "stub"}
+    message |= {"content": [], "stop_reason": None, "usage": {"input_tokens": 11, "output_tokens": 1}}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
+    for index, (block, delta) in enumerate(deltas):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events.append({"type": "content_block_delta", "index": index, "delta": delta})
+        events.append({"type": "content_block_stop", "index": index})
+    ending = {"stop_reason": stop, "stop_sequence": None}
+    events.append(
+        {"type": "message_delta", "delta": ending, "usage": {"input_tokens": 11, "output_tokens": 7}}
+    )
+    return event_stream(*events, {"type": "message_stop"})
+
+
 def text_block(text: str) -> dict[str, Any]:
     """Return a text block of Anthropic."""
     return {"type": "text", "text": text}

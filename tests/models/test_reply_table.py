@@ -231,6 +231,31 @@ REPLIES = (
          bodies.openai_stream(bodies.call_delta(0, "", "look", "c1"), bodies.call_delta(0, '{"at": "a"}'),
                               bodies.call_delta(1, '{"at": "b', "look", "c2"), finish="tool_calls"),
          text(""), [("look", {"at": "a"}, ""), ("look", {}, '{"at": "b')], streamed=True),
+    Case("a stream of Anthropic", ANTHROPIC,
+         bodies.anthropic_stream(
+             ({"type": "thinking", "thinking": "", "signature": ""}, {"type": "thinking_delta", "thinking": "hm"}),
+             (bodies.text_block(""), {"type": "text_delta", "text": "a"}),
+             ({"type": "tool_use", "id": "c1", "name": "look", "input": {}},
+              {"type": "input_json_delta", "partial_json": '{"at": "a"}'}), stop="tool_use"),
+         text("a", prompt_tokens=11, completion_tokens=7, **THOUGHT), [("look", {"at": "a"}, "")], streamed=True),
+    Case("a stream of Gemini", GEMINI,
+         bodies.event_stream(
+             {"candidates": [{"content": {"role": "model", "parts": [{"text": "hm", "thought": True}]}, "index": 0}],
+              "modelVersion": "gemini-2.5-pro"},
+             {"candidates": [{"content": {"role": "model", "parts": [{"text": "a"}]}, "finishReason": "MAX_TOKENS",
+                              "index": 0}],
+              "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 4, "thoughtsTokenCount": 3,
+                                "totalTokenCount": 18}, "modelVersion": "gemini-2.5-pro"}),
+         {"text": "a", "finish": "length", "completion_tokens": 7, "thinking_tokens": 3, **THOUGHT}, streamed=True),
+    Case("a stream of the Responses API", RESPONSES,
+         bodies.event_stream(
+             {"type": "response.output_item.added", "output_index": 0, "sequence_number": 0,
+              "item": {**bodies.output_text(""), "content": []}},
+             {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0,
+              "sequence_number": 1, "delta": "a", "logprobs": []},
+             {"type": "response.completed", "sequence_number": 2,
+              "response": bodies.openai_response(bodies.output_text("a")).body}),
+         text("a", completion_tokens=7, cached_tokens=4), streamed=True),
     Case("a stream without usage", CHAT, bodies.openai_stream({"content": "a"}, usage=False),
          text("a", counted_by="bound", refused=("stream_options",)), streamed=True),
 )  # fmt: skip
@@ -287,6 +312,7 @@ class Failure:
     error: type[ModelError]
     says: str
     blames_address: bool = False
+    streamed: bool = False
 
 
 FAILURES = (
@@ -375,6 +401,12 @@ FAILURES = (
     Failure("an error with a status in place of a reply", CHAT,
             Answer(body={"error": {"message": "no model is \u001b[31mloaded", "code": 503}}), ReplyLost,
             "reported an error"),
+    Failure("a fault in the middle of a stream", ANTHROPIC,
+            bodies.event_stream({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+            ReplyLost, "reported an error", streamed=True),
+    Failure("a fault in the middle of a stream of OpenAI's protocol", CHAT,
+            bodies.event_stream({"error": {"message": "oops", "type": "server_error"}}), ReplyLost,
+            "reported an error", streamed=True),
     Failure("a response that failed", RESPONSES,
             bodies.openai_response(status="failed", error={"code": "server_error", "message": "oops"}), ReplyLost,
             "reported an error"),
@@ -386,8 +418,9 @@ FAILURES = (
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.what.replace(" ", "-"))
 async def test_each_failure_has_its_class_and_its_remedy(failure: Failure, stub: OpenAIStub) -> None:
     answers = [bodies.RESPONSES_ONLY, failure.answer] if failure.model == RESPONSES else [failure.answer]
+    case = Case(failure.what, failure.model, failure.answer, streamed=failure.streamed)
     with pytest.raises(failure.error) as caught:
-        await ask(Case(failure.what, failure.model, failure.answer), stub, *answers)
+        await ask(case, stub, *answers)
     assert failure.says in str(caught.value)
     assert ("base_url" in str(caught.value)) is failure.blames_address
     assert caught.value.message.isprintable()

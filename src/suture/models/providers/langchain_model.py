@@ -222,7 +222,7 @@ class LangChainModel:
                     return tuple(Reply(text="", finish="content_filter", model=self.name) for _ in samplings)
                 raise error from fault
         self._endpoint.record_success()
-        if request.streams and "stream_options" in request.parts and replies[0].counted_by == "bound":
+        if request.streams and replies[0].counted_by == "bound":
             self._refusals.parameters.add("stream_options")  # the stream had no usage
             replies = [replace(reply, refused=("stream_options",)) for reply in replies]
         for reply, answer in zip(replies, answers, strict=True):
