@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from suture.mutation.tree_sitter.node_kinds import has_grammar, parse_source_tree
+from suture.mutation.tree_sitter.node_kinds import get_syntax, has_grammar, parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import walk
 from suture.project.languages import detect_file_languages
 
@@ -80,7 +80,7 @@ class CaughtAssertions:
 
 def _parse(path: str, text: str) -> Node | None:
     language: Language | None = next(iter(detect_file_languages((path,))), None)
-    if language not in ("javascript", "typescript") or not has_grammar(language):
+    if language is None or not has_grammar(language) or not get_syntax(language).terminator:
         return None
     return parse_source_tree(text, path, language)
 
