@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from suture.agents.replies.reply_parts import CodePart, ReplyPart, TextEdit, UnusablePart
-from suture.agents.replies.text_edits import Hunk
+from suture.agents.replies.text_edits import DiffHunk
 
 ENVELOPE_START = re.compile(r"^\s*\*{3} Begin Patch\s*$")
 ENVELOPE_END = re.compile(r"^\s*\*{3} End Patch\s*$")
@@ -129,7 +129,7 @@ def _strip_prefix(path: str, other: str | None = None) -> str:
     return path
 
 
-def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
+def _parse_hunks(lines: Sequence[str]) -> Iterator[DiffHunk]:
     """Yield the hunks that change something."""
     header: re.Match[str] | None = None
     body: list[str] = []
@@ -148,7 +148,7 @@ def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
 
 def make_hunk(
     body: Sequence[str], line: int | None = None, sections: tuple[str, ...] = (), *, is_at_end: bool = False
-) -> Hunk | None:
+) -> DiffHunk | None:
     """Return a hunk from its lines; `None` if it changes nothing."""
     lines = [text for text in body if not text.startswith("\\")]
     while lines and not lines[-1].strip():
@@ -159,10 +159,10 @@ def make_hunk(
         return None
     marked = _pair(lines, keep_blank=False)
     unmarked = _pair(lines, keep_blank=True)
-    variant = Hunk(old=unmarked[0], new=unmarked[1], line=line, sections=sections, is_at_end=is_at_end)
+    variant = DiffHunk(old=unmarked[0], new=unmarked[1], line=line, sections=sections, is_at_end=is_at_end)
     if not marked[0] and line is not None:
         line += 1  # Git names the line above an insertion.
-    return Hunk(
+    return DiffHunk(
         old=marked[0],
         new=marked[1],
         line=line,
@@ -221,7 +221,7 @@ def _parse_envelope_file(action: str, path: str, body: Sequence[str], line: int)
         added = [text.removeprefix("+") for text in body if text.startswith("+") or text.strip()]
         code = "".join(f"{text}\n" for text in added)
         return CodePart(line=line, path=path, code=code, is_whole=True)
-    hunks: list[Hunk] = []
+    hunks: list[DiffHunk] = []
     sections: list[str] = []
     chunk: list[str] = []
     for text in [*body, "@@"]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from suture.agents.replies.edit_problems import IgnoredCode, ProblemCode
 from suture.agents.replies.fenced_blocks import NOT_CODE_LABELS
-from suture.agents.replies.text_edits import Hunk
+from suture.agents.replies.text_edits import DiffHunk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class TextEdit(ReplyPart):
         is_new: Whether the diff says that the file is new.
     """
 
-    hunks: tuple[Hunk, ...] = ()
+    hunks: tuple[DiffHunk, ...] = ()
     is_new: bool = False
 
 

@@ -28,7 +28,7 @@ from suture.agents.replies.patch_parts import (
 )
 from suture.agents.replies.reply_parts import CodePart, IgnorablePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.structured_parts import find_elements, parse_json_parts
-from suture.agents.replies.text_edits import Hunk
+from suture.agents.replies.text_edits import DiffHunk
 from suture.project.python_source.parsing import require_few_blocks
 from suture.project.python_source.statement_edits import is_valid_python
 
@@ -99,7 +99,7 @@ def _join_replacements(parts: Sequence[ReplyPart]) -> list[ReplyPart]:
             and part.path is None
             and not DEFINITION.search(part.code)
         ):
-            hunk = Hunk(old=old.code, new=part.code)
+            hunk = DiffHunk(old=old.code, new=part.code)
             joined[-1] = TextEdit(
                 line=old.line, path=old.path, mentioned=old.mentioned, is_closed=part.is_closed, hunks=(hunk,)
             )
@@ -176,7 +176,7 @@ def _read_search_block(lines: Sequence[str], start: int, path: str | None) -> tu
     mentioned = "\n".join(lines[max(0, start - 12) : start])
     dividers = [n for n in range(start + 1, end) if DIVIDER.match(lines[n])]
     hunks = [
-        Hunk(old=_join(lines[start + 1 : n]), new=_join(lines[n + 1 : end]))
+        DiffHunk(old=_join(lines[start + 1 : n]), new=_join(lines[n + 1 : end]))
         for n in dividers
         if lines[n].strip() == "=" * 7 or len(dividers) == 1
     ]

@@ -15,7 +15,7 @@ from typing import Any
 
 from suture.agents.replies.patch_parts import ENVELOPE_START, parse_diff, parse_envelope
 from suture.agents.replies.reply_parts import CodePart, ReplyPart, TextEdit, UnusablePart
-from suture.agents.replies.text_edits import Hunk
+from suture.agents.replies.text_edits import DiffHunk
 
 PATH_KEYS = ("path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "relative_path",
              "absolute_path", "target", "name")  # fmt: skip
@@ -186,10 +186,10 @@ def _read_edit(
         inserted = _first_text(value, INSERTED_KEYS)
         if inserted is not None and str(insert_line).lstrip("-").isdigit():
             # The tools count the line after which they insert.
-            hunk = Hunk(old="", new=inserted, line=max(0, int(insert_line)) + 1)
+            hunk = DiffHunk(old="", new=inserted, line=max(0, int(insert_line)) + 1)
             return [TextEdit(line=line, path=path, hunks=(hunk,), mentioned=mentioned)]
     if old is not None and new is not None:
-        hunk = Hunk(
+        hunk = DiffHunk(
             old=old, new=new, may_be_part=True, everywhere=value.get("replace_all") in (True, "true", "True")
         )
         return [TextEdit(line=line, path=path, hunks=(hunk,), mentioned=mentioned)]

@@ -46,7 +46,7 @@ SMART_SIGNS = str.maketrans(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hunk:
+class DiffHunk:
     """Text to replace.
 
     Attributes:
@@ -67,7 +67,7 @@ class Hunk:
     may_be_part: bool = False
     everywhere: bool = False
     is_at_end: bool = False
-    variants: tuple[Hunk, ...] = ()
+    variants: tuple[DiffHunk, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Lines:
     new: list[str]
 
 
-def apply_hunks(hunks: Sequence[Hunk], text: str) -> str:
+def apply_hunks(hunks: Sequence[DiffHunk], text: str) -> str:
     """Return a text with all hunks applied, one after the other.
 
     Raises:
@@ -102,7 +102,7 @@ def apply_hunks(hunks: Sequence[Hunk], text: str) -> str:
     return text
 
 
-def _require_complete(hunk: Hunk, text: str) -> None:
+def _require_complete(hunk: DiffHunk, text: str) -> None:
     """Check that the new text leaves out nothing that the old text has."""
     known = {line.strip() for line in (*hunk.old.split("\n"), *text.split("\n"))}
     for line in hunk.new.split("\n"):
@@ -110,7 +110,7 @@ def _require_complete(hunk: Hunk, text: str) -> None:
             raise EditFault("elided", quote=line.strip())
 
 
-def are_applied(hunks: Sequence[Hunk], original: str, text: str) -> bool:
+def are_applied(hunks: Sequence[DiffHunk], original: str, text: str) -> bool:
     """Return whether a text has the results of hunks already, which would apply to its original."""
     try:
         apply_hunks(hunks, original)
@@ -123,7 +123,7 @@ def _as_lines(text: str) -> str:
     return "\n" + text.strip("\n") + "\n"
 
 
-def _apply_hunk(hunk: Hunk, text: str) -> str:
+def _apply_hunk(hunk: DiffHunk, text: str) -> str:
     if not hunk.old:
         return _insert(hunk, text)
     if hunk.everywhere and hunk.old in text:
@@ -143,7 +143,7 @@ def _apply_hunk(hunk: Hunk, text: str) -> str:
     raise _make_fault(hunk, lines)
 
 
-def _without_line_numbers(hunk: Hunk) -> Iterator[Hunk]:
+def _without_line_numbers(hunk: DiffHunk) -> Iterator[DiffHunk]:
     """Yield a hunk without the line numbers that a model copied from a numbered listing, if each line has one."""
     texts = [line for line in hunk.old.split("\n") if line.strip()]
     if texts and all(LINE_NUMBER.match(line) for line in texts):
@@ -153,7 +153,7 @@ def _without_line_numbers(hunk: Hunk) -> Iterator[Hunk]:
         yield replace(hunk, old=old, new=new, variants=())
 
 
-def _insert(hunk: Hunk, text: str) -> str:
+def _insert(hunk: DiffHunk, text: str) -> str:
     """Insert lines before a line of a file, or make the content of an empty one."""
     new = hunk.new if hunk.new.endswith("\n") or not hunk.new else f"{hunk.new}\n"
     if not text.strip():
@@ -204,7 +204,7 @@ COMPARISONS: tuple[Callable[[str], str], ...] = (
 """What is compared of each line, from strict to tolerant."""
 
 
-def _split(hunk: Hunk) -> _Lines:
+def _split(hunk: DiffHunk) -> _Lines:
     """Return the lines of a hunk, without a newline at the end of both texts."""
     old, new = hunk.old, hunk.new
     if old.endswith("\n") and (new.endswith("\n") or not new):
@@ -215,7 +215,7 @@ def _split(hunk: Hunk) -> _Lines:
     return _Lines(old.split("\n"), [] if is_removed else new.split("\n"))
 
 
-def _find_places(hunk: Hunk, lines: Sequence[str]) -> tuple[list[_Place], Callable[[str], str] | None]:
+def _find_places(hunk: DiffHunk, lines: Sequence[str]) -> tuple[list[_Place], Callable[[str], str] | None]:
     """Return the places that fit at the strictest comparison with any, and that comparison."""
     old = _split(hunk).old
     if not any(line.strip() for line in old):
@@ -250,7 +250,7 @@ def _equal_texts(old: Sequence[str], lines: Sequence[str], compare: Callable[[st
         yield _Place(numbers[place.start], numbers[place.end - 1] + 1)
 
 
-def _choose_place(hunk: Hunk, places: Sequence[_Place], lines: Sequence[str]) -> _Place | None:
+def _choose_place(hunk: DiffHunk, places: Sequence[_Place], lines: Sequence[str]) -> _Place | None:
     """Return the place that is meant: the only one, the one in the section, or the one clearly next to the line."""
     if hunk.sections and len(places) > 1:
         spans = _find_sections(hunk.sections, lines)
@@ -375,7 +375,7 @@ def _move(line: str, margins: dict[str, str]) -> str | None:
     return None
 
 
-def _make_fault(hunk: Hunk, lines: Sequence[str]) -> EditFault:
+def _make_fault(hunk: DiffHunk, lines: Sequence[str]) -> EditFault:
     old = _split(hunk).old
     quote = next((line.strip() for line in old if line.strip()), "")
     places, _ = _find_places(hunk, lines)
