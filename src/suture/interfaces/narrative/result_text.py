@@ -280,9 +280,7 @@ def objection_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         return
     critiques = [
         criticised.critique
-        for _, criticised in select_events(
-            read_ledger(folder.ledger_path).events, kinds.CandidateCriticised
-        )
+        for _, criticised in select_events(read_ledger(folder.ledger_path).events, kinds.CandidateCriticised)
         if criticised.candidate == result.candidate.hash
     ]
     if critiques:
