@@ -118,7 +118,9 @@ def judge_commit(root: Path, name: str, commit: str, subject: str, test: str, su
             for finding in judgement.findings
             if finding.severity == "reject"
         ]
-        remarks = sorted({finding.code for finding in judgement.findings if finding.severity == "remark"})
+        remarks = sorted(
+            {str(finding.code) for finding in judgement.findings if finding.severity == "remark"}
+        )
         if outcome == "not_comparable":
             rejecting = [f"{judgement.reason}: {judgement.detail[-200:]}"]
     return Row(

@@ -45,12 +45,13 @@ class Counts:
         prompt = usage.get("prompt_tokens", usage.get("input_tokens"))
         reply = usage.get("completion_tokens", usage.get("output_tokens"))
         details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
-        is_reported = isinstance(prompt, int) and isinstance(reply, int)
         with self._lock:
             self.calls += 1
-            self.estimated += not is_reported
-            self.prompt_tokens += prompt if is_reported else len(request) // CHARS_PER_TOKEN
-            self.reply_tokens += reply if is_reported else len(response) // CHARS_PER_TOKEN
+            if prompt is None or reply is None:
+                self.estimated += 1
+                prompt, reply = len(request) // CHARS_PER_TOKEN, len(response) // CHARS_PER_TOKEN
+            self.prompt_tokens += int(prompt)
+            self.reply_tokens += int(reply)
             self.cached_tokens += details.get("cached_tokens") or usage.get("cache_read_input_tokens") or 0
 
 

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)
 PLUGIN_OPTIONS = " -p no:hypothesispytest -p no:langsmith_plugin"
 UNCHANGED = Candidate(files={}, origin="user")
 MAX_FLAKY_RUNS = 60
-"""Runs of triage on a flaky project: one in four shows it (a failure, then a pass), so 60 all miss it once in 30 million."""
+"""Runs of triage on a flaky project: one in four shows it (a failure, then a pass); 60 miss it once in 30 million."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

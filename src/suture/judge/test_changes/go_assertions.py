@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -111,10 +112,9 @@ def _read_failure_condition(node: Node) -> tuple[str, Strength, str, tuple[tuple
 def _read_testify(call: Node, name: str) -> tuple[str, Strength, str, tuple[tuple[str, float], ...]]:
     arguments = [normalised_source(argument) for argument in arguments_of(call)][1:]
     if APPROXIMATE_CALLS.match(name) and len(arguments) > 2:
-        try:
+        tolerances: tuple[tuple[str, float], ...] = ()
+        with contextlib.suppress(ValueError):
             tolerances = (("delta", float(arguments[2])),)
-        except ValueError:
-            tolerances = ()
         return arguments[1], Strength.APPROXIMATE, arguments[0], tolerances
     if EQUALITY_CALLS.match(name):
         is_pair = len(arguments) > 1 and not re.match(r"(?:NoError|Nil|Empty)", name)

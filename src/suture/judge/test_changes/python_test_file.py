@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from suture.judge.test_changes.python_assertions import iter_assertions, show_source
-from suture.judge.test_changes.test_case import SourcePiece, TestCase, TestFile
+from suture.judge.test_changes.test_case import SourcePiece, SupportKind, TestCase, TestFile
 from suture.project.python_source.parsing import parse_module
 
 SKIPPING_DECORATORS = frozenset((
@@ -44,7 +44,7 @@ def _read_member(node: ast.stmt, file: TestFile, prefix: str, decorators: tuple[
             test = _read_test(f"{prefix}{node.name}", node, (*decorators, *node.decorator_list))
             file.tests[test.name] = test
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            kind = "hook" if not prefix and node.name in OUTCOME_HOOKS else "support"
+            kind: SupportKind = "hook" if not prefix and node.name in OUTCOME_HOOKS else "support"
             file.support[f"{prefix}{node.name}"] = SourcePiece(
                 source=ast.dump(node), line=node.lineno, text=show_source(node), kind=kind
             )

@@ -11,6 +11,10 @@ from suture.judge.test_changes.assertion import Assertion, has_wider_tolerance, 
 from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
 
 
+SupportKind = Literal["support", "hook", "skip"]
+"""What support of tests is: a `hook` that can change how tests end, a `skip` of all tests, or anything else."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SourcePiece:
     """A piece of source.
@@ -19,14 +23,12 @@ class SourcePiece:
         source: Its source without layout and comments; equal for two pieces that mean the same.
         line: Its line, from 1.
         text: Its source in one line, for people.
-        kind: For support of tests, whether it is a `hook` that can change how tests end, a `skip` of all tests, or
-            anything else.
     """
 
     source: str
     line: int
     text: str
-    kind: Literal["support", "hook", "skip"] = "support"
+    kind: SupportKind = "support"
 
 
 @dataclass(frozen=True, kw_only=True)

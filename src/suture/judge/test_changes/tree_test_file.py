@@ -10,7 +10,7 @@ from suture.core.records import Language
 from suture.judge.test_changes.assertion import Assertion, shorten_source
 from suture.judge.test_changes.go_assertions import iter_go_assertions
 from suture.judge.test_changes.javascript_assertions import iter_javascript_assertions
-from suture.judge.test_changes.test_case import SourcePiece, TestCase, TestFile
+from suture.judge.test_changes.test_case import SourcePiece, SupportKind, TestCase, TestFile
 from suture.judge.test_changes.tree_nodes import called_path, line_of, node_text, normalised_source
 from suture.mutation.tree_sitter.node_kinds import get_syntax, parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
@@ -221,11 +221,11 @@ def _iter_go_rows(body: Node) -> Iterator[Node]:
                 yield from (value for value in values.named_children if value.type != "comment")
 
 
-def _piece(node: Node, kind: str = "support", limit: Sequence[str] = ()) -> SourcePiece:
+def _piece(node: Node, kind: SupportKind = "support", limit: Sequence[str] = ()) -> SourcePiece:
     source = ".".join(limit) if limit else normalised_source(node)
     return SourcePiece(
         source=source,
         line=line_of(node),
         text=shorten_source(node_text(node)),
-        kind=kind,  # type: ignore[arg-type]
+        kind=kind,
     )
