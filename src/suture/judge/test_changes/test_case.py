@@ -10,7 +10,6 @@ from typing import Literal
 from suture.judge.test_changes.assertion import Assertion, has_wider_tolerance, is_broader
 from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
 
-
 SupportKind = Literal["support", "hook", "skip"]
 """What support of tests is: a `hook` that can change how tests end, a `skip` of all tests, or anything else."""
 
