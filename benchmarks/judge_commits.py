@@ -112,7 +112,7 @@ def judge_commit(root: Path, name: str, commit: str, subject: str, test: str, su
     except SutureError as fault:
         rejecting = [str(fault)]
     else:
-        outcome, tests = judgement.outcome, judgement.tests.passed
+        outcome, tests = judgement.outcome, len(judgement.tests.passed)
         rejecting = [
             f"{finding.code} {finding.path} {finding.test} {finding.detail}"
             for finding in judgement.findings

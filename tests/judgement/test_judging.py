@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -31,8 +33,35 @@ async def test_an_honest_fix_is_accepted(write: Write) -> None:
     judgement = await judge(write({"cart.py": RIGHT}))
     assert (judgement.outcome, judgement.base[:4]) == ("accepted", "HEAD")
     assert judgement.tests.fixed == ("test_cart.py::test_three_mugs_cost_three_times_as_much",)
-    assert (judgement.tests.passed, judgement.guards.changed, judgement.guards.not_run) == (4, 1, {})
+    assert (len(judgement.tests.passed), judgement.guards.changed, judgement.guards.not_run) == (4, 1, {})
     assert judgement.guards.noticed == judgement.guards.mistakes > 0
+
+
+async def test_a_judgement_names_the_files_that_it_is_about(write: Write, shop: Path) -> None:
+    steps: list[str] = []
+    root = write({"cart.py": RIGHT})
+    judgement = await judge(root, JudgeOptions(on_step=steps.append))
+    assert judgement.state.files == {"cart.py": hashlib.sha256(RIGHT.encode()).hexdigest()}
+    command = (
+        "find . -name .git -prune -o -type f -print | cut -c3- | LC_ALL=C sort | xargs sha256sum | sha256sum"
+    )
+    dir_hash = subprocess.run(["sh", "-c", command], cwd=shop, capture_output=True, check=True, text=True)
+    assert judgement.state.tree == dir_hash.stdout.split()[0]
+    assert judgement.state.commit == ""
+    assert steps == ["tests_without_change", "tests_with_change", "repeating", "guards", "signs"]
+
+    run_git(shop, "commit", "-qam", "The quantity counts")
+    judgement = await judge(root, JudgeOptions(base="HEAD~1", test="python -m no_such_runner"))
+    assert (judgement.state.commit, judgement.state.base_commit) == (
+        read_commit(shop, "HEAD"),
+        read_commit(shop, "HEAD~1"),
+    )
+
+
+def read_commit(root: Path, name: str) -> str:
+    return subprocess.run(
+        ["git", "rev-parse", name], cwd=root, capture_output=True, check=True, text=True
+    ).stdout.strip()
 
 
 async def test_a_test_that_is_changed_in_place_of_the_code_rejects_the_change(write: Write) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from suture.api.interruption import run_in_daemon_thread
 from suture.core.records import Task
-from suture.core.records.judgement import Judgement
+from suture.core.records.judgement import JudgedState, Judgement, JudgeStep
 from suture.core.settings import Settings, load_settings
 from suture.loop.intake.heal_task import build_task_from_snapshot
 from suture.loop.judgement import JudgeTools, ProposedChange, judge_change
@@ -31,6 +32,7 @@ class JudgeOptions:
         protect: Globs of further files that decide, besides tests and configuration.
         settings: By default from the environment and the settings files.
         sandbox: By default that of the settings.
+        on_step: Called with each step when it begins.
     """
 
     base: str | None = None
@@ -40,6 +42,7 @@ class JudgeOptions:
     protect: Iterable[str] = ()
     settings: Settings | None = None
     sandbox: Sandbox | None = None
+    on_step: Callable[[JudgeStep], None] | None = None
 
 
 async def judge(project: str | Path = ".", options: JudgeOptions | None = None) -> Judgement:
@@ -63,12 +66,37 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
             sandbox=sandbox,
             settings=settings.sandbox,
             interpreter=discover_programs(root, os.environ, task.language, settings.sandbox.python),
+            on_step=options.on_step or (lambda step: None),
         )
         change = ProposedChange(states.before, states.after)
-        return await judge_change(change, task, tools, settings, base=states.base)
+        judgement = await judge_change(change, task, tools, settings, base=states.base)
+        return replace(judgement, state=_identify_state(states, judgement.files))
     finally:
         if options.sandbox is None:
             await sandbox.close()
+
+
+def _identify_state(states: ProjectStates, changed: Iterable[str]) -> JudgedState:
+    """Return the digests of what was judged."""
+    digests = {path: hashlib.sha256(content).hexdigest() for path, content in states.after.items()}
+    return JudgedState(
+        base_commit=states.base_commit,
+        commit=states.commit,
+        tree=hash_tree(digests),
+        files={path: digests[path] for path in changed if path in digests},
+    )
+
+
+def hash_tree(digests: Mapping[str, str]) -> str:
+    """Return the digest of a folder: the SHA-256 of the sorted output of `sha256sum` for its files.
+
+    in-toto calls it `dirHash`, and Go's module proxy `h1`.
+
+    Args:
+        digests: Path -> SHA-256 of its content, in hexadecimal digits.
+    """
+    lines = sorted((os.fsencode(path), digest.encode()) for path, digest in digests.items())
+    return hashlib.sha256(b"".join(b"%s  %s\n" % (digest, path) for path, digest in lines)).hexdigest()
 
 
 def _read_states(

@@ -13,6 +13,8 @@ NotComparableReason = Literal["", "no_change", "base_does_not_run", "no_tests", 
 """Why a change cannot be compared with its base, or need not be; empty if it was compared."""
 FindingSeverity = Literal["reject", "remark", "note"]
 """What a finding does to the verdict: rejects the change, adds a remark, or only informs."""
+JudgeStep = Literal["tests_without_change", "tests_with_change", "repeating", "guards", "signs"]
+"""What a judgement is busy with, in this order; a step may be left out."""
 FindingCode = Literal[
     "test_newly_fails",
     "tests_do_not_run",
@@ -85,7 +87,7 @@ class ComparedTests:
         skipped: Ran before and are skipped now.
         removed: Ran before and no longer exist.
         flaky: Ended differently in two runs on the same files.
-        passed: How many pass with the change.
+        passed: Pass with the change.
     """
 
     fixed: tuple[str, ...] = ()
@@ -96,7 +98,7 @@ class ComparedTests:
     skipped: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()
-    passed: int = 0
+    passed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +123,23 @@ class GuardedLines:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JudgedState:
+    """Which files exactly were judged.
+
+    Attributes:
+        base_commit: The commit that the change is compared with; empty if it is compared with no commit.
+        commit: The commit that holds the files after the change; empty if no commit holds exactly these.
+        tree: The digest of all files after the change, as `hash_tree` computes it.
+        files: Changed path -> SHA-256 of its content after the change; removed files have none.
+    """
+
+    base_commit: str = ""
+    commit: str = ""
+    tree: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judgement:
     """The verdict on somebody's change, and the facts that it rests on.
 
@@ -136,6 +155,7 @@ class Judgement:
         evidence: How the outcomes of the tests were obtained; `None` if no test ran.
         files: Paths of the change, sorted.
         diff: The change as a unified diff.
+        state: Which files exactly were judged.
         seconds: Wall-clock seconds that the judgement took.
     """
 
@@ -150,6 +170,7 @@ class Judgement:
     evidence: Evidence | None = None
     files: tuple[str, ...] = ()
     diff: str = ""
+    state: JudgedState = field(default_factory=JudgedState)
     seconds: float = 0.0
 
     @property

@@ -9,6 +9,7 @@ from suture.core.records.judgement import (
     FindingCode,
     Judgement,
     JudgementOutcome,
+    JudgeStep,
     NotComparableReason,
 )
 from suture.judge.unmeasured import render_unmeasured
@@ -28,6 +29,13 @@ REASON_TEXTS: Mapping[NotComparableReason, str] = {
     "base_does_not_run": "the tests do not run without the change",
     "no_tests": "no test was reported",
     "fails_anyway": "the command fails without and with the change, and does not say which test fails",
+}
+STEP_TEXTS: Mapping[JudgeStep, str] = {
+    "tests_without_change": "running the tests without the change",
+    "tests_with_change": "running the tests with the change",
+    "repeating": "repeating tests that end differently",
+    "guards": "measuring which changed lines the tests guard",
+    "signs": "looking for signs that the change games its tests",
 }
 SIGN_TEXTS: Mapping[str, str] = {
     "compares_with_test_literals": "compares with {names}, which the tests use",
@@ -90,7 +98,7 @@ def _render_facts(judgement: Judgement) -> Iterator[str]:
     if judgement.evidence is None:
         return
     tests, guards = judgement.tests, judgement.guards
-    counts = [f"{tests.passed} pass"]
+    counts = [f"{len(tests.passed)} pass"]
     named = (
         ("fixed", tests.fixed),
         ("newly failing", tests.newly_failing),

@@ -62,21 +62,24 @@ async def judge_change(
     except UsageError as fault:
         judgement = replace(judgement, reason="base_does_not_run", detail=fault.message)
     else:
-        judgement = await _judge_runs(judgement, change, runs, settings)
+        judgement = await _judge_runs(judgement, change, runs, tools, settings)
     return replace(judgement, seconds=round(time.monotonic() - started_s, 3))
 
 
 async def _judge_runs(
-    judgement: Judgement, change: ProposedChange, runs: TestRuns, settings: Settings
+    judgement: Judgement, change: ProposedChange, runs: TestRuns, tools: JudgeTools, settings: Settings
 ) -> Judgement:
     if not runs.before.outcomes and not runs.after.outcomes:
         return replace(judgement, reason="no_tests", detail=runs.before.output[-MAX_DETAIL_CHARS:])
     if runs.before.evidence == "exit_status" and not runs.before.passed and not runs.after.passed:
         return replace(judgement, reason="fails_anyway", detail=runs.after.output[-MAX_DETAIL_CHARS:])
     sources = read_test_sources(change)
+    tools.on_step("repeating")
     tests = await compare_runs(runs, sources.changed_ids(runs.after))
     proof = (*tests.fixed, *tests.proving)
+    tools.on_step("guards")
     guards = await _measure_guards(change, runs, proof, settings)
+    tools.on_step("signs")
     findings = [
         *find_test_findings(sources, runs, tests),
         *await find_code_findings(change, runs, proof, settings.safety),

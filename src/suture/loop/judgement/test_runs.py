@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Task, Verdict
-from suture.core.records.judgement import ComparedTests
+from suture.core.records.judgement import ComparedTests, JudgeStep
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
@@ -25,11 +25,13 @@ class JudgeTools:
 
     Attributes:
         interpreter: What `python` means in the test command.
+        on_step: Called with each step when it begins.
     """
 
     sandbox: Sandbox
     settings: SandboxSettings
     interpreter: Interpreter | None
+    on_step: Callable[[JudgeStep], None] = lambda step: None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +82,12 @@ async def run_tests(change: ProposedChange, task: Task, tools: JudgeTools) -> Te
         TestsDoNotRun: Those of the change do not.
         SandboxError: The sandbox failed.
     """
+    tools.on_step("tests_without_change")
     old_suite = await _prepare(replace(task, files=change.before), tools)
     before = await check_candidate(UNCHANGED, old_suite)
     code = change.find_code(old_suite)
     candidate = Candidate(files=code, origin="repair", label="the change")
+    tools.on_step("tests_with_change")
     guarded = await check_candidate(candidate, old_suite) if code else before
     mixed = change.with_new_tests(code)
     if mixed == dict(change.before) and not change.removed:
@@ -154,7 +158,7 @@ async def compare_runs(runs: TestRuns, changed_tests: Iterable[str]) -> Compared
         skipped=_sorted(before_ran & skipped_now),
         removed=_sorted(removed),
         flaky=_sorted(flaky),
-        passed=len(after.passed),
+        passed=_sorted(after.passed),
     )
 
 

@@ -24,11 +24,15 @@ class ProjectStates:
         before: Path -> content.
         after: Path -> content.
         base: What the state before is, for people.
+        base_commit: The commit of the state before; empty if it is no commit.
+        commit: The commit that holds exactly the state after; empty if none is known.
     """
 
     before: Mapping[str, bytes]
     after: Mapping[str, bytes]
     base: str
+    base_commit: str = ""
+    commit: str = ""
 
 
 def read_patched_states(snapshot: Snapshot, patch: str) -> ProjectStates:
@@ -69,10 +73,24 @@ def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = Fals
     # Files that a build makes are in no commit, and belong to both states.
     built = {path: snapshot.files[path] for path in snapshot.built_files if path not in before}
     before = {path: _with_line_ends_of(content, after.get(path)) for path, content in before.items()}
+    at_head = committed if commit == head else repository.read_tree(head)
     return ProjectStates(
         before={**built, **before},
         after={**built, **after},
         base=f"{label} ({commit[:MAX_SHOWN_DIGITS]})",
+        base_commit=commit,
+        commit=head if _are_same(at_head, after, {*left_out, *built}) else "",
+    )
+
+
+def _are_same(committed: Mapping[str, bytes], files: Mapping[str, bytes], left_out: set[str]) -> bool:
+    """Return whether a commit holds exactly these files, apart from some paths and from converted line ends."""
+    if committed.keys() - left_out != files.keys() - left_out:
+        return False
+    return all(
+        _with_line_ends_of(content, files[path]) == files[path]
+        for path, content in committed.items()
+        if path not in left_out
     )
 
 
