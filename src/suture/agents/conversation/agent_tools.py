@@ -15,7 +15,7 @@ from suture.agents.conversation.agent_turn import AgentTurn
 from suture.agents.conversation.project_copy import run_in_project_copy, select_text_changes
 from suture.agents.conversation.tool_calls import ToolInputs
 from suture.agents.replies.edit_problems import EditFault
-from suture.agents.replies.text_edits import Hunk, apply_hunks
+from suture.agents.replies.text_edits import DiffHunk, apply_hunks
 from suture.agents.tools.react_loop import cut_middle
 from suture.core.records import Candidate
 from suture.judge import find_protected_files
@@ -139,7 +139,7 @@ class AgentTools:
             why = _suggest_paths(path, files) if old else "no file can be made there"
             return ToolResult(text=f"EditError: {_quote(path)}: {why}", changed=changed, failed=True)
         try:
-            hunk = Hunk(old=old, new=new, may_be_part=True)
+            hunk = DiffHunk(old=old, new=new, may_be_part=True)
             text = apply_hunks([hunk], before) if old else f"{new.rstrip()}\n".lstrip("\n")
         except EditFault as fault:
             return ToolResult(text=fault.at(path, 1).render(), changed=changed, failed=True)

@@ -26,7 +26,13 @@ from suture.agents.conversation.step_records import (
     encode_messages,
     record_step,
 )
-from suture.agents.conversation.tool_calls import TEXT_CALL, TOOLS, ToolInputs, read_inputs, read_text_calls
+from suture.agents.conversation.tool_calls import (
+    OFFERED_TOOLS,
+    TEXT_CALL,
+    ToolInputs,
+    read_inputs,
+    read_text_calls,
+)
 from suture.agents.conversation.trial_report import render_counts, render_known_trial, render_trial
 from suture.agents.replies.change_reading import read_change
 from suture.core.ledger.kinds import AgentBriefed, AgentStepped
@@ -168,7 +174,7 @@ class _Conversation:
             ),
             move="agent",
             is_retry=not progress.begins_attempt,
-            tools=TOOLS if turn.offers_tools and self._profile.tools else (),
+            tools=OFFERED_TOOLS if turn.offers_tools and self._profile.tools else (),
         )
         for retries in range(tuning.MAX_PROMPT_RETRIES + 1):
             # Each time that the provider calls the prompt too long, the room shrinks by a third. The factor is

@@ -17,20 +17,20 @@ from suture.models import ToolCall, ToolDeclaration
 TOOLS = (
     ToolDeclaration(
         name="read_file",
-        description="Show a file, or list the files of a folder.",
-        inputs={"path": "path in the project", "lines": "such as `10-40`; by default all"},
+        description="Show a file, or list a folder.",
+        inputs={"path": "", "lines": "such as 10-40; by default all"},
         optional=("lines",),
     ),
     ToolDeclaration(
         name="search",
-        description="Show the lines of the project's files that contain a text.",
-        inputs={"text": "the text as it is", "path": "a file or folder; by default all"},
+        description="Show the lines that contain a text.",
+        inputs={"text": "", "path": "a file or folder; by default all"},
         optional=("path",),
     ),
     ToolDeclaration(
         name="shell",
-        description="Run a command in a copy of the project, without network. Its changes of files are kept.",
-        inputs={"command": "for sh; may have several lines"},
+        description="Run a shell command in the project. Its changes of files are kept.",
+        inputs={"command": ""},
     ),
     ToolDeclaration(
         name="edit",
@@ -53,6 +53,9 @@ TOOLS = (
         inputs={"number": "the number of the patch; 0 for the files at the beginning"},
     ),
 )
+OFFERED_TOOLS = TOOLS[:3]
+"""The tools that a request declares. The others are understood, but a declaration costs tokens in each call, and the
+text of a reply changes files as well."""
 TOOL_NAMES = tuple(tool.name for tool in TOOLS)
 TEXT_CALL = re.compile(r"^[ \t]*TOOL:[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
 """A call in the text of a reply, for models without a tool protocol: `TOOL: search {"text": "def total"}`."""
@@ -114,7 +117,7 @@ def decode_call(call_id: str, name: str, arguments: str) -> ToolCall:
 
 def render_text_tools() -> str:
     """Return the tools as the prompt describes them to models without a tool protocol."""
-    return "\n".join(f"- {tool.name}({_render_inputs(tool)}): {tool.description}" for tool in TOOLS)
+    return "\n".join(f"- {tool.name}({_render_inputs(tool)}): {tool.description}" for tool in OFFERED_TOOLS)
 
 
 def _render_inputs(tool: ToolDeclaration) -> str:

@@ -79,7 +79,10 @@ def declare_tools(tools: Sequence[ToolDeclaration]) -> list[dict[str, Any]]:
     """Return tool declarations in OpenAI's form, from which LangChain makes those of other providers."""
     declarations: list[dict[str, Any]] = []
     for tool in tools:
-        inputs = {name: {"type": "string", "description": text} for name, text in tool.inputs.items()}
+        inputs = {
+            name: {"type": "string", **({"description": text} if text else {})}
+            for name, text in tool.inputs.items()
+        }
         required = [name for name in inputs if name not in tool.optional]
         parameters = {"type": "object", "properties": inputs, "required": required}
         function = {"name": tool.name, "description": tool.description, "parameters": parameters}
