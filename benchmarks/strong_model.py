@@ -44,6 +44,7 @@ TASK = (
     "code and correct it, so that all tests pass. Do not change the tests."
 )
 ARM_TIMEOUT_S = 3600
+MAX_OUTPUT_CHARS = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,7 @@ class Row:
             none.
         right: Whether the suite passes in the end.
         diff: The arm's change of the code, for reading it against the reference.
+        output: The end of what the arm printed.
     """
 
     case: str
@@ -69,6 +71,7 @@ class Row:
     seconds: float
     exit_code: int | None
     diff: str
+    output: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +107,7 @@ def create_arms(programs: Path) -> dict[str, Arm]:
                 "1800",
             ]
             options += ["--set", f"model.base_url={url}", "--set", f"paths.home={root.parent / 'state'}"]
-            return [sys.executable, "-m", "suture", "heal", str(root), *options]
+            return [sys.executable, "-m", "suture.interfaces.cli", "heal", str(root), *options]
 
         return command
 
@@ -187,6 +190,7 @@ def run_case(proposal: Proposal, name: str, arm: Arm, server: str) -> Row:
             seconds=round(seconds, 1),
             exit_code=exit_code,
             diff=_render_diff(proposal, change),
+            output=(root.parent / "output").read_text("utf-8", "replace")[-MAX_OUTPUT_CHARS:],
         )
 
 
