@@ -26,6 +26,7 @@ class ProjectStates:
         base: What the state before is, for people.
         base_commit: The commit of the state before; empty if it is no commit.
         commit: The commit that holds exactly the state after; empty if none is known.
+        folder: The project's folder in its repository, with a slash at its end.
     """
 
     before: Mapping[str, bytes]
@@ -33,6 +34,7 @@ class ProjectStates:
     base: str
     base_commit: str = ""
     commit: str = ""
+    folder: str = ""
 
 
 def read_patched_states(snapshot: Snapshot, patch: str) -> ProjectStates:
@@ -63,8 +65,13 @@ def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = Fals
         UsageError: The project is in no repository, or there is no such commit.
         PrerequisiteError: Git is not installed.
     """
-    repository = open_repository(snapshot.root)
-    head = repository.head()
+    try:
+        repository = open_repository(snapshot.root)
+        head = repository.head()
+    except UsageError as fault:
+        raise UsageError(
+            fault.message, remedy="make a repository with a first commit, or judge a diff with --patch"
+        ) from fault
     commit, label = (head, "HEAD") if staged and base is None else _find_base(repository, base, head)
     committed = repository.read_tree(commit)
     left_out = {*snapshot.skipped, *snapshot.secrets}
@@ -80,6 +87,7 @@ def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = Fals
         base=f"{label} ({commit[:MAX_SHOWN_DIGITS]})",
         base_commit=commit,
         commit=head if _are_same(at_head, after, {*left_out, *built}) else "",
+        folder=repository.prefix,
     )
 
 

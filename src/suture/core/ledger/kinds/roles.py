@@ -177,7 +177,7 @@ class TestsAssessed(Payload, kind="tests.assessed"):
     removed: tuple[RemovedTest, ...] = ()
 
 
-class GeneratedTestsFailed(Payload, kind="tests.failed"):
+class GeneratedTestsFailed(Payload, kind="generated_tests.failed"):
     """Tests by a model fail on the candidate that is handed over. They decided nothing.
 
     Attributes:

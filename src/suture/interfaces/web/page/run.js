@@ -108,7 +108,7 @@ function headOf(state, refresh) {
     [standing, ({ shown }) => [shown.state, shown.outcome, shown.reason], ([now, outcome, reason]) =>
       el("p", { class: "row" }, badge(outcome || now), outcome && now !== "ended" ? el("span", {}, now) : null, reason ? el("span", {}, reason) : null)],
     [rivals, ({ events }) => events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, rivalChanges],
-    [doubts, ({ shown, events }) => (shown.outcome === "healed" ? events.findLast((event) => event.kind === "tests.failed")?.data.tests : null) ?? [], failingTests],
+    [doubts, ({ shown, events }) => (shown.outcome === "healed" ? events.findLast((event) => event.kind === "generated_tests.failed")?.data.tests : null) ?? [], failingTests],
     [spent, ({ shown }) => shown.spend ?? {}, (spend) => (spend.seconds === undefined ? null
       : el("p", { class: "spend" }, `${count(spend.attempts)} attempts, ${count(spend.tokens)} tokens, ${dollars(spend.money)}, ${seconds(spend.seconds)}`))],
     [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
