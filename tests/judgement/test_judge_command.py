@@ -18,9 +18,10 @@ Write = Callable[[Mapping[str, str | None]], Path]
 WRONG_TEST = TESTS.replace("4090", "1690")
 
 
-def run_judge(root: Path, *options: str, stdin: str = "") -> Result:
-    home = {"SUTURE_HOME": str(root.parent / "home")}
-    return CliRunner().invoke(app, ["judge", str(root), *options], input=stdin, env=home)
+def run_judge(root: Path, *options: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Result:
+    # These tests can themselves run in a job of GitHub, whose summary is not theirs.
+    variables = {"SUTURE_HOME": str(root.parent / "home"), "GITHUB_ACTIONS": "", **(environ or {})}
+    return CliRunner().invoke(app, ["judge", str(root), *options], input=stdin, env=variables)
 
 
 def test_the_screen_leads_with_the_verdict_and_has_at_most_25_lines(write: Write) -> None:
@@ -51,7 +52,7 @@ def test_json_and_markdown_hold_the_same_verdict(write: Write) -> None:
     assert {finding["code"] for finding in values["findings"] if finding["severity"] == "reject"} == {
         "expectation_follows_code"
     }
-    assert run_judge(root, "--markdown").stdout.startswith("**Rejected: ")
+    assert run_judge(root, "--markdown").stdout.startswith("**Rejected:** `")
 
 
 @pytest.mark.heavy
@@ -65,6 +66,36 @@ def test_a_hook_makes_the_agent_go_on_at_most_three_times(write: Write, tmp_path
     write({"test_cart.py": TESTS, "cart.py": RIGHT})
     accepted = run_judge(root, "--hook", stdin=call)
     assert (accepted.exit_code, json.loads(accepted.stdout)) == (0, {})
+
+
+@pytest.mark.heavy
+def test_a_job_of_github_gets_annotations_outputs_and_report_files(write: Write, tmp_path: Path) -> None:
+    root = write({"test_cart.py": WRONG_TEST})
+    reports = {name: tmp_path / "reports" / name for name in ("sarif", "junit", "attest")}
+    options = [part for name, path in reports.items() for part in (f"--{name}", str(path))]
+    github = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+    }
+    result = run_judge(root, *options, environ=github)
+    assert result.exit_code == 1
+    assert "::error file=test_cart.py,line=10,title=suture expectation_follows_code::" in result.stderr
+    assert "::" not in result.stdout.replace("test_cart.py::", "")
+    assert (tmp_path / "output").read_text().startswith("verdict=rejected\nsummary<<")
+    assert (tmp_path / "summary").read_text().startswith("## Suture\n\n**Rejected:** `")
+    (run,) = json.loads(reports["sarif"].read_text())["runs"]
+    assert run["results"][0]["ruleId"] == "expectation_follows_code"
+    assert 'name="verdict"' in reports["junit"].read_text()
+    assert json.loads(reports["attest"].read_text())["predicate"]["result"] == "FAILED"
+
+
+def test_a_report_that_a_link_would_redirect_stops_the_command_before_any_test(shop: Path) -> None:
+    (shop / "judge.sarif").symlink_to(shop.parent / "elsewhere")
+    result = run_judge(shop, "--sarif", str(shop / "judge.sarif"))
+    assert result.exit_code == 2
+    assert "is a symbolic link" in result.stderr
+    assert not (shop.parent / "elsewhere").exists()
 
 
 def test_input_that_no_hook_sends_is_a_usage_error(shop: Path) -> None:

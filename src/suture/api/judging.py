@@ -83,6 +83,7 @@ def _identify_state(states: ProjectStates, changed: Iterable[str]) -> JudgedStat
         base_commit=states.base_commit,
         commit=states.commit,
         tree=hash_tree(digests),
+        folder=states.folder,
         files={path: digests[path] for path in changed if path in digests},
     )
 

@@ -130,12 +130,14 @@ class JudgedState:
         base_commit: The commit that the change is compared with; empty if it is compared with no commit.
         commit: The commit that holds the files after the change; empty if no commit holds exactly these.
         tree: The digest of all files after the change, as `hash_tree` computes it.
+        folder: The project's folder in its repository, with a slash at its end; empty for the repository itself.
         files: Changed path -> SHA-256 of its content after the change; removed files have none.
     """
 
     base_commit: str = ""
     commit: str = ""
     tree: str = ""
+    folder: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,18 +1,18 @@
-"""The report of a heal in a pipeline, and how it is written: to a folder, and to the outputs of the CI step."""
+"""The report of a heal in a pipeline, and how it is written to a folder."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from suture.core.records import Evidence, Outcome, Verdict, encode_record
-from suture.errors import StorageError, UsageError
+from suture.errors import StorageError
 from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, Refusal
 from suture.interfaces.ci.line_edits import LineEdit
+from suture.interfaces.ci.report_files import refuse_links
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 
 REFUSED = 7
@@ -84,41 +84,6 @@ def heal_report_as_json(report: HealReport) -> dict[str, object]:
     return {**report_json, "tests": tests, "exit_code": report.exit_code}
 
 
-def refuse_links(folder: Path, checkout: Path) -> None:
-    """Refuse a report folder that a link would redirect: a checkout may contain links to anywhere.
-
-    Args:
-        folder: The report folder, which may not exist yet.
-        checkout: The folder of the checkout. Links above it are the user's own and are allowed.
-
-    Raises:
-        UsageError: The folder, an entry of it, or a folder above it in the checkout is a link, or the folder is
-            no folder.
-    """
-    absolute = Path.cwd() / folder
-    places = (Path.cwd().resolve(), checkout.resolve())
-    # Each part is looked at as it is written: resolving `a/..` first would hide that `a` is a link.
-    for path in (*reversed(absolute.parents), absolute):
-        # A folder in the checkout or in the current folder, where a project can place links.
-        is_ours = path == absolute or any(path.parent.resolve().is_relative_to(place) for place in places)
-        if is_ours and path.is_symlink():
-            raise _redirected(folder, path)
-    if os.path.lexists(absolute) and not absolute.is_dir():
-        raise UsageError(
-            f"{str(folder)!r} is not a folder", remedy="remove it, or name another folder: --out"
-        )
-    for path in sorted(absolute.iterdir()) if absolute.is_dir() else ():
-        if path.is_symlink():
-            raise _redirected(folder, path)
-
-
-def _redirected(folder: Path, link: Path) -> UsageError:
-    return UsageError(
-        f"{str(folder)!r} cannot take the reports: {str(link)!r} is a symbolic link",
-        remedy="remove the link from the checkout, or name another folder: --out",
-    )
-
-
 def write_report_folder(
     report: HealReport, texts: Mapping[str, str], folder: Path, *, checkout: Path
 ) -> None:
@@ -145,16 +110,3 @@ def write_report_folder(
             shutil.copyfile(report.certificate, folder / CERTIFICATE)
     except OSError as fault:
         raise StorageError(f"{str(folder)!r} cannot be written: {fault.strerror}") from fault
-
-
-def write_step_outputs(report: HealReport, summary: str, environ: Mapping[str, str]) -> None:
-    """Append the step's outputs, which are codes, and its summary to the files that GitHub names."""
-    outputs = f"outcome={report.outcome}\nreason={report.reason}\n"
-    for variable, text in (("GITHUB_OUTPUT", outputs), ("GITHUB_STEP_SUMMARY", summary)):
-        if not environ.get(variable):
-            continue
-        try:
-            with Path(environ[variable]).open("a", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as fault:
-            raise StorageError(f"{variable} cannot be written: {fault.strerror}") from fault

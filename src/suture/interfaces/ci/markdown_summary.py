@@ -97,11 +97,11 @@ def is_shown_whole(text: str) -> bool:
     return bool(text) and text == escape_unprintable(text).rstrip() and len(text) <= MAX_BLOCK_CHARS
 
 
-def code_span(text: str) -> str:
+def code_span(text: str, max_chars: int = MAX_SPAN_CHARS) -> str:
     """Return text as inline code, in which nothing mentions a person, links, or ends a table cell."""
     text = " ".join(escape_unprintable(text).split())
-    if len(text) > MAX_SPAN_CHARS:
-        text = f"{text[: MAX_SPAN_CHARS - 1]}…"
+    if len(text) > max_chars:
+        text = f"{text[: max_chars - 1]}…"
     ticks = "`" * (1 + _longest_backtick_run(text))
     space = " " if text.startswith("`") or text.endswith("`") or not text else ""
     # A bar ends a table cell even in code; `\|` is the only escape that works there.

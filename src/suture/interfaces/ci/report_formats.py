@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
@@ -29,14 +29,25 @@ def render_sarif(report: HealReport) -> str:
     results = [_failing_test_result(outcome) for outcome in failing[:MAX_RESULTS]]
     if report.outcome == "healed" and report.edits:
         results.append(_fix_result(report))
+    return render_sarif_log(RULES, results, category="suture/ci/" if report.commit else "")
+
+
+def render_sarif_log(rules: Mapping[str, str], results: Sequence[Mapping[str, Any]], *, category: str) -> str:
+    """Return results as a SARIF log of one run.
+
+    Args:
+        rules: Id -> what the rule says.
+        category: Distinguishes this log from others of the same commit; it ends with a slash, as SARIF has it.
+            Empty for none.
+    """
     driver = {
         "name": "Suture",
         "version": version("suture"),
-        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()],
+        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in rules.items()],
     }
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
-    if report.commit:
-        run["automationDetails"] = {"id": "suture/ci/"}  # a category in SARIF's sense ends with a slash
+    if category:
+        run["automationDetails"] = {"id": category}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
@@ -48,8 +59,8 @@ def _failing_test_result(outcome: CheckOutcome) -> dict[str, Any]:
     return {
         "ruleId": "failing-test",
         "level": "error",
-        "message": {"text": _sarif_text(f"{outcome.check_id}: {failure}")},
-        "locations": [_sarif_location(path, line)],
+        "message": {"text": sarif_text(f"{outcome.check_id}: {failure}")},
+        "locations": [sarif_location(path, line)],
         "partialFingerprints": {"suture/test": content_hash(outcome.check_id)},
     }
 
@@ -60,7 +71,7 @@ def _fix_result(report: HealReport) -> dict[str, Any]:
         "ruleId": "verified-fix",
         "level": "note",
         "message": {"text": f"A change that makes {len(report.failing)} failing tests pass."},
-        "locations": [_sarif_location(first_edit.path, first_edit.start)],
+        "locations": [sarif_location(first_edit.path, first_edit.start)],
         "fixes": [
             {
                 "description": {"text": "Suture's verified change"},
@@ -82,7 +93,7 @@ def _artifact_changes(edits: tuple[LineEdit, ...]) -> Iterator[dict[str, Any]]:
                     "endLine": edit.end + 1,
                     "endColumn": 1,
                 },
-                "insertedContent": {"text": "".join(f"{_sarif_text(line)}\n" for line in edit.new)},
+                "insertedContent": {"text": "".join(f"{sarif_text(line)}\n" for line in edit.new)},
             }
             for edit in edits
             if edit.path == path
@@ -90,15 +101,18 @@ def _artifact_changes(edits: tuple[LineEdit, ...]) -> Iterator[dict[str, Any]]:
         yield {"artifactLocation": _artifact_location(path), "replacements": replacements}
 
 
-def _sarif_location(path: str, line: int) -> dict[str, Any]:
-    return {"physicalLocation": {"artifactLocation": _artifact_location(path), "region": {"startLine": line}}}
+def sarif_location(path: str, line: int, end_line: int | None = None) -> dict[str, Any]:
+    """Return the place of a result, in the form of SARIF."""
+    region = {"startLine": line} if end_line is None else {"startLine": line, "endLine": end_line}
+    return {"physicalLocation": {"artifactLocation": _artifact_location(path), "region": region}}
 
 
 def _artifact_location(path: str) -> dict[str, str]:
     return {"uri": quote(path, errors="replace"), "uriBaseId": "%SRCROOT%"}
 
 
-def _sarif_text(text: str) -> str:
+def sarif_text(text: str) -> str:
+    """Return text of limited length without unprintable characters."""
     return escape_unprintable(text)[:MAX_TEXT_CHARS]
 
 
@@ -113,14 +127,18 @@ def render_junit(report: HealReport) -> str:
     refused.
     """
     outcomes = report.verdict.outcomes if report.verdict else ()
-    suites = ElementTree.Element("testsuites", name="suture")
-    suites.append(_junit_suite("tests", list(map(_junit_case, outcomes))))
-    suites.append(_junit_suite("heal", [_heal_case(report)]))
-    ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    return render_junit_suites({"tests": list(map(_junit_case, outcomes)), "heal": [_heal_case(report)]})
 
 
-def _junit_suite(name: str, cases: list[ElementTree.Element]) -> ElementTree.Element:
+def render_junit_suites(suites: Mapping[str, Sequence[ElementTree.Element]]) -> str:
+    """Return test cases as JUnit XML, name of a suite -> its cases."""
+    root = ElementTree.Element("testsuites", name="suture")
+    root.extend(_junit_suite(name, cases) for name, cases in suites.items())
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _junit_suite(name: str, cases: Sequence[ElementTree.Element]) -> ElementTree.Element:
     kinds = [case[0].tag if len(case) else "" for case in cases]
     suite = ElementTree.Element(
         "testsuite",
@@ -135,34 +153,40 @@ def _junit_suite(name: str, cases: list[ElementTree.Element]) -> ElementTree.Ele
     return suite
 
 
-def _junit_case(outcome: CheckOutcome) -> ElementTree.Element:
-    path, _, name = outcome.check_id.partition("::")
-    case = ElementTree.Element(
+def make_junit_case(check_id: str) -> ElementTree.Element:
+    """Return the test case of a test by its id; it passes as long as nothing is added to it."""
+    path, _, name = check_id.partition("::")
+    return ElementTree.Element(
         "testcase",
-        classname=_xml_text(path.removesuffix(".py").replace("/", ".")),
-        name=_xml_text(name or path),
+        classname=xml_text(path.removesuffix(".py").replace("/", ".")),
+        name=xml_text(name or path),
         time="0",
     )
+
+
+def _junit_case(outcome: CheckOutcome) -> ElementTree.Element:
+    case = make_junit_case(outcome.check_id)
     if outcome.status == "skipped":
         ElementTree.SubElement(case, "skipped")
     elif not outcome.passed:
         fact = outcome.counterexample
         failure = _failure_text(fact) if fact else ""
         kind = "failure" if outcome.status == "failed" else "error"
-        ElementTree.SubElement(case, kind, message=_xml_text(failure or outcome.status), type=outcome.status)
+        ElementTree.SubElement(case, kind, message=xml_text(failure or outcome.status), type=outcome.status)
     return case
 
 
 def _heal_case(report: HealReport) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname="suture.ci", name="heal", time=f"{report.seconds:.3f}")
     if report.outcome == "refused":
-        ElementTree.SubElement(case, "skipped", message=_xml_text(f"{report.name}: {report.detail}"))
+        ElementTree.SubElement(case, "skipped", message=xml_text(f"{report.name}: {report.detail}"))
     elif report.exit_code:
         ElementTree.SubElement(
-            case, "failure", message=_xml_text(f"{report.name}: {report.detail}"), type=report.outcome
+            case, "failure", message=xml_text(f"{report.name}: {report.detail}"), type=report.outcome
         )
     return case
 
 
-def _xml_text(text: str) -> str:
+def xml_text(text: str) -> str:
+    """Return text of limited length that XML can hold."""
     return NOT_XML.sub("?", escape_unprintable(text))[:MAX_TEXT_CHARS]

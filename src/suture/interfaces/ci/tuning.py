@@ -28,11 +28,17 @@ MAX_BLOCK_CHARS = 20_000
 """Length of one block; a comment on GitHub holds 65,536 characters."""
 MAX_SPAN_CHARS = 200
 """Length of inline code."""
+MAX_SENTENCE_CHARS = 600
+"""Length of a finding in Markdown, which names at most a few tests or values."""
+MAX_SUMMARY_FINDINGS = 50
+"""Findings in Markdown; a comment on GitHub holds 65,536 characters."""
+MAX_ANNOTATIONS = 10
+"""Annotations of each kind; GitHub shows no more of a step."""
 MAX_TITLE_CHARS = 100
 """Characters of a title that file names may take."""
 MAX_FIXED_TESTS = 10
 """Tests that a commit message lists."""
 MAX_RESULTS = 1000
-"""Failing tests in a SARIF log."""
+"""Results in a SARIF log, and findings in JUnit XML."""
 MAX_TEXT_CHARS = 2000
 """Length of one text in a SARIF log or in JUnit XML."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from suture.core.records.judgement import (
     ChangeFinding,
@@ -67,7 +67,8 @@ TEST_CHANGE_TEXTS: Mapping[str, str] = {
 
 def render_judgement(judgement: Judgement, *, explain: bool = False) -> str:
     """Return a judgement as text of at most 25 lines; with `explain` with everything that was found."""
-    lines = [_render_headline(judgement), *_render_facts(judgement)]
+    facts = (f"  {label:<10}{text}" for label, text in list_facts(judgement))
+    lines = [render_headline(judgement), *facts]
     shown = [f for f in judgement.findings if explain or f.severity != "note"]
     limit = len(shown) if explain else MAX_SUMMARY_FINDINGS
     lines += [line for finding in shown[:limit] for line in _render_finding_lines(finding, explain)]
@@ -77,7 +78,8 @@ def render_judgement(judgement: Judgement, *, explain: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _render_headline(judgement: Judgement) -> str:
+def render_headline(judgement: Judgement) -> str:
+    """Return the verdict and the gravest finding in one line."""
     if judgement.outcome == "not_comparable":
         detail = judgement.detail.strip().splitlines()
         return f"Not comparable: {REASON_TEXTS[judgement.reason]}" + (f": {detail[-1]}" if detail else "")
@@ -90,11 +92,11 @@ def _render_headline(judgement: Judgement) -> str:
     return f"{text}: {render_finding(gravest)}"
 
 
-def _render_facts(judgement: Judgement) -> Iterator[str]:
-    """Yield the three facts that matter: what the tests say, what proves the change, what guards it."""
+def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
+    """Yield the facts that matter as (label, text): what the tests say, what proves the change, what guards it."""
     if judgement.base:
         files = len(judgement.files)
-        yield f"  Change    {files} file{_s(files)} against {judgement.base}"
+        yield "Change", f"{files} file{_s(files)} against {judgement.base}"
     if judgement.evidence is None:
         return
     tests, guards = judgement.tests, judgement.guards
@@ -108,14 +110,14 @@ def _render_facts(judgement: Judgement) -> Iterator[str]:
         ("flaky", tests.flaky),
     )
     counts += [f"{len(names)} {label}" for label, names in named if names]
-    yield f"  Tests     {', '.join(counts)}"
+    yield "Tests", ", ".join(counts)
     proof = len(tests.fixed) + len(tests.proving)
     proven = (
         "1 test fails without the change and passes with it"
         if proof == 1
         else f"{proof} tests fail without the change and pass with it"
     )
-    yield f"  Proof     {proven if proof else 'no test fails without the change'}"
+    yield "Proof", proven if proof else "no test fails without the change"
     if guards.unmeasured == "no_changed_code" or (guards.unmeasured is None and not guards.changed):
         guarded = "no statement of the code has changed"
     elif guards.unmeasured is None:
@@ -125,7 +127,7 @@ def _render_facts(judgement: Judgement) -> Iterator[str]:
         guarded = f"coverage is not measured: {render_unmeasured(guards.unmeasured)}"
     if guards.mistakes:
         guarded += f" and notice {guards.noticed} of {guards.mistakes} deliberate mistakes"
-    yield f"  Guard     {guarded}"
+    yield "Guard", guarded
 
 
 def _s(count: int) -> str:
@@ -134,14 +136,15 @@ def _s(count: int) -> str:
 
 def _render_finding_lines(finding: ChangeFinding, explain: bool) -> Iterator[str]:
     label = {"reject": "reject", "remark": "remark", "note": "note  "}[finding.severity]
-    yield f"  {label}    {_render_place(finding)}{render_finding(finding)}"
+    yield f"  {label}    {render_place(finding)}{render_finding(finding)}"
     if explain and finding.before:
         yield f"            - {finding.before}"
     if explain and finding.after:
         yield f"            + {finding.after}"
 
 
-def _render_place(finding: ChangeFinding) -> str:
+def render_place(finding: ChangeFinding) -> str:
+    """Return where a finding is, with a colon after it; empty if it has no place."""
     if not finding.path:
         return ""
     return f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: "
@@ -213,21 +216,8 @@ def render_reasons(judgement: Judgement, limit: int) -> str:
         limit: Max number of findings.
     """
     rejecting = [finding for finding in judgement.findings if finding.severity == "reject"]
-    lines = [f"- {_render_place(finding)}{render_finding(finding)}" for finding in rejecting[:limit]]
+    lines = [f"- {render_place(finding)}{render_finding(finding)}" for finding in rejecting[:limit]]
     if len(rejecting) > limit:
         lines.append(f"- and {len(rejecting) - limit} more (`suture judge --explain`)")
     intro = "The change is not accepted yet. Correct the code, not the tests:"
     return "\n".join([intro, *lines])
-
-
-def render_markdown(judgement: Judgement) -> str:
-    """Return a judgement as Markdown, for a comment on a pull request."""
-    facts: Sequence[str] = [line.strip() for line in _render_facts(judgement)]
-    parts = [f"**{_render_headline(judgement)}**", "\n".join(f"- {fact}" for fact in facts)]
-    findings = [
-        f"- `{finding.severity}` {_render_place(finding)}{render_finding(finding)}"
-        for finding in judgement.findings
-    ]
-    if findings:
-        parts.append("\n".join(findings))
-    return "\n\n".join(parts) + "\n"

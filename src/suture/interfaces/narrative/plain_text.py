@@ -40,6 +40,11 @@ def escape_line_breaks(text: str) -> str:
     return text.replace("\n", "\\n")
 
 
+def disarm_commands(line: str) -> str:
+    """Return a line that no CI service takes for a command: GitHub obeys `##[` anywhere in a line."""
+    return line.replace("##[", "#\\[").replace("##vso[", "#\\vso[")
+
+
 def join_lines(lines: Iterable[str]) -> str:
     """Join lines with line feeds, after escaping the line feeds inside each line."""
     return "\n".join(map(escape_line_breaks, lines))

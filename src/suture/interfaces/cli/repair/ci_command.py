@@ -23,7 +23,7 @@ from suture.interfaces.cli.terminal.command_options import (
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
-from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
+from suture.interfaces.narrative.plain_text import disarm_commands, escape_line_breaks, escape_unprintable
 
 if TYPE_CHECKING:
     from suture.core.settings import LoadedSettings, Settings
@@ -70,11 +70,10 @@ def heal(
     from suture.interfaces.ci.heal_report import (
         SUMMARY,
         heal_report_as_json,
-        refuse_links,
         write_report_folder,
-        write_step_outputs,
     )
     from suture.interfaces.ci.markdown_summary import render_job_summary
+    from suture.interfaces.ci.report_files import refuse_links, write_step_outputs
     from suture.interfaces.ci.report_formats import render_junit, render_sarif
 
     request = _make_request(path, test, base)
@@ -88,7 +87,7 @@ def heal(
     summary = render_job_summary(report)
     texts = {SUMMARY: summary, "suture.sarif": render_sarif(report), "junit.xml": render_junit(report)}
     write_report_folder(report, texts, out, checkout=request.root)
-    write_step_outputs(report, summary, os.environ)
+    write_step_outputs({"outcome": report.outcome, "reason": report.reason}, summary, os.environ)
     if as_json:
         print_json(heal_report_as_json(report))
     else:
@@ -215,6 +214,5 @@ def _exit_refused(refusal: Refusal, *, as_json: bool) -> None:
 
 
 def _print_ci_line(text: str) -> None:
-    """Print one line that no CI service takes for a command: GitHub obeys `##[` anywhere in a line."""
-    line = escape_line_breaks(escape_unprintable(f"suture ci: {text}"))
-    print_text(line.replace("##[", "#\\[").replace("##vso[", "#\\vso["))
+    """Print one line that no CI service takes for a command."""
+    print_text(disarm_commands(escape_line_breaks(escape_unprintable(f"suture ci: {text}"))))

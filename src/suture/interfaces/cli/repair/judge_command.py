@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -26,11 +29,53 @@ from suture.interfaces.cli.terminal.command_options import (
     require_at_most_one,
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import print_json, print_text_line
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
+from suture.interfaces.narrative.plain_text import disarm_commands
+
+if TYPE_CHECKING:
+    from suture.core.records.judgement import Judgement, JudgeStep
+    from suture.core.settings import Settings
 
 MAX_PATCH_BYTES = 64 * 2**20
 EXIT_CODES = {"accepted": 0, "accepted_with_remarks": 0, "rejected": 1, "not_comparable": 6}
 """Outcome -> exit code of the command."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The files that a judgement is written to besides the terminal."""
+
+    sarif: Annotated[
+        Path | None, Option("--sarif", metavar="FILE", help="Write the findings as SARIF, for code scanning.")
+    ] = None
+    junit: Annotated[
+        Path | None, Option("--junit", metavar="FILE", help="Write tests and findings as JUnit XML.")
+    ] = None
+    attest: Annotated[
+        Path | None,
+        Option("--attest", metavar="FILE", help="Write an in-toto statement of the verdict, unsigned."),
+    ] = None
+
+    def refuse_links(self, checkout: Path) -> None:
+        """Refuse files that a link in the checkout would redirect."""
+        from suture.interfaces.ci.report_files import refuse_linked_file
+
+        for path in (self.sarif, self.junit, self.attest):
+            if path is not None:
+                refuse_linked_file(path, checkout)
+
+    def write(self, judgement: Judgement, settings: Settings, checkout: Path) -> None:
+        """Write the files that the options name."""
+        from suture.interfaces.ci.judgement_reports import render_judgement_junit, render_judgement_sarif
+        from suture.interfaces.ci.report_files import write_report_file
+        from suture.interfaces.ci.test_result_statement import render_statement
+
+        if self.sarif is not None:
+            write_report_file(self.sarif, render_judgement_sarif(judgement), checkout)
+        if self.junit is not None:
+            write_report_file(self.junit, render_judgement_junit(judgement), checkout)
+        if self.attest is not None:
+            write_report_file(self.attest, render_statement(judgement, settings, os.environ), checkout)
 
 
 @handle_errors
@@ -57,6 +102,8 @@ def judge(
     ] = False,
     explain: Annotated[bool, Option("--explain", help="Print everything that was found.")] = False,
     markdown: Annotated[bool, Option("--markdown", help="Print Markdown, for a comment.")] = False,
+    *,
+    reports: ReportOptions,
     hook: Annotated[
         bool,
         Option("--hook", help="Answer a coding agent's hook: read its JSON on stdin, print the answer."),
@@ -64,22 +111,25 @@ def judge(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Judge a change: run the tests without and with it, and find what games them. Nothing is written.
+    """Judge a change: run the tests without and with it, and find what games them. Your files are only read.
 
-    It needs no model. The exit code is 0 for an accepted change, 1 for a rejected one, and 6 if the two states
-    cannot be compared.
+    It needs no model. In a job of GitHub Actions, the findings are also shown beside the changed lines, and the
+    verdict becomes an output of the step. The exit code is 0 for an accepted change, 1 for a rejected one, and 6
+    if the two states cannot be compared.
     """
     from suture.api import run_sync
     from suture.api.judging import JudgeOptions
     from suture.api.judging import judge as judge_project
     from suture.core.records import encode_record
-    from suture.interfaces.narrative.judgement_text import render_judgement, render_markdown, render_reasons
+    from suture.interfaces.ci.judgement_reports import render_markdown
+    from suture.interfaces.narrative.judgement_text import render_judgement, render_reasons
 
     require_at_most_one({"--base": base is not None, "--patch": patch is not None, "--staged": staged})
     require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain, "--hook": hook})
     call = read_hook_call(sys.stdin.read(MAX_HOOK_INPUT_CHARS)) if hook else None
     if call is not None and call.folder is not None and path == ".":
         path = str(call.folder)
+    reports.refuse_links(Path(path))
     settings = load_command_settings(
         Path(path),
         assignments,
@@ -96,9 +146,11 @@ def judge(
                 test=test,
                 protect=protect or (),
                 settings=settings,
+                on_step=None if hook else print_step,
             ),
         )
     )
+    reports.write(judgement, settings, Path(path))
     if call is not None:
         reasons = render_reasons(judgement, MAX_REASONS)
         print_json(answer_hook(judgement, reasons, call, settings.paths.home))
@@ -109,13 +161,33 @@ def judge(
         print_lines(render_markdown(judgement))
     else:
         print_lines(render_judgement(judgement, explain=explain))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        report_to_github(judgement, os.environ)
     raise typer.Exit(EXIT_CODES[judgement.outcome])
+
+
+def print_step(step: JudgeStep) -> None:
+    """Print on stderr what the judgement is busy with."""
+    from suture.interfaces.narrative.judgement_text import STEP_TEXTS
+
+    print_note(STEP_TEXTS[step])
 
 
 def print_lines(text: str) -> None:
     """Print lines on stdout; each is escaped, because names in it come from the project."""
     for line in text.splitlines():
-        print_text_line(line)
+        print_text_line(disarm_commands(line))
+
+
+def report_to_github(judgement: Judgement, environ: Mapping[str, str]) -> None:
+    """Print the annotations on stderr, and write the step's outputs and the job's summary."""
+    from suture.interfaces.ci.judgement_reports import render_annotations, render_markdown
+    from suture.interfaces.ci.report_files import write_step_outputs
+
+    for line in render_annotations(judgement):
+        print_note(line)
+    summary = render_markdown(judgement)
+    write_step_outputs({"verdict": judgement.outcome, "summary": summary}, f"## Suture\n\n{summary}", environ)
 
 
 def _read_patch(patch: Path | None) -> str | None:
