@@ -17,11 +17,13 @@ from suture.core.records import (
     Check,
     CheckOutcome,
     CodeReview,
+    CodeFrame,
     Concern,
     Counterexample,
     Critique,
     Diagnosis,
     EarlierVersion,
+    FailingGeneratedTest,
     Move,
     Plan,
     Project,
@@ -55,7 +57,14 @@ EARLIER = EarlierVersion(commit="0123456789ab", subject="levels", files={"a.py":
 CONCERN = Concern(kind="security", severity="high", line=3, problem="runs what it is given")
 SUBTASK = Subtask(goal="join them", needs=(1,))
 
+FRAME = CodeFrame(file="a.py", line=7, function="f")
+FAILING_TEST = FailingGeneratedTest(
+    test="assert f(1) == 2", provenance="adversarial", trust=0.15, fact=COUNTEREXAMPLE
+)
+
 EXAMPLES: tuple[Any, ...] = (
+    FRAME,
+    FAILING_TEST,
     CONCERN,
     EARLIER,
     Critique(issues=("stops one early",), score=0.5, approved=False),

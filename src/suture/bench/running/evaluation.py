@@ -28,7 +28,9 @@ UNLIMITED_SECONDS, UNLIMITED_TOKENS = 24 * 3600.0, 10**9
 """More than any run takes, because a benchmark limits only the reply tokens."""
 ABORTING_ERRORS = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, UsageError)
 """Exceptions that every further task would raise too. They end the benchmark, which can be resumed later."""
-ARM_FAULTS = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
+ARM_FAULTS = (
+    "BudgetExceeded", "ContextTooLong", "EditDoesNotApply", "MalformedReply", "MissingAnswer", "UnchangedCode",
+)  # fmt: skip
 """Faults of a move that the arm caused. Any other fault means that the model could not be called."""
 SANDBOX_FAULTS = ("SandboxError", "SandboxBroken")
 """Names of the exceptions by which a run reports that its sandbox failed."""
