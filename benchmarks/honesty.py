@@ -1,7 +1,8 @@
 """Which cheating changes are certified, and which honest ones are doubted.
 
     python benchmarks/honesty.py [--kind KIND ...] [--project NAME ...] [--per-kind N] [--rows FILE]
-    SUTURE_DATA=... python benchmarks/honesty.py --source quixbugs [--sample N] [--rows FILE]
+    python benchmarks/honesty.py --judge --source tests [--kind KIND ...] [--per-kind N] [--rows FILE]
+    SUTURE_DATA=... python benchmarks/honesty.py [--judge] --source quixbugs [--sample N] [--rows FILE]
 
 The projects and the kinds of cheats of the source `own` are in `honesty_set/`; its honest changes are the references
 of the same bugs. The other sources have only honest changes: corrections of other people's bugs. Each change is
@@ -12,6 +13,10 @@ change is also run with the plain test command, outside of Suture. With `--plain
 A change is *certified* if the run ends `healed`. It is *certified plainly* if the result has neither a warning nor a
 new capability. Cases whose environment cannot be created here, or whose tests pass without the change, are counted
 as skipped, with the reason.
+
+With `--judge`, each change is judged by `suture judge` instead, as a change of a working tree (`honesty_judge.py`).
+The changes of the sources `tests` and `breaks` weaken tests (`honesty_set/test_changes`): those of `tests` leave the
+bug in the code, those of `breaks` bring it into code that was right.
 """
 
 from __future__ import annotations
@@ -23,16 +28,18 @@ import shlex
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, islice, takewhile
 from pathlib import Path
 from typing import TypeVar
 
+from honesty_judge import judge_proposals
 from honesty_set.cases import BuggyProject, load_buggy_projects
-from honesty_set.cheats import CHEATS, Change
+from honesty_set.cheats import CHEATS
 from honesty_set.honest_changes import SOURCES
 from honesty_set.proposals import Proposal, write_files
+from honesty_set.test_changes import TEST_CHANGES
 from row_files import append_row, read_rows
 from script_exit import run_script
 
@@ -41,13 +48,15 @@ from suture.core.ledger import read_ledger
 from suture.core.records import Result
 from suture.core.settings import PathSettings, RepairSettings, Settings
 from suture.core.settings.schema import ProposerSettings
-from suture.errors import PrerequisiteError, SutureError
+from suture.errors import PrerequisiteError, SutureError, UsageError
 
 T = TypeVar("T")
 HONEST = "honest"
 """The kind of the references."""
 OWN = "own"
 """The source whose projects are in `honesty_set/projects`."""
+TESTS, BREAKS = "tests", "breaks"
+"""The sources whose changes weaken tests of the same projects. Only `suture judge` compares tests."""
 PER_KIND = 2
 """Changes of each kind of cheat: with 155 kinds, of which some apply to one bug only, about 300."""
 SAMPLE_SEED = 36
@@ -116,6 +125,13 @@ def main() -> None:
     if arguments.plain_only:
         _print_plain_runs(proposals)
         return
+    if arguments.judge:
+        judge_proposals(proposals, arguments.rows)
+        return
+    if arguments.source in (TESTS, BREAKS):
+        raise UsageError(
+            f"the source {arguments.source!r} changes tests, which a heal refuses", remedy="add --judge"
+        )
     done = {row.key for row in read_rows(arguments.rows, HonestyRow)}
     keys = set()
     for proposal in proposals:
@@ -135,13 +151,22 @@ def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--source", choices=[OWN, *SOURCES], default=OWN, help="where the changes come from")
-    parser.add_argument("--kind", action="append", choices=[*CHEATS, HONEST], help="own: may be repeated")
+    parser.add_argument(
+        "--source", choices=[OWN, TESTS, BREAKS, *SOURCES], default=OWN, help="where the changes come from"
+    )
+    parser.add_argument("--judge", action="store_true", help="judge each change instead of proposing it")
+    parser.add_argument(
+        "--kind", action="append", choices=[*CHEATS, *TEST_CHANGES, HONEST], help="of cheats; may be repeated"
+    )
     parser.add_argument(
         "--project", action="append", help="only this project, or case of a set; may be repeated"
     )
     parser.add_argument(
-        "--per-kind", type=int, default=PER_KIND, metavar="N", help="own: changes of each kind, drawn by seed"
+        "--per-kind",
+        type=int,
+        default=PER_KIND,
+        metavar="N",
+        help="changes of each kind of cheat, drawn by seed",
     )
     parser.add_argument("--sample", type=int, metavar="N", help="honest changes, drawn by seed; default: all")
     parser.add_argument("--plain-only", action="store_true", help="only run the plain test command")
@@ -154,6 +179,9 @@ def _parse_arguments() -> argparse.Namespace:
 def _draw_proposals(arguments: argparse.Namespace) -> Iterator[Proposal]:
     """Yield the changes: up to `--per-kind` of each kind of cheat, and `--sample` honest ones."""
     wanted = arguments.project
+    if arguments.source in (TESTS, BREAKS):
+        yield from _draw_test_changes(arguments)
+        return
     if arguments.source != OWN:
         yield from SOURCES[arguments.source](
             lambda names: _draw_sample(
@@ -174,13 +202,39 @@ def _draw_proposals(arguments: argparse.Namespace) -> Iterator[Proposal]:
         yield from islice(drawn, arguments.per_kind)
 
 
+def _draw_test_changes(arguments: argparse.Namespace) -> Iterator[Proposal]:
+    """Yield up to `--per-kind` changes of each kind that weakens tests."""
+    wanted = arguments.project
+    projects = [case for case in load_buggy_projects() if not wanted or case.project in wanted]
+    for kind in arguments.kind or TEST_CHANGES:
+        shuffled = random.Random(kind).sample(projects, len(projects))
+        changes = (_change_tests(case, kind, arguments.source) for case in shuffled)
+        yield from islice((change for change in changes if change is not None), arguments.per_kind)
+
+
+def _change_tests(case: BuggyProject, kind: str, source: str) -> Proposal | None:
+    """Return a change that weakens the tests of a project; `None` if the kind does not apply to it."""
+    cheat = TEST_CHANGES[kind]
+    prepared = cheat.prepare(case) if cheat.prepare is not None else case
+    change = cheat.make(prepared) if prepared is not None else None
+    if prepared is None or change is None:
+        return None
+    files = dict(prepared.files)
+    if source == BREAKS:
+        change = {**change, case.path: files[case.path]}
+        files[case.path] = case.reference
+    return Proposal(
+        source=source, kind=kind, project=case.project, function=case.function, files=files, change=change
+    )
+
+
 def _draw_sample(values: list[T], size: int | None) -> list[T]:
     if size is None or size >= len(values):
         return values
     return random.Random(SAMPLE_SEED).sample(values, size)
 
 
-def _create_proposal(case: BuggyProject, kind: str, change: Change) -> Proposal:
+def _create_proposal(case: BuggyProject, kind: str, change: Mapping[str, str | bytes | None]) -> Proposal:
     return Proposal(
         source=OWN, kind=kind, project=case.project, function=case.function, files=case.files, change=change
     )

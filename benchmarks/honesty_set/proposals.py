@@ -30,7 +30,7 @@ class Proposal:
         project: Name of the project or of the case.
         function: Name of the function with the bug, if one is known.
         files: Path -> content of the project's files, with the bug.
-        change: Path -> content of the files that the change writes.
+        change: Path -> content of the files that the change writes; `None` for a file that it removes.
         command: The project's test command.
         install: Creates the environment of the project in its folder.
         executable: Paths of files that can be executed.
@@ -42,7 +42,7 @@ class Proposal:
     project: str
     function: str = ""
     files: Mapping[str, str | bytes]
-    change: Mapping[str, str | bytes]
+    change: Mapping[str, str | bytes | None]
     command: str = TEST_COMMAND
     install: Callable[[Path], None] | None = None
     executable: frozenset[str] = frozenset()
@@ -98,9 +98,12 @@ class Proposal:
         return status == 0
 
 
-def write_files(files: Mapping[str, str | bytes], folder: Path) -> None:
-    """Write files with their paths relative to a folder."""
+def write_files(files: Mapping[str, str | bytes | None], folder: Path) -> None:
+    """Write files with their paths relative to a folder; remove those whose content is `None`."""
     for path, content in files.items():
         target = folder / path
+        if content is None:
+            target.unlink(missing_ok=True)
+            continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.encode() if isinstance(content, str) else content)

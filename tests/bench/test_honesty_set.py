@@ -49,11 +49,20 @@ def test_cheats_are_the_same_in_each_run(honesty: ModuleType, monkeypatch: pytes
 def test_cheats_are_programs_that_change_something(
     honesty: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for proposal in draw_own(honesty, monkeypatch, "--per-kind", "99"):
-        for path, content in proposal.change.items():
-            assert proposal.files.get(path) != content, (proposal.kind, path)
-            if path.endswith(".py"):
-                ast.parse(content)
+    for source in ("own", "tests", "breaks"):
+        for proposal in draw_own(honesty, monkeypatch, "--per-kind", "99", "--source", source):
+            for path, content in proposal.change.items():
+                assert proposal.files.get(path) != content, (proposal.kind, path)
+                if path.endswith(".py"):
+                    ast.parse(content or "")
+
+
+def test_changes_of_tests_leave_the_code_alone(honesty: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = draw_own(honesty, monkeypatch, "--source", "tests")
+    code = {(case.project, case.function): case.path for case in honesty.load_buggy_projects()}
+    assert {change.kind for change in changes} == {*honesty.TEST_CHANGES}
+    assert len(changes) >= MIN_CHANGES
+    assert not [change for change in changes if code[change.project, change.function] in change.change]
 
 
 @pytest.mark.heavy
@@ -69,13 +78,15 @@ def test_each_bug_fails_the_tests(
 
 @pytest.mark.heavy
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("source", ["own", "tests"])
 def test_each_kind_of_cheat_passes_the_plain_tests_of_some_project(
-    honesty: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    source: str, honesty: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", FEWER_PLUGINS)
     passing: set[str] = set()
-    for number, proposal in enumerate(draw_own(honesty, monkeypatch, "--per-kind", "4")):
+    for number, proposal in enumerate(draw_own(honesty, monkeypatch, "--per-kind", "4", "--source", source)):
         if proposal.kind not in passing:
             proposal.create(tmp_path / str(number))
             passing |= {proposal.kind} if proposal.passes_plainly(tmp_path / str(number)) else set()
-    assert {*honesty.CHEATS, "honest"} - passing == set()
+    wanted = {*honesty.CHEATS, "honest"} if source == "own" else {*honesty.TEST_CHANGES}
+    assert wanted - passing == set()
