@@ -73,6 +73,12 @@ def test_a_removed_call_and_a_removed_raise_are_reported() -> None:
     assert {"no longer calls f", "no longer raises"} <= texts
 
 
+def test_what_a_removed_function_called_and_raised_is_no_sign() -> None:
+    before = "def g():\n    return 1\n\n\ndef f(n):\n    raise ValueError(g())\n"
+    warnings = find_tampering_warnings(before, "def g():\n    return 1\n", frozenset())
+    assert not {warning.code for warning in warnings} & {"calls_removed", "raise_removed"}
+
+
 @pytest.mark.parametrize(
     "after",
     [

@@ -54,7 +54,8 @@ def find_tampering_warnings(
     }
     old, new = _drop_shared_parts(old_tree, before, new_tree, after)
     literals = (_find_compared_literals(new) - _find_compared_literals(old_tree)) & test_literals
-    lost_calls = _count_calls(functions, old) - _count_calls(functions, new)
+    remaining = _drop_removed_functions(old, new_tree)
+    lost_calls = _count_calls(functions, remaining) - _count_calls(functions, new)
     # A name may be read anywhere in the file, so the whole trees are compared here.
     unread = _find_unread_names(new_tree) - _find_unread_names(old_tree)
     warnings: list[TamperingWarning] = []
@@ -69,7 +70,7 @@ def find_tampering_warnings(
         warnings.append(TamperingWarning(code="dead_code"))
     if lost_calls:
         warnings.append(TamperingWarning(code="calls_removed", names=tuple(sorted(lost_calls))))
-    if _count_nodes(new, (ast.Raise,)) < _count_nodes(old, (ast.Raise,)):
+    if _count_nodes(new, (ast.Raise,)) < _count_nodes(remaining, (ast.Raise,)):
         warnings.append(TamperingWarning(code="raise_removed"))
     if count_hiding_handlers(new) > count_hiding_handlers(old):
         warnings.append(TamperingWarning(code="hides_exceptions"))
@@ -136,6 +137,13 @@ def _drop_shared_parts(
         ast.Module(body=[node for key, node in old.items() if key not in new], type_ignores=[]),
         ast.Module(body=[node for key, node in new.items() if key not in old], type_ignores=[]),
     )
+
+
+def _drop_removed_functions(old: ast.Module, new_tree: ast.Module) -> ast.Module:
+    """Return the old parts without the functions that no longer exist: what they did is gone with them."""
+    names = {node.name for node in ast.walk(new_tree) if isinstance(node, FUNCTIONS)}
+    body = [node for node in old.body if not isinstance(node, FUNCTIONS) or node.name in names]
+    return ast.Module(body=body, type_ignores=[])
 
 
 def _split_module(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int], ast.stmt]]:
