@@ -183,6 +183,30 @@ async def test_a_patch_and_what_is_staged_can_be_judged(write: Write, shop: Path
     assert (judgement.outcome, len(judgement.tests.fixed)) == ("accepted", 1)
 
 
+@pytest.mark.heavy
+async def test_a_patch_of_any_program_can_be_judged_and_cannot_reach_outside(
+    shop: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret\n")
+    change = (
+        "@@ -11,3 +11,3 @@\n     for name, price, quantity in lines:\n"
+        "-        goods += price\n+        goods += price * quantity\n     return goods + SHIPPING\n"
+    )
+    for head in (
+        "--- a/cart.py\n+++ b/cart.py\n",
+        "diff --git a/cart.py b/cart.py\nindex 1111111..2222222 100644\n--- a/cart.py\n+++ b/cart.py\n",
+    ):
+        judgement = await judge(shop, JudgeOptions(patch=head + change))
+        assert (judgement.outcome, judgement.files) == ("accepted", ("cart.py",))
+    link = f"diff --git a/link b/link\nnew file mode 120000\n--- /dev/null\n+++ b/link\n@@ -0,0 +1 @@\n+{secret}\n"
+    judgement = await judge(shop, JudgeOptions(patch=link + "\\ No newline at end of file\n"))
+    assert (judgement.reason, judgement.files) == ("no_change", ())
+    outside = "--- a/../secret\n+++ b/../secret\n@@ -1 +1 @@\n-secret\n+open\n"
+    with pytest.raises(UsageError, match="does not apply"):
+        await judge(shop, JudgeOptions(patch=outside))
+
+
 async def test_nothing_is_judged_if_nothing_has_changed(shop: Path) -> None:
     judgement = await judge(shop)
     assert (judgement.outcome, judgement.reason) == ("accepted", "no_change")

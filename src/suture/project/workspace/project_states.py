@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from suture.errors import UsageError
-from suture.project.workspace.diffs import DiffDoesNotApply, apply_diff
+from suture.project.workspace.git import start_git
 from suture.project.workspace.repository import REGULAR_FILE_MODES, Repository, open_repository
 from suture.project.workspace.snapshot import Snapshot
 
@@ -40,16 +42,44 @@ class ProjectStates:
 def read_patched_states(snapshot: Snapshot, patch: str) -> ProjectStates:
     """Return the project as it is, and as a patch makes it.
 
+    Args:
+        patch: A unified diff, of git or of any other program.
+
     Raises:
         UsageError: The patch does not apply.
+        PrerequisiteError: Git is not installed.
     """
-    try:
-        after = apply_diff(snapshot.files, patch)
-    except DiffDoesNotApply as fault:
-        raise UsageError(
-            f"the patch does not apply: {fault}", remedy="it must be a unified diff against these files"
-        ) from fault
+    after = _apply_patch(snapshot.files, patch) if patch.strip() else snapshot.files
     return ProjectStates(before=snapshot.files, after=after, base="the files as they are")
+
+
+def _apply_patch(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
+    """Return files with a patch applied by git, in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="suture-patch-") as name:
+        folder = Path(name).resolve()
+        for path, content in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        # Inside a repository, git would skip files that are not below the current folder there.
+        environment = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
+        text = patch if patch.endswith("\n") else f"{patch}\n"
+        process = start_git(
+            folder,
+            *("apply", "--whitespace=nowarn", "-"),
+            stdin=text.encode("utf-8", "surrogateescape"),
+            env=environment,
+        )
+        if process.returncode != 0:
+            problem = process.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+            raise UsageError(
+                f"the patch does not apply: {problem.removeprefix('error: ')}",
+                remedy="it must be a unified diff against these files",
+            )
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file() and not path.is_symlink()  # a patch may create links to anywhere
+        }
 
 
 def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = False) -> ProjectStates:
