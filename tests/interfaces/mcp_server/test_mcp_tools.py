@@ -102,7 +102,7 @@ async def test_a_project_can_be_healed_shown_and_verified(tmp_path: Path, mode: 
 
     async with start_client(tmp_path, "--model", "none", mode=mode, roots=(tmp_path / "projects",)) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
-        assert names == {"heal", "write", "verify", "show"}
+        assert names == {"heal", "write", "judge", "verify", "show"}
 
         arguments = {"path": str(project), "test": TEST_COMMAND}
         heal_result = read_content(await client.call_tool("heal", arguments, progress_callback=on_progress))
@@ -130,6 +130,44 @@ async def test_a_project_can_be_healed_shown_and_verified(tmp_path: Path, mode: 
 
         verification = read_content(await client.call_tool("verify", {"run": run}))
         assert verification["ok"] is True
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_change_can_be_judged(tmp_path: Path, mode: Mode) -> None:
+    project = write_project(tmp_path / "projects" / "cart", BROKEN_PROJECT)
+    commit_all(project)
+    progress_messages: list[str] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        progress_messages.append(message or "")
+
+    async with start_client(tmp_path, "--model", "none", mode=mode, roots=(tmp_path / "projects",)) as client:
+        arguments = {"path": str(project), "test": TEST_COMMAND}
+        (project / "cart.py").write_text(BROKEN_PROJECT["cart.py"].replace(" + 1", ""))
+        accepted = read_content(await client.call_tool("judge", arguments, progress_callback=on_progress))
+        assert accepted["ok"] is True, accepted
+        assert (accepted["files"], len(accepted["tests"]["fixed"])) == (["cart.py"], 1)
+        assert "running the tests with the change" in progress_messages, progress_messages
+        if mode == "legacy":
+            return
+        patch = (
+            "--- a/cart.py\n+++ b/cart.py\n@@ -1,2 +1,2 @@\n def total(prices):\n"
+            "-    return sum(prices)\n+    return max(prices)\n"
+        )
+        rejected = read_content(await client.call_tool("judge", {**arguments, "patch": patch}))
+        assert (rejected["ok"], rejected["outcome"]) == (False, "rejected")
+        assert "fails with the change and passed without it" in rejected["reasons"][0]
+        assert rejected["findings"][0]["code"] == "test_newly_fails"
+        late = await client.call_tool("judge", {**arguments, "seconds": 0.01})
+        assert "the judgement was not done after 0.01 s" in read_text(late)
+        assert not list((tmp_path / "home").glob("runs/*")), "a judgement is no run"
+
+
+def commit_all(project: Path) -> None:
+    author = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
+    for arguments in (("init", "-q"), ("add", "-A"), (*author, "commit", "-q", "-m", "The cart")):
+        subprocess.run(["git", *arguments], cwd=project, check=True)
 
 
 @pytest.mark.heavy
@@ -181,11 +219,12 @@ BAD_CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("write", {"task": ""}, "task must be text that is not empty, not ''"),
     ("write", {"task": TASK, "recipe": "mine.toml"}, "there is no recipe 'mine.toml'"),
     ("write", {"task": TASK, "autonomy": "never"}, "autonomy must be one of 'full_auto', "),
+    ("judge", {"path": "/", "staged": True, "base": "main"}, "use at most one of base, patch and staged"),
     ("show", {"run": "../../etc"}, "'../../etc' is not a run id; try: use `last`"),
     ("show", {"run": "last"}, "there are no runs under"),
     ("show", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
     ("verify", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
-    ("fix", {}, "there is no tool 'fix'; try: heal, write, verify, show"),
+    ("fix", {}, "there is no tool 'fix'; try: heal, write, judge, verify, show"),
 )
 
 
@@ -206,6 +245,9 @@ async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) ->
             assert "is not a folder below an allowed root; try: an absolute path below one of: " in read_text(
                 refusal
             )
+            assert "is not a folder below an allowed root" in read_text(
+                await client.call_tool("judge", {"path": path})
+            )
         empty_project = await client.call_tool("heal", {"path": str(tmp_path / "inside")})
         assert "no Python code" in read_text(empty_project)
 
@@ -220,7 +262,7 @@ async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) ->
         for name in ("20260101-000000000-abcdef", "%2Fetc"):
             with pytest.raises(MCPError):
                 await client.read_resource(f"suture://runs/{name}/certificate")
-        assert len((await client.list_tools()).tools) == 4
+        assert len((await client.list_tools()).tools) == 5
 
 
 async def test_without_client_roots_only_the_servers_roots_count(tmp_path: Path) -> None:
@@ -254,7 +296,7 @@ async def test_a_cancelled_call_stops_its_run_and_a_crash_is_reported(tmp_path: 
         crash_result = await call
         assert crash_result.is_error
         assert "process died" in read_text(crash_result)
-        assert len((await client.list_tools()).tools) == 4
+        assert len((await client.list_tools()).tools) == 5
 
 
 async def wait_for_run(folder: Path, count: int) -> str:

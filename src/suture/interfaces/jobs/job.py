@@ -10,10 +10,12 @@ from suture.errors import Cancelled, StorageError, SutureError
 
 RUN_ID = r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}"
 """The form of the ids of runs, as `new_run_id` makes them."""
-JobKind = Literal["write", "heal", "fork", "replay", "resume", "verify"]
+JobKind = Literal["write", "heal", "fork", "replay", "resume", "verify", "judge"]
 """What a job does: the command of the same name, or for `write` the command `run`."""
 RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay")
 """Kinds that create a new run, whose id is the job's id."""
+INSPECTION_KINDS: tuple[JobKind, ...] = ("verify", "judge")
+"""Kinds that neither create nor continue a run; whoever asks waits for the answer."""
 
 JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from suture.api import (
+    JudgeOptions,
     ReviewAnswer,
     fork_from_iteration,
     heal,
+    judge,
     load_recorded_run,
     pending_review,
     replay,
@@ -25,12 +27,14 @@ from suture.api.options import HealOptions, WriteOptions
 from suture.core.ledger import RunFolder, get_run_state, last_payload, read_ledger, total_spend
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
+from suture.core.records.judgement import JudgeStep
 from suture.core.settings import Settings, load_settings
-from suture.errors import StorageError, UsageError
+from suture.errors import BudgetExceeded, StorageError, UsageError
 from suture.interfaces.jobs.job import RUN_KINDS, Job, JobEnd
 from suture.interfaces.jobs.project_sources import locate_project
 from suture.interfaces.jobs.tuning import RELEASE_TIMEOUT_S
-from suture.interfaces.narrative.exit_codes import EXIT_CODES
+from suture.interfaces.narrative.exit_codes import EXIT_CODES, JUDGEMENT_EXIT_CODES
+from suture.interfaces.narrative.judgement_text import judgement_as_json
 from suture.storage.database.run_sharing import fetch_shared_run, wait_until_released
 
 
@@ -38,6 +42,8 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     """Execute a job to its end; a run that exists already is resumed and never started twice."""
     settings = load_settings(Path.cwd(), flags).settings
     require_sandbox(settings)
+    if job.kind == "judge":  # there is no run that another process could hold
+        return await _execute_judge(job, settings, flags)
     folder = RunFolder(settings.paths.home / "runs" / job.run)
     # First another process of this machine, then another machine must release the run; then its newest events are
     # copied here. Without shared runs, the last two do nothing.
@@ -151,6 +157,49 @@ async def _execute_verify(job: Job, settings: Settings) -> JobEnd:
     findings = [asdict(finding) async for finding in verify(job.run, settings=settings)]
     ok = all(finding["ok"] for finding in findings)
     return JobEnd(exit_code=0 if ok else 1, answer={"ok": ok, "findings": findings})
+
+
+async def _execute_judge(job: Job, settings: Settings, flags: Mapping[str, object]) -> JobEnd:
+    """Judge a change within `budget.seconds`."""
+    request, started_s = job.request, time.monotonic()
+    project = await asyncio.to_thread(locate_project, request, settings, job.run)
+    settings = load_settings(project, flags).settings  # with those of the project, so they are checked again
+    require_sandbox(settings)
+    options = JudgeOptions(
+        base=request.get("base") or None,
+        patch=request.get("patch"),
+        staged=bool(request.get("staged")),
+        test=request.get("test") or None,
+        protect=request.get("protect") or (),
+        settings=settings,
+        on_step=_make_step_writer(str(request.get("steps") or "")),
+    )
+    limit_s = settings.budget.seconds
+    try:
+        async with asyncio.timeout(limit_s) as limit:
+            judgement = await judge(project, options)
+    except TimeoutError as fault:
+        if not limit.expired():
+            raise
+        message = f"the judgement was not done after {limit_s:g} s"
+        raise BudgetExceeded("seconds", limit_s, limit_s, message=message) from fault
+    return JobEnd(
+        exit_code=JUDGEMENT_EXIT_CODES[judgement.outcome],
+        answer=judgement_as_json(judgement),
+        seconds=time.monotonic() - started_s,
+    )
+
+
+def _make_step_writer(path: str) -> Callable[[JudgeStep], None] | None:
+    """Return a function that appends each step to a file, which the process that shows the progress reads."""
+    if not path:
+        return None
+
+    def write_step(step: JudgeStep) -> None:
+        with Path(path).open("a", encoding="ascii") as file:
+            file.write(f"{step}\n")
+
+    return write_step
 
 
 def _job_end(result: Result) -> JobEnd:

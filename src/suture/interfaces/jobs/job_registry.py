@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from suture.errors import UsageError
-from suture.interfaces.jobs.job import Job, JobEnd
+from suture.interfaces.jobs.job import INSPECTION_KINDS, Job, JobEnd
 from suture.interfaces.jobs.tuning import RETRY_AFTER_S
 
 DAY_S = 86_400.0
@@ -88,12 +88,16 @@ class JobRegistry(ABC):
 
     def find_active_job(self, run: str) -> Job | None:
         """Return the unfinished job that creates or continues a run."""
-        return next((job for job in self.unfinished() if job.run == run and job.kind != "verify"), None)
+        return next(
+            (job for job in self.unfinished() if job.run == run and job.kind not in INSPECTION_KINDS), None
+        )
 
     def find_last_job(self, run: str) -> Job | None:
         """Return the newest job that created or continued a run."""
         newest_first = reversed(self._jobs.values())
-        return next((job for job in newest_first if job.run == run and job.kind != "verify"), None)
+        return next(
+            (job for job in newest_first if job.run == run and job.kind not in INSPECTION_KINDS), None
+        )
 
     def find_owner(self, run: str) -> str:
         """Return the caller who started a run; empty if no request to a server started it.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.core.ledger import RunFolder
-from suture.interfaces.jobs.job import Job, JobEnd
+from suture.interfaces.jobs.job import INSPECTION_KINDS, Job, JobEnd
 from suture.interfaces.jobs.job_execution import run_spend
 from suture.interfaces.jobs.job_journal import JobJournal
 from suture.interfaces.jobs.job_process import JobProcess
@@ -49,8 +49,8 @@ class LocalJobPool(JobRegistry):
             end = self._journal.load_end(job)
             if end is None and self._journal.is_stop_requested(job):
                 end = self._journal.write_end(job, CANCELLED)
-            # The caller of a verification is gone with the connection, and a replay costs nothing to ask for again.
-            elif end is None and job.kind in ("verify", "replay"):
+            # Who waited for the answer is gone with the connection, and a replay costs nothing to ask for again.
+            elif end is None and job.kind in (*INSPECTION_KINDS, "replay"):
                 error = "the server was stopped before this was done"
                 interrupted_end = JobEnd(exit_code=6, error=error, remedy="ask for it again")
                 end = self._journal.write_end(job, interrupted_end)
@@ -136,7 +136,7 @@ class LocalJobPool(JobRegistry):
             if not stop_requested and self._closed and (end.cancelled or end.fault == "ProcessDied"):
                 return  # stopped together with the server; a later one resumes it
             tokens, seconds = run_spend(RunFolder(self._home / "runs" / job.run))
-            end = self._journal.write_end(job, replace(end, tokens=tokens, seconds=seconds))
+            end = self._journal.write_end(job, replace(end, tokens=tokens, seconds=max(seconds, end.seconds)))
             if end.fault != "ProcessDied":
                 self._journal.log_path(job).unlink(missing_ok=True)
             self._ends[job.id] = end

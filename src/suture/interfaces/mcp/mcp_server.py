@@ -29,7 +29,8 @@ from suture.judge.certificates import find_certificate
 
 INSTRUCTIONS = (
     "Suture repairs and writes code in a sandbox until trusted tests pass. `heal` returns a verified diff "
-    "and changes no files. A run that waits or was interrupted stays on disk: see `show`."
+    "and changes no files. `judge` says whether a change, yours or anybody's, is accepted, and why not: call it "
+    "before you say that you are done. A run that waits or was interrupted stays on disk: see `show`."
 )
 MAX_LISTED_RUNS = 50
 """Runs that the resource of runs lists, the newest ones. Chosen by judgement; not measured."""

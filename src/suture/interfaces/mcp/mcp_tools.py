@@ -1,8 +1,9 @@
-"""The tools: heal, write, verify and show."""
+"""The tools: heal, write, judge, verify and show."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,6 +32,7 @@ from suture.interfaces.mcp.client_questions import (
 from suture.interfaces.mcp.server_context import (
     ServerContext,
     require_allowed_folder,
+    run_judge_job,
     run_tool_job,
     tool_error,
 )
@@ -58,6 +60,10 @@ REQUESTED_RUN = re.compile(rf"last|{RUN_ID}")
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 RUNS_CODE = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 """Hints for clients: whether a tool changes the state of Suture, as a new run does. No tool changes a project."""
+MAX_REPORTED = 50
+"""Findings, files and tests of one kind that a judgement lists, for the same reason as `MAX_DIFF_BYTES`."""
+MAX_PATCH_CHARS = 4 * 2**20
+"""The longest patch that can be judged. Chosen by judgement; not measured."""
 MAX_DIFF_BYTES = 2**20
 """A longer diff is only available as a resource: megabytes would fill an agent's context."""
 
@@ -83,15 +89,10 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
 
         The project itself is not changed: apply the diff yourself.
         """
-        state = read_question_state(call)
-        roots = context.roots
-        if has_roots(call):
-            client_roots = await request_roots(call, state)
-            if isinstance(client_roots, InputRequiredResult):
-                return client_roots
-            state = replace(state, roots=client_roots)
-            roots = tuple(map(Path, client_roots))
-        project = require_allowed_folder(path, roots)
+        found = await _find_project(context, call, path)
+        if isinstance(found, InputRequiredResult):
+            return found
+        project, state = found
         request = {"path": str(project), "test": test, "bug_report": hint, "only": only, "protect": protect}
         flags = tool_settings(context, recipe, autonomy, seconds)
         return await _run_to_end(context, call, "heal", request, state, flags)
@@ -110,6 +111,49 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
         request = {"task": task, "asserts": asserts, "entry_point": entry_point}
         flags = tool_settings(context, recipe, autonomy, seconds)
         return await _run_to_end(context, call, "write", request, read_question_state(call), flags)
+
+    @server.tool(annotations=READ_ONLY)
+    async def judge(
+        call: Call,
+        path: Annotated[str, Field(description="The absolute path of the project's folder.")],
+        base: Annotated[
+            str | None,
+            Field(
+                description="The commit to compare with; default: where this branch left the default branch."
+            ),
+        ] = None,
+        patch: Annotated[
+            str | None,
+            Field(
+                max_length=MAX_PATCH_CHARS, description="A unified diff to judge over the files as they are."
+            ),
+        ] = None,
+        staged: Annotated[bool, Field(description="Judge what is staged, against HEAD.")] = False,
+        test: Annotated[
+            str | None, Field(description="The test command; default: detected from the files.")
+        ] = None,
+        protect: Annotated[list[str], Field(description="Globs of further files that decide.")] = [],  # noqa: B006
+        seconds: Seconds = None,
+    ) -> JudgementReport | InputRequiredResult:
+        """Judge a change, whoever made it: run the tests without and with it, and find what games them.
+
+        Call it when you think that you are done. If `ok` is false, correct the code, not the tests.
+        """
+        if sum((base is not None, patch is not None, staged)) > 1:
+            raise ToolError("use at most one of base, patch and staged")
+        found = await _find_project(context, call, path)
+        if isinstance(found, InputRequiredResult):
+            return found
+        request = {
+            "path": str(found[0]),
+            "base": base,
+            "patch": patch,
+            "staged": staged,
+            "test": test,
+            "protect": protect,
+        }
+        end = await run_judge_job(context, call, request, tool_settings(context, None, None, seconds))
+        return JudgementReport.from_answer(end.answer)
 
     @server.tool(annotations=READ_ONLY)
     async def verify(call: Call, run: Run) -> VerificationReport:
@@ -131,6 +175,21 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
             return report.model_copy(update={"steps": steps[-MAX_STEPS:]})
         except SutureError as fault:
             raise tool_error(fault) from fault
+
+
+async def _find_project(
+    context: ServerContext, call: Call, path: str
+) -> tuple[Path, QuestionState] | InputRequiredResult:
+    """Return an allowed folder and the state of the call, or the result that asks for the client's roots."""
+    state = read_question_state(call)
+    roots = context.roots
+    if has_roots(call):
+        client_roots = await request_roots(call, state)
+        if isinstance(client_roots, InputRequiredResult):
+            return client_roots
+        state = replace(state, roots=client_roots)
+        roots = tuple(map(Path, client_roots))
+    return require_allowed_folder(path, roots), state
 
 
 def find_requested_run(context: ServerContext, run: str) -> RunFolder:
@@ -203,6 +262,68 @@ class RunReport(BaseModel):
     question: str = Field(default="", description="The question that the run waits for.")
     spend: dict[str, Any] = {}
     steps: list[str] = Field(default=[], description="What happened, only from `show`.")
+
+
+class FindingReport(BaseModel):
+    """One thing that was found about a change."""
+
+    code: str
+    severity: str = Field(description="`reject`, `remark` or `note`.")
+    path: str = ""
+    line: int = Field(default=0, description="0: none.")
+    test: str = ""
+    sentence: str
+
+
+class JudgementReport(BaseModel):
+    """The verdict on a change as a tool returns it."""
+
+    outcome: str = Field(description="`accepted`, `accepted_with_remarks`, `rejected` or `not_comparable`.")
+    ok: bool = Field(description="Whether the change is accepted, with or without remarks.")
+    headline: str = Field(description="The verdict and the gravest finding.")
+    reasons: list[str] = Field(description="Why the change is rejected or cannot be compared.")
+    findings: list[FindingReport] = Field(description="What was found, the gravest first.")
+    left_out: int = Field(default=0, description="Further findings; see `suture judge --explain`.")
+    base: str = Field(description="What the change is compared with.")
+    files: list[str] = Field(description="The changed files.")
+    passed: int = Field(description="How many tests pass with the change.")
+    tests: dict[str, list[str]] = Field(
+        description="Tests by what happened to them, such as fixed and newly_failing."
+    )
+    changed_statements: int = 0
+    lines_not_run: dict[str, list[int]] = Field(
+        default={}, description="Path -> changed lines that no test runs."
+    )
+    mistakes: int = Field(default=0, description="Deliberate mistakes that were tried in the changed lines.")
+    mistakes_noticed: int = 0
+    seconds: float
+
+    @classmethod
+    def from_answer(cls, answer: Mapping[str, Any]) -> JudgementReport:
+        """Return the report of a job's answer, shortened so that it does not fill an agent's context."""
+        findings = [FindingReport(**_pick(found, FindingReport)) for found in answer["findings"]]
+        reasons = [found.sentence for found in findings if found.severity == "reject"]
+        if not answer["ok"] and not reasons:
+            reasons = [answer["headline"]]
+        tests, guards = answer["tests"], answer["guards"]
+        return cls(
+            **_pick(answer, cls, without=("findings", "files", "tests", "passed")),
+            reasons=reasons[:MAX_REPORTED],
+            findings=findings[:MAX_REPORTED],
+            left_out=max(0, len(findings) - MAX_REPORTED),
+            files=answer["files"][:MAX_REPORTED],
+            passed=len(tests["passed"]),
+            tests={name: ids[:MAX_REPORTED] for name, ids in tests.items() if name != "passed" and ids},
+            changed_statements=guards["changed"],
+            lines_not_run=dict(list(guards["not_run"].items())[:MAX_REPORTED]),
+            mistakes=guards["mistakes"],
+            mistakes_noticed=guards["noticed"],
+        )
+
+
+def _pick(values: Mapping[str, Any], cls: type[BaseModel], without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the values whose names are fields of a model."""
+    return {name: value for name, value in values.items() if name in cls.model_fields and name not in without}
 
 
 class VerificationReport(BaseModel):

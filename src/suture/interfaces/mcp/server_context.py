@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +15,19 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
 from suture.core.ledger import Event, RunFolder
+from suture.core.records.judgement import JudgeStep
 from suture.core.settings import Settings
 from suture.errors import SutureError
 from suture.interfaces.jobs import JobEnd, JobFailed, JobKind
 from suture.interfaces.jobs.job_process import run_standalone_job
 from suture.interfaces.jobs.project_sources import find_allowed_folder
 from suture.interfaces.narrative.event_text import render_event
+from suture.interfaces.narrative.judgement_text import STEP_TEXTS
 
 MAX_PROGRESS_CHARS = 300
 """Length of a progress line. Chosen by judgement; not measured."""
+STEP_POLL_S = 0.2
+"""Seconds between two reads of a judgement's steps; a step takes a second or more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,3 +113,39 @@ async def run_tool_job(
         with anyio.CancelScope(shield=True):
             await asyncio.wait([job_task])
         raise
+
+
+async def run_judge_job(
+    context: ServerContext, call: Context[Any, Any], request: Mapping[str, Any], flags: Mapping[str, Any]
+) -> JobEnd:
+    """Judge a change in a process of its own, and report each step to the client."""
+    with tempfile.TemporaryDirectory(prefix="suture-judge-") as folder:
+        steps = Path(folder) / "steps"
+        forward_task = asyncio.create_task(_forward_steps(steps, call))
+        try:
+            _, end = await run_tool_job(context, call, "judge", {**request, "steps": str(steps)}, flags=flags)
+        finally:
+            forward_task.cancel()
+            await asyncio.wait([forward_task])
+            if not forward_task.cancelled():
+                forward_task.exception()  # retrieved, so that asyncio does not log it; the verdict stands
+    return end
+
+
+async def _forward_steps(path: Path, call: Context[Any, Any]) -> None:
+    """Report each step in a file as soon as it is there."""
+    reported = 0
+    while True:
+        steps = read_steps(path)
+        for step in steps[reported:]:
+            reported += 1
+            await call.report_progress(reported, len(STEP_TEXTS), STEP_TEXTS[step])
+        await asyncio.sleep(STEP_POLL_S)
+
+
+def read_steps(path: Path) -> list[JudgeStep]:
+    """Return the steps of a judgement that have begun; none if the file is not there yet."""
+    lines = (
+        path.read_text("ascii").split("\n")[:-1] if path.is_file() else []
+    )  # the last line may be incomplete
+    return [step for line in lines for step in STEP_TEXTS if step == line]

@@ -1,8 +1,9 @@
-"""The exit code of each outcome of a run."""
+"""The exit code of each outcome of a run, and of each verdict on a change."""
 
 from __future__ import annotations
 
 from suture.core.records import Outcome
+from suture.core.records.judgement import JudgementOutcome
 
 EXIT_CODES: dict[Outcome, int] = {
     "healed": 0,
@@ -16,3 +17,10 @@ EXIT_CODES: dict[Outcome, int] = {
     "cancelled": 130,
 }
 """Usage errors exit with 2 and missing prerequisites with 3 (see `suture.errors`)."""
+JUDGEMENT_EXIT_CODES: dict[JudgementOutcome, int] = {
+    "accepted": 0,
+    "accepted_with_remarks": 0,
+    "rejected": 1,
+    "not_comparable": 6,
+}
+"""Verdict -> exit code of `suture judge`."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+from suture.core.records import encode_record
 from suture.core.records.judgement import (
     ChangeFinding,
     FindingCode,
@@ -62,6 +64,7 @@ TEST_CHANGE_TEXTS: Mapping[str, str] = {
     "cases_removed": "lost cases",
     "test_support_changed": "uses changed helpers or data",
     "test_hook_added": "is affected by a new hook",
+    "test_hook_changed": "is affected by another hook",
 }
 
 
@@ -207,6 +210,19 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     "large_change": lambda f: f"{f.count} changed lines are hard to review",
     "file_not_judged": lambda f: "this file was not judged",
 }
+
+
+def judgement_as_json(judgement: Judgement) -> dict[str, Any]:
+    """Return a judgement as JSON values, with its headline and a sentence for each finding."""
+    findings = [
+        {**encode_record(finding), "sentence": render_finding(finding)} for finding in judgement.findings
+    ]
+    return {
+        "ok": judgement.ok,
+        "headline": render_headline(judgement),
+        **encode_record(judgement),
+        "findings": findings,
+    }
 
 
 def render_reasons(judgement: Judgement, limit: int) -> str:

@@ -8,6 +8,7 @@ from suture.api import Review, pending_review
 from suture.core.ledger import RunFolder, get_run_state, read_ledger
 from suture.errors import StorageError
 from suture.interfaces.jobs import JobRegistry
+from suture.interfaces.jobs.job import INSPECTION_KINDS
 from suture.interfaces.narrative.review_text import review_as_json
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
@@ -77,4 +78,6 @@ def is_finished(pool: JobRegistry, folder: RunFolder) -> bool:
 
 def queued_runs(pool: JobRegistry) -> list[RunAccepted]:
     """Return the queued runs, in order."""
-    return [RunAccepted(run=job.run, state="queued") for job in pool.waiting if job.kind != "verify"]
+    return [
+        RunAccepted(run=job.run, state="queued") for job in pool.waiting if job.kind not in INSPECTION_KINDS
+    ]

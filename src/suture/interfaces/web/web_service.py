@@ -17,6 +17,7 @@ from suture.core.ledger import RunFolder, new_run_id
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.jobs import Job, JobJournal, JobKind, JobRegistry, LocalJobPool, QueueFull
+from suture.interfaces.jobs.job import INSPECTION_KINDS
 from suture.interfaces.jobs.project_archives import ProjectArchives
 from suture.interfaces.jobs.project_sources import (
     archive_limits,
@@ -100,11 +101,11 @@ class WebService:
         earlier_job = self.pool.find_by_key(caller.name, key)
         if earlier_job is not None:
             return _require_same_request(earlier_job, digest)
-        if run and kind != "verify" and self.pool.find_active_job(run) is not None:
+        if run and kind not in INSPECTION_KINDS and self.pool.find_active_job(run) is not None:
             raise RequestRefused(409, f"run {run} is in progress", remedy="wait for its end, or cancel it")
         budget = self.settings.budget
-        # A verification uses no model.
-        tokens = int(flags.get("budget.tokens", budget.tokens)) if kind != "verify" else 0
+        # Verifying and judging use no model.
+        tokens = int(flags.get("budget.tokens", budget.tokens)) if kind not in INSPECTION_KINDS else 0
         seconds = float(flags.get("budget.seconds", budget.seconds))
         self._require_daily_share(caller, tokens, seconds)
         job_id = new_run_id()

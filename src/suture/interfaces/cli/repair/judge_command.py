@@ -30,6 +30,7 @@ from suture.interfaces.cli.terminal.command_options import (
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
+from suture.interfaces.narrative.exit_codes import JUDGEMENT_EXIT_CODES
 from suture.interfaces.narrative.plain_text import disarm_commands
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from suture.core.settings import Settings
 
 MAX_PATCH_BYTES = 64 * 2**20
-EXIT_CODES = {"accepted": 0, "accepted_with_remarks": 0, "rejected": 1, "not_comparable": 6}
-"""Outcome -> exit code of the command."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +119,12 @@ def judge(
     from suture.api import run_sync
     from suture.api.judging import JudgeOptions
     from suture.api.judging import judge as judge_project
-    from suture.core.records import encode_record
     from suture.interfaces.ci.judgement_reports import render_markdown
-    from suture.interfaces.narrative.judgement_text import render_judgement, render_reasons
+    from suture.interfaces.narrative.judgement_text import (
+        judgement_as_json,
+        render_judgement,
+        render_reasons,
+    )
 
     require_at_most_one({"--base": base is not None, "--patch": patch is not None, "--staged": staged})
     require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain, "--hook": hook})
@@ -156,14 +158,14 @@ def judge(
         print_json(answer_hook(judgement, reasons, call, settings.paths.home))
         return
     if as_json:
-        print_json({"ok": judgement.ok, **encode_record(judgement)})
+        print_json(judgement_as_json(judgement))
     elif markdown:
         print_lines(render_markdown(judgement))
     else:
         print_lines(render_judgement(judgement, explain=explain))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         report_to_github(judgement, os.environ)
-    raise typer.Exit(EXIT_CODES[judgement.outcome])
+    raise typer.Exit(JUDGEMENT_EXIT_CODES[judgement.outcome])
 
 
 def print_step(step: JudgeStep) -> None:

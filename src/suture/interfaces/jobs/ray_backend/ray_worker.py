@@ -76,7 +76,8 @@ async def run_worker_job(
     else:
         end = await _run_job(jobs, job, flags)
     tokens, seconds = run_spend(RunFolder(settings.paths.home / "runs" / job.run))
-    await _write_end(jobs, job, replace(end, tokens=tokens, seconds=seconds, ended_s=time.time()))
+    end = replace(end, tokens=tokens, seconds=max(seconds, end.seconds), ended_s=time.time())
+    await _write_end(jobs, job, end)
     # No job of another worker is excluded: what it still needs is fetched again.
     remove_unused_uploads(settings.paths.home, settings.serve.keep_sent_days)
 
