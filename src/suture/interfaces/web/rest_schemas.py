@@ -10,6 +10,7 @@ from suture.interfaces.jobs.job import RUN_ID
 
 RUN_ID_PATTERN = f"^{RUN_ID}$"
 Text = Annotated[str, StringConstraints(max_length=200_000)]
+Patch = Annotated[str, StringConstraints(max_length=2_000_000)]
 Line = Annotated[str, StringConstraints(max_length=4_000)]
 Lines = Annotated[list[Line], Field(max_length=200)]
 """Texts of requests. These lengths, and the maxima of numbers below, are far above any use; chosen by judgement, not
@@ -57,6 +58,24 @@ class HealProjectRequest(RunChoices):
 
 
 NewRunRequest = Annotated[WriteRequest | HealProjectRequest, Field(discriminator="kind")]
+
+
+class JudgeRequest(BaseModel):
+    """Judge a change of a project: by default its working tree."""
+
+    model_config = ConfigDict(extra="forbid")
+    path: Line = Field(description="The project's folder, below one of serve.roots.")
+    base: Line | None = Field(
+        default=None,
+        description="The commit to compare with; default: where the branch left the default branch.",
+    )
+    patch: Patch | None = Field(
+        default=None, description="A unified diff to judge over the files as they are."
+    )
+    staged: bool = Field(default=False, description="Judge what is staged, against HEAD.")
+    test: Line | None = Field(default=None, description="The test command; default: detected from the files.")
+    protect: Lines = Field(default=[], description="Globs of further files that decide.")
+    seconds: float | None = Field(default=None, gt=0, le=10**6, description="Max wall-clock seconds.")
 
 
 class ForkRequest(RunChoices):
@@ -150,6 +169,17 @@ class CertificateCheck(BaseModel):
     run: str
     ok: bool
     findings: list[dict[str, Any]]
+
+
+class JudgementReport(BaseModel):
+    """The verdict on a change."""
+
+    ok: bool = Field(description="Whether the change is accepted, with or without remarks.")
+    outcome: str = Field(description="`accepted`, `accepted_with_remarks`, `rejected` or `not_comparable`.")
+    headline: str = Field(description="The verdict and the gravest finding.")
+    judgement: dict[str, Any] = Field(
+        description="Everything that was found, as `suture judge --json` prints it."
+    )
 
 
 class ArchiveReceipt(BaseModel):

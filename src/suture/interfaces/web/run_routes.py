@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
@@ -14,9 +15,12 @@ from suture.interfaces.web.rest_schemas import (
     ArchiveReceipt,
     CertificateCheck,
     ForkRequest,
+    JudgementReport,
+    JudgeRequest,
     NewRunRequest,
     ReviewAnswerRequest,
     RunAccepted,
+    RunChoices,
 )
 from suture.interfaces.web.route_dependencies import (
     Reviewer,
@@ -89,15 +93,38 @@ async def verify(run: Run, service: WebServiceDependency, caller: Runner) -> Cer
     folder = require_ledger(service, run)
     if not (folder.path / "certificate.json").is_file():
         raise RequestRefused(404, f"run {run} has no certificate", remedy="only healed results have one")
-    job = service.submit(caller, "verify", {}, run=run)
+    answer = await _wait_for_answer(service, service.submit(caller, "verify", {}, run=run))
+    return CertificateCheck(run=run, ok=bool(answer["ok"]), findings=list(answer["findings"]))
+
+
+@router.post("/judgements", responses=problem_responses(409, 415, 429))
+async def judge(request_body: JudgeRequest, service: WebServiceDependency, caller: Runner) -> JudgementReport:
+    """Judge a change of a project, whoever made it; responds when done."""
+    sources = (request_body.base is not None, request_body.patch is not None, request_body.staged)
+    if sum(sources) > 1:
+        raise RequestRefused(400, "use at most one of `base`, `patch` and `staged`")
+    project = service.require_allowed_folder(request_body.path)
+    request = {**request_body.model_dump(exclude={"seconds"}), "path": str(project)}
+    choices = RunChoices(seconds=request_body.seconds)
+    answer = await _wait_for_answer(service, service.submit(caller, "judge", request, choices))
+    return JudgementReport(
+        ok=bool(answer["ok"]),
+        outcome=str(answer["outcome"]),
+        headline=str(answer["headline"]),
+        judgement=dict(answer),
+    )
+
+
+async def _wait_for_answer(service: WebService, job: Job) -> Mapping[str, Any]:
+    """Return the answer of a job; it is stopped if the client disconnects."""
     try:
         end = await service.pool.ended(job)
     except asyncio.CancelledError:  # the client has disconnected
         service.pool.cancel(job)
         raise
     if "ok" not in end.answer:
-        raise RequestRefused(409, end.error or "the verification was stopped", remedy=end.remedy)
-    return CertificateCheck(run=run, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"]))
+        raise RequestRefused(409, end.error or "it was stopped before its end", remedy=end.remedy)
+    return end.answer
 
 
 @router.post("/runs/{run}/review", status_code=202, responses=problem_responses(404, 409, 415, 429))
