@@ -63,6 +63,22 @@ def find_codes(before: str, after: str) -> list[tuple[str, str]]:
             "assertion_guarded",
             "test_total",
         ),
+        *(
+            (
+                "    assert result == 3\n",
+                f"{head}        assert result == 3\n{tail}",
+                "assertion_guarded",
+                "test_total",
+            )
+            for head, tail in (
+                ("    for _ in ():\n", ""),
+                ("    while False:\n", ""),
+                ("    def check():\n", ""),
+                ("    try:\n", "    finally:\n        return\n"),
+                ("    with pytest.raises(AssertionError):\n", ""),
+                ("    with pytest.raises((ValueError, Exception)):\n", ""),
+            )
+        ),
         ("abs=1e-6", "abs=0.5", "tolerance_widened", "test_share"),
         (
             "pytest.approx(0.3, abs=1e-6)",
@@ -75,6 +91,7 @@ def find_codes(before: str, after: str) -> list[tuple[str, str]]:
         ("raises(ValueError", "raises((ValueError, TypeError)", "exception_broadened", "test_refused"),
         (", (3, 6)]", "]", "cases_removed", "test_double"),
         ("(3, 6)]", "(3, 7)]", "expectation_changed", "test_double"),
+        ("(3, 6)]", "pytest.param(3, 6, marks=pytest.mark.xfail)]", "test_skipped", "test_double"),
         ("def test_total():", "@pytest.mark.skip\ndef test_total():", "test_skipped", "test_total"),
         ("def test_total():", "@pytest.mark.xfail\ndef test_total():", "test_skipped", "test_total"),
         ("    result = total([1, 2])", "    pytest.skip('later')", "test_skipped", "test_total"),
@@ -82,6 +99,15 @@ def find_codes(before: str, after: str) -> list[tuple[str, str]]:
         ("def test_total():", "def check_the_total():", "test_removed", "test_total"),
         ("from shop", "pytestmark = pytest.mark.skip\nfrom shop", "test_skipped", ""),
         ("from shop", "def pytest_runtest_makereport(item): ...\nfrom shop", "test_hook_added", ""),
+        (
+            "from shop",
+            '@pytest.hookimpl(specname="pytest_ignore_collect")\ndef pytest_any(): ...\nfrom shop',
+            "test_hook_added",
+            "",
+        ),
+        ("from shop", "def pytest_unconfigure(): os._exit(0)\nfrom shop", "test_hook_changed", ""),
+        ("from shop", "def pytest_configure(): patch()\nfrom shop", "test_hook_changed", ""),
+        ("from shop", "pytest_plugins = ['quiet']\nfrom shop", "test_hook_changed", ""),
     ],
 )
 def test_a_weakened_test_is_named(old: str, new: str, code: str, test: str) -> None:
@@ -96,8 +122,14 @@ def test_a_weakened_test_is_named(old: str, new: str, code: str, test: str) -> N
         ("    result = total([1, 2])", "    # The sum.\n    result = total([1, 2])"),
         ("    assert result == 3\n", "    assert result == 3\n    assert result != 4\n"),
         (", (3, 6)]", ", (3, 6), (4, 8)]"),
+        (", (3, 6)]", ", pytest.param(3, 6, id='three')]"),
         ("    assert result > 0\n", "    assert 0 < result\n    assert result > 0\n"),
         ("from shop", "from shop.prices"),
+        (
+            "from shop",
+            "def pytest_configure(config):\n    config.addinivalue_line('markers', 'slow: x')\nfrom shop",
+        ),
+        ("from shop", "def pytest_addoption(parser): ...\nfrom shop"),
     ],
 )
 def test_a_test_that_asks_for_as_much_as_before_is_not_named(old: str, new: str) -> None:

@@ -37,12 +37,16 @@ def _iter_block(body: Sequence[ast.stmt], *, is_guarded: bool, is_conditional: b
     for statement in body:
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                yield from _iter_block(statement.body, is_guarded=is_guarded, is_conditional=is_conditional)
+                yield from _iter_block(
+                    statement.body,
+                    is_guarded=is_guarded,
+                    is_conditional=is_conditional or not _mentions(body, statement.name),
+                )
             case ast.If():
                 for block in (statement.body, statement.orelse):
                     yield from _iter_block(block, is_guarded=is_guarded, is_conditional=True)
             case ast.Try() | ast.TryStar():
-                catches = any(map(_catches_failures, statement.handlers))
+                catches = any(map(_catches_failures, statement.handlers)) or _leaves(statement.finalbody)
                 yield from _iter_block(
                     statement.body, is_guarded=is_guarded or catches, is_conditional=is_conditional
                 )
@@ -53,11 +57,34 @@ def _iter_block(body: Sequence[ast.stmt], *, is_guarded: bool, is_conditional: b
             case ast.With() | ast.AsyncWith():
                 yield from _iter_with(statement, is_guarded=is_guarded, is_conditional=is_conditional)
             case ast.For() | ast.AsyncFor() | ast.While():
-                yield from _iter_block(statement.body, is_guarded=is_guarded, is_conditional=is_conditional)
+                yield from _iter_block(
+                    statement.body,
+                    is_guarded=is_guarded,
+                    is_conditional=is_conditional or _never_repeats(statement),
+                )
             case ast.Assert() | ast.Expr():
                 assertion = _read_assertion(statement, is_guarded=is_guarded, is_conditional=is_conditional)
                 if assertion is not None:
                     yield assertion
+
+
+def _mentions(body: Sequence[ast.stmt], name: str) -> bool:
+    """Return whether a name is read in some statements."""
+    return any(
+        isinstance(node, ast.Name) and node.id == name for statement in body for node in ast.walk(statement)
+    )
+
+
+def _leaves(body: Sequence[ast.stmt]) -> bool:
+    """Return whether the block of a `finally` returns, which loses the exception."""
+    return any(isinstance(statement, ast.Return | ast.Break | ast.Continue) for statement in body)
+
+
+def _never_repeats(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Return whether the body of a loop never runs, as over an empty literal."""
+    if isinstance(loop, ast.While):
+        return isinstance(loop.test, ast.Constant) and not loop.test.value
+    return isinstance(loop.iter, ast.Tuple | ast.List) and not loop.iter.elts
 
 
 def _iter_with(
@@ -72,6 +99,8 @@ def _iter_with(
         if name == "suppress":
             suppresses |= any(ast.unparse(arg).rpartition(".")[2] in CATCHING_EXCEPTIONS for arg in call.args)
         elif name in ("raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertLogs"):
+            # An assertion that is expected to fail demands nothing.
+            suppresses |= bool(CATCHING_EXCEPTIONS.intersection(_exception_names(call.args[:1])))
             yield Assertion(
                 subject="; ".join(map(show_source, statement.body)),
                 strength=Strength.EQUALITY,

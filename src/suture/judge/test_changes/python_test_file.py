@@ -22,7 +22,12 @@ OUTCOME_HOOKS = frozenset((
     "pytest_sessionfinish", "pytest_exception_interact", "pytest_runtestloop", "pytest_cmdline_main",
     "pytest_load_initial_conftests", "pytest_runtest_logreport",
 ))  # fmt: skip
-"""Hooks of pytest that can change which tests run or how they end."""
+"""Hooks of pytest whose purpose is to change which tests run or how they end."""
+HARMLESS_HOOKS = frozenset((
+    "pytest_addoption", "pytest_report_header", "pytest_make_parametrize_id", "pytest_assertrepr_compare",
+    "pytest_terminal_summary", "pytest_addhooks",
+))  # fmt: skip
+"""Hooks of pytest that only add options or write something. All others can do anything to the tests."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -36,6 +41,7 @@ def read_python_tests(source: str) -> TestFile:
 
 def _read_member(node: ast.stmt, file: TestFile, prefix: str, decorators: tuple[ast.expr, ...]) -> None:
     """Add a test, the tests of a class, or support of tests."""
+    kind: SupportKind
     match node:
         case ast.ClassDef():
             for member in node.body:
@@ -44,7 +50,7 @@ def _read_member(node: ast.stmt, file: TestFile, prefix: str, decorators: tuple[
             test = _read_test(f"{prefix}{node.name}", node, (*decorators, *node.decorator_list))
             file.tests[test.name] = test
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            kind: SupportKind = "hook" if not prefix and node.name in OUTCOME_HOOKS else "support"
+            kind = _read_kind(node) if not prefix else "support"
             file.support[f"{prefix}{node.name}"] = SourcePiece(
                 source=ast.dump(node), line=node.lineno, text=show_source(node), kind=kind
             )
@@ -54,14 +60,40 @@ def _read_member(node: ast.stmt, file: TestFile, prefix: str, decorators: tuple[
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             name = ", ".join(map(ast.unparse, targets))
             kind = "skip" if name in COLLECTION_NAMES or _marks_as_skipped(name, node) else "support"
+            kind = "any_hook" if name == "pytest_plugins" else kind
             file.support[f"{prefix}{name}"] = SourcePiece(
                 source=ast.dump(node), line=node.lineno, text=show_source(node), kind=kind
             )
 
 
+def _read_kind(node: Function) -> SupportKind:
+    """Return whether a function of a module is a hook of pytest."""
+    names = [node.name]
+    for decorator in node.decorator_list:
+        keywords = decorator.keywords if isinstance(decorator, ast.Call) else ()
+        names += [
+            ast.unparse(keyword.value).strip("'\"") for keyword in keywords if keyword.arg == "specname"
+        ]
+    name = names[-1]
+    if name in OUTCOME_HOOKS:
+        return "hook"
+    is_harmless = name in HARMLESS_HOOKS or (name == "pytest_configure" and _only_declares(node))
+    return "any_hook" if name.startswith("pytest_") and not is_harmless else "support"
+
+
+def _only_declares(node: Function) -> bool:
+    """Return whether a function only declares settings of pytest, such as markers."""
+    return all(
+        isinstance(statement, ast.Expr)
+        and (isinstance(statement.value, ast.Constant) or ".addinivalue_line(" in ast.unparse(statement))
+        for statement in node.body
+    )
+
+
 def _read_test(name: str, node: Function, decorators: Sequence[ast.expr]) -> TestCase:
     assertions = tuple(iter_assertions(node.body))
     first_line = assertions[0].line if assertions else None
+    rows = [*_iter_rows(decorators)]
     calls = (part for statement in node.body for part in ast.walk(statement))
     return TestCase(
         name=name,
@@ -70,11 +102,11 @@ def _read_test(name: str, node: Function, decorators: Sequence[ast.expr]) -> Tes
         assertions=assertions,
         skips=tuple(
             SourcePiece(source=ast.dump(skip), line=skip.lineno, text=show_source(skip))
-            for skip in _iter_skips(node, decorators, first_line)
+            for skip in (*_iter_skips(node, decorators, first_line), *filter(_is_skipped_row, rows))
         ),
         rows=tuple(
-            SourcePiece(source=ast.dump(row), line=row.lineno, text=show_source(row))
-            for row in _iter_rows(decorators)
+            SourcePiece(source=ast.dump(_values_of(row)), line=row.lineno, text=show_source(row))
+            for row in rows
         ),
         calls_something=any(isinstance(part, ast.Call) for part in calls),
     )
@@ -106,6 +138,26 @@ def _iter_rows(decorators: Sequence[ast.expr]) -> Iterator[ast.expr]:
         for value in values:
             if isinstance(value, ast.List | ast.Tuple):
                 yield from value.elts
+
+
+def _values_of(row: ast.expr) -> ast.expr:
+    """Return the values of a row of a table, without the marks and the name of `pytest.param`."""
+    if not isinstance(row, ast.Call) or ast.unparse(row.func).rpartition(".")[2] != "param":
+        return row
+    return row.args[0] if len(row.args) == 1 else ast.Tuple(elts=row.args, ctx=ast.Load())
+
+
+def _is_skipped_row(row: ast.expr) -> bool:
+    marks = (
+        [keyword.value for keyword in row.keywords if keyword.arg == "marks"]
+        if isinstance(row, ast.Call)
+        else []
+    )
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in SKIPPING_DECORATORS
+        for mark in marks
+        for part in ast.walk(mark)
+    )
 
 
 def _marks_as_skipped(name: str, node: ast.stmt) -> bool:

@@ -10,8 +10,9 @@ from typing import Literal
 from suture.judge.test_changes.assertion import Assertion, has_wider_tolerance, is_broader
 from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
 
-SupportKind = Literal["support", "hook", "skip"]
-"""What support of tests is: a `hook` that can change how tests end, a `skip` of all tests, or anything else."""
+SupportKind = Literal["support", "hook", "any_hook", "skip"]
+"""What support of tests is: a `hook` that serves to change how tests end, `any_hook` that could, a `skip` of all tests,
+or anything else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +221,8 @@ def _compare_support(path: str, old: TestFile, new: TestFile) -> Iterator[TestCh
             continue
         if piece.kind == "hook":
             yield TestChange(code="test_hook_added", path=path, line=piece.line, after=name)
+        elif piece.kind == "any_hook":
+            yield TestChange(code="test_hook_changed", path=path, line=piece.line, after=name)
         elif piece.kind == "skip":
             yield TestChange(code="test_skipped", path=path, line=piece.line, after=piece.text)
         elif before is not None or name in new.new_support_counts:

@@ -17,10 +17,11 @@ TestChangeCode = Literal[
     "cases_removed",
     "test_support_changed",
     "test_hook_added",
+    "test_hook_changed",
     "asserts_nothing",
 ]
-"""What a change does to a test. All but `expectation_changed`, `test_support_changed` and `asserts_nothing` weaken
-it."""
+"""What a change does to a test. All but `expectation_changed`, `test_support_changed`, `test_hook_changed` and
+`asserts_nothing` weaken it."""
 WEAKENING_CODES: frozenset[TestChangeCode] = frozenset((
     "test_removed",
     "test_skipped",

@@ -10,6 +10,7 @@ from suture.judge.capabilities import find_change_capabilities
 from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.signs import TamperingWarning, read_test_texts
 from suture.loop.evaluation.change_warnings import find_gaming_signs
+from suture.loop.judgement.configuration_changes import CONFIGURATION_GLOBS, alters_test_run
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_runs import TestRuns
 from suture.project.safety import resolve_levels, scan_change
@@ -18,13 +19,6 @@ from suture.project.workspace.secret_detection import assigns_secret, is_private
 
 LARGE_CHANGE_LINES = 800
 """Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
-CONFIGURATION_GLOBS = (
-    "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc", "noxfile.py",
-    "package.json", "jest.config.*", "vitest.config.*", "vite.config.*", ".mocharc*", "Makefile", "justfile",
-    ".github/workflows/", ".gitlab-ci.yml", ".circleci/", "azure-pipelines.yml", "Jenkinsfile",
-    ".pre-commit-config.yaml",
-)  # fmt: skip
-"""Globs of files that say which tests run, and what their failure stops."""
 
 
 async def find_code_findings(
@@ -50,12 +44,15 @@ async def find_code_findings(
         for path, sign in memorised.signs
     ]
     findings += _find_secrets(change)
-    findings += [
-        ChangeFinding(code="configuration_changed", severity="remark", path=path)
-        for path in change.changed
-        if is_protected(path, CONFIGURATION_GLOBS)
-    ]
-    return findings
+    return [*findings, *_find_configuration(change)]
+
+
+def _find_configuration(change: ProposedChange) -> Iterator[ChangeFinding]:
+    for path in change.changed:
+        if is_protected(path, CONFIGURATION_GLOBS):
+            decides = alters_test_run(path, change.old_text(path), change.new_text(path))
+            severity: FindingSeverity = "remark" if decides else "note"
+            yield ChangeFinding(code="configuration_changed", severity=severity, path=path)
 
 
 def _find_signs(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:
@@ -138,17 +135,24 @@ def find_guard_findings(guards: GuardedLines, has_proof: bool) -> Iterator[Chang
         has_proof: Whether a test fails without the change and passes with it.
     """
     not_run = sum(map(len, guards.not_run.values()))
+    none_runs = not_run == guards.changed and not guards.unmeasured
+    notices_most = guards.noticed * 2 >= guards.mistakes
+    # Tests that notice mistakes in a refactoring guard it, although they pass without it.
+    is_guarded = notices_most and guards.mistakes > 0
     if guards.changed and not has_proof:
-        yield ChangeFinding(code="no_test_guards_change", severity="remark", count=guards.changed)
+        severity: FindingSeverity = "note" if is_guarded or none_runs else "remark"
+        yield ChangeFinding(code="no_test_guards_change", severity=severity, count=guards.changed)
     for path, lines in sorted(guards.not_run.items()):
-        severity: FindingSeverity = "remark" if not_run == guards.changed else "note"
         yield ChangeFinding(
-            code="lines_not_run", severity=severity, path=path, line=lines[0],
+            code="lines_not_run", severity="remark" if none_runs else "note", path=path, line=lines[0],
             names=tuple(map(str, lines)), count=len(lines), total=guards.changed,
         )  # fmt: skip
     if guards.mistakes > guards.noticed:
         missed = guards.mistakes - guards.noticed
-        notices_few: FindingSeverity = "remark" if guards.noticed * 2 < guards.mistakes else "note"
+        # That the tests notice no mistake in lines that they do not run is no further fact.
         yield ChangeFinding(
-            code="mistakes_not_noticed", severity=notices_few, count=missed, total=guards.mistakes
+            code="mistakes_not_noticed",
+            severity="note" if notices_most or none_runs else "remark",
+            count=missed,
+            total=guards.mistakes,
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from suture.core.records import Task
@@ -16,7 +17,7 @@ from suture.core.records.judgement import (
 )
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.judge.coverage.coverage_run import measure_coverage
+from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
 from suture.judge.mutation_testing.mutant_runs import (
     build_mutant_detector,
     find_mutable_lines,
@@ -26,10 +27,13 @@ from suture.loop.judgement.code_findings import find_code_findings, find_guard_f
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_findings import TestSources, find_test_findings, read_test_sources
 from suture.loop.judgement.test_runs import JudgeTools, TestRuns, TestsDoNotRun, compare_runs, run_tests
+from suture.project.python_source.behaviour_changes import find_behaviour_lines
 from suture.project.workspace import unified_diff
 
 SEVERITIES: tuple[FindingSeverity, ...] = ("reject", "remark", "note")
 """From the gravest to the mildest."""
+UNTESTED_PATHS = re.compile(r"(?:docs?|documentation)/|(?:setup|noxfile|conf)\.py$")
+"""Matches files of documentation and packaging, which tests do not run."""
 MAX_DETAIL_CHARS = 2000
 """Length of a command's output in a judgement, from its end."""
 
@@ -135,6 +139,9 @@ async def _measure_guards(
 ) -> GuardedLines:
     """Measure which changed statements the tests run, and which deliberate mistakes in them they notice."""
     suite, language = runs.new_suite, runs.new_suite.task.language
+    behaviour = _find_behaviour(change, runs.code)
+    if not any(lines is None or lines for lines in behaviour.values()):
+        return GuardedLines(unmeasured="no_changed_code", mistakes_unmeasured="no_changed_code")
     # The files before the change tell which statements are changed.
     old_suite = replace(suite, task=replace(suite.task, files=change.before))
     code_after = {**change.before, **{path: change.after[path] for path in runs.code}}
@@ -144,22 +151,52 @@ async def _measure_guards(
     detector = await build_mutant_detector(suite, runs.final.files or runs.code, runs.after, proof)
     mutation = await measure_mutation_score(
         change.after,
-        {path: lines for path, lines in mutable.items() if path in runs.code},
+        _select_behaviour(mutable, behaviour),
         detector,
         max_mutants=settings.judge.mistakes,
         timeout_s=settings.judge.mistakes_seconds,
         language=language,
     )
+    changed = {
+        path: tuple(lines.start for lines in ranges)
+        for path, ranges in _select_behaviour(
+            find_touched_by_file(change.before, code_after), behaviour
+        ).items()
+    }
     not_run = {
         path: tuple(line for line in lines if line not in coverage.covered.get(path, ()))
-        for path, lines in coverage.changed.items()
-        if path in runs.code
+        for path, lines in changed.items()
     }
     return GuardedLines(
-        changed=sum(len(lines) for path, lines in coverage.changed.items() if path in runs.code),
+        changed=sum(map(len, changed.values())),
         not_run={path: lines for path, lines in not_run.items() if lines} if not coverage.unmeasured else {},
         unmeasured=coverage.unmeasured,
         mistakes=len(mutation.mutants),
         noticed=mutation.killed,
         mistakes_unmeasured=mutation.unmeasured,
     )
+
+
+def _find_behaviour(change: ProposedChange, code: Mapping[str, str]) -> dict[str, frozenset[int] | None]:
+    """Return path -> first lines of the statements that the tests should guard; `None` for all changed lines.
+
+    Documentation and packaging have none, because no test runs them.
+    """
+    return {
+        path: find_behaviour_lines(change.old_text(path), text) if path.endswith(".py") else None
+        for path, text in code.items()
+        if not UNTESTED_PATHS.match(path)
+    }
+
+
+def _select_behaviour(
+    statements: Mapping[str, tuple[range, ...]], behaviour: Mapping[str, frozenset[int] | None]
+) -> dict[str, tuple[range, ...]]:
+    """Return those of the changed statements of each file that the tests should guard."""
+    selected: dict[str, tuple[range, ...]] = {}
+    for path, ranges in statements.items():
+        lines = behaviour.get(path, frozenset())
+        chosen = tuple(each for each in ranges if lines is None or each.start in lines)
+        if chosen:
+            selected[path] = chosen
+    return selected

@@ -1,0 +1,45 @@
+"""Which changes of configuration decide how tests run."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.loop.judgement.configuration_changes import alters_test_run
+
+PYPROJECT = '[project]\nname = "shop"\nversion = "1.0"\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
+WORKFLOW = "steps:\n  - uses: actions/checkout@v4\n  - run: python -m pytest\n"
+PACKAGE = '{"version": "1.0.0", "scripts": {"test": "jest"}}'
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("pyproject.toml", PYPROJECT, PYPROJECT.replace("1.0", "1.1")),
+        ("pyproject.toml", PYPROJECT, PYPROJECT + "\n[tool.ruff]\nline-length = 100\n"),
+        ("pyproject.toml", PYPROJECT, PYPROJECT.replace("testpaths", "# Ours.\ntestpaths")),
+        ("setup.cfg", "[metadata]\nversion = 1.0\n", "[metadata]\nversion = 1.1\n"),
+        (".github/workflows/test.yml", WORKFLOW, WORKFLOW.replace("@v4", "@v5")),
+        ("package.json", PACKAGE, PACKAGE.replace("1.0.0", "1.1.0")),
+    ],
+)
+def test_versions_and_other_tools_do_not(path: str, before: str, after: str) -> None:
+    assert before != after
+    assert not alters_test_run(path, before, after)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("pyproject.toml", PYPROJECT, PYPROJECT.replace('"tests"', '"smoke"')),
+        ("pyproject.toml", PYPROJECT, PYPROJECT[: PYPROJECT.index("[tool")]),
+        ("pyproject.toml", PYPROJECT, PYPROJECT + "\n[tool.coverage.report]\nfail_under = 0\n"),
+        ("pytest.ini", "", "[pytest]\naddopts = -x\n"),
+        ("setup.cfg", "", "[tool:pytest]\naddopts = -k slow\n"),
+        ("tox.ini", "[testenv]\ncommands = pytest\n", "[testenv]\ncommands = pytest -x\n"),
+        (".github/workflows/test.yml", WORKFLOW, WORKFLOW.replace("pytest", "pytest || true")),
+        ("package.json", PACKAGE, PACKAGE.replace('"jest"', '"true"')),
+        ("conf/jest.config.js", "module.exports = {}", "module.exports = {testMatch: []}"),
+    ],
+)
+def test_what_selects_or_runs_tests_does(path: str, before: str, after: str) -> None:
+    assert alters_test_run(path, before, after)
