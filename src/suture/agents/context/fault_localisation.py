@@ -32,7 +32,7 @@ SIMILAR_NAME_WEIGHT = 2.5
 """Weight of a function all of whose words are in the test's name."""
 MIN_SIMILARITY = 0.5
 """Share of a function's words that the test's name must have."""
-SAME_FILE_WEIGHT = 2.0
+SAME_FILE_WEIGHT = 4.0
 """Weight of a function in the file that the test's file is named after, such as `cart.py` for `test_cart.py`."""
 MAX_SMALL_FILE_FUNCTIONS = 10
 """Functions of such a file up to which those count too that nothing else points at."""
