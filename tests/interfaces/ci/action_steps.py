@@ -39,7 +39,11 @@ class ActionResult:
 
 
 def run_action(
-    inputs: Mapping[str, str], job: Mapping[str, str], workspace: Path, runner_folder: Path
+    inputs: Mapping[str, str],
+    job: Mapping[str, str],
+    workspace: Path,
+    runner_folder: Path,
+    event: Mapping[str, str] | None = None,
 ) -> ActionResult:
     """Run every step whose condition holds, until one fails.
 
@@ -47,7 +51,8 @@ def run_action(
         inputs: The inputs that a workflow sets; others have their defaults.
         job: The environment variables of the job.
         workspace: The folder of the checkout.
-        place: The runner's folder for the files of one job.
+        runner_folder: The runner's folder for the files of one job.
+        event: Values of `github.event`, such as `before`; others are empty.
     """
     assert inputs.keys() <= ACTION["inputs"].keys()
     runner_folder.mkdir(parents=True, exist_ok=True)
@@ -57,6 +62,7 @@ def run_action(
     }
     expressions |= {f"inputs.{name}": value for name, value in inputs.items()}
     expressions |= {"github.action_path": str(ROOT), "runner.temp": str(runner_folder)}
+    expressions |= {f"github.event.{name}": value for name, value in (event or {}).items()}
     output_text, summary = "", runner_folder / "summary"
     summary.touch()
     status = 0
@@ -85,10 +91,9 @@ def run_action(
             check=False,
         )
         output_text += result.stdout
-        lines = output_file.read_text().splitlines()
+        step_outputs = read_outputs(output_file.read_text())
         expressions |= {
-            f"steps.{step.get('id', number)}.outputs.{line.partition('=')[0]}": line.partition("=")[2]
-            for line in lines
+            f"steps.{step.get('id', number)}.outputs.{name}": value for name, value in step_outputs.items()
         }
         status = result.returncode
         if status:
@@ -98,6 +103,20 @@ def run_action(
         for name, description in ACTION["outputs"].items()
     }
     return ActionResult(status=status, outputs=outputs, summary=summary.read_text(), output=output_text)
+
+
+def read_outputs(text: str) -> dict[str, str]:
+    """Return the outputs of a step: `NAME=VALUE`, or `NAME<<WORD` and lines up to the word."""
+    outputs: dict[str, str] = {}
+    lines = iter(text.splitlines())
+    for line in lines:
+        name, separator, word = line.partition("<<")
+        if separator and "=" not in name:
+            outputs[name] = "\n".join(iter(lines.__next__, word))
+        else:
+            name, _, value = line.partition("=")
+            outputs[name] = value
+    return outputs
 
 
 def fill_expressions(text: str, expressions: Mapping[str, str]) -> str:
