@@ -295,12 +295,13 @@ def test_no_step_imports_python_modules_of_the_checkout() -> None:
 def test_zizmor_finds_no_fault(tmp_path: Path) -> None:
     """The check covers the action and the documented workflow, except that it names actions by tags."""
     page = (ROOT / "docs" / "ci.md").read_text()
-    (workflow,) = re.findall(r"^```yaml\n(name: .*?)^```", page, re.MULTILINE | re.DOTALL)
+    documented = re.findall(r"^```yaml\n((?:name|on): .*?)^```", page, re.MULTILINE | re.DOTALL)
     workflows = tmp_path / ".github" / "workflows"
     workflows.mkdir(parents=True)
-    (workflows / "tests.yml").write_text(workflow)
+    for number, workflow in enumerate(documented):
+        (workflows / f"{number}.yml").write_text(workflow)
     program = Path(sys.executable).with_name("zizmor")
-    for file in (str(ROOT / "action.yml"), str(workflows / "tests.yml")):
+    for file in (str(ROOT / "action.yml"), *(str(workflows / f"{number}.yml") for number in range(2))):
         process = subprocess.run(
             [program, "--offline", "--no-progress", "--format", "json", file],
             capture_output=True,
@@ -318,12 +319,12 @@ def test_zizmor_finds_no_fault(tmp_path: Path) -> None:
 
 def test_every_documented_input_exists_in_the_action() -> None:
     page = (ROOT / "docs" / "ci.md").read_text()
-    (workflow,) = re.findall(r"^```yaml\n(name: .*?)^```", page, re.MULTILINE | re.DOTALL)
-    jobs = yaml.safe_load(workflow)["jobs"]
+    workflows = re.findall(r"^```yaml\n((?:name|on): .*?)^```", page, re.MULTILINE | re.DOTALL)
+    jobs = [job for workflow in workflows for job in yaml.safe_load(workflow)["jobs"].values()]
 
-    steps = [step for job in jobs.values() for step in job["steps"] if "suture@" in step.get("uses", "")]
+    steps = [step for job in jobs for step in job["steps"] if "suture@" in step.get("uses", "")]
 
-    assert len(steps) == 2
+    assert [step["with"].get("do", "heal") for step in steps] == ["heal", "deliver", "judge"]
     for step in steps:
         assert step["with"].keys() <= ACTION["inputs"].keys()
     assert ACTION["runs"]["using"] == "composite"
