@@ -25,6 +25,16 @@ RENAMED_TESTS = TESTS.replace(", label", ", title_label").replace(" label(", " t
 MORE_TESTS = "from cart import label\n\n\ndef test_it():\n    assert label('a') == 'A'\n"
 
 
+UPPER_CASE_LABELS = """import cart
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def labels(monkeypatch, request):
+    monkeypatch.setattr(request.module, "label", lambda name: cart.label(name).title())
+"""
+
+
 def find_codes(judgement: Judgement, severity: str = "reject") -> set[str]:
     return {finding.code for finding in judgement.findings if finding.severity == severity}
 
@@ -135,6 +145,19 @@ async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
         (
             {"cart.py": RIGHT, "test_cart.py": TESTS.replace("cart_total([]) == 0", "not cart_total([])")},
             {"passing_test_weakened"},
+        ),
+        # Code whose test passes only with other data, although its own source is as it was.
+        (
+            {"cart.py": RIGHT.replace(".title()", ".upper()"), "conftest.py": UPPER_CASE_LABELS},
+            {"test_support_changed"},
+        ),
+        # Another version, types and documentation.
+        ({"cart.py": CART.replace("lines):", "lines: list) -> int:", 1) + '\n\n__version__ = "1.1"\n',
+          "setup.py": "import setuptools\n\nsetuptools.setup(name='shop')\n"}, set()),
+        # A refactoring whose mistakes the tests notice.
+        (
+            {"cart.py": CART.replace("return name.strip().", "text = name.strip()\n    return text.")},
+            set(),
         ),
         # Code without a test.
         ({"cart.py": CART + "\n\ndef spare():\n    return 1\n"}, {"no_test_guards_change"}),

@@ -122,7 +122,7 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
     )
     yield "Proof", proven if proof else "no test fails without the change"
     if guards.unmeasured == "no_changed_code" or (guards.unmeasured is None and not guards.changed):
-        guarded = "no statement of the code has changed"
+        guarded = "nothing has changed that tests of the code could notice"
     elif guards.unmeasured is None:
         ran = guards.changed - sum(map(len, guards.not_run.values()))
         guarded = f"the tests run {ran} of {guards.changed} changed statements"
@@ -175,6 +175,13 @@ def _render_sign(finding: ChangeFinding) -> str:
     return SIGN_TEXTS.get(finding.detail, finding.detail).format(names=_names(finding))
 
 
+def _render_support(finding: ChangeFinding) -> str:
+    if not finding.count:
+        return "a helper, a fixture or data of the tests has changed"
+    tests = f"{finding.count} test{_s(finding.count)}"
+    return f"with the change, {tests} pass only with other data, helpers or preparations: {_names(finding)}"
+
+
 _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     "test_newly_fails": lambda f: f"{_test(f)} fails with the change and passed without it",
     "tests_do_not_run": lambda f: f"the tests no longer run with the change: {_names(f)}",
@@ -187,7 +194,7 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     "expectation_changed": _what_happened,
     "test_not_run_any_more": lambda f: f"{_test(f)} no longer runs, although its source is as it was",
     "test_hook_added": lambda f: f"the hook {f.after} can change which tests run or how they end",
-    "test_support_changed": lambda f: "a helper, a fixture or data of the tests has changed",
+    "test_support_changed": _render_support,
     "test_proves_nothing": lambda f: f"the new test {_test(f)} passes without the change too",
     "asserts_nothing": lambda f: f"the new test {_test(f)} asserts nothing",
     "configuration_changed": lambda f: "this file decides which tests run, or what their failure stops",

@@ -80,6 +80,15 @@ def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTest
         yield _judge_lost_test(test, runs)
     for test in _find_replaced_expectations(runs, tests, explained):
         yield ChangeFinding(code="expectation_follows_code", severity="reject", test=test)
+    supported = _find_supported_tests(runs, tests, explained)
+    if supported:
+        yield ChangeFinding(
+            code="test_support_changed",
+            severity="remark",
+            test=supported[0],
+            names=supported,
+            count=len(supported),
+        )
     for test in sorted(sources.new_ids(tests.unproving)):
         yield ChangeFinding(code="test_proves_nothing", severity="remark", test=test)
     for test in tests.flaky:
@@ -95,6 +104,16 @@ def _find_replaced_expectations(runs: TestRuns, tests: ComparedTests, explained:
         return
     by_tests_alone = runs.before.failed & runs.guarded.failed & runs.unhelped.passed & runs.after.passed
     yield from sorted(by_tests_alone - explained - set(tests.flaky))
+
+
+def _find_supported_tests(runs: TestRuns, tests: ComparedTests, explained: set[str]) -> tuple[str, ...]:
+    """Return tests that passed before, and pass now only with other data, helpers or preparations.
+
+    Their assertions are as they were. Old tests whose subject has another name now are left out.
+    """
+    depending = runs.before.passed & runs.guarded.failed & runs.after.passed
+    left = sorted(depending - explained - set(tests.flaky))
+    return tuple(test for test in left if not _lacks_its_subject([test], runs.guarded))
 
 
 def _judge_lost_test(test: str, runs: TestRuns) -> ChangeFinding:
