@@ -19,6 +19,7 @@ PACKAGE = '{"version": "1.0.0", "scripts": {"test": "jest"}}'
         ("pyproject.toml", PYPROJECT, PYPROJECT.replace("testpaths", "# Ours.\ntestpaths")),
         ("setup.cfg", "[metadata]\nversion = 1.0\n", "[metadata]\nversion = 1.1\n"),
         (".github/workflows/test.yml", WORKFLOW, WORKFLOW.replace("@v4", "@v5")),
+        (".github/workflows/test.yml", "python: [3.9, 3.10]\n", "python:\n  - '3.10'\n  - pypy3.11\n"),
         ("package.json", PACKAGE, PACKAGE.replace("1.0.0", "1.1.0")),
     ],
 )

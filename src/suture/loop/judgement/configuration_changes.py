@@ -22,7 +22,10 @@ TEST_SECTIONS = re.compile(
 TEST_KEYS = ("scripts", "jest", "mocha", "ava", "tap", "c8", "nyc", "vitest", "type", "imports", "exports")
 """Keys of `package.json` that say how tests run."""
 SECTION = re.compile(r"\[+([^\[\]]+)\]+\s*(?:#.*)?$")
-PINNED_VERSION = re.compile(r"-?\s*(?:uses|rev|image|tag|name):\s|-?\s*['\"]?[\d.]+[a-z-]*['\"]?,?$|#")
+PINNED_VERSION = re.compile(
+    r"(?:-\s*)?(?:uses|rev|image|tag|name|[\w-]*(?:python|node|go|version)[\w-]*):(?!.*(?:\|\||;))"
+    r"|-\s*['\"]?(?:pypy-?|graalpy-?)?[\d.]+[\w.-]*['\"]?$|#"
+)
 """Matches a line of a workflow that only pins a version or names a step, or that is a comment."""
 SECTION_FILES = ("pyproject.toml", "setup.cfg", "tox.ini", ".coveragerc")
 
