@@ -134,7 +134,7 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
         ] = None,
         protect: Annotated[list[str], Field(description="Globs of further files that decide.")] = [],  # noqa: B006
         seconds: Seconds = None,
-    ) -> JudgementReport | InputRequiredResult:
+    ) -> ChangeReport | InputRequiredResult:
         """Judge a change, whoever made it: run the tests without and with it, and find what games them.
 
         Call it when you think that you are done. If `ok` is false, correct the code, not the tests.
@@ -153,7 +153,7 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
             "protect": protect,
         }
         end = await run_judge_job(context, call, request, tool_settings(context, None, None, seconds))
-        return JudgementReport.from_answer(end.answer)
+        return ChangeReport.from_answer(end.answer)
 
     @server.tool(annotations=READ_ONLY)
     async def verify(call: Call, run: Run) -> VerificationReport:
@@ -275,7 +275,7 @@ class FindingReport(BaseModel):
     sentence: str
 
 
-class JudgementReport(BaseModel):
+class ChangeReport(BaseModel):
     """The verdict on a change as a tool returns it."""
 
     outcome: str = Field(description="`accepted`, `accepted_with_remarks`, `rejected` or `not_comparable`.")
@@ -299,7 +299,7 @@ class JudgementReport(BaseModel):
     seconds: float
 
     @classmethod
-    def from_answer(cls, answer: Mapping[str, Any]) -> JudgementReport:
+    def from_answer(cls, answer: Mapping[str, Any]) -> ChangeReport:
         """Return the report of a job's answer, shortened so that it does not fill an agent's context."""
         findings = [FindingReport(**_pick(found, FindingReport)) for found in answer["findings"]]
         reasons = [found.sentence for found in findings if found.severity == "reject"]
