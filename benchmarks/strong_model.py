@@ -119,7 +119,7 @@ def create_arms(programs: Path) -> dict[str, Arm]:
     def aider(_root: Path, test: str, _url: str) -> list[str]:
         options = "--model openai/strong --edit-format diff --yes-always --no-auto-commits --no-check-update"
         options += (
-            " --analytics-disable --no-show-model-warnings --no-gitignore --auto-test --test --test-cmd"
+            " --analytics-disable --no-show-model-warnings --no-gitignore --auto-test --test-cmd"
         )
         return [str(programs / "aider"), *options.split(), test, "--message", TASK.format(command=test)]
 

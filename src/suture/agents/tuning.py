@@ -148,7 +148,7 @@ MAX_PROMPT_TOKENS = 100_000
 """Tokens of a prompt, however large the context is: each reply pays for all of it."""
 MAX_OPENING_TOKENS = 12_000
 """Tokens of the description of the task and its failing tests. More of the project is what the tools are for."""
-RESULT_SHARE_DIVISOR = 8
+RESULT_SHARE_DIVISOR = 4
 MAX_RESULT_TOKENS = 8_000
 """A result of a tool has at most the room of the prompt divided by `RESULT_SHARE_DIVISOR`, and this many tokens."""
 COMPACTED_SHARE = 0.5

@@ -189,3 +189,14 @@ async def test_facts_hold_the_input_the_frames_and_the_first_difference(
     assert raised.exception == "AttributeError: 'Cart' object has no attribute 'count'"
     assert [frame.function for frame in raised.frames] == ["test_count", "total"]
     assert raised.inputs == {"count": "3", "prices": "[3]"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["assert expected == result", "assert want_rows == rows", "self.assertEqual(expected, result)"],
+)
+def test_a_variable_named_as_the_expectation_is_the_expected_side(statement: str) -> None:
+    text = "assert 'old' == 'new'" if statement.startswith("assert") else "'old' != 'new'"
+    facts = read_failed_assert(text, statement, ("'old'", "'new'"))
+    assert facts is not None
+    assert (facts.expected, facts.actual) == ("'old'", "'new'")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from suture.agents.context.code_units import CodeUnit
-from suture.agents.context.fault_localisation import RankedCode
+from suture.agents.context.fault_localisation import CONSTRUCTORS, RankedCode
 from suture.core.records import Language
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.statement_edits import split_lines
@@ -218,7 +218,8 @@ def find_callers(
 ) -> list[tuple[CodeUnit, str]]:
     """Return (caller, name of the called function) of functions that call the most suspicious ones."""
     callers: dict[CodeUnit, str] = {}
-    for target in [unit for unit in shown[:3] if unit.kind == "function"]:
+    # The callers of a constructor are everywhere, and say nothing.
+    for target in [u for u in shown[:3] if u.kind == "function" and u.short_name not in CONSTRUCTORS]:
         for units in units_by_path.values():
             for unit in units:
                 if unit.kind == "function" and target.short_name in unit.calls and unit not in shown:

@@ -49,6 +49,10 @@ QUOTED_NAME = re.compile(r"['\"`](?:[\w.]+\.)?([A-Za-z_]\w+)['\"`]|\b([A-Za-z_]\
 """A name that a message quotes, or writes as a call."""
 MAX_SAME_NAME = 3
 """A name that more functions have does not tell which one is meant."""
+MAX_QUOTED_USERS = 6
+"""Functions that use a quoted name, up to which each of them counts."""
+QUOTED_USER_FACTOR = 0.5
+"""Weight of a function that uses a quoted name, by that of one that has it."""
 
 
 @dataclass
@@ -124,6 +128,14 @@ def _add_message(
         ]
         for unit in found if len(found) <= MAX_SAME_NAME else ():
             ranked.add(unit, MESSAGE_WEIGHT)
+        users = [
+            unit
+            for units in units_by_path.values()
+            for unit in units
+            if unit.kind == "function" and name in unit.names and unit not in found
+        ]
+        for unit in users if len(users) <= MAX_QUOTED_USERS else ():
+            ranked.add(unit, QUOTED_USER_FACTOR * MESSAGE_WEIGHT)
 
 
 def _add_coverage(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from suture.agents.context.failure_context import build_failure_context
-from suture.agents.context.suspects import load_search_clues
 from suture.agents.conversation.agent_turn import AgentTurn
 from suture.agents.conversation.tool_calls import render_text_tools
 from suture.models import Message
@@ -57,7 +56,8 @@ async def _describe_task(turn: AgentTurn, max_tokens: int) -> tuple[str, tuple[s
             turn.files,
             verdict,
             turn.suite,
-            load_search_clues(turn.calls.ledger.events),
+            # A search stops at its first repairs and may have seen few tests, so the tests are traced for this.
+            None,
             threshold=turn.trust_threshold,
             max_tokens=max_tokens,
         )

@@ -85,8 +85,8 @@ def draft_choice_prompt(brief: ChoiceBrief, prompt: Prompt) -> PromptDraft:
 def _render_doubt(brief: ChoiceBrief) -> str:
     if len(brief.versions) > 1:
         return (
-            f"Each of these {len(brief.versions)} versions passes all tests. They behave differently, so the tests do "
-            "not decide which one is meant."
+            f"Each of these {len(brief.versions)} versions passes all tests. They may behave differently, so the "
+            "tests do not decide which one is meant."
         )
     noticed, total = brief.noticed or (0, 0)
     return (

@@ -17,6 +17,10 @@ EXPLANATION = re.compile(r"^assert ", re.MULTILINE)
 """Where pytest's explanation begins; a message of the test may stand before it."""
 WHERE_LINE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
 """A line of pytest's explanation, such as `+ where 3 = add(1, 2)`."""
+EXPECTING_NAME = re.compile(
+    r"_?(?:exp|expect(?:ed|ation)?|want(?:ed)?|gold(?:en)?|desired|should_be)(?:_|$)", re.IGNORECASE
+)
+"""Matches the name of a variable that holds what a test expects, such as `expected` or `want_rows`."""
 TRUE_VALUE, FALSE_VALUE = "a true value", "a false value"
 ORDERS: Mapping[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", ">"), ast.LtE: ("<=", ">="), ast.Gt: (">", "<"), ast.GtE: (">=", "<="),
@@ -155,6 +159,8 @@ class _Explanation:
         left_calls, right_calls = map(_contains_call, (condition.left, condition.comparators[0]))
         if self._has_source and left_calls != right_calls:
             return right_calls
+        if _holds_expectation(condition.left) != _holds_expectation(condition.comparators[0]):
+            return _holds_expectation(condition.left)
         if isinstance(condition.ops[0], ast.In | ast.NotIn) and not left_calls:
             return True
         return bool(self._value) and self._value == right != left
@@ -178,6 +184,11 @@ def _describe_expectation(operator: ast.cmpop, wanted: str, *, is_reversed: bool
     return f"a value {ORDERS[type(operator)][is_reversed]} {wanted}"
 
 
+def _holds_expectation(node: ast.expr) -> bool:
+    """Whether an expression is a variable that is named as what a test expects."""
+    return isinstance(node, ast.Name) and EXPECTING_NAME.match(node.id) is not None
+
+
 def _contains_call(node: ast.expr) -> bool:
     return any(isinstance(part, ast.Call) for part in ast.walk(node))
 
@@ -196,6 +207,8 @@ def _read_unittest_assert(statement: str, compared: Sequence[str]) -> AssertFact
     else:
         return None
     is_reversed = _contains_call(call.args[1]) and not _contains_call(call.args[0])
+    if _holds_expectation(call.args[0]) and not _holds_expectation(call.args[1]):
+        is_reversed = True
     subject = call.args[1] if is_reversed else call.args[0]
     wanted, actual = compared if is_reversed else reversed(compared)
     return AssertFacts(call=ast.unparse(subject), expected=expectation.format(wanted), actual=actual)
