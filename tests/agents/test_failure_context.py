@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from prepared_suites import prepare_python_suite
+from suture.agents.context.code_units import list_units
+from suture.agents.context.failure_causes import FailureCause
 from suture.agents.context.failure_context import FailureContext, build_failure_context, render_new_facts
+from suture.agents.context.fault_localisation import rank_code
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.core.records import (
     Candidate,
@@ -431,3 +434,17 @@ async def test_of_a_command_without_a_report_the_output_tells_what_failed(sandbo
     assert "return math.floor(sum(self.prices) / RATE)" in context.code
     assert output.strip() in context.facts
     assert "    def test_other(self):" in context.tests
+
+
+def test_functions_that_use_a_missing_attribute_are_suspicious() -> None:
+    source = (
+        "class Cart:\n    def add(self, price):\n        self.sums.append(price)\n\n"
+        "    def clear(self):\n        del self.sums\n\n    def label(self):\n        return 'cart'\n"
+    )
+    fact = Counterexample(check_id="t", exception="AttributeError: 'Cart' object has no attribute 'sums'")
+    outcome = CheckOutcome(check_id="t", status="failed", counterexample=fact)
+    units = {"shop.py": list_units("shop.py", source, "python")}
+    ranked = rank_code(units, [FailureCause(outcomes=(outcome,))], [], [])
+    suspicious = {unit.name for unit, score in ranked.scores.items() if score > 0}
+    assert {"Cart.add", "Cart.clear"} <= suspicious
+    assert "Cart.label" not in suspicious
