@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
@@ -17,7 +17,12 @@ import pytest
 from suture.core.ledger import list_runs, read_ledger
 from suture.core.records import Reason, Result, Spend
 from suture.errors import StorageError, UsageError
-from suture.interfaces.watch.project_watch import HealEnded, HealFailed, HealSuperseded, watch_project
+from suture.interfaces.watch.project_watch import (
+    WatchedRunEnded,
+    WatchedRunFailed,
+    WatchedRunSuperseded,
+    watch_project,
+)
 
 BROKEN_CODE = "def double(n):\n    return n * 3\n"
 TEST_CODE = """import unittest
@@ -80,12 +85,12 @@ async def test_a_change_during_a_run_cancels_it_and_starts_another(project: Path
         next_outcome = asyncio.ensure_future(anext(outcomes))
         await runs.started_runs.get()
         replace_file(project / "code_here.py", BROKEN_CODE + "# more\n")
-        assert await next_outcome == HealSuperseded(changed=("code_here.py",))
+        assert await next_outcome == WatchedRunSuperseded(changed=("code_here.py",))
         assert runs.cancelled == 1
 
         next_outcome = asyncio.ensure_future(anext(outcomes))
         (await runs.started_runs.get()).set_result(make_healed_result())
-        assert await next_outcome == HealEnded(result=make_healed_result())
+        assert await next_outcome == WatchedRunEnded(result=make_healed_result())
 
 
 async def test_unchanged_and_ignored_files_neither_stop_nor_start_a_run(project: Path) -> None:
@@ -108,7 +113,7 @@ async def test_unchanged_and_ignored_files_neither_stop_nor_start_a_run(project:
 
         (project / "new.py").write_text("")
         (await runs.started_runs.get()).set_result(make_healed_result())
-        assert isinstance(await next_outcome, HealEnded)
+        assert isinstance(await next_outcome, WatchedRunEnded)
 
 
 async def test_a_fix_does_not_overwrite_a_change_made_during_the_run(project: Path) -> None:
@@ -120,7 +125,7 @@ async def test_a_fix_does_not_overwrite_a_change_made_during_the_run(project: Pa
         return make_healed_result()
 
     async with aclosing(watch_project(project, heal, record_applied_runs(applied))) as outcomes:
-        assert await anext(outcomes) == HealSuperseded(changed=("code_here.py",))
+        assert await anext(outcomes) == WatchedRunSuperseded(changed=("code_here.py",))
 
     assert not applied
 
@@ -133,27 +138,28 @@ async def test_errors_are_reported_and_the_watch_continues(project: Path) -> Non
             raise error
         return make_healed_result()
 
-    async def fail_to_apply(_: str) -> None:
+    async def fail_to_apply(_: Result) -> Mapping[str, str]:
         raise StorageError("the disk is full")
 
     async with aclosing(watch_project(project, heal, fail_to_apply)) as outcomes:
         first = await anext(outcomes)
-        assert isinstance(first, HealFailed)
+        assert isinstance(first, WatchedRunFailed)
         assert str(first.fault) == "no test"
 
         next_outcome = asyncio.ensure_future(anext(outcomes))
         (project / "new.py").write_text("")
         second = await next_outcome
-        assert isinstance(second, HealEnded)
-        assert not second.applied
+        assert isinstance(second, WatchedRunEnded)
+        assert not second.written
         assert str(second.fault) == "the disk is full"
 
 
-def record_applied_runs(applied: list[str]) -> Callable[[str], Awaitable[object]]:
+def record_applied_runs(applied: list[str]) -> Callable[[Result], Awaitable[Mapping[str, str]]]:
     """Return a function that applies nothing and records the ids of the runs."""
 
-    async def apply(run: str) -> None:
-        applied.append(run)
+    async def apply(result: Result) -> Mapping[str, str]:
+        applied.append(result.run_id)
+        return {}
 
     return apply
 

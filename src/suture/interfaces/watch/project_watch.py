@@ -1,4 +1,4 @@
-"""Watch a project: heal each state of its files, and cancel a run when the files change."""
+"""Watch a project: run something for each state of its files, and cancel it when the files change."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from watchfiles import awatch
 
 from suture.api.interruption import run_in_daemon_thread
-from suture.core.records import Result
 from suture.errors import Cancelled, SutureError
 from suture.project.workspace import take_snapshot
 
@@ -21,35 +21,37 @@ DEBOUNCE_STEP_MS = 200
 MAX_DEBOUNCE_MS = 2000
 """After this time, changes are reported even if they continue. Chosen by judgement; not measured."""
 
-Heal = Callable[[], Awaitable[Result]]
+T = TypeVar("T")
+"""What a run returns, such as a `Result` or a `Judgement`."""
+Run = Callable[[], Awaitable[T]]
 """Starts a run and returns its result."""
-Apply = Callable[[str], Awaitable[object]]
-"""Applies the change of the run with this id."""
+Apply = Callable[[T], Awaitable[Mapping[str, str]]]
+"""Applies a run's change to the user's files; returns path -> text of what it wrote, nothing if there is no change."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class HealEnded:
+class WatchedRunEnded(Generic[T]):
     """A run has ended.
 
     Attributes:
-        applied: Whether its change is applied to the user's files.
+        written: Path -> text of the user's files to which its change was applied.
         fault: Why it could not be applied, if it should have been.
     """
 
-    result: Result
-    applied: bool = False
+    result: T
+    written: Mapping[str, str] = field(default_factory=dict)
     fault: SutureError | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class HealFailed:
+class WatchedRunFailed:
     """A run could not be executed, such as without a test command."""
 
     fault: SutureError
 
 
 @dataclass(frozen=True, kw_only=True)
-class HealSuperseded:
+class WatchedRunSuperseded:
     """The user changed files during a run: it was cancelled, and another run follows.
 
     Attributes:
@@ -59,21 +61,21 @@ class HealSuperseded:
     changed: tuple[str, ...]
 
 
-WatchEvent = HealEnded | HealFailed | HealSuperseded
+WatchEvent = WatchedRunEnded[T] | WatchedRunFailed | WatchedRunSuperseded
 
 
 async def watch_project(
-    project: Path, heal: Heal, apply: Apply | None = None
-) -> AsyncGenerator[WatchEvent, None]:
-    """Heal a project, and again after each change, forever.
+    project: Path, start: Run[T], apply: Apply[T] | None = None
+) -> AsyncGenerator[WatchEvent[T], None]:
+    """Start a run for a project, and again after each change, forever.
 
     Only changed content of files that `take_snapshot` includes counts. Saving the same text does not count,
     and neither do caches and files that git ignores.
 
     Args:
         project: The folder.
-        heal: Starts a run that does not write to the folder.
-        apply: Applies a healed run to the folder; without it the change stays a diff.
+        start: Starts a run that does not write to the folder.
+        apply: Applies a run's change to the folder; without it the change stays a diff.
 
     Yields:
         How each run ended.
@@ -88,18 +90,18 @@ async def watch_project(
         files = await run_in_daemon_thread(lambda: hash_files(project))
         while True:
             notified.clear()
-            run = asyncio.ensure_future(heal())
+            run = asyncio.ensure_future(start())
             try:
                 new_files = await _wait_for_change(project, files, notified, listener, run)
             finally:
                 await _cancel_and_wait(run)
             if new_files is not None:
-                yield HealSuperseded(changed=changed_paths(files, new_files))
+                yield WatchedRunSuperseded(changed=changed_paths(files, new_files))
                 files = new_files
                 continue
             yield (event := await _finish_run(run, project, files, apply))
-            if isinstance(event, HealEnded) and event.applied and event.result.candidate is not None:
-                files = {**files, **_hash_texts(event.result.candidate.files)}
+            if isinstance(event, WatchedRunEnded):
+                files = {**files, **_hash_texts(event.written)}
             new_files = await _wait_for_change(project, files, notified, listener)
             assert new_files is not None  # without a run, only a change ends the waiting
             files = new_files
@@ -136,7 +138,7 @@ async def _wait_for_change(
     files: Mapping[str, str],
     notified: asyncio.Event,
     listener: asyncio.Task[None],
-    run: asyncio.Future[Result] | None = None,
+    run: asyncio.Future[T] | None = None,
 ) -> Mapping[str, str] | None:
     """Wait until the files differ, and return them; return `None` if a run ends first."""
     while True:
@@ -156,7 +158,7 @@ async def _wait_for_change(
             return new_files
 
 
-async def _cancel_and_wait(run: asyncio.Future[Result]) -> None:
+async def _cancel_and_wait(run: asyncio.Future[T]) -> None:
     """Cancel an unfinished run, and wait until it is recorded."""
     if not run.done():
         run.cancel()
@@ -165,22 +167,21 @@ async def _cancel_and_wait(run: asyncio.Future[Result]) -> None:
 
 
 async def _finish_run(
-    run: asyncio.Future[Result], project: Path, files: Mapping[str, str], apply: Apply | None
-) -> WatchEvent:
+    run: asyncio.Future[T], project: Path, files: Mapping[str, str], apply: Apply[T] | None
+) -> WatchEvent[T]:
     """Return how a run ended, and apply its change if the files are still the same."""
     try:
         result = run.result()
     except Cancelled:
         raise
     except SutureError as fault:
-        return HealFailed(fault=fault)
-    if apply is None or result.outcome != "healed":
-        return HealEnded(result=result)
+        return WatchedRunFailed(fault=fault)
+    if apply is None:
+        return WatchedRunEnded(result=result)
     new_files = await run_in_daemon_thread(lambda: hash_files(project))
     if new_files != files:
-        return HealSuperseded(changed=changed_paths(files, new_files))
+        return WatchedRunSuperseded(changed=changed_paths(files, new_files))
     try:
-        await apply(result.run_id)
+        return WatchedRunEnded(result=result, written=await apply(result))
     except SutureError as fault:
-        return HealEnded(result=result, fault=fault)
-    return HealEnded(result=result, applied=True)
+        return WatchedRunEnded(result=result, fault=fault)

@@ -13,12 +13,14 @@ import typer
 from typer import Argument, Option
 
 from suture.core.safe_files import read_text_file
+from suture.errors import UsageError
 from suture.interfaces.cli.repair.judge_hook import (
     MAX_HOOK_INPUT_CHARS,
     MAX_REASONS,
     answer_hook,
     read_hook_call,
 )
+from suture.interfaces.cli.repair.watch_command import print_superseded
 from suture.interfaces.cli.terminal.command_options import (
     Assignments,
     Json,
@@ -27,13 +29,15 @@ from suture.interfaces.cli.terminal.command_options import (
     Test,
     load_command_settings,
     require_at_most_one,
+    require_extra,
 )
-from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.error_reporting import handle_errors, report_error
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
 from suture.interfaces.narrative.exit_codes import JUDGEMENT_EXIT_CODES
 from suture.interfaces.narrative.plain_text import disarm_commands
 
 if TYPE_CHECKING:
+    from suture.api.judging import JudgeOptions
     from suture.core.records.judgement import Judgement, JudgeStep
     from suture.core.settings import Settings
 
@@ -54,6 +58,11 @@ class ReportOptions:
         Path | None,
         Option("--attest", metavar="FILE", help="Write an in-toto statement of the verdict, unsigned."),
     ] = None
+
+    @property
+    def are_requested(self) -> bool:
+        """Whether any file is to be written."""
+        return any(path is not None for path in (self.sarif, self.junit, self.attest))
 
     def refuse_links(self, checkout: Path) -> None:
         """Refuse files that a link in the checkout would redirect."""
@@ -103,6 +112,9 @@ def judge(
     markdown: Annotated[bool, Option("--markdown", help="Print Markdown, for a comment.")] = False,
     *,
     reports: ReportOptions,
+    watch: Annotated[
+        bool, Option("--watch", help="Judge again after each change of a file, until Ctrl-C.")
+    ] = False,
     hook: Annotated[
         bool,
         Option("--hook", help="Answer a coding agent's hook: read its JSON on stdin, print the answer."),
@@ -128,6 +140,16 @@ def judge(
 
     require_at_most_one({"--base": base is not None, "--patch": patch is not None, "--staged": staged})
     require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain, "--hook": hook})
+    once_only = {
+        "--json": as_json,
+        "--markdown": markdown,
+        "--hook": hook,
+        "--staged": staged,
+        "--patch": patch is not None,
+        "--sarif, --junit and --attest": reports.are_requested,
+    }
+    for name, is_set in once_only.items():
+        require_at_most_one({"--watch": watch, name: is_set})
     call = read_hook_call(sys.stdin.read(MAX_HOOK_INPUT_CHARS)) if hook else None
     if call is not None and call.folder is not None and path == ".":
         path = str(call.folder)
@@ -138,20 +160,21 @@ def judge(
         judge__accept_tests=accept_tests or None,
         sandbox__python=str(python) if python else None,
     ).settings
-    judgement = run_sync(
-        judge_project(
-            path,
-            JudgeOptions(
-                base=base,
-                patch=_read_patch(patch),
-                staged=staged,
-                test=test,
-                protect=protect or (),
-                settings=settings,
-                on_step=None if hook else print_step,
-            ),
-        )
+    options = JudgeOptions(
+        base=base,
+        patch=_read_patch(patch),
+        staged=staged,
+        test=test,
+        protect=protect or (),
+        settings=settings,
+        on_step=None if hook else print_step,
     )
+    if watch:
+        with require_extra("watch"):
+            import suture.interfaces.watch.project_watch  # noqa: F401  # fails before anything is started
+        run_sync(watch_judgements(Path(path), options, explain=explain))
+        return
+    judgement = run_sync(judge_project(path, options))
     reports.write(judgement, settings, Path(path))
     if call is not None:
         reasons = render_reasons(judgement, MAX_REASONS)
@@ -166,6 +189,30 @@ def judge(
     if os.environ.get("GITHUB_ACTIONS") == "true":
         report_to_github(judgement, os.environ)
     raise typer.Exit(JUDGEMENT_EXIT_CODES[judgement.outcome])
+
+
+async def watch_judgements(project: Path, options: JudgeOptions, *, explain: bool) -> None:
+    """Judge each state of a project's files, forever.
+
+    Raises:
+        UsageError: The first state cannot be judged, which no change of a file will mend.
+    """
+    from suture.api.judging import judge as judge_project
+    from suture.interfaces.narrative.judgement_text import render_judgement
+    from suture.interfaces.watch.project_watch import WatchedRunEnded, WatchedRunFailed, watch_project
+
+    is_first = True
+    async for event in watch_project(project, lambda: judge_project(project, options)):
+        if isinstance(event, WatchedRunFailed):
+            if is_first and isinstance(event.fault, UsageError):
+                raise event.fault
+            report_error(event.fault, debug=False)
+        elif isinstance(event, WatchedRunEnded):
+            print_lines(render_judgement(event.result, explain=explain))
+            print_note("Waiting for changes.")
+        else:
+            print_superseded(event)
+        is_first = False
 
 
 def print_step(step: JudgeStep) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -25,8 +26,9 @@ from suture.interfaces.cli.terminal.terminal_output import print_note, print_raw
 
 if TYPE_CHECKING:
     from suture.api.options import HealOptions
+    from suture.core.records import Result
     from suture.core.settings import Settings
-    from suture.interfaces.watch.project_watch import WatchEvent
+    from suture.interfaces.watch.project_watch import WatchedRunSuperseded, WatchEvent
 
 MAX_LISTED_FILES = 3
 """Changed files that a line names. Chosen by judgement; not measured."""
@@ -81,35 +83,36 @@ async def _watch(
 ) -> None:
     from suture import api
     from suture.interfaces.cli.terminal.run_progress import RunProgress
-    from suture.interfaces.watch.project_watch import HealFailed, watch_project
+    from suture.interfaces.watch.project_watch import WatchedRunFailed, watch_project
 
-    async def heal() -> Any:
+    async def heal() -> Result:
         with RunProgress(settings.budget) as progress:
             return await api.heal(project, replace(options, on_event=progress))
 
-    async def write(run: str) -> None:
-        await api.apply(run, settings=settings)
+    async def write(result: Result) -> Mapping[str, str]:
+        if result.outcome != "healed" or result.candidate is None:
+            return {}
+        await api.apply(result.run_id, settings=settings)
+        return result.candidate.files
 
     is_first = True
     async for event in watch_project(project, heal, write if apply else None):
-        if is_first and isinstance(event, HealFailed) and isinstance(event.fault, UsageError):
+        if is_first and isinstance(event, WatchedRunFailed) and isinstance(event.fault, UsageError):
             raise event.fault  # such as a missing test command, which no change of a file will fix
         is_first = False
         _print_event(event, settings, debug=debug)
 
 
-def _print_event(event: WatchEvent, settings: Settings, *, debug: bool) -> None:
+def _print_event(event: WatchEvent[Result], settings: Settings, *, debug: bool) -> None:
     """Print how a run ended, and that the next change is awaited."""
     from suture.core.ledger import find_run
     from suture.interfaces.narrative.run_progress_text import render_short_result
-    from suture.interfaces.watch.project_watch import HealFailed, HealSuperseded
+    from suture.interfaces.watch.project_watch import WatchedRunFailed, WatchedRunSuperseded
 
-    if isinstance(event, HealSuperseded):
-        files = ", ".join(event.changed[:MAX_LISTED_FILES])
-        more = len(event.changed) - MAX_LISTED_FILES
-        print_note(f"You changed {files}{f' and {more} more' if more > 0 else ''}: starting again.")
+    if isinstance(event, WatchedRunSuperseded):
+        print_superseded(event)
         return
-    if isinstance(event, HealFailed):
+    if isinstance(event, WatchedRunFailed):
         report_error(event.fault, debug=debug)
     else:
         result = event.result
@@ -120,3 +123,10 @@ def _print_event(event: WatchEvent, settings: Settings, *, debug: bool) -> None:
         if event.fault is not None:
             report_error(event.fault, debug=debug)
     print_note("Waiting for changes.")
+
+
+def print_superseded(event: WatchedRunSuperseded) -> None:
+    """Print which files the user has changed."""
+    files = ", ".join(event.changed[:MAX_LISTED_FILES])
+    more = len(event.changed) - MAX_LISTED_FILES
+    print_note(f"You changed {files}{f' and {more} more' if more > 0 else ''}: starting again.")
