@@ -118,9 +118,7 @@ def create_arms(programs: Path) -> dict[str, Arm]:
 
     def aider(_root: Path, test: str, _url: str) -> list[str]:
         options = "--model openai/strong --edit-format diff --yes-always --no-auto-commits --no-check-update"
-        options += (
-            " --analytics-disable --no-show-model-warnings --no-gitignore --auto-test --test-cmd"
-        )
+        options += " --analytics-disable --no-show-model-warnings --no-gitignore --auto-test --test-cmd"
         return [str(programs / "aider"), *options.split(), test, "--message", TASK.format(command=test)]
 
     openai = {"OPENAI_API_KEY": "none", "OPENAI_API_BASE": "{url}", "OPENAI_BASE_URL": "{url}"}

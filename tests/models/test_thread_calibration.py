@@ -15,6 +15,7 @@ from suture.models.llama_server.thread_calibration import (
     measure_speed,
     measure_speeds,
     read_calibration,
+    read_threads,
 )
 from suture.models.weights.weights_cache import model_path
 
@@ -111,3 +112,14 @@ def test_the_real_model_is_timed(local_settings: Settings) -> None:
     assert speed.threads == 1
     assert speed.reply_tokens_per_s > 0
     assert speed.prompt_tokens_per_s > 0
+
+
+def test_a_run_takes_the_measured_threads_or_half_of_the_cores_and_measures_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("suture.models.llama_server.thread_calibration.usable_cores", lambda: 4)
+    assert read_threads(MODEL, tmp_path) == (2, 4)
+    assert list_calibrations(tmp_path) == ()
+
+    calibrate_threads(MODEL, tmp_path, measure=FakeMachine({1: 8.0, 2: 15.0, 4: 28.0}))
+    assert read_threads(MODEL, tmp_path) == (4, 4)

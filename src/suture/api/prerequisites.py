@@ -18,6 +18,7 @@ from suture.models import (
     model_path,
     open_role_models,
     read_calibration,
+    read_threads,
 )
 from suture.sandbox import Requirement, diagnose_backends, discover_interpreter, find_sandbox_factories
 
@@ -80,12 +81,13 @@ def _list_choices(settings: Settings) -> Iterator[Requirement]:
 
 
 def _examine_threads(settings: Settings, name: str) -> Requirement:
-    """Return the number of threads, which is measured on first use, because more threads can be slower."""
+    """Return the number of threads, which `models pull` measures, because more threads can be slower."""
     cache = settings.paths.cache
     if settings.model.threads is not None:
         detail = f"{settings.model.threads}, as set in model.threads"
     elif (calibration := read_calibration(model_path(name, cache), cache)) is None:
-        detail = "not measured yet; the first use does (some seconds)"
+        threads, _ = read_threads(model_path(name, cache), cache)
+        detail = f"{threads}, half of the cores; `suture models pull {name}` measures the best number"
     else:
         speeds = ", ".join(f"{s.threads}: {s.reply_tokens_per_s:.1f} tokens/s" for s in calibration.speeds)
         detail = f"{calibration.threads} on {calibration.cpu} (measured {speeds})"

@@ -16,7 +16,7 @@ from suture.models.chat_model import (
     ToolDeclaration,
     model_required_error,
 )
-from suture.models.llama_server.thread_calibration import read_calibration
+from suture.models.llama_server.thread_calibration import read_calibration, read_threads
 from suture.models.pricing import Price
 from suture.models.profiles import ModelProfile, find_profile
 from suture.models.providers.registry import PROVIDERS, require_model_name
@@ -72,6 +72,7 @@ __all__ = [
     "prompt_token_upper_bound",
     "pull_model",
     "read_calibration",
+    "read_threads",
     "remove_model",
     "replay_only_model",
     "require_model_name",

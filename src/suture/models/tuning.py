@@ -117,8 +117,8 @@ MIN_SERVER_UPTIME_S = 60.0
 MIN_THREAD_GAIN = 1.1
 """More threads must be faster by this factor, because each of them is taken from the sandbox."""
 CALIBRATION_REPLY_TOKENS = 12
-"""Tokens that are timed per thread count. More would separate close thread counts better, but the first use
-waits for the calibration."""
+"""Tokens that are timed per thread count. More would separate close thread counts better, but `suture models
+pull` waits for it."""
 CALIBRATION_TIMEOUT_S = 120.0
 """Limit of one timed reply. Chosen by judgement; not measured."""
 BUSY_LOAD = 0.5

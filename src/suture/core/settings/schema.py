@@ -162,7 +162,8 @@ class ModelSettings(SettingsGroup):
     context_tokens: int = Field(default=8192, ge=1024)
     """Context size of the embedded model, for each of its parallel slots, and of Ollama's models."""
     threads: int | None = Field(default=None, ge=1)
-    """Threads of the embedded model. By default, the best number is measured once on each machine."""
+    """Threads of the embedded model. By default, the number that `suture models pull` measured, or half of the
+    cores."""
     slots: int | None = Field(default=None, ge=1)
     """Parallel replies of the embedded model. By default, as many as its threads and the free memory allow."""
     seed: int = 0

@@ -15,7 +15,7 @@ from pathlib import Path
 from suture.core.settings.schema import Settings
 from suture.errors import ModelError, PrerequisiteError
 from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions, start_llama_server
-from suture.models.llama_server.thread_calibration import calibrate_threads
+from suture.models.llama_server.thread_calibration import calibrate_threads, read_threads
 from suture.models.tuning import (
     MAX_PROMPT_CACHE_BYTES,
     MAX_SERVER_SLOTS,
@@ -75,8 +75,7 @@ def size_server(
     if settings.model.threads is not None:
         threads = batch_threads = settings.model.threads
     else:
-        calibration = calibrate_threads(path, settings.paths.cache)
-        threads, batch_threads = calibration.threads, calibration.batch_threads
+        threads, batch_threads = read_threads(path, settings.paths.cache)
     slots = settings.model.slots or affordable_slots(
         entry, context_tokens, free_bytes, max_slots=useful_slots(threads)
     )
@@ -155,6 +154,8 @@ def serve_model(
     """
     entry = find_catalogue_entry(name)
     path = model_path(name, settings.paths.cache)
+    if settings.model.threads is None:
+        calibrate_threads(path, settings.paths.cache)
     options = replace(size_server(entry, path, settings), host=host, port=port)
     server = start_llama_server(options, key=key)
     try:

@@ -1,4 +1,4 @@
-"""The best thread count for the embedded model, measured once per machine.
+"""The best thread count for the embedded model, measured when its weights are fetched, and never in a run.
 
 On some virtual machines two threads generate four times slower than one, because each step waits for a core
 that the host has given to another guest. The number of cores does not show that; timing a few tokens does.
@@ -118,6 +118,19 @@ def read_calibration(model_path: Path, cache: Path) -> ThreadCalibration | None:
         return None
     machine = tuple(_machine_fields(model_path).values())
     return next((stored for stored in list_calibrations(cache) if _key(stored) == machine), None)
+
+
+def read_threads(model_path: Path, cache: Path) -> tuple[int, int]:
+    """Return the thread counts for generating replies and for evaluating prompts, without measuring.
+
+    Without a calibration, half of the cores generate: with too many threads a reply takes several times as long, with
+    too few at most twice.
+    """
+    calibration = read_calibration(model_path, cache)
+    if calibration is not None:
+        return calibration.threads, calibration.batch_threads
+    cores = usable_cores()
+    return max(1, cores // 2), cores
 
 
 def list_calibrations(cache: Path) -> tuple[ThreadCalibration, ...]:

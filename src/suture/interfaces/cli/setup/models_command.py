@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from suture.errors import ModelError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
@@ -102,7 +104,7 @@ def list_command(assignments: Assignments = None, as_json: Json = False) -> None
 @models_app.command("pull")
 @handle_errors
 def pull_command(name: Name, assignments: Assignments = None, as_json: Json = False) -> None:
-    """Download a model's weights and verify them; print their path."""
+    """Download a model's weights, verify them, and time threads on this machine; print their path."""
     from suture.models import pull_model
 
     settings = load_command_settings(Path(), assignments, read_only=True).settings
@@ -115,7 +117,23 @@ def pull_command(name: Name, assignments: Assignments = None, as_json: Json = Fa
             show_message,
             token=token.get_secret_value() if token is not None else "",
         )
+    if settings.model.threads is None:
+        time_threads(path, settings.paths.cache)
     _print_path(name, path, as_json=as_json)
+
+
+def time_threads(path: Path, cache: Path) -> None:
+    """Measure the best number of threads now, so that no run has to; the weights are useful without it."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        return
+    from suture.models.llama_server.thread_calibration import calibrate_threads
+
+    try:
+        calibration = calibrate_threads(path, cache)
+    except ModelError as fault:
+        print_note(f"threads were not timed: {fault.message}")
+        return
+    print_note(f"{calibration.threads} thread(s) generate fastest on this machine")
 
 
 @models_app.command("serve")
