@@ -25,6 +25,8 @@ RENAMED_TESTS = TESTS.replace(", label", ", title_label").replace(" label(", " t
 MORE_TESTS = "from cart import label\n\n\ndef test_it():\n    assert label('a') == 'A'\n"
 
 
+NO_LABELS = TESTS[: TESTS.index("@pytest")]
+LABELS = TESTS[: TESTS.index("def test_nothing")] + TESTS[TESTS.index("@pytest") :]
 UPPER_CASE_LABELS = """import cart
 import pytest
 
@@ -104,6 +106,10 @@ async def test_a_test_that_is_changed_in_place_of_the_code_rejects_the_change(wr
         ),
         ({"test_cart.py": "import nothing_like_this\n" + TESTS, "cart.py": RIGHT}, "test_newly_fails"),
         ({"cart.py": None}, "test_newly_fails"),
+        (
+            {"test_cart.py": NO_LABELS, "old_labels.py": LABELS, "cart.py": RIGHT.replace(".title()", "")},
+            "broken_test_weakened",
+        ),
     ],
 )  # fmt: skip
 async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
@@ -158,6 +164,16 @@ async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
         (
             {"cart.py": CART.replace("return name.strip().", "text = name.strip()\n    return text.")},
             set(),
+        ),
+        # A test that moves to another file.
+        (
+            {"cart.py": RIGHT, "test_cart.py": NO_LABELS, "test_labels.py": LABELS},
+            set(),
+        ),
+        # A program that ends its process, which makes no failing test pass.
+        (
+            {"cart.py": CART + "\n\ndef main():\n    import sys\n\n    sys.exit(label('x') == '')\n"},
+            {"capability"},
         ),
         # Code without a test.
         ({"cart.py": CART + "\n\ndef spare():\n    return 1\n"}, {"no_test_guards_change"}),

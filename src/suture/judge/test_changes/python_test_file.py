@@ -98,7 +98,7 @@ def _read_test(name: str, node: Function, decorators: Sequence[ast.expr]) -> Tes
     return TestCase(
         name=name,
         line=node.lineno,
-        source="\n".join(map(ast.dump, [node.args, *node.body, *decorators])),
+        source="\n".join(map(ast.dump, [node.args, *_drop_docstring(node.body), *decorators])),
         assertions=assertions,
         skips=tuple(
             SourcePiece(source=ast.dump(skip), line=skip.lineno, text=show_source(skip))
@@ -110,6 +110,11 @@ def _read_test(name: str, node: Function, decorators: Sequence[ast.expr]) -> Tes
         ),
         calls_something=any(isinstance(part, ast.Call) for part in calls),
     )
+
+
+def _drop_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    has_docstring = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return body[1:] if has_docstring else body
 
 
 def _iter_skips(

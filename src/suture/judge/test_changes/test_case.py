@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from typing import Literal
 from suture.judge.test_changes.assertion import Assertion, has_wider_tolerance, is_broader
 from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
 
+NAME_SEPARATOR = "::| > "
+"""Matches what separates a test's name from those of the classes or groups around it."""
 SupportKind = Literal["support", "hook", "any_hook", "skip"]
 """What support of tests is: a `hook` that serves to change how tests end, `any_hook` that could, a `skip` of all tests,
 or anything else."""
@@ -108,6 +111,20 @@ def compare_test_files(path: str, old: TestFile, new: TestFile) -> TestFileChang
         new_tests=tuple(new_tests),
         changed_tests=tuple(changed_tests),
         removed_tests=tuple(removed),
+    )
+
+
+def asks_as_much(old: TestCase, new: TestCase) -> bool:
+    """Return whether a test of another place is an old test: it has its name, its assertions and its cases, or all."""
+    if old.source == new.source:
+        return True
+    demands = Counter(assertion.demand for assertion in new.assertions)
+    return (
+        re.split(NAME_SEPARATOR, old.name)[-1] == re.split(NAME_SEPARATOR, new.name)[-1]
+        and bool(old.assertions)
+        and Counter(assertion.demand for assertion in old.assertions) <= demands
+        and not _find_missing(new.skips, old.skips)
+        and not _find_missing(old.rows, new.rows)
     )
 
 

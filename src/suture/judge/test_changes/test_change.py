@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 TestChangeCode = Literal[
@@ -72,6 +73,8 @@ class TestFileChanges:
         new_tests: Tests that did not exist before.
         changed_tests: Tests that existed before and have another body now.
         removed_tests: Tests that no longer exist, renamed ones excepted.
+        moved_tests: Those of the removed tests that another place has now -> its file and the test's name there. They
+            may not run there.
     """
 
     __test__ = False
@@ -80,3 +83,4 @@ class TestFileChanges:
     new_tests: tuple[str, ...] = ()
     changed_tests: tuple[str, ...] = ()
     removed_tests: tuple[str, ...] = ()
+    moved_tests: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -12,10 +12,10 @@ from suture.judge.signs import TamperingWarning, read_test_texts
 from suture.loop.evaluation.change_warnings import find_gaming_signs
 from suture.loop.judgement.configuration_changes import CONFIGURATION_GLOBS, alters_test_run
 from suture.loop.judgement.proposed_change import ProposedChange
+from suture.loop.judgement.secret_findings import find_secrets
 from suture.loop.judgement.test_runs import TestRuns
 from suture.project.safety import resolve_levels, scan_change
 from suture.project.workspace import is_protected, is_test_file
-from suture.project.workspace.secret_detection import assigns_secret, is_private_key
 
 LARGE_CHANGE_LINES = 800
 """Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
@@ -29,7 +29,11 @@ async def find_code_findings(
     Args:
         fixed: Ids of the tests that fail before the change and pass after it.
     """
-    findings = [*_find_signs(change, runs), *_find_capabilities(change), *_scan(change, runs.code, safety)]
+    findings = [
+        *_find_signs(change, runs),
+        *_find_capabilities(change, runs),
+        *_scan(change, runs.code, safety),
+    ]
     memorised = await find_memorised_examples(runs.final, runs.new_suite, fixed)
     findings += [
         ChangeFinding(
@@ -43,7 +47,7 @@ async def find_code_findings(
         )
         for path, sign in memorised.signs
     ]
-    findings += _find_secrets(change)
+    findings += find_secrets(change)
     return [*findings, *_find_configuration(change)]
 
 
@@ -77,12 +81,15 @@ def _make_sign_finding(path: str, sign: TamperingWarning) -> ChangeFinding:
     )
 
 
-def _find_capabilities(change: ProposedChange) -> Iterator[ChangeFinding]:
+def _find_capabilities(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:
+    # Ordinary programs end processes and compute names. Where such code makes no failing test pass, it gains nothing.
+    gains = runs.before.failed & runs.guarded.passed
+    severity: FindingSeverity = "reject" if gains else "remark"
     texts = {path: change.new_text(path) for path in change.changed if path in change.after}
     for use in find_change_capabilities(change.before, texts):
         yield ChangeFinding(
             code="capability",
-            severity="reject",
+            severity=severity,
             path=use.path,
             line=use.line,
             detail=use.code,
@@ -109,14 +116,6 @@ def _scan(change: ProposedChange, code: Mapping[str, str], safety: SafetySetting
             after=found.code,
             names=(found.reason,),
         )
-
-
-def _find_secrets(change: ProposedChange) -> Iterator[ChangeFinding]:
-    for path in change.changed:
-        new, old = change.after.get(path, b""), change.before.get(path, b"")
-        for detail, finds in (("private_key", is_private_key), ("assigned_secret", assigns_secret)):
-            if finds(new) and not finds(old) and not is_test_file(path):
-                yield ChangeFinding(code="secret", severity="reject", path=path, detail=detail)
 
 
 def find_size_findings(change: ProposedChange, diff: str) -> Iterator[ChangeFinding]:

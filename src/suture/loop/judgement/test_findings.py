@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from suture.core.records import Verdict
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, FindingSeverity
-from suture.judge.test_changes import TestChange, TestFileChanges, compare_tests
+from suture.judge.test_changes import TestChange, TestFileChanges, compare_all_tests
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_ids import select_ids
 from suture.loop.judgement.test_runs import TestRuns
@@ -49,24 +49,34 @@ class TestSources:
             for name in select_ids(path, test, known)
         )
 
+    def find_moved(self, path: str, verdict: Verdict) -> frozenset[str]:
+        """Return the removed tests of a file that run at another place, by a verdict."""
+        ran = [outcome.check_id for outcome in verdict.outcomes if outcome.status in ("passed", "failed")]
+        moved = self.files[path].moved_tests.items()
+        return frozenset(test for test, (place, name) in moved if select_ids(place, name, ran))
+
 
 def read_test_sources(change: ProposedChange) -> TestSources:
     """Return what a change does to the tests whose language is known."""
+    paths = [path for path in change.test_files if detect_file_languages((path,))]
     return TestSources(
-        files={
-            path: compare_tests(path, change.old_text(path), change.new_text(path))
-            for path in change.test_files
-            if detect_file_languages((path,))
-        }
+        files=compare_all_tests(
+            {path: change.old_text(path) for path in paths}, {path: change.new_text(path) for path in paths}
+        )
     )
 
 
 def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTests) -> Iterator[ChangeFinding]:
     """Yield the findings about the tests of a change."""
+    before_ids = [outcome.check_id for outcome in runs.before.outcomes]
     weakened: set[str] = set()
     explained: set[str] = set()
-    for file in sources.files.values():
+    for path, file in sources.files.items():
+        moved = sources.find_moved(path, runs.after)
+        explained |= {name for test in moved for name in select_ids(path, test, before_ids)}
         for test_change in file.changes:
+            if test_change.code == "test_removed" and test_change.test in moved:
+                continue
             yield _judge_test_change(test_change, runs)
             weakened |= _ids_of(test_change, runs.before) if test_change.weakens else set()
             explained |= (
@@ -89,8 +99,10 @@ def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTest
             names=supported,
             count=len(supported),
         )
+    # A further test beside one that proves the change, or without any change of the code, needs to prove nothing.
+    severity: FindingSeverity = "remark" if runs.code and not tests.proving else "note"
     for test in sorted(sources.new_ids(tests.unproving)):
-        yield ChangeFinding(code="test_proves_nothing", severity="remark", test=test)
+        yield ChangeFinding(code="test_proves_nothing", severity=severity, test=test)
     for test in tests.flaky:
         yield ChangeFinding(code="flaky", severity="remark", test=test)
 

@@ -136,6 +136,16 @@ def may_hold_secret(content: bytes) -> bool:
     )
 
 
+def holds_key(content: bytes) -> bool:
+    """Return whether a text has a key in the format of its issuer, or assigns a text that looks generated."""
+    return bool(KEY_FORMATS.search(content) or POSSIBLE_SECRET_ASSIGNED.search(content))
+
+
+def assigns_secret_text(content: bytes) -> bool:
+    """Return whether code assigns a literal text to a name that means a secret."""
+    return bool(SECRET_ASSIGNED.search(content))
+
+
 SECRET_SETTING = re.compile(
     rb"^[^\n#;]{0,80}(?i:secret|passw|passphrase|credential|token|api_?key|access_?key|private)\w{0,40}"
     rb"[ \t]{0,8}[:=][ \t]{0,8}[^\s]",
