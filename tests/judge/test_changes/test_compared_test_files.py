@@ -96,6 +96,12 @@ def find_codes(before: str, after: str) -> list[tuple[str, str]]:
         ("def test_total():", "@pytest.mark.xfail\ndef test_total():", "test_skipped", "test_total"),
         ("    result = total([1, 2])", "    pytest.skip('later')", "test_skipped", "test_total"),
         ("    result = total([1, 2])", "    return", "test_skipped", "test_total"),
+        (
+            "    result = total([1, 2])",
+            "    if 'DATABASE' not in os.environ:\n        return\n    result = total([1, 2])",
+            "test_skipped",
+            "test_total",
+        ),
         ("def test_total():", "def check_the_total():", "test_removed", "test_total"),
         ("from shop", "pytestmark = pytest.mark.skip\nfrom shop", "test_skipped", ""),
         ("from shop", "def pytest_runtest_makereport(item): ...\nfrom shop", "test_hook_added", ""),
@@ -165,3 +171,22 @@ def test_new_changed_and_removed_tests_are_listed() -> None:
 def test_a_new_test_that_asserts_nothing_is_named() -> None:
     assert find_codes("", "def test_it():\n    x = 1\n") == [("asserts_nothing", "test_it")]
     assert find_codes("", "def test_it():\n    start()\n") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [
+        ("assert actual == expected", "assert actual is not None", ["assertion_loosened"]),
+        ("assert actual == expected", "print(actual)", ["assertion_removed"]),
+        ("assert actual == expected", "assert expected == actual, 'differs'", ["test_support_changed"]),
+        (
+            "assert actual == expected",
+            "assert actual == expected\n    print(actual)",
+            ["test_support_changed"],
+        ),
+    ],
+)
+def test_a_helper_that_asks_for_less_is_named(old: str, new: str, codes: list[str]) -> None:
+    helper = "def check_equal(actual, expected):\n    assert actual == expected\n"
+    changes = compare_tests("tests/checks.py", helper, helper.replace(old, new)).changes
+    assert [(change.code, change.test) for change in changes] == [(code, "") for code in codes]

@@ -52,7 +52,11 @@ def _read_member(node: ast.stmt, file: TestFile, prefix: str, decorators: tuple[
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             kind = _read_kind(node) if not prefix else "support"
             file.support[f"{prefix}{node.name}"] = SourcePiece(
-                source=ast.dump(node), line=node.lineno, text=show_source(node), kind=kind
+                source=ast.dump(node),
+                line=node.lineno,
+                text=show_source(node),
+                kind=kind,
+                assertions=tuple(iter_assertions(node.body)),
             )
             if _is_automatic_fixture(node):
                 file.new_support_counts.add(f"{prefix}{node.name}")
@@ -125,13 +129,22 @@ def _iter_skips(
         if ast.unparse(function).rpartition(".")[2] in SKIPPING_DECORATORS:
             yield decorator
     for statement in node.body:
-        if isinstance(statement, ast.Return) and (
-            first_assertion is None or statement.lineno < first_assertion
-        ):
-            yield statement
+        for part in _iter_returns(statement):
+            if first_assertion is None or part.lineno < first_assertion:
+                yield part
         for part in ast.walk(statement):
             if isinstance(part, ast.Call) and ast.unparse(part.func).rpartition(".")[2] in SKIPPING_CALLS:
                 yield part
+
+
+def _iter_returns(statement: ast.stmt) -> Iterator[ast.Return]:
+    """Yield the places where a statement leaves the test, also those under a condition."""
+    if isinstance(statement, ast.Return):
+        yield statement
+    elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        for part in ast.iter_child_nodes(statement):
+            if isinstance(part, ast.stmt):
+                yield from _iter_returns(part)
 
 
 def _iter_rows(decorators: Sequence[ast.expr]) -> Iterator[ast.expr]:

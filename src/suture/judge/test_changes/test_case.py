@@ -26,12 +26,14 @@ class SourcePiece:
         source: Its source without layout and comments; equal for two pieces that mean the same.
         line: Its line, from 1.
         text: Its source in one line, for people.
+        assertions: For a helper, its assertions in their order.
     """
 
     source: str
     line: int
     text: str
     kind: SupportKind = "support"
+    assertions: tuple[Assertion, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +232,14 @@ def _compare_pair(path: str, test: str, old: Assertion, new: Assertion) -> Itera
         yield TestChange(code=code, path=path, line=new.line, test=test, before=old.text, after=new.text)
 
 
+def _compare_helpers(path: str, old: SourcePiece, new: SourcePiece) -> Iterator[TestChange]:
+    """Yield how a helper asks for less than before, which concerns all tests that use it."""
+    versions = [
+        TestCase(name="", line=each.line, source="", assertions=each.assertions) for each in (old, new)
+    ]
+    return (change for change in _compare_assertions(path, *versions) if change.weakens)
+
+
 def _compare_support(path: str, old: TestFile, new: TestFile) -> Iterator[TestChange]:
     """Yield changes of helpers, fixtures, hooks and data that tests of the file use."""
     for name, piece in new.support.items():
@@ -242,6 +252,8 @@ def _compare_support(path: str, old: TestFile, new: TestFile) -> Iterator[TestCh
             yield TestChange(code="test_hook_changed", path=path, line=piece.line, after=name)
         elif piece.kind == "skip":
             yield TestChange(code="test_skipped", path=path, line=piece.line, after=piece.text)
+        elif before is not None and (weakened := [*_compare_helpers(path, before, piece)]):
+            yield from weakened
         elif before is not None or name in new.new_support_counts:
             yield TestChange(
                 code="test_support_changed",

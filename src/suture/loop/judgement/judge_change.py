@@ -122,7 +122,7 @@ def apply_policy(
 def _is_accepted(finding: ChangeFinding, settings: Settings) -> bool:
     """Return whether a person has accepted what the change does to the tests."""
     codes = ("failing_test_weakened", "broken_test_weakened", "expectation_follows_code", "test_hook_added",
-             "test_not_run_any_more")  # fmt: skip
+             "test_not_run_any_more", "test_support_changed")  # fmt: skip
     return settings.judge.accept_tests and finding.code in codes
 
 

@@ -92,9 +92,13 @@ def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTest
         yield ChangeFinding(code="expectation_follows_code", severity="reject", test=test)
     supported = _find_supported_tests(runs, tests, explained)
     if supported:
+        # A helper that asserts less hides what its tests would have shown.
+        loosens_helper = any(
+            change.weakens and not change.test for file in sources.files.values() for change in file.changes
+        )
         yield ChangeFinding(
             code="test_support_changed",
-            severity="remark",
+            severity="reject" if loosens_helper else "remark",
             test=supported[0],
             names=supported,
             count=len(supported),
