@@ -129,9 +129,9 @@ def _iter_skips(
         if ast.unparse(function).rpartition(".")[2] in SKIPPING_DECORATORS:
             yield decorator
     for statement in node.body:
-        for part in _iter_returns(statement):
-            if first_assertion is None or part.lineno < first_assertion:
-                yield part
+        for leaving in _iter_returns(statement):
+            if first_assertion is None or leaving.lineno < first_assertion:
+                yield leaving
         for part in ast.walk(statement):
             if isinstance(part, ast.Call) and ast.unparse(part.func).rpartition(".")[2] in SKIPPING_CALLS:
                 yield part
