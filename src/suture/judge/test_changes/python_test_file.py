@@ -23,6 +23,8 @@ OUTCOME_HOOKS = frozenset((
     "pytest_load_initial_conftests", "pytest_runtest_logreport",
 ))  # fmt: skip
 """Hooks of pytest whose purpose is to change which tests run or how they end."""
+STATUS_NAMES = frozenset(("_exit", "abort", "exitstatus"))
+"""Attributes with which any hook can decide the exit status of the run."""
 HARMLESS_HOOKS = frozenset((
     "pytest_addoption", "pytest_report_header", "pytest_make_parametrize_id", "pytest_assertrepr_compare",
     "pytest_terminal_summary", "pytest_addhooks",
@@ -79,7 +81,10 @@ def _read_kind(node: Function) -> SupportKind:
             ast.unparse(keyword.value).strip("'\"") for keyword in keywords if keyword.arg == "specname"
         ]
     name = names[-1]
-    if name in OUTCOME_HOOKS:
+    sets_status = any(
+        isinstance(part, ast.Attribute) and part.attr in STATUS_NAMES for part in ast.walk(node)
+    )
+    if name in OUTCOME_HOOKS or (name.startswith("pytest_") and sets_status):
         return "hook"
     is_harmless = name in HARMLESS_HOOKS or (name == "pytest_configure" and _only_declares(node))
     return "any_hook" if name.startswith("pytest_") and not is_harmless else "support"
