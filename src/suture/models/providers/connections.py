@@ -137,6 +137,9 @@ def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: 
 
 def connect_google(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:
     """Connect to Google's Gemini API, or to a server at `base_url` that speaks its protocol."""
+    from google.genai import Client
+    from google.genai.types import HttpOptions
+    from httpx import AsyncClient
     from langchain_google_genai import ChatGoogleGenerativeAI
     from pydantic import SecretStr
 
@@ -147,18 +150,14 @@ def connect_google(model: str, *, key: str, base_url: str | None, timeout_s: flo
         vertexai=False,
         max_retries=1,  # the first try counts; 0 would mean the SDK's default of five
         timeout=timeout_s,
-        client_args={
-            "timeout": timeout_s,
-            "trust_env": not is_loopback(base_url),
-            **guarded_client_options("Gemini"),
-        },
     )
-
-    async def close() -> None:
-        if chat.client is not None:
-            await chat.client.aio.aclose()
-
-    return Connection(chat=chat, close=close, streams=True)
+    http_client = AsyncClient(
+        timeout=timeout_s, trust_env=not is_loopback(base_url), **guarded_client_options("Gemini")
+    )
+    # Where aiohttp is installed, Google's SDK uses it, which has no hooks for the guard, unless it gets a client.
+    options = HttpOptions(base_url=base_url, httpx_async_client=http_client)
+    chat.client = Client(api_key=key, vertexai=False, http_options=options)
+    return Connection(chat=chat, close=http_client.aclose, streams=True)
 
 
 def connect_bedrock(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:
