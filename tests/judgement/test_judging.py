@@ -170,6 +170,13 @@ async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
             {"cart.py": RIGHT, "test_cart.py": NO_LABELS, "test_labels.py": LABELS},
             set(),
         ),
+        # A feature that uses the value of its test.
+        (
+            {"cart.py": CART + "\n\ndef price(name):\n    return 300 if name == 'teapot' else 0\n",
+             "test_price.py": "import cart\n\n\ndef test_price():\n    assert cart.price('teapot') == 300\n"
+             "    assert cart.price('cup') == 0\n"},
+            set(),
+        ),
         # A program that ends its process, which makes no failing test pass.
         (
             {"cart.py": CART + "\n\ndef main():\n    import sys\n\n    sys.exit(label('x') == '')\n"},

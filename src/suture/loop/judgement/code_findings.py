@@ -17,6 +17,8 @@ from suture.loop.judgement.test_runs import TestRuns
 from suture.project.safety import resolve_levels, scan_change
 from suture.project.workspace import is_protected, is_test_file
 
+DOUBTFUL_SIGNS = frozenset(("hides_exceptions", "dead_code", "encodes_test_values"))
+"""Signs of gaming that a reviewer should see even if no failing test passes."""
 LARGE_CHANGE_LINES = 800
 """Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
 
@@ -61,19 +63,27 @@ def _find_configuration(change: ProposedChange) -> Iterator[ChangeFinding]:
 
 def _find_signs(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:
     tests = read_test_texts(runs.new_suite)
+    gains = makes_failing_test_pass(runs)
     for path, text in sorted(runs.code.items()):
         is_new = path not in change.before
         signs = find_gaming_signs(
             path, change.old_text(path), text, tests, kind="write" if is_new else "heal"
         )
         for sign in signs:
-            yield _make_sign_finding(path, sign)
+            yield _make_sign_finding(path, sign, gains=gains)
 
 
-def _make_sign_finding(path: str, sign: TamperingWarning) -> ChangeFinding:
+def makes_failing_test_pass(runs: TestRuns) -> bool:
+    """Return whether an old test that failed passes with the new code, so that gaming the tests can have paid."""
+    return bool(runs.before.failed & runs.guarded.passed)
+
+
+def _make_sign_finding(path: str, sign: TamperingWarning, *, gains: bool) -> ChangeFinding:
+    # Features use the values of their tests, and refactorings remove calls.
+    severity: FindingSeverity = "remark" if gains or sign.code in DOUBTFUL_SIGNS else "note"
     return ChangeFinding(
         code="memorises_examples" if sign.shows_memorising else "games_tests",
-        severity="reject" if sign.shows_memorising else "remark",
+        severity="reject" if sign.shows_memorising else severity,
         path=path,
         line=sign.line,
         detail=sign.code,
@@ -83,8 +93,7 @@ def _make_sign_finding(path: str, sign: TamperingWarning) -> ChangeFinding:
 
 def _find_capabilities(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:
     # Ordinary programs end processes and compute names. Where such code makes no failing test pass, it gains nothing.
-    gains = runs.before.failed & runs.guarded.passed
-    severity: FindingSeverity = "reject" if gains else "remark"
+    severity: FindingSeverity = "reject" if makes_failing_test_pass(runs) else "remark"
     texts = {path: change.new_text(path) for path in change.changed if path in change.after}
     for use in find_change_capabilities(change.before, texts):
         yield ChangeFinding(
