@@ -103,7 +103,9 @@ async def test_generated_tests_that_fail_on_the_result_are_shown_and_lower_the_c
     assert any("assert largest([-1]) == -1 (trust" in line and "got 0" in line for line in rest)
     shown = result_as_json(result, find_run(tmp_path, result.run_id), ())
     assert next(test["test"].strip() for test in shown["failing_tests"]).startswith("assert largest(")
-    (event,) = [event for event in read_events(tmp_path, result.run_id) if event.kind == "generated_tests.failed"]
+    (event,) = [
+        event for event in read_events(tmp_path, result.run_id) if event.kind == "generated_tests.failed"
+    ]
     assert len(event.data["tests"]) == 3
 
 
