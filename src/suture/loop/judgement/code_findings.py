@@ -93,12 +93,14 @@ def _make_sign_finding(path: str, sign: TamperingWarning, *, gains: bool) -> Cha
 
 def _find_capabilities(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:
     # Ordinary programs end processes and compute names. Where such code makes no failing test pass, it gains nothing.
-    severity: FindingSeverity = "reject" if makes_failing_test_pass(runs) else "remark"
+    gains = makes_failing_test_pass(runs)
     texts = {path: change.new_text(path) for path in change.changed if path in change.after}
     for use in find_change_capabilities(change.before, texts):
+        # A process that ends early hides failing tests from a command that is judged by its exit status elsewhere.
+        hides = use.code == "ends_process" and bool(runs.before.failed)
         yield ChangeFinding(
             code="capability",
-            severity=severity,
+            severity="reject" if gains or hides else "remark",
             path=use.path,
             line=use.line,
             detail=use.code,
