@@ -103,7 +103,9 @@ def test_a_recipe_without_samples_continues_to_repair() -> None:
 @pytest.mark.parametrize("name", list_recipes())
 def test_baseline_recipes_do_not_escalate(name: str) -> None:
     recipe = load_recipe(LoopSettings(recipe=name), 0.8)
-    escalates = any(find_escalation(progress, recipe) for progress in (REPAIRS_EXHAUSTED, NO_NEW_CODE))
+    turns_used = replace(NO_NEW_CODE, agents_asked=recipe.agent_turns)  # a conversation counts its turns
+    states = (REPAIRS_EXHAUSTED, turns_used if recipe.agent == "alone" else NO_NEW_CODE)
+    escalates = any(find_escalation(progress, recipe) for progress in states)
     assert escalates == (name not in BASELINES)
 
 
