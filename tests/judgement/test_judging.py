@@ -320,3 +320,13 @@ async def test_javascript_changes_are_judged(
     judgement = await judge(write(files))
     assert judgement.outcome == outcome, judgement.findings
     assert find_codes(judgement) == codes
+
+
+@pytest.mark.heavy
+async def test_lines_count_as_unmeasured_if_another_tracer_hides_what_ran(write: Write, shop: Path) -> None:
+    tracer = "import sys\n\n\ndef pytest_runtest_call(item):\n    sys.settrace(None)\n"
+    run_git(write({"conftest.py": tracer}), "add", "-A")
+    run_git(shop, "commit", "-qm", "Another tracer")
+    judgement = await judge(write({"cart.py": RIGHT}))
+    assert judgement.outcome == "accepted", judgement.findings
+    assert judgement.guards.unmeasured == "no_python_started"

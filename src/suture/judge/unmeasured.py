@@ -12,7 +12,9 @@ UNMEASURED_TEXTS: dict[UnmeasuredReason, str] = {
     "no_linter": "ruff is not in the project's environment, in Suture's environment or on PATH",
     "no_mutants": "no operator applies to the changed code",
     "no_python_file": "no Python file was changed",
-    "no_python_started": "the test command starts no Python, or starts it with -I, which loads no recorder",
+    "no_python_started": (
+        "the test command starts no Python, or starts it with -I, which loads no recorder, or with another tracer"
+    ),
     "no_time": "there was no time for it",
     "python_only": "it is only measured for Python",
     "separate_checks": "function-level checks run in another process, where lines cannot be recorded",

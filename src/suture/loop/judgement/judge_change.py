@@ -167,10 +167,14 @@ async def _measure_guards(
         path: tuple(line for line in lines if line not in coverage.covered.get(path, ()))
         for path, lines in changed.items()
     }
+    unmeasured = coverage.unmeasured
+    if not_run == changed and (mutation.killed or proof):
+        # A tracer of the project's own, such as that of pytest-cov, has taken the place of ours.
+        unmeasured = unmeasured or "no_python_started"
     return GuardedLines(
         changed=sum(map(len, changed.values())),
-        not_run={path: lines for path, lines in not_run.items() if lines} if not coverage.unmeasured else {},
-        unmeasured=coverage.unmeasured,
+        not_run={path: lines for path, lines in not_run.items() if lines} if not unmeasured else {},
+        unmeasured=unmeasured,
         mistakes=len(mutation.mutants),
         noticed=mutation.killed,
         mistakes_unmeasured=mutation.unmeasured,
