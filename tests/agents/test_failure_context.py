@@ -13,6 +13,7 @@ from suture.agents.context.code_units import list_units
 from suture.agents.context.failure_causes import FailureCause
 from suture.agents.context.failure_context import FailureContext, build_failure_context, render_new_facts
 from suture.agents.context.fault_localisation import rank_code
+from suture.agents.context.python_test_source import find_python_test
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.core.records import (
     Candidate,
@@ -448,3 +449,15 @@ def test_functions_that_use_a_missing_attribute_are_suspicious() -> None:
     suspicious = {unit.name for unit, score in ranked.scores.items() if score > 0}
     assert {"Cart.add", "Cart.clear"} <= suspicious
     assert "Cart.label" not in suspicious
+
+
+def test_a_test_that_assigns_an_attribute_leads_to_the_method_that_runs_then() -> None:
+    source = (
+        "class App:\n    def __setattr__(self, name, value):\n        self.__dict__[name] = value\n\n"
+        "    def route(self):\n        return 1\n"
+    )
+    test = "from app import App\n\n\ndef test_it():\n    app = App()\n    app.debug = True\n    assert app.debug\n"
+    found = find_python_test("test_app.py::test_it", {"test_app.py": test}, 7)
+    assert found is not None
+    ranked = rank_code({"app.py": list_units("app.py", source, "python")}, [], [found], [])
+    assert "App.__setattr__" in [unit.name for unit in ranked.ordered()[:2]]

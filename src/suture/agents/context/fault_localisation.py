@@ -28,6 +28,8 @@ ATTRIBUTE_WEIGHT = 0.5
 """Weight of a function that has the name of an attribute in the test."""
 USER_WEIGHT = 1.5
 """Weight of one of the few functions that use an attribute in the test, such as a switch that the test sets."""
+ASSIGNING_METHODS = ("__setattr__", "__set__")
+"""Methods that run where a test assigns an attribute."""
 SIMILAR_NAME_WEIGHT = 2.5
 """Weight of a function all of whose words are in the test's name."""
 MIN_SIMILARITY = 0.5
@@ -177,6 +179,9 @@ def _add_names(
                 for unit in found:
                     share = CONSTRUCTOR_FACTOR if unit.short_name in CONSTRUCTORS else 1.0
                     reached[unit] = max(reached.get(unit, 0.0), weight * share / len(found))
+        setters = [unit for name in ASSIGNING_METHODS for unit in by_name.get(name, ()) if source.assigned]
+        if len(setters) <= MAX_QUOTED_USERS:
+            reached |= dict.fromkeys(setters, CALLED_WEIGHT)
     frontier = dict(reached)
     for _ in range(MAX_CALL_DEPTH):
         following: dict[CodeUnit, float] = {}

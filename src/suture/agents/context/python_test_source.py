@@ -46,6 +46,7 @@ class TestSource:
     lines: dict[str, set[int]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
+    assigned: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -239,6 +240,14 @@ class _TestReader:
         self.source.used |= names
         self.source.attributes |= {
             node.attr for part in shown for node in ast.walk(part) if isinstance(node, ast.Attribute)
+        }
+        self.source.assigned |= {
+            node.attr
+            for part in shown
+            for node in ast.walk(part)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and not (isinstance(node.value, ast.Name) and node.value.id == "self")
         }
         if depth >= MAX_HELPER_DEPTH:
             return
