@@ -188,9 +188,6 @@ BROKEN_EXAMPLE_FACTOR = 0.2
 """What a broken example of a docstring or comment leaves."""
 AGREEMENT_SHARE = 0.4
 """The part of a score that depends on how far other repairs behave alike."""
-CHANGED_ANSWERS_PENALTY = 0.3
-"""What a repair loses that answers every generated call unlike the unchanged code. Of two changes that pass, the one
-that keeps more of the behaviour is more often meant. Chosen by judgement."""
 MAX_COMPARED_CALLS = 6
 """Calls that are shown to distinguish repairs: a person reads few."""
 MAX_SHOWN_ANSWER_CHARS = 200

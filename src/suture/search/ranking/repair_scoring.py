@@ -19,13 +19,12 @@ from suture.judge.signs import TamperingWarning
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import Edit, apply_edits
 from suture.project.python_source.parsing import parse_module
-from suture.search.ranking.call_outcomes import EXCEPTION, Call, CallOutcomes, is_conclusive
+from suture.search.ranking.call_outcomes import Call, CallOutcomes
 from suture.search.ranking.expression_distance import measure_distance
 from suture.search.search_records import SearchResult, change_key
 from suture.search.tuning import (
     AGREEMENT_SHARE,
     BROKEN_EXAMPLE_FACTOR,
-    CHANGED_ANSWERS_PENALTY,
     CLOSE_RIVAL_SHARE,
     IDLE_BLOCK_FACTOR,
     MAX_COMPARED_CALLS,
@@ -146,7 +145,6 @@ async def score_repairs(
         # Agreement can only lower a score. Naturalness is centred on 1, which an unknown value of 0.5 leaves as
         # it is.
         score *= 1 - AGREEMENT_SHARE + AGREEMENT_SHARE * _agreement(number, answer_lists, proposals)
-        score *= 1 - CHANGED_ANSWERS_PENALTY * _changed_share(answer_lists[number], answers.unchanged)
         score *= 1 - NATURALNESS_SPREAD / 2 + NATURALNESS_SPREAD * measure_naturalness(before, proposal)
         score *= IDLE_BLOCK_FACTOR ** result.idle_block_counts.get(change_key(proposal), 0)
         score *= methods.distance_factor(proposal.path, before, proposal.edits, text)
@@ -168,19 +166,6 @@ def _agreement(number: int, answer_lists: Sequence[tuple[str, ...]], proposals: 
             total_weight += proposals[other].score
             agreeing_weight += proposals[other].score * sum(a == b for a, b in pairs) / len(pairs)
     return agreeing_weight / total_weight if total_weight else 1.0
-
-
-def _changed_share(answers: Sequence[str], unchanged: Sequence[str]) -> float:
-    """Return the share of calls that a repair answers unlike the unchanged code, of those that returned something.
-
-    A call that raised an exception, or did not end, shows no behaviour that should be kept.
-    """
-    kept = [
-        answer == before
-        for answer, before in zip(answers, unchanged, strict=False)
-        if is_conclusive(before) and not before.startswith(EXCEPTION)
-    ]
-    return 1 - sum(kept) / len(kept) if kept else 0.0
 
 
 def measure_naturalness(text: str, proposal: Proposal) -> float:
