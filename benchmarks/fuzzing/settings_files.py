@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from suture.core.settings import Settings, load_settings
-from suture.core.settings.schema import setting_fields
+from suture.core.settings import load_settings
+from suture.core.settings.schema import get_setting, setting_fields
 from suture.errors import SutureError
 
 __all__ = ["SettingsTarget"]
@@ -76,7 +76,9 @@ class SettingsTarget:
             got = load_settings(project, {}, self._environ).settings
         except SutureError:
             return ""
-        lifted = [key for key in self._keys if _guarded(key) and _value(wanted, key) != _value(got, key)]
+        lifted = [
+            key for key in self._keys if _guarded(key) and get_setting(wanted, key) != get_setting(got, key)
+        ]
         return f"the project set {', '.join(lifted)} by {files!r}" if lifted else ""
 
     def _files(self, draw: random.Random) -> dict[str, str]:
@@ -93,7 +95,7 @@ class SettingsTarget:
     def _toml(self, draw: random.Random, prefix: str) -> str:
         lines = []
         for key in draw.sample(self._keys, draw.randint(1, 3)):
-            group, _, name = key.partition(".")
+            group, _, name = key.rpartition(".")
             form = draw.choice(
                 ("[{p}{g}]\n{n} = {v}", "{p}{g}.{n} = {v}", "{p}{g} = {{ {n} = {v} }}", '"{g}"."{n}" = {v}')
             )
@@ -112,11 +114,6 @@ class SettingsTarget:
 
 def _guarded(key: str) -> bool:
     return key.startswith(GUARDED) or key in GUARDED_ALONE
-
-
-def _value(settings: Settings, key: str) -> object:
-    group, _, name = key.partition(".")
-    return getattr(getattr(settings, group), name)
 
 
 def _toml_value(value: object) -> str:
