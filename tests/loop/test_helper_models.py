@@ -18,6 +18,7 @@ MODEL_ROLE_BY_PROMPT = {
     "planner": "planner",
     "project_coder": "coder",
     "subtask_coder": "coder",
+    "example_reader": "coder",
     "repair_chooser": "coder",
     "reproducer": "coder",
     "spec_tester": "tester",

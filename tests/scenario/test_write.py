@@ -97,11 +97,11 @@ async def test_the_attempt_budget_is_a_hard_limit(settings: Settings) -> None:
 
 
 async def test_the_token_budget_is_a_hard_limit(settings: Settings) -> None:
-    tight = settings.model_copy(update={"budget": BudgetSettings(attempts=100, tokens=1500, seconds=100)})
+    tight = settings.model_copy(update={"budget": BudgetSettings(attempts=100, tokens=800, seconds=100)})
     model = ScriptedModel([wrong_reply(number) for number in range(100)])
     result = await solve(TASK, WriteOptions(settings=tight, model=model))
     assert result.outcome == "budget_exhausted"
-    assert result.spend.tokens <= 1500
+    assert result.spend.tokens <= 800
 
 
 async def test_an_unreachable_model_is_an_infrastructure_error(settings: Settings) -> None:
