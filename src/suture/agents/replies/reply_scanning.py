@@ -51,6 +51,7 @@ EDIT_KEY = re.compile(r"[\"'](?:old_?str(?:ing)?|new_?str(?:ing)?|file_text)[\"'
 """A key of an edit tool's inputs, in a text that is no JSON."""
 MAX_JSON_STARTS = 20
 """Lines that are tried as the start of a JSON object in prose."""
+SHELL_SUFFIXES = (".sh", ".bash", ".zsh")
 HEREDOC = re.compile(
     r"^\s*(?:sudo\s+)?(?:cat|tee)\s+(?:>\s*(?P<path>\S+)\s*)?<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)"
     r"\s*(?:>\s*(?P<path_behind>\S+))?\s*$"
@@ -245,7 +246,8 @@ def _read_block(block: CodeBlock, mentioned: str) -> list[ReplyPart]:
     if label in DIFF_LABELS or is_diff(lines):
         parsed = parse_diff(lines, part)
         return parsed or [UnusablePart(line=block.line, path=block.path, code="unreadable", quote=lines[0])]
-    if label in SHELL_LABELS:
+    is_script = (block.path or "").endswith(SHELL_SUFFIXES)  # a file of the project, and no command
+    if label in SHELL_LABELS and not is_script:
         written = _read_heredocs(lines, block.line)
         return written or [IgnorablePart(line=block.line, path=block.path, code="shell")]
     if label in ("json", "jsonc", "json5", "tool_call", "tool_code", ""):
