@@ -39,6 +39,7 @@ class StubContext:
     budget = SimpleNamespace(remaining_s=lambda: 100.0)
     settings = SimpleNamespace(repair=RepairSettings())
     has_model = False
+    has_capable_model = False
     ledger = SimpleNamespace(events=())
 
     def __init__(self, task: Task) -> None:

@@ -123,7 +123,7 @@ async def test_a_project_can_be_healed_applied_verified_and_undone(tmp_path: Pat
             await agent.prompt(session, [text_block("Make it pass")])
         assert code.read_text() == BROKEN_PROJECT["cart.py"]
         assert "your text is ignored" in editor.messages
-        assert "Healed: the one test passes" in editor.messages
+        assert "Healed, but your tests do not decide: the one test passes" in editor.messages
         plans = editor.updates_of_kind("plan")
         assert [entry.status for entry in plans[0].entries] == ["in_progress", "pending", "pending"]
         assert [entry.status for entry in plans[-1].entries] == ["completed"] * 3
