@@ -197,6 +197,18 @@ async def test_an_honest_change_is_accepted_with_at_most_these_remarks(
     assert remarks or judgement.outcome == "accepted", judgement.findings
 
 
+@pytest.mark.parametrize("name", ["suture.toml", "pyproject.toml", ".env"])
+async def test_a_change_cannot_choose_its_test_command(name: str, write: Write) -> None:
+    settings = {
+        "suture.toml": '[project]\ntest = "python -c pass"\n',
+        "pyproject.toml": '[tool.suture.project]\ntest = "python -c pass"\n',
+        ".env": "SUTURE_PROJECT_TEST='python -c pass'\n",
+    }
+    judgement = await judge(write({name: settings[name], "cart.py": RIGHT.replace(".title()", "")}))
+    assert judgement.command[:3] == ("python", "-m", "pytest")
+    assert (judgement.outcome, "test_newly_fails" in find_codes(judgement)) == ("rejected", True)
+
+
 @pytest.mark.heavy
 async def test_a_person_may_accept_what_a_change_does_to_the_tests(write: Write) -> None:
     from suture.core.settings import load_settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,9 @@ from suture.loop.judgement import JudgeTools, ProposedChange, judge_change
 from suture.project.workspace import take_snapshot
 from suture.project.workspace.project_states import ProjectStates, read_git_states, read_patched_states
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
+
+PROJECT_SETTING_FILES = ("suture.toml", "pyproject.toml", ".env")
+"""Files of a project in which Suture's settings may stand."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +116,22 @@ def _read_states(
     # The change must not choose how it is tested, so the state before it does.
     task = build_task_from_snapshot(
         replace(snapshot, files=states.before),
-        test=settings.project.test if options.test is None else options.test,
+        test=_find_test_command(project, states, settings) if options.test is None else options.test,
         protect=options.protect,
         python=settings.sandbox.python,
     )
     return replace(task, earlier_versions=()), states, snapshot.root
+
+
+def _find_test_command(project: Path, states: ProjectStates, settings: Settings) -> str | None:
+    """Return the test command of the settings, as the project's own files gave it before the change.
+
+    A project may set it without the user's trust, so the change could replace it by one that always passes.
+    """
+    if settings.project.test != load_settings(project, read_only=True).settings.project.test:
+        return settings.project.test  # from a flag of the user's
+    with tempfile.TemporaryDirectory(prefix="suture-judge-") as folder:
+        for name in PROJECT_SETTING_FILES:
+            if name in states.before:
+                (Path(folder) / name).write_bytes(states.before[name])
+        return load_settings(Path(folder), read_only=True).settings.project.test
