@@ -40,7 +40,6 @@ FindingCode = Literal[
     "mistakes_not_noticed",
     "flaky",
     "large_change",
-    "file_not_judged",
 ]
 """What was found. `docs/judge.md` has an example of each."""
 

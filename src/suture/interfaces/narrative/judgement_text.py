@@ -215,7 +215,6 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     ),
     "flaky": lambda f: f"{_test(f)} ends by chance: it ended differently in two runs",
     "large_change": lambda f: f"{f.count} changed lines are hard to review",
-    "file_not_judged": lambda f: "this file was not judged",
 }
 
 

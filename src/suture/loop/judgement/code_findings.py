@@ -130,7 +130,7 @@ def _scan(change: ProposedChange, code: Mapping[str, str], safety: SafetySetting
 
 
 def find_size_findings(change: ProposedChange, diff: str) -> Iterator[ChangeFinding]:
-    """Yield a finding if a change is too large to be reviewed, and one for each file that was not judged."""
+    """Yield a finding if a change is too large to be reviewed."""
     lines = sum(
         line.startswith(("+", "-")) and not line.startswith(("+++", "---")) for line in diff.splitlines()
     )
