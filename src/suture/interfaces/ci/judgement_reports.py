@@ -55,7 +55,6 @@ RULES: Mapping[FindingCode, str] = {
     "mistakes_not_noticed": "Deliberate mistakes in the changed lines pass the tests.",
     "flaky": "A test ended differently in two runs on the same files.",
     "large_change": "The change is hard to review.",
-    "file_not_judged": "A file was not judged.",
 }
 """Code of a finding -> what it means, for the list of rules in SARIF."""
 NOT_COMPARABLE = "not_comparable"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 CONFIGURATION_GLOBS = (
-    "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc", "noxfile.py",
+    "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc", "noxfile.py", "suture.toml",
     "package.json", "jest.config.*", "vitest.config.*", "vite.config.*", ".mocharc*", "Makefile", "justfile",
     ".github/workflows/", ".gitlab-ci.yml", ".circleci/", "azure-pipelines.yml", "Jenkinsfile",
     ".pre-commit-config.yaml",
