@@ -61,8 +61,10 @@ async def test_xdist_workers_are_watched(sandbox: Sandbox, sandbox_settings: San
     assert right.all_passed, right
     assert "unwatched_processes" not in [note.code for note in right.notes]
 
-    (fact, _) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
-    assert (fact.expected, fact.actual) in (("6", "3"), ("", "")), fact
+    wrong = await check_candidate(Candidate(files={}, origin="sample"), suite)
+    values = {(fact.expected, fact.actual) for fact in wrong.counterexamples}
+    assert len(wrong.counterexamples) == 2, wrong
+    assert values & {("6", "3"), ("5", "2")}, wrong  # the worker that reports first names its values
 
     attacks = {**ATTACKS, "speaks for its worker": f"def total(numbers):\n{indent(FORGE_WORKER_REPORTS)}#"}
     for name, text in attacks.items():
