@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from suture.core.records import content_hash
+from suture.core.records.finding_text import render_finding, render_place
 from suture.core.records.judgement import ChangeFinding, FindingCode, FindingSeverity, Judgement
 from suture.interfaces.ci.markdown_summary import code_span
 from suture.interfaces.ci.report_formats import (
@@ -21,13 +22,7 @@ from suture.interfaces.ci.report_formats import (
     xml_text,
 )
 from suture.interfaces.ci.tuning import MAX_ANNOTATIONS, MAX_RESULTS, MAX_SENTENCE_CHARS, MAX_SUMMARY_FINDINGS
-from suture.interfaces.narrative.judgement_text import (
-    OUTCOME_TEXTS,
-    list_facts,
-    render_finding,
-    render_headline,
-    render_place,
-)
+from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS, list_facts, render_headline
 from suture.interfaces.narrative.plain_text import disarm_commands, escape_unprintable
 
 RULES: Mapping[FindingCode, str] = {

@@ -131,12 +131,9 @@ def judge(
     from suture.api import run_sync
     from suture.api.judging import JudgeOptions
     from suture.api.judging import judge as judge_project
+    from suture.core.records.finding_text import render_reasons
     from suture.interfaces.ci.judgement_reports import render_markdown
-    from suture.interfaces.narrative.judgement_text import (
-        judgement_as_json,
-        render_judgement,
-        render_reasons,
-    )
+    from suture.interfaces.narrative.judgement_text import judgement_as_json, render_judgement
 
     require_at_most_one({"--base": base is not None, "--patch": patch is not None, "--staged": staged})
     require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain, "--hook": hook})
