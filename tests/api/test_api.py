@@ -98,3 +98,8 @@ def test_a_langchain_chat_model_is_accepted() -> None:
 def test_nothing_is_written_into_the_current_folder(tmp_path: Path) -> None:
     suture.run_sync(suture.solve(SPECIFICATION, WriteOptions(model="scripted:example")))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+async def test_run_sync_works_inside_a_running_event_loop() -> None:
+    result = suture.run_sync(suture.solve(SPECIFICATION, WriteOptions(model="scripted:example")))
+    assert result.ok

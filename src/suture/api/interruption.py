@@ -12,6 +12,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from types import FrameType
@@ -25,12 +26,26 @@ CLEANUP_TIMEOUT_S = 5.0
 Both times are chosen by judgement; not measured."""
 
 
+def _is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run one of this package's coroutines to its end, where no event loop is running yet.
+    """Run one of this package's coroutines to its end.
+
+    Where an event loop is running already, as in a notebook, the coroutine runs in a thread of its own; the
+    running loop waits meanwhile.
 
     Raises:
         KeyboardInterrupt: The user stopped it before a run had begun. Later a run ends as `Cancelled`.
     """
+    if _is_in_event_loop():
+        with ThreadPoolExecutor(1) as executor:
+            return executor.submit(asyncio.run, coroutine).result()
     is_main_thread = threading.current_thread() is threading.main_thread()
     if not is_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return asyncio.run(coroutine)  # The embedding program handles signals in its own way.

@@ -105,6 +105,9 @@ def test_history_searches_runs(tmp_path: Path) -> None:
     assert [run for run in all_runs if run["run"] == "2027-mug"] == matches
     assert "no run matches" in run_command(home, "history", "--outcome", "stuck").output
 
+    unknown = run_command(home, "history", "--outcome", "fine")
+    assert unknown.exit_code == 2
+    assert "healed, nothing_to_heal" in unknown.output
     invalid = run_command(home, "history", "--since", "yesterday")
     assert invalid.exit_code == 2
 

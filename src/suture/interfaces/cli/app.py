@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "Repair and write": {
+    "Repair": {
         "heal": ("Repair a project until its tests pass; print the diff.", "repair.heal_command:heal"),
         "judge": ("Judge a change that anybody made.", "repair.judge_command:judge"),
         "watch": ("Heal a project again whenever its files change.", "repair.watch_command:watch"),
@@ -93,6 +93,8 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 The implementation is `module:name` of the command's function or group, relative to `suture.interfaces.cli`. The
 help is repeated here, because `suture --help` imports no command.
 """
+MAIN_COMMANDS = ("heal", "judge", "run", "apply", "undo", "show", "ui", "doctor")
+"""The commands that the help page explains; it only names the others."""
 IMPLEMENTATIONS = {
     name: implementation for commands in SECTIONS.values() for name, (_, implementation) in commands.items()
 }
@@ -158,25 +160,32 @@ class SutureGroup(TyperGroup):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the sections of the help page."""
-        for title, commands in SECTIONS.items():
-            with formatter.section(title):
-                # Padded, so that the texts of all sections begin in the same column.
-                formatter.write_dl([(name.ljust(10), text) for name, (text, _) in commands.items()])
+        """Write the commands that most people need with their texts, and the names of the others."""
+        texts = {name: text for commands in SECTIONS.values() for name, (text, _) in commands.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name.ljust(9), texts[name]) for name in MAIN_COMMANDS])
+        with formatter.section("More commands"):
+            formatter.write_dl(
+                [
+                    (title.ljust(9), ", ".join(name for name in commands if name not in MAIN_COMMANDS))
+                    for title, commands in SECTIONS.items()
+                ]
+            )
 
 
 app = typer.Typer(
     name="suture",
     cls=SutureGroup,
-    help="Repair or write code in a sandbox until trusted tests pass.",
+    help="Repair code, write code, and judge changes, in a sandbox, by trusted tests.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
-        "Exit codes: 0 healed, or nothing to heal; 1 not healed; 2 usage error; 3 missing prerequisite; "
-        "4 budget exhausted; 5 waiting for a person; 6 internal or infrastructure error; "
+        "`suture COMMAND -h` explains a command. Exit codes: 0 healed, nothing to heal, or accepted; "
+        "1 not healed, or rejected; 2 usage error; 3 missing prerequisite; "
+        "4 budget exhausted; 5 waiting for a person; 6 internal or infrastructure error, or not comparable; "
         "7 refused by a gate of `ci`; 130 cancelled."
     ),
 )
@@ -197,4 +206,4 @@ def root(
         bool, Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Repair or write code in a sandbox until trusted tests pass."""
+    """Repair code, write code, and judge changes, in a sandbox, by trusted tests."""

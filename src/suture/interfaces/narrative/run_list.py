@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def _runs_from_database(
 def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "run": row["run_id"],
+        "title": make_run_title(row),
         "kind": row.get("kind", ""),
         "outcome": row["outcome"],
         "recipe": row.get("recipe", ""),
@@ -51,5 +54,18 @@ def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
         "fork_of": row.get("fork_of") or None,
         "fork_at": row.get("fork_at"),
         "replay_of": row.get("replay_of") or None,
+        "project": row.get("project", ""),
         "task": row.get("statement", ""),
     }
+
+
+def make_run_title(row: Mapping[str, Any]) -> str:
+    """Return what a reader knows a run by: `heal` and its project, or the first line of its task.
+
+    Args:
+        row: A row of the table `tasks`.
+    """
+    statement = str(row.get("statement", "")).strip()
+    if row.get("kind") == "heal":
+        return f"heal {PurePath(row.get('project', '')).name}".strip()
+    return statement.splitlines()[0] if statement else str(row.get("kind", ""))

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
+from suture.core.records import Outcome
+from suture.errors import UsageError
 from suture.storage.database.full_text_search import match_all_words
 from suture.storage.database.store import Store
 from suture.storage.database.tables import MEMORY_TABLES, iterations, metrics, tasks
@@ -19,6 +21,8 @@ from suture.storage.tuning import MAX_MATCHING_RUNS
 
 Row = dict[str, Any]
 N = TypeVar("N", int, float)
+OUTCOMES = (*get_args(Outcome), "running", "stopped", "error", "damaged")
+RUN_KINDS = ("write", "heal")
 DECIDED_OUTCOMES = ("healed", "not_healed", "stuck", "budget_exhausted")
 """Outcomes that say whether a task was solved; interruptions and faults outside the code say nothing."""
 
@@ -34,6 +38,9 @@ class RunQuery:
         project: A part of the project's folder.
         error: The kind of an error in the run, such as `KeyError`.
         since_s: The run started at this time or later, in seconds since the epoch.
+
+    Raises:
+        UsageError: No run has such an outcome or is of such a kind.
     """
 
     words: str = ""
@@ -45,6 +52,12 @@ class RunQuery:
     project: str = ""
     error: str = ""
     since_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (("outcome", self.outcome, OUTCOMES), ("kind", self.kind, RUN_KINDS)):
+            if value and value not in choices:
+                message = f"no run has the {name} {value!r}"
+                raise UsageError(message, remedy=f"one of {', '.join(choices)}")
 
     @property
     def is_set(self) -> bool:

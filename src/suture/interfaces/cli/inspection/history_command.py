@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any
 
 from typer import Option
@@ -13,9 +14,11 @@ from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
-from suture.interfaces.narrative.plain_text import format_count
 
-COLUMNS = ("run", "kind", "outcome", "recipe", "model", "spent", "when")
+COLUMNS = ("run", "task", "outcome", "spent", "when")
+MAX_TITLE_CHARS = 28
+"""With the other columns at their usual width, a row then fits into 80 columns."""
+SHORT_ID_CHARS = 6
 SinceOption = Annotated[
     str, Option("--since", metavar="DAY", help="Started on this day or later, such as 2026-11-01 or 7d.")
 ]
@@ -53,7 +56,7 @@ def history(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """List the runs, newest first, with kind, outcome, recipe, model, spend and time."""
+    """List the runs, newest first, with task, outcome, spend and time; --json has the rest."""
     since_s = parse_since(since)
     from suture.interfaces.narrative.run_list import list_matching_runs
     from suture.storage.database.run_queries import RunQuery
@@ -100,18 +103,22 @@ def parse_since(day: str) -> float | None:
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
-    spend, kind, started_s = run["spend"], run["kind"], run["started_s"]
+    spend, title, started_s = (
+        run["spend"],
+        shorten(run["title"], MAX_TITLE_CHARS, placeholder=" ..."),
+        run["started_s"],
+    )
     if run["fork_of"]:
-        kind += f", fork of {run['fork_of'][-6:]} at {run['fork_at']}"
+        title += f", fork of {run['fork_of'][-SHORT_ID_CHARS:]} at {run['fork_at']}"
     if run["replay_of"]:
-        kind += f", replay of {run['replay_of'][-6:]}"
+        title += f", replay of {run['replay_of'][-SHORT_ID_CHARS:]}"
     spent = f"{spend['seconds']:.0f} s"
     if spend["tokens"]:
-        spent += f", {format_count(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens"
+        spent += f", {spend['tokens']:,} tokens"
     if spend["money"]:
         spent += f", ${spend['money']:.4f}"
-    start = time.strftime("%Y-%m-%d %H:%M", time.localtime(started_s)) if started_s is not None else ""
-    return (run["run"], kind, run["outcome"], run["recipe"], run["model"], spent, start)
+    start = time.strftime("%m-%d %H:%M", time.localtime(started_s)) if started_s is not None else ""
+    return (run["run"][-SHORT_ID_CHARS:], title, run["outcome"], spent, start)
 
 
 @handle_errors
