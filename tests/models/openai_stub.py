@@ -50,7 +50,8 @@ class OpenAIStub:
         port: The port of the server; 0 chooses a free one.
 
     Attributes:
-        pages: The JSON value that answers a GET, by path.
+        pages: The JSON value that answers a GET, by path; and a POST to `/api/show`, where Ollama describes a
+            model.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -92,8 +93,11 @@ class OpenAIStub:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                size = int(self.headers["content-length"])
-                stub.requests.append(json.loads(self.rfile.read(size)))
+                request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if self.path == "/api/show":
+                    self.do_GET()
+                    return
+                stub.requests.append(request)
                 stub.keys.append(self.headers.get("authorization", ""))
                 stub.paths.append(self.path)
                 answer = stub.answers.popleft() if len(stub.answers) > 1 else stub.answers[0]

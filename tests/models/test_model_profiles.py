@@ -185,3 +185,14 @@ def test_profiles_are_found_without_importing_a_vendors_package() -> None:
         "assert not {'openai', 'anthropic', 'langchain_openai', 'langchain_core'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_named_profile_describes_one_model_and_no_other() -> None:
+    model = ModelSettings.model_validate(
+        {"name": "openai:main", "profiles": {"openai:other": {"tools": False, "context_tokens": 16_384}}}
+    )
+    settings = Settings(model=model)
+    other, main = find_profile("openai:other", settings), find_profile("openai:main", settings)
+    assert (other.tools, other.context_tokens, other.origins["tools"]) == (False, 16_384, "setting")
+    assert main.tools
+    assert main.context_tokens is None

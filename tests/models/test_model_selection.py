@@ -69,7 +69,7 @@ def test_an_answering_ollama_is_selected_next(
     tmp_path: Path, stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, names: list[str], expected: str
 ) -> None:
     # The machine may be busy.
-    monkeypatch.setattr("suture.models.auto_detection.OLLAMA_DETECTION_TIMEOUT_S", 60)
+    monkeypatch.setattr("suture.models.providers.ollama_server.OLLAMA_TIMEOUT_S", 60)
     stub.pages["/api/tags"] = {"models": [{"name": name} for name in names]}
     assert choose_model(make_settings(tmp_path, base_url=stub.address))[0] == expected
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -31,7 +32,9 @@ from suture.models import (
     Sampling,
     ToolCall,
     ToolDeclaration,
+    find_profile,
     open_model,
+    open_role_models,
 )
 
 PROMPT = (Message(role="user", content="hi"),)
@@ -52,16 +55,19 @@ def wire(request: pytest.FixtureRequest, stub: OpenAIStub) -> WireFormat:
     return wire_format
 
 
-def open_wire_model(wire: WireFormat, address: str, **knobs: object) -> Model:
-    """Open the model of a provider at the address of a test server."""
+def make_settings(wire: WireFormat, address: str, **knobs: object) -> Settings:
+    """Return settings for the model of a provider at the address of a test server."""
     model = {"name": wire.name, "base_url": address + wire.base_path, **knobs}
     secret = SecretStr(KEY)
-    return open_model(
-        Settings(
-            model=ModelSettings.model_validate(model),
-            keys=KeySettings(openai=secret, anthropic=secret, qwen=secret),
-        )
+    return Settings(
+        model=ModelSettings.model_validate(model),
+        keys=KeySettings(openai=secret, anthropic=secret, qwen=secret),
     )
+
+
+def open_wire_model(wire: WireFormat, address: str, **knobs: object) -> Model:
+    """Open the model of a provider at the address of a test server."""
+    return open_model(make_settings(wire, address, **knobs))
 
 
 async def ask(wire: WireFormat, stub: OpenAIStub, sampling: Sampling | None = None, **knobs: object) -> Reply:
@@ -315,6 +321,55 @@ async def test_ollama_gets_the_context_size_and_a_cut_stream_is_lost(stub: OpenA
     stub.answer(Answer(body=body.splitlines(keepends=True)[0]))
     with pytest.raises(ReplyLost, match="broke off"):
         await ask(ollama, stub)
+
+
+@pytest.mark.parametrize(
+    ("page", "settings", "expected"),
+    [
+        pytest.param({"parameters": 'stop "x"\nnum_ctx   32768'}, {}, 32_768, id="the model's file decides"),
+        pytest.param(
+            {"parameters": "num_ctx 32768"}, {"context_tokens": 4_096}, 4_096, id="a setting decides"
+        ),
+        pytest.param(
+            {"parameters": "num_ctx 32768"},
+            {"profile": {"context_tokens": 4_096}},
+            4_096,
+            id="so does a profile",
+        ),
+        pytest.param(
+            {"parameters": "num_ctx 32768"},
+            {"profiles": {"ollama:stub": {"context_tokens": 4_096}}},
+            4_096,
+            id="so does a profile by name",
+        ),
+        pytest.param(
+            {"model_info": {"general.architecture": "llama", "llama.context_length": 2_048}},
+            {"context_tokens": 16_384},
+            2_048,
+            id="never more than the model was trained with",
+        ),
+        pytest.param({"parameters": "num_ctx 12", "model_info": [7]}, {}, 8_192, id="nonsense is ignored"),
+        pytest.param(["?"], {}, 8_192, id="another server is ignored"),
+        pytest.param(None, {}, 8_192, id="the default remains without an answer"),
+    ],
+)
+async def test_the_context_that_ollama_is_asked_for_is_the_one_of_the_profile(
+    stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, page: Any, settings: dict[str, Any], expected: int
+) -> None:
+    monkeypatch.setattr(
+        "suture.models.providers.ollama_server.OLLAMA_TIMEOUT_S", 60
+    )  # the machine may be busy
+    ollama = FORMATS[-1]
+    if page is not None:
+        stub.pages["/api/show"] = page
+    stub.answer(ollama.answer())
+    given = make_settings(ollama, stub.address, **settings)
+    models = open_role_models(given)
+    await models.for_role("coder").model.complete(PROMPT, Sampling())
+    assert stub.requests[0]["options"]["num_ctx"] == expected
+    recorded = models.apply_served_contexts(given)
+    assert find_profile(ollama.name, recorded).context_tokens == expected
+    await models.close()
 
 
 async def test_a_model_without_temperature_support_is_sent_none(stub: OpenAIStub) -> None:

@@ -68,6 +68,11 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
     source = load_replies(options.replies, settings)
     has_proposer = bool(settings.proposer.command)
     model = NO_MODEL if has_proposer else options.model
+    if has_proposer and settings.loop.autonomy != "full_auto":
+        raise UsageError(
+            f"a proposer's change is judged, and not reviewed as loop.autonomy={settings.loop.autonomy} wants",
+            remedy="set loop.autonomy=full_auto, and review the diff: nothing is applied without --apply",
+        )
     searches_first = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
     async with open_run_models(
         settings, model, live=source is None or options.or_live, deferred=searches_first
@@ -80,7 +85,7 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
         ask = options.ask  # A function that answers, `True` to ask `on_review`, or nothing.
         spec = RunSpec(
             task=task,
-            settings=settings,
+            settings=models.apply_served_contexts(settings),
             project=snapshot.root,
             models=models,
             sandbox=options.sandbox,
@@ -126,7 +131,7 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
             raise model_required_error("code is written by a model")
         spec = RunSpec(
             task=task,
-            settings=settings,
+            settings=models.apply_served_contexts(settings),
             project=root,
             models=models,
             sandbox=options.sandbox,

@@ -12,18 +12,15 @@ money. Such a provider is used only when it is named.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from suture.core.settings.schema import ProfileSettings, Settings
 from suture.models.chat_model import NO_MODEL
-from suture.models.providers.connections import is_loopback, mask_credentials
+from suture.models.providers.connections import mask_credentials
+from suture.models.providers.ollama_server import list_ollama_models
 from suture.models.providers.registry import PROVIDERS
-from suture.models.tuning import MAX_OLLAMA_LISTING_BYTES, OLLAMA_DETECTION_TIMEOUT_S
 from suture.models.weights.model_catalogue import CATALOGUE
 from suture.models.weights.weights_cache import list_cached_models
 
@@ -96,7 +93,7 @@ def _detect_ollama_model(settings: Settings) -> DetectedModel:
     if importlib.util.find_spec("langchain_ollama") is None:
         return DetectedModel(label=label, detail="the extra `ollama` is not installed")
     address = settings.model.base_url or PROVIDERS["ollama"].address
-    names = _list_ollama_models(address)
+    names = list_ollama_models(address)
     address = mask_credentials(address)  # from here on it is only displayed
     if names is None:
         return DetectedModel(label=label, detail=f"no server answers at {address}")
@@ -104,39 +101,3 @@ def _detect_ollama_model(settings: Settings) -> DetectedModel:
         return DetectedModel(label=label, detail=f"it answers at {address} and has no model")
     name = next((name for name in names if "code" in name.lower()), names[0])
     return DetectedModel(label=label, model=f"ollama:{name}", detail=f"it answers at {address}")
-
-
-def _list_ollama_models(address: str) -> list[str] | None:
-    """Return the models of an Ollama server, newest first, or `None` if there is no such server.
-
-    The request runs in a thread because a server may send its headers arbitrarily slowly, which httpx's
-    timeouts do not bound.
-    """
-    import httpx
-
-    listings: list[list[str]] = []
-
-    def request_listing() -> None:
-        url = f"{address.rstrip('/')}/api/tags"
-        body = b""
-        # A `RuntimeError` (of which `RecursionError` is one) means that the client was closed meanwhile.
-        with contextlib.suppress(
-            httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, KeyError, TypeError, RuntimeError
-        ):
-            with client.stream("GET", url, headers={"accept-encoding": "identity"}) as response:
-                response.raise_for_status()
-                for chunk in response.iter_raw():  # not decompressed: a compressed body is rejected as JSON
-                    body += chunk
-                    if len(body) > MAX_OLLAMA_LISTING_BYTES:
-                        return
-            listings.append([str(model["name"]) for model in json.loads(body)["models"]])
-
-    use_proxy = not is_loopback(address)
-    with (
-        contextlib.suppress(ValueError),  # of httpx, for a proxy variable that it does not understand
-        httpx.Client(timeout=OLLAMA_DETECTION_TIMEOUT_S, trust_env=use_proxy) as client,
-    ):
-        request = threading.Thread(target=request_listing, daemon=True)
-        request.start()
-        request.join(OLLAMA_DETECTION_TIMEOUT_S)  # closing the client ends an unfinished request
-    return listings[0] if listings else None

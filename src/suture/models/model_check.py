@@ -12,9 +12,9 @@ from suture.core.settings.schema import Settings
 from suture.errors import ModelAuthError, ModelError, ModelRequestRejected, UsageError
 from suture.models.chat_model import NO_MODEL, Message, Model, Reply, Sampling, ToolDeclaration
 from suture.models.missing_answer import require_answer
-from suture.models.profiles import ModelProfile
+from suture.models.profiles import ModelProfile, find_profile
 from suture.models.reply_streaming import listen_to_replies
-from suture.models.role_models import open_model
+from suture.models.role_models import apply_served_contexts, open_model
 
 Feature = Literal[
     "text", "streaming", "thinking", "tools", "parallel_tools", "structured_output", "prompt_cache"
@@ -76,17 +76,20 @@ class ModelCheck:
     """What a model can do, as far as three requests show it.
 
     Attributes:
+        profile: What Suture believes of the model.
         features: In the order in which they were tried.
         replies: The replies that came.
         seconds: Duration of all requests.
     """
 
     model: str
+    profile: ModelProfile
     features: tuple[FeatureCheck, ...]
     replies: tuple[Reply, ...]
     seconds: float
 
-    def mismatches(self, profile: ModelProfile) -> tuple[FeatureCheck, ...]:
+    @property
+    def mismatches(self) -> tuple[FeatureCheck, ...]:
         """Return the features that work although the profile denies them, or the reverse.
 
         A model need not think about small questions, and a small model gets no tools, whether it can call
@@ -97,13 +100,13 @@ class ModelCheck:
             for check in self.features
             if check.feature in PROFILE_ATTRIBUTES
             and check.works is not None
-            and check.works != getattr(profile, PROFILE_ATTRIBUTES[check.feature])
+            and check.works != getattr(self.profile, PROFILE_ATTRIBUTES[check.feature])
             and (check.works or check.feature != "thinking")
-            and (profile.is_capable or check.feature not in ("tools", "parallel_tools"))
+            and (self.profile.is_capable or check.feature not in ("tools", "parallel_tools"))
         )
 
 
-async def open_and_check(settings: Settings, name: str, profile: ModelProfile) -> ModelCheck:
+async def open_and_check(settings: Settings, name: str) -> ModelCheck:
     """Open a model by its name, check it, and close it; raises as `check_model` does.
 
     Raises:
@@ -113,7 +116,7 @@ async def open_and_check(settings: Settings, name: str, profile: ModelProfile) -
         raise UsageError("without a model there is nothing to check", remedy="name one as PROVIDER:MODEL")
     model = open_model(settings, name)
     try:
-        return await check_model(model, profile)
+        return await check_model(model, find_profile(name, apply_served_contexts(settings, [model])))
     finally:
         await model.close()
 
@@ -143,6 +146,7 @@ async def check_model(model: Model, profile: ModelProfile) -> ModelCheck:
     replies = tuple(reply for reply in (counted, called, structured) if isinstance(reply, Reply))
     return ModelCheck(
         model=model.name,
+        profile=profile,
         features=(
             FeatureCheck(feature="text", works=True, detail=_shorten(counted.text)),
             FeatureCheck(

@@ -14,6 +14,8 @@ from suture.models.auto_detection import resolve_auto_model
 from suture.models.chat_model import NO_MODEL, Model
 from suture.models.pricing import Price, PriceTable, load_prices
 from suture.models.profiles import find_profile
+from suture.models.profiles.model_profile import override_context_tokens
+from suture.models.providers.langchain_model import LangChainModel
 from suture.models.providers.registry import open_model_by_name, wrap_langchain_chat
 
 if TYPE_CHECKING:
@@ -130,6 +132,15 @@ class RoleModels:
         }
         return RoleModels(roles, self._prices, self._opened, default_model_name=self.default_model_name)
 
+    def apply_served_contexts(self, settings: Settings) -> Settings:
+        """Return the settings with the context sizes that Ollama's server gave when its models were opened.
+
+        They are recorded with the run, so that a replay, which asks no server, shortens its prompts alike.
+        """
+        for role_model in self._roles.values():
+            settings = apply_served_contexts(settings, role_model.chain)
+        return settings
+
     async def close(self) -> None:
         """Close the models that were opened for this run; safe to call twice."""
         for model in self._opened:
@@ -203,12 +214,21 @@ def open_role_models(
             temperature=settings.model.temperature if temperature is None else temperature,
             max_tokens=_role_setting(settings, role, "_max_tokens")
             or settings.model.max_tokens
-            or find_profile(role_model.name, settings).answer_tokens,
+            or find_profile(role_model.name, apply_served_contexts(settings, [role_model])).answer_tokens,
         )
     opened = {id(each): each for each in (*opened_models.values(), default_model) if each is not model}
     return RoleModels(
         roles, load_prices(settings), tuple(opened.values()), default_model_name=default_model.name
     )
+
+
+def apply_served_contexts(settings: Settings, models: Sequence[Model]) -> Settings:
+    """Return the settings with the context sizes that Ollama's server gave when these models were opened."""
+    for model in models:
+        if isinstance(model, LangChainModel) and model.name.startswith("ollama:"):
+            assert model.profile.context_tokens is not None
+            settings = override_context_tokens(settings, model.name, model.profile.context_tokens)
+    return settings
 
 
 def _role_model_and_server(settings: Settings, role: Role) -> tuple[str | None, RoleServer]:

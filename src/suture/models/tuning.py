@@ -30,12 +30,13 @@ MAX_BYTES_PER_TOKEN = 16
 SCRIPTED_BYTES_PER_TOKEN = 4
 """Usual size of a token of English and code; scripted replies count their tokens with it."""
 
-# Detecting a model for `auto`
-OLLAMA_DETECTION_TIMEOUT_S = 1.0
-"""How long detection waits for Ollama's list of models: every run with `auto` pays this where a server
-hangs."""
-MAX_OLLAMA_LISTING_BYTES = 4 * 1024 * 1024
-"""A list of thousands of models is shorter."""
+# What Ollama's server says about its models
+OLLAMA_TIMEOUT_S = 1.0
+"""How long Ollama's server may take to list or describe its models: every run pays this where a server hangs."""
+MIN_OLLAMA_CONTEXT_TOKENS = 1024
+"""Context sizes that a server states below this are not believed: the setting has the same minimum."""
+MAX_OLLAMA_ANSWER_BYTES = 4 * 1024 * 1024
+"""A list of thousands of models is shorter, and so is a description, which holds the licence and the template."""
 
 # What a provider's response may be
 RESPONSE_FRAME_BYTES = 256 * 1024

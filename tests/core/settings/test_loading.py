@@ -12,6 +12,7 @@ from pages.setting_texts import describe_settings
 from suture.core.settings import LoadedSettings, Settings, render_settings
 from suture.core.settings.rendering import format_value
 from suture.core.settings.schema import USER_ONLY_SETTINGS, setting_fields
+from suture.core.settings.setting_changes import encode_settings, restore_settings
 from suture.errors import UsageError
 from trusting import load_trusted
 
@@ -313,6 +314,30 @@ def test_a_group_inside_a_group_is_a_table_inside_a_table(project: Path, home: P
         16384,
     )
     assert loaded.origins["model.profile.tools"] == str(config)
+
+
+@pytest.mark.parametrize("source", ["file", "environment", "flag"])
+def test_profiles_of_named_models_are_tables(project: Path, home: Path, source: str) -> None:
+    text = '{"openai:one" = {tools = false}, "openai:two" = {reasoning = true}}'
+    if source == "file":
+        config = home / ".config" / "suture" / "suture.toml"
+        config.write_text(
+            '[model.profiles."openai:one"]\ntools = false\n[model.profiles."openai:two"]\nreasoning = true\n'
+        )
+    flags = {"model.profiles": text} if source == "flag" else None
+    environ = {"SUTURE_MODEL_PROFILES": text} if source == "environment" else {}
+    settings = load(project, home, flags, **environ).settings
+    profiles = settings.model.profiles
+    assert (profiles["openai:one"].tools, profiles["openai:two"].reasoning) == (False, True)
+    assert restore_settings(encode_settings(settings), Settings()).model == settings.model
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense", "7", '{"openai:one" = {toolz = true}}', '{"openai:one" = {context_tokens = 3}}']
+)
+def test_profiles_that_cannot_be_read_are_a_usage_error(project: Path, home: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"model\.profiles"):
+        load(project, home, {"model.profiles": text})
 
 
 def test_an_unknown_key_of_an_inner_group_is_refused_with_a_suggestion(project: Path, home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,14 @@ class SettingsGroup(BaseModel):
 def _split_names(value: object) -> object:
     """Return a list that an environment variable or a flag gives as one text with commas; else the value itself."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+def _parse_table(value: object) -> object:
+    """Return a table that an environment variable or a flag gives as an inline table of TOML; else the value itself."""
+    try:
+        return tomllib.loads(f"table = {value}")["table"] if isinstance(value, str) else value
+    except (tomllib.TOMLDecodeError, RecursionError) as fault:
+        raise ValueError('it is an inline table, such as {"openai:my-model" = {tools = false}}') from fault
 
 
 def _check_address(text: str | None) -> str | None:
@@ -104,7 +113,10 @@ RoleKey = Annotated[Key, Field(description="Key for that server. By default, the
 
 
 class ProfileSettings(SettingsGroup):
-    """What the model of `model.name` can do, where Suture does not know it or is mistaken (docs/models.md)."""
+    """What a model can do, where Suture does not know it or is mistaken (docs/models.md).
+
+    The group describes the model of `model.name`. `model.profiles` describes others.
+    """
 
     capable: bool | None = None
     """Whether the model holds a conversation over a whole project. Other models get short prompts that let them
@@ -160,7 +172,8 @@ class ModelSettings(SettingsGroup):
     base_url: Address = None
     """Address of an OpenAI-compatible server, or of Ollama, for models of the provider in `model.name`."""
     context_tokens: int = Field(default=8192, ge=1024)
-    """Context size of the embedded model, for each of its parallel slots, and of Ollama's models."""
+    """Context size of the embedded model, for each of its parallel slots, and of Ollama's models. By default, an
+    Ollama model has the `num_ctx` of its own file, if there is one; it never has more than it was trained with."""
     threads: int | None = Field(default=None, ge=1)
     """Threads of the embedded model. By default, the number that `suture models pull` measured, or half of the
     cores."""
@@ -173,6 +186,8 @@ class ModelSettings(SettingsGroup):
     prices: Path | None = None
     """A TOML file of model prices, which override the built-in ones (docs/models.md)."""
     profile: ProfileSettings = EMPTY
+    profiles: Annotated[Mapping[str, ProfileSettings], BeforeValidator(_parse_table)] = {}
+    """What other models can do: a table for each `provider:model`, with the settings of `model.profile`."""
 
 
 class RoleSettings(SettingsGroup):
@@ -505,16 +520,16 @@ class LoopSettings(SettingsGroup):
 
 
 class ProposerSettings(SettingsGroup):
-    """A program that `suture heal` asks in place of a model (docs/proposers.md)."""
+    """A program that `suture heal` runs in place of a model, and whose change it judges (docs/proposers.md)."""
 
     command: str | None = None
-    """Command line for `/bin/sh`. What it changes is a candidate like any other. By default, a model is asked."""
+    """Command line for `/bin/sh`. What it changes is judged as by `suture judge`. By default, a model is asked."""
     outside: bool = False
     """Whether it runs outside the sandbox, on this machine, with your files and your network."""
     seconds: float = Field(default=600, gt=0)
     """Max wall-clock seconds of one turn. The run's remaining time is a limit too."""
-    turns: int = Field(default=2, ge=1)
-    """Max turns. From the second turn on, it sees the test results of its last change."""
+    turns: int = Field(default=3, ge=1)
+    """Max turns. From the second turn on, it is told why its change is not accepted."""
 
 
 class CertificationSettings(SettingsGroup):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from suture.core.settings.schema import Settings
+from suture.core.settings.schema import ProfileSettings, Settings
 from suture.models.chat_model import NO_MODEL
 from suture.models.profiles.langchain_profiles import find_langchain_profile
 from suture.models.profiles.model_families import MIN_CAPABLE_BILLIONS, find_family, size_in_name
@@ -138,7 +138,7 @@ def find_profile(name: str, settings: Settings) -> ModelProfile:
     Args:
         name: `provider:model`, or the name of a LangChain chat model that the caller passed in.
         settings: `model.profile.*` overrides what is known about the model of `model.name`; about any model
-            if that is `auto` or `none`.
+            if that is `auto` or `none`. `model.profiles` overrides it for the models that it names.
     """
     kind, _, model = name.partition(":")
     provider = "scripted" if "fake" in kind else LANGCHAIN_KINDS.get(kind, kind)
@@ -151,7 +151,9 @@ def find_profile(name: str, settings: Settings) -> ModelProfile:
     if kind in ("local", "ollama"):  # Suture starts these with the context of the setting
         layers.append(("setting", {"context_tokens": settings.model.context_tokens}))
     if settings.model.name in (name, "auto", NO_MODEL):
-        layers.append(("setting", _setting_values(settings)))
+        layers.append(("setting", _setting_values(settings.model.profile)))
+    if name in settings.model.profiles:
+        layers.append(("setting", _setting_values(settings.model.profiles[name])))
     values: dict[str, Any] = {}
     origins: dict[str, ProfileOrigin] = {
         each.name: "default" for each in fields(ModelProfile) if each.name != "origins"
@@ -160,6 +162,14 @@ def find_profile(name: str, settings: Settings) -> ModelProfile:
         values |= layer
         origins |= dict.fromkeys(layer, origin)
     return _complete(ModelProfile(**_consistent(values, origins), origins=origins))
+
+
+def override_context_tokens(settings: Settings, name: str, context_tokens: int) -> Settings:
+    """Return the settings with another context size for the model of this name."""
+    profile = settings.model.profiles.get(name, ProfileSettings())
+    profile = profile.model_copy(update={"context_tokens": context_tokens})
+    profiles = {**settings.model.profiles, name: profile}
+    return settings.model_copy(update={"model": settings.model.model_copy(update={"profiles": profiles})})
 
 
 def _provider_values(provider: str, model: str) -> dict[str, Any]:
@@ -229,8 +239,7 @@ def _langchain_values(provider: str, model: str) -> dict[str, Any]:
     return values
 
 
-def _setting_values(settings: Settings) -> dict[str, Any]:
-    profile = settings.model.profile
+def _setting_values(profile: ProfileSettings) -> dict[str, Any]:
     values = {
         "is_capable": profile.capable,
         **{name: getattr(profile, name) for name in type(profile).model_fields if name != "capable"},

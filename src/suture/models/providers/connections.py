@@ -183,7 +183,7 @@ def connect_bedrock(model: str, *, key: str, base_url: str | None, timeout_s: fl
 
 
 def connect_ollama(
-    model: str, *, base_url: str, timeout_s: float, context_tokens: int, thinks: bool = False
+    model: str, *, base_url: str, timeout_s: float, context_tokens: int | None, thinks: bool = False
 ) -> Connection:
     """Connect to Ollama; it loads the model with this context size, because its default cuts longer prompts."""
     from langchain_ollama import ChatOllama

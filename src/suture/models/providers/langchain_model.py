@@ -61,6 +61,10 @@ class LangChainModel:
         retries: Maximum number of retries, where the error table allows them.
         endpoint: The rate limits that all models at one address share; by default this model has its own.
         profile: What the model can do; by default, nothing is known about it.
+
+    Attributes:
+        name: The model's name, as `provider:model`.
+        profile: What the model can do.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class LangChainModel:
         # Without an endpoint, this is the embedded server. It has a queue of its own, so this number only
         # bounds the open connections.
         self._endpoint = endpoint or Endpoint(target.name, EndpointLimits(concurrency=64))
-        self._profile = profile or ModelProfile()
+        self.profile = profile or ModelProfile()
         self._refusals = learned_refusals(target.address, target.name)
         self._answers: dict[str, tuple[Reply, AIMessage]] = {}
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = WeakKeyDictionary()
@@ -135,7 +139,7 @@ class LangChainModel:
         sampling = samplings[0]
         while True:
             context = RequestContext(
-                profile=self._profile,
+                profile=self.profile,
                 refusals=self._refusals,
                 originals=self._originals_in(messages),
                 seed=self._seed + sampling.index,

@@ -32,6 +32,7 @@ from suture.models.providers.connections import (
 from suture.models.providers.endpoints import EndpointLimits, get_endpoint
 from suture.models.providers.error_mapping import ModelTarget
 from suture.models.providers.langchain_model import LangChainModel
+from suture.models.providers.ollama_server import apply_served_context
 from suture.models.scripted_model import open_script
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def wrap_langchain_chat(settings: Settings, chat: BaseChatModel) -> Model:
 
 
 def open_model_by_name(settings: Settings, name: str) -> Model:
-    """Return the model called `provider:model`. Nothing is loaded or called yet.
+    """Return the model called `provider:model`. Nothing is loaded or generated yet.
 
     Raises:
         PrerequisiteError: A key, an extra or the weights are missing.
@@ -189,6 +190,9 @@ def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) ->
             f"{name!r} needs a key",
             remedy=f"set {provider.key_variable}, or model.base_url for a server of your own",
         )
+    address = base_url or provider.address
+    if scheme == "ollama":
+        settings = apply_served_context(settings, name, address)
     profile = find_profile(name, settings)
     timeout_s = settings.model.timeout_s
     connect: Callable[[], Connection]
@@ -202,9 +206,9 @@ def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) ->
         connect = partial(
             connect_ollama,
             model,
-            base_url=base_url or provider.address,
+            base_url=address,
             timeout_s=timeout_s,
-            context_tokens=settings.model.context_tokens,
+            context_tokens=profile.context_tokens,
             thinks=profile.reasoning,
         )
     else:
@@ -218,7 +222,6 @@ def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) ->
             timeout_s=timeout_s,
             thinks=profile.reasoning,
         )
-    address = base_url or provider.address
     target = ModelTarget(
         name=name,
         address=mask_credentials(address),

@@ -97,10 +97,9 @@ def price_text(price: Price | None) -> str:
     return f"${price.input:g} in{cached}, ${price.output:g} out, per million tokens"
 
 
-def check_as_json(
-    check: ModelCheck, profile: ModelProfile, price: Price | None, max_tokens: int | None
-) -> dict[str, Any]:
+def check_as_json(check: ModelCheck, price: Price | None, max_tokens: int | None) -> dict[str, Any]:
     """Return a check as JSON values."""
+    profile = check.profile
     values = {each.name: getattr(profile, each.name) for each in fields(profile) if each.name != "origins"}
     values["rejected_parameters"] = sorted(profile.rejected_parameters)
     return {
@@ -121,7 +120,7 @@ def check_as_json(
             "cached_input": price.cached_input,
             "cache_write": price.cache_write,
         },
-        "suggestions": list(mismatch_lines(check.mismatches(profile))),
+        "suggestions": list(mismatch_lines(check.mismatches)),
         "calls": len(check.replies),
         "prompt_tokens": sum(reply.prompt_tokens for reply in check.replies),
         "completion_tokens": sum(reply.completion_tokens for reply in check.replies),

@@ -52,17 +52,17 @@ def check_command(
     """
     from suture.api import run_sync
     from suture.interfaces.cli.setup import model_check_text as text
-    from suture.models import choose_model, find_profile
+    from suture.models import choose_model
     from suture.models.model_check import open_and_check
     from suture.models.pricing import load_prices
 
     settings = load_command_settings(Path(), assignments, read_only=True, model__name=name).settings
     name = name or choose_model(settings)[0]
-    profile, price = find_profile(name, settings), load_prices(settings).find(name)
+    price = load_prices(settings).find(name)
     print_note(f"sending three small requests to {name}")
-    check = run_sync(open_and_check(settings, name, profile))
+    check = run_sync(open_and_check(settings, name))
     if as_json:
-        print_json(text.check_as_json(check, profile, price, settings.model.max_tokens))
+        print_json(text.check_as_json(check, price, settings.model.max_tokens))
         return
     tokens = sum(reply.prompt_tokens + reply.completion_tokens for reply in check.replies)
     print_text(f"What works, by {len(check.replies)} replies, {tokens:,} tokens, {check.seconds:.1f} s:")
@@ -70,10 +70,13 @@ def check_command(
     print_text("\nWhat Suture will use:")
     print_text(
         format_table(
-            (*text.profile_rows(profile, settings.model.max_tokens), ("price", text.price_text(price), ""))
+            (
+                *text.profile_rows(check.profile, settings.model.max_tokens),
+                ("price", text.price_text(price), ""),
+            )
         )
     )
-    for line in text.mismatch_lines(check.mismatches(profile)):
+    for line in text.mismatch_lines(check.mismatches):
         print_text(f"\n{line}")
 
 
