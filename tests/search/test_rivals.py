@@ -79,6 +79,49 @@ def test_equivalent_expressions_have_no_distance(one: str, other: str) -> None:
     assert measure_distance(SOURCE, replace_condition(one), replace_condition(other)) == 0
 
 
+HANDLER = "def f(x):\n    try:\n        return int(x)\n    except KeyError:\n        return CHECK\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "one", "other"),
+    [
+        ("KeyError", "Exception", "(ValueError, Exception)"),
+        ("KeyError", "(ValueError, KeyError)", "(KeyError, ValueError, KeyError)"),
+        ("KeyError", "OSError", "(IOError, ConnectionError)"),
+        ("KeyError", "(Own, Exception)", "(LookupError, Exception, Own)"),
+        (" KeyError", "", " (BaseException, KeyError)"),
+        ("CHECK", "isinstance(x, int)", "isinstance(x, (int, bool))"),
+        ("CHECK", "range(x)", "range(0, x, 1)"),
+        ("return CHECK", "return", "return None"),
+    ],
+)
+def test_changes_that_differ_by_redundant_parts_have_no_distance(old: str, one: str, other: str) -> None:
+    changes = [make_replacement(HANDLER, old, new) for new in (one, other)]
+    assert measure_distance(HANDLER, *changes) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "one", "other", "beginning"),
+    [
+        ("KeyError", "Exception", "(BaseException, Exception)", ""),
+        ("KeyError", "(KeyError, ValueError)", "(KeyError, IndexError)", ""),
+        ("KeyError", "Exception", "(Own, Exception)", ""),
+        ("KeyError", "Exception", "(ValueError, Exception)", "from errors import ValueError\n"),
+        ("KeyError", "Exception", "(ValueError, Exception)", "from errors import *\n"),
+        ("CHECK", "isinstance(x, (int, str))", "isinstance(x, int)", ""),
+        ("CHECK", "range(1, x)", "range(x)", ""),
+        ("CHECK", "range(0, x)", "range(x)", "def range(*numbers): ...\n"),
+        ("return CHECK", "return", "pass", ""),
+    ],
+)
+def test_changes_that_some_input_distinguishes_stay_apart(
+    old: str, one: str, other: str, beginning: str
+) -> None:
+    source = beginning + HANDLER
+    changes = [make_replacement(source, old, new) for new in (one, other)]
+    assert measure_distance(source, *changes) > 0
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -9,6 +9,7 @@ effects count as well: `node and node.next` differs from `node.next and node`, a
 from __future__ import annotations
 
 import ast
+import builtins
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import decode_source, encode_source
 from suture.mutation.python.edit_locations import find_statement_span
 from suture.project.python_source.parsing import parse_module
+from suture.search.ranking.normal_form import NormalForm, find_bound_builtins
 from suture.search.ranking.symbolic_eval import (
     EVALUATED_NODES,
     FAILS,
@@ -52,9 +54,12 @@ def measure_distance(text: str, left: Sequence[Edit], right: Sequence[Edit]) -> 
         shifted = [replace(edit, start=edit.start - start, end=edit.end - start) for edit in edits]
         changed = apply_edits(statement, shifted)
         # The indentation stays: removing it would change strings of several lines.
-        return f"if True:\n{changed}" if changed[:1].isspace() else changed
+        indent = changed[: len(changed) - len(changed.lstrip(" \t"))]
+        if changed.startswith("except", len(indent)):  # a clause is no statement by itself
+            changed = f"{indent}try:\n{indent} pass\n{changed}"
+        return f"if True:\n{changed}" if indent else changed
 
-    return _text_distance(change_statement(left), change_statement(right))
+    return _text_distance(change_statement(left), change_statement(right), _bound_builtins(text))
 
 
 def count_redundant_operations(text: str) -> int:
@@ -74,13 +79,19 @@ def _is_redundant(node: ast.AST) -> bool:
     return False
 
 
+@lru_cache(maxsize=16)
+def _bound_builtins(text: str) -> frozenset[str]:
+    tree = parse_module(text)
+    return find_bound_builtins(tree) if tree is not None else frozenset(vars(builtins))
+
+
 @lru_cache(maxsize=512)
-def _text_distance(left: str, right: str) -> float:
-    left_tree, right_tree = parse_module(left), parse_module(right)
-    if left_tree is not None and right_tree is not None:
+def _text_distance(left: str, right: str, bound: frozenset[str]) -> float:
+    trees = parse_module(left), parse_module(right)
+    if trees[0] is not None and trees[1] is not None:
         # A number may be too long for `repr`, and an expression too deep for recursion.
         with suppress(ValueError, RecursionError):
-            return _tree_distance(left_tree, right_tree)
+            return _tree_distance(*(NormalForm(bound).visit(tree) for tree in trees))
     return float(left != right)
 
 
