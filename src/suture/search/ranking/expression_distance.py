@@ -87,11 +87,12 @@ def _bound_builtins(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def _text_distance(left: str, right: str, bound: frozenset[str]) -> float:
-    trees = parse_module(left), parse_module(right)
-    if trees[0] is not None and trees[1] is not None:
+    trees = [tree for tree in (parse_module(left), parse_module(right)) if tree is not None]
+    if len(trees) == 2:
         # A number may be too long for `repr`, and an expression too deep for recursion.
         with suppress(ValueError, RecursionError):
-            return _tree_distance(*(NormalForm(bound).visit(tree) for tree in trees))
+            left_tree, right_tree = (NormalForm(bound).visit(tree) for tree in trees)
+            return _tree_distance(left_tree, right_tree)
     return float(left != right)
 
 
