@@ -129,7 +129,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("verify nobody", 2, "no run called"),
     (f"verify {TORN_RUN}", 2, "no certificate"),
     ("verify broken.json", 1, "not a certificate"),
-    ("verify one.json", 1, "rejected"),
+    ("verify one.json", 1, "not confirmed"),
     # Continuing runs
     (f"show {DAMAGED_RUN}", 6, "ledger.jsonl"),
     (f"replay {DAMAGED_RUN}", 6, "ledger.jsonl"),

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from judge.conftest import PYTHON
+from suture.api import verify
 from suture.core.records import Task, content_hash
 from suture.core.settings import Settings
-from suture.judge.certificates import ReplayedClaim, verify_certificate_file
+from suture.judge.certificates import ReplayedClaim
 from suture.judge.certificates.certificate import (
     Certificate,
     render_certificate,
@@ -100,7 +101,7 @@ def test_an_additional_file_that_could_change_the_result_is_named(path: str) -> 
 async def replay_claims(folder: Path, sandbox: BubblewrapSandbox, settings: Settings) -> list[ReplayedClaim]:
     certificate = folder.parent / "certificate.json"
     certificate.write_text(render_certificate(certify(SOURCES)))
-    return [claim async for claim in verify_certificate_file(certificate, folder, settings, sandbox)]
+    return [claim async for claim in verify(certificate, project=folder, settings=settings, sandbox=sandbox)]
 
 
 async def test_ignored_files_that_could_change_the_result_are_named(

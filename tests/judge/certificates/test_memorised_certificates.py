@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from judge.certificates.conftest import CODE, FIXED, RunHeal
-from suture.api import WriteOptions, solve
+from suture.api import WriteOptions, solve, verify
 from suture.core.ledger import find_run
 from suture.core.settings import Settings
-from suture.judge.certificates import verify_certificate_file
 from suture.judge.certificates.certificate import (
     CERTIFICATE_FILE,
     Certificate,
@@ -58,11 +57,11 @@ async def test_a_certificate_that_leaves_out_memorised_examples_is_refuted(
 ) -> None:
     result = await run_heal(text=MEMORISED)
     path, certificate = load_certificate(settings, result.run_id)
-    assert [claim.ok async for claim in verify_certificate_file(path, None, settings, sandbox)][-1]
+    assert [claim.ok async for claim in verify(path, settings=settings, sandbox=sandbox)][-1]
 
     claims = replace(certificate.claims, signs={})
     path.write_text(render_certificate(seal_certificate(replace(certificate, claims=claims))))
-    last = [claim async for claim in verify_certificate_file(path, None, settings, sandbox)][-1]
+    last = [claim async for claim in verify(path, settings=settings, sandbox=sandbox)][-1]
     assert (last.ok, last.name) == (False, "signs")
     assert "shop/prices.py" in last.detail
 
@@ -80,7 +79,7 @@ async def test_new_code_that_repeats_its_examples_is_certified_with_that_sign(
     path, certificate = load_certificate(settings, result.run_id)
     assert certificate.claims.signs == {"solution.py": ("adds_test_literals",)}
     assert certificate.confidence == result.confidence
-    assert all([claim.ok async for claim in verify_certificate_file(path, None, settings, sandbox)])
+    assert all([claim.ok async for claim in verify(path, settings=settings, sandbox=sandbox)])
 
 
 @pytest.mark.heavy

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from suture.api import verify
 from suture.core.ledger import Ledger, RunFolder
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Task, content_hash, encode_record
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError
-from suture.judge.certificates import verify_certificate_file
 from suture.judge.certificates.certificate import Certificate, render_certificate, seal_certificate
 from suture.project.languages import Interpreter
 from suture.sandbox import BubblewrapSandbox
@@ -61,7 +61,7 @@ async def test_a_run_in_the_home_of_the_settings_is_replayed_with_its_own_interp
 ) -> None:
     settings = settings_with_missing_python
     folder = write_certified_run(settings.paths.home / "runs")
-    claims = [claim async for claim in verify_certificate_file(folder, None, settings, sandbox)]
+    claims = [claim async for claim in verify(folder, settings=settings, sandbox=sandbox)]
     assert [(claim.name, claim.ok) for claim in claims][-1] == ("project", False)
 
 
@@ -70,7 +70,4 @@ async def test_a_run_of_somebody_else_is_replayed_with_the_interpreter_of_the_se
 ) -> None:
     folder = write_certified_run(tmp_path / "copied")
     with pytest.raises(PrerequisiteError, match="no-python"):
-        [
-            claim
-            async for claim in verify_certificate_file(folder, None, settings_with_missing_python, sandbox)
-        ]
+        [claim async for claim in verify(folder, settings=settings_with_missing_python, sandbox=sandbox)]

@@ -15,8 +15,16 @@ from suture.core.records import Result, Task
 from suture.core.settings import Settings, load_settings
 from suture.errors import StorageError, UsageError
 from suture.judge import Suite, prepare_suite
-from suture.judge.certificates import ReplayedClaim, verify_certificate_file
+from suture.judge.certificates import (
+    Certificate,
+    InvalidCertificate,
+    ReplayedClaim,
+    find_certificate,
+    load_any_certificate,
+    verify_certificate,
+)
 from suture.loop import RecordedRun
+from suture.loop.judgement import replay_judgement
 from suture.project.recorded_task import get_accepted_files
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.sandbox.packages import packages_for_task
@@ -134,21 +142,44 @@ async def verify(
     settings: Settings | None = None,
     sandbox: Sandbox | None = None,
 ) -> AsyncIterator[ReplayedClaim]:
-    """Replay a certificate in a clean sandbox, without a model; raises as `verify_certificate_file` does.
+    """Replay a certificate of a result or of a judgement in a clean sandbox, without a model.
 
     Args:
-        certificate: The certificate file, or a run: `last`, an id, or the unique start or end of one.
-        project: The project, with or without the change; by default the files in the run folder.
-        settings: Settings for the limits; by default from the environment and the settings files.
+        certificate: The certificate file, a run (`last`, an id, or the unique start or end of one), or the id of a
+            judgement.
+        project: The project, with or without the change; by default the files in the run folder, or in the
+            certificate of a judgement.
+        settings: Settings for the limits, and your policy; by default from the environment and the settings files.
         sandbox: The sandbox; by default that of the settings.
 
     Yields:
         The claims that were replayed. The first claim that does not hold is the last one.
+
+    Raises:
+        UsageError: There is no such certificate, or nothing has the files.
+        PrerequisiteError: There is no sandbox or no interpreter.
+        SandboxError: The sandbox failed.
     """
     settings = settings or load_settings(Path.cwd()).settings
     folder = Path(project) if project is not None else None
-    async for claim in verify_certificate_file(certificate, folder, settings, sandbox):
-        yield claim
+    path = find_certificate(certificate, settings.paths.home)
+    try:
+        loaded = load_any_certificate(path)
+    except InvalidCertificate as refused:
+        yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
+        return
+    replay_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+    try:
+        claims = (
+            verify_certificate(loaded, path.parent, folder, replay_sandbox, settings)
+            if isinstance(loaded, Certificate)
+            else replay_judgement(loaded, folder, replay_sandbox, settings)
+        )
+        async for claim in claims:
+            yield claim
+    finally:
+        if sandbox is None:
+            await replay_sandbox.close()
 
 
 def undo(run: str | None = None, *, settings: Settings | None = None) -> TreeUndone:

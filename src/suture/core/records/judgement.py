@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.records.task import Evidence, UnmeasuredReason
+from suture.core.records.task import CheckStatus, Evidence, UnmeasuredReason
 
 JudgementOutcome = Literal["accepted", "accepted_with_remarks", "rejected", "not_comparable"]
 NotComparableReason = Literal["", "no_change", "base_does_not_run", "no_tests", "fails_anyway"]
@@ -15,12 +15,21 @@ FindingSeverity = Literal["reject", "remark", "note"]
 """What a finding does to the verdict: rejects the change, adds a remark, or only informs."""
 JudgeStep = Literal["tests_without_change", "tests_with_change", "repeating", "guards", "signs"]
 """What a judgement is busy with, in this order; a step may be left out."""
+JudgedRun = Literal["before", "guarded", "unhelped", "after"]
+"""A run of the tests: the old code by the old tests, the new code by the old tests, the old code by the new tests,
+and the new code by the new tests."""
+JudgeDepth = Literal["complete", "first_rejection", "quick"]
+"""How much a judgement finds out: everything; nothing more once a test that the change breaks rejects it; only what
+the tests say that the change can affect."""
+ScopeKind = Literal["all", "quick", "verdict_certain"]
+"""Why these tests ran: all of them; those that a quick judgement selects; those that already reject the change."""
 FindingCode = Literal[
     "test_newly_fails",
     "tests_do_not_run",
     "failing_test_weakened",
     "broken_test_weakened",
     "passing_test_weakened",
+    "test_removed_with_code",
     "expectation_follows_code",
     "expectation_changed",
     "test_not_run_any_more",
@@ -122,6 +131,21 @@ class GuardedLines:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JudgedScope:
+    """Which of the tests a judgement rests on.
+
+    Attributes:
+        kind: Why these.
+        ran: Number of the tests that ran with the change.
+        total: Number of all tests.
+    """
+
+    kind: ScopeKind = "all"
+    ran: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class JudgedState:
     """Which files exactly were judged.
 
@@ -151,12 +175,15 @@ class Judgement:
         base: What the change is compared with, such as `main (1a2b3c4)`.
         command: The test command.
         findings: What was found, the gravest first.
+        scope: Which of the tests ran.
         tests: How the tests ended.
         guards: Which changed lines the tests run.
         evidence: How the outcomes of the tests were obtained; `None` if no test ran.
+        runs: Run of the tests -> id of a test -> how it ended; empty if no test ran.
         files: Paths of the change, sorted.
         diff: The change as a unified diff.
         state: Which files exactly were judged.
+        certificate_sha256: SHA-256 of the file of its certificate; empty if none was written.
         seconds: Wall-clock seconds that the judgement took.
     """
 
@@ -166,12 +193,15 @@ class Judgement:
     base: str = ""
     command: tuple[str, ...] = ()
     findings: tuple[ChangeFinding, ...] = ()
+    scope: JudgedScope = field(default_factory=JudgedScope)
     tests: ComparedTests = field(default_factory=ComparedTests)
     guards: GuardedLines = field(default_factory=GuardedLines)
     evidence: Evidence | None = None
+    runs: Mapping[JudgedRun, Mapping[str, CheckStatus]] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     diff: str = ""
     state: JudgedState = field(default_factory=JudgedState)
+    certificate_sha256: str = ""
     seconds: float = 0.0
 
     @property

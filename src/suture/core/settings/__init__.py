@@ -10,6 +10,7 @@ from suture.core.settings.rendering import render_settings
 from suture.core.settings.schema import (
     BudgetSettings,
     CertificationSettings,
+    JudgeSettings,
     LoopSettings,
     ModelSettings,
     PathSettings,
@@ -36,6 +37,7 @@ __all__ = [
     "PROMPTS_FOLDER",
     "BudgetSettings",
     "CertificationSettings",
+    "JudgeSettings",
     "LoadedSettings",
     "LoopSettings",
     "ModelSettings",

@@ -68,7 +68,7 @@ def _list_subjects(judgement: Judgement) -> Iterator[dict[str, Any]]:
 
 
 def _list_configuration(judgement: Judgement, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Yield how it was judged: the program, the command and the policy, and the commit that it was compared with."""
+    """Yield how it was judged: the program, command and policy, the certificate, and the commit of the base."""
     values = {
         "suture": version("suture"),
         "command": judgement.command,
@@ -81,6 +81,8 @@ def _list_configuration(judgement: Judgement, settings: Settings) -> Iterator[di
         "content": base64.b64encode(json.dumps(values).encode()).decode("ascii"),
         "annotations": {"verdict": judgement.outcome, "reason": judgement.reason, "findings": sorted(codes)},
     }
+    if judgement.certificate_sha256:
+        yield {"name": "certificate", "digest": {"sha256": judgement.certificate_sha256}}
     if judgement.state.base_commit:
         yield {"name": "base", "digest": {"gitCommit": judgement.state.base_commit}}
 

@@ -119,13 +119,16 @@ def _render_finding_lines(finding: ChangeFinding, explain: bool) -> Iterator[str
 
 
 def judgement_as_json(judgement: Judgement) -> dict[str, Any]:
-    """Return a judgement as JSON values, with its headline and a sentence for each finding."""
+    """Return a judgement as JSON values, with its headline and a sentence for each finding.
+
+    How each test ended in each run is left out, because `tests` says what follows from it.
+    """
     findings = [
         {**encode_record(finding), "sentence": render_finding(finding)} for finding in judgement.findings
     ]
     return {
         "ok": judgement.ok,
         "headline": render_headline(judgement),
-        **encode_record(judgement),
+        **{key: value for key, value in encode_record(judgement).items() if key != "runs"},
         "findings": findings,
     }

@@ -1,19 +1,28 @@
-"""Certificates: what was verified about one change, in a file that can be replayed without a model.
+"""Certificates: what was verified or judged about one change, in a file that can be replayed without a model.
 
-This package owns the certificate's records, its sealed file format, and the replay that finds each of its
-statements true or false. A certificate may come from anybody, so each statement is checked before anything is
-run because of it. The package must not ask a model; what running code cannot confirm stands under `claims`.
+This package owns the records of certificates, their sealed file format, and the replay that finds each statement
+about a result true or false; the loop replays judgements. A certificate may come from anybody, so each statement is
+checked before anything is run because of it. The package must not ask a model; what running code cannot confirm
+stands under `claims`, or is called a claim.
 """
 
 from suture.judge.certificates.certificate import Certificate, InvalidCertificate
 from suture.judge.certificates.certificate_replay import ReplayedClaim
-from suture.judge.certificates.verification import find_certificate, load_certificate, verify_certificate_file
+from suture.judge.certificates.judgement_certificate import JudgementCertificate
+from suture.judge.certificates.verification import (
+    find_certificate,
+    load_any_certificate,
+    load_certificate,
+    verify_certificate,
+)
 
 __all__ = [
     "Certificate",
     "InvalidCertificate",
+    "JudgementCertificate",
     "ReplayedClaim",
     "find_certificate",
+    "load_any_certificate",
     "load_certificate",
-    "verify_certificate_file",
+    "verify_certificate",
 ]

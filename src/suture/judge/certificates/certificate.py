@@ -10,10 +10,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from suture.core.records import (
     CapabilityUse,
+    CheckStatus,
     Evidence,
     Task,
     UnmeasuredReason,
@@ -23,6 +24,7 @@ from suture.core.records import (
     encode_record,
 )
 from suture.core.records.result import render_html
+from suture.judge.certificates.judgement_certificate import JUDGEMENT_FORMAT, JudgementCertificate
 from suture.judge.coverage.coverage_run import CoverageResult
 from suture.judge.minimisation.delta_debugging import MinimisationSummary
 from suture.judge.mutation_testing.mutant_runs import MutationResult
@@ -179,7 +181,7 @@ def strip_task(task: Task) -> Task:
     return replace(task, files={}, test_origin="", earlier_versions=(), since="", excluded_files={})
 
 
-def check_statuses(verdict: Verdict | None) -> dict[str, str]:
+def check_statuses(verdict: Verdict | None) -> dict[str, CheckStatus]:
     """Return check id -> status; empty without a verdict."""
     return {outcome.check_id: outcome.status for outcome in verdict.outcomes} if verdict else {}
 
@@ -202,22 +204,37 @@ def sha256_hex(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def seal_certificate(certificate: Certificate) -> Certificate:
+AnyCertificate = Certificate | JudgementCertificate
+CertificateT = TypeVar("CertificateT", Certificate, JudgementCertificate)
+AnyCertificateT = TypeVar("AnyCertificateT", bound=AnyCertificate)
+
+
+def seal_certificate(certificate: CertificateT) -> CertificateT:
     """Return a certificate with its seal."""
     return replace(certificate, seal=_compute_seal(encode_record(certificate)))
 
 
-def render_certificate(certificate: Certificate) -> str:
+def render_certificate(certificate: AnyCertificate) -> str:
     """Return a certificate as the text of its file. It is ASCII, so that no transport changes it."""
     return json.dumps(encode_record(certificate), indent=1) + "\n"
 
 
 def parse_certificate(content: bytes) -> Certificate:
-    """Return the certificate that a file holds.
+    """Return the certificate of a healed or written result that a file holds.
 
     Raises:
         InvalidCertificate: The content is not a certificate of this format, or was changed after sealing.
     """
+    return _parse(content, {FORMAT: Certificate})
+
+
+def parse_any_certificate(content: bytes) -> AnyCertificate:
+    """Return the certificate of a result or of a judgement that a file holds; raises as `parse_certificate` does."""
+    return _parse(content, {FORMAT: Certificate, JUDGEMENT_FORMAT: JudgementCertificate})
+
+
+def _parse(content: bytes, classes: Mapping[str, type[AnyCertificateT]]) -> AnyCertificateT:
+    """Return the record of a file, whose format is a key of `classes`."""
     if len(content) > MAX_BYTES:
         raise InvalidCertificate(f"the file is larger than {MAX_BYTES >> 20} MiB")
     try:
@@ -226,9 +243,10 @@ def parse_certificate(content: bytes) -> Certificate:
             content.decode("ascii"), object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant
         )
         stated_format = data.get("format") if isinstance(data, dict) else None
-        if stated_format != FORMAT:
-            raise InvalidCertificate(f"the format is {stated_format!r}, and this Suture reads {FORMAT!r}")
-        certificate = decode_record(Certificate, data)
+        if not isinstance(stated_format, str) or stated_format not in classes:
+            expected = " and ".join(map(repr, classes))
+            raise InvalidCertificate(f"the format is {stated_format!r:.80}, and this Suture reads {expected}")
+        certificate = decode_record(classes[stated_format], data)
     except InvalidCertificate:
         raise
     except (ValueError, TypeError, AttributeError, RecursionError) as fault:

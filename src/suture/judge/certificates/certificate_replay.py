@@ -93,9 +93,9 @@ async def replay_certificate(
         files = check_project_files(certificate, project, interpreter)
         counts = f"{len(files)} files have the certified hashes"
         further = _render_further(find_further_files(certificate, project))
-        yield _confirm("project", f"{counts}{further}{_render_left_out(left_out)}")
+        yield confirm("project", f"{counts}{further}{render_left_out(left_out)}")
         after = check_certified_diff(certificate, files)
-        yield _confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
+        yield confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
         task = replace(strip_task(certificate.task), files=files)
         suite = await _prepare_certified_suite(certificate, task, sandbox, settings, interpreter)
         changed_files = {path: decode_text(after[path]) for path in certificate.result}
@@ -110,16 +110,16 @@ async def replay_certificate(
         newly_used = "".join(
             f"; newly uses {use.name} ({use.path}:{use.line})" for use in certificate.capabilities
         )
-        yield _confirm("files", f"it changes no test and no protected file{newly_used}")
+        yield confirm("files", f"it changes no test and no protected file{newly_used}")
         before = await _replay_before(certificate, suite)
         if before is not None:
             detail = f"{len(before.failed)} checks fail and {len(before.passed)} pass, as certified"
-            yield _confirm("before", detail)
+            yield confirm("before", detail)
         verdict = await check_candidate(candidate, suite)
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
         found = capabilities if is_rule_relevant(task, verdict) else ()
         require(found == certificate.capabilities, "after", UNNAMED_CAPABILITIES)
-        yield _confirm("after", _render_after(certificate, verdict, settings.loop.trust_threshold))
+        yield confirm("after", _render_after(certificate, verdict, settings.loop.trust_threshold))
         yield await _replay_coverage(certificate, suite_with_packages, after)
         yield await _replay_mutation(certificate, suite_with_packages, candidate, after, verdict)
         signs = await _find_signs(certificate, candidate, suite_with_packages, verdict)
@@ -133,7 +133,8 @@ async def replay_certificate(
         yield ReplayedClaim(name="packages", ok=False, detail=fault.reason)
 
 
-def _confirm(name: ClaimName, detail: str) -> ReplayedClaim:
+def confirm(name: ClaimName, detail: str) -> ReplayedClaim:
+    """Return a claim that holds."""
     return ReplayedClaim(name=name, ok=True, detail=detail)
 
 
@@ -142,7 +143,7 @@ def _render_further(paths: Sequence[str]) -> str:
     return f"; new code, judged without your own {_list_paths(paths)}" if paths else ""
 
 
-def _render_left_out(paths: Iterable[str]) -> str:
+def render_left_out(paths: Iterable[str]) -> str:
     """Return what the replay did not read although it may decide in the user's own folder; empty if nothing."""
     deciding = find_deciding_paths(paths)
     return f"; not read, and not certified: {_list_paths(deciding)}" if deciding else ""
@@ -231,11 +232,11 @@ async def _replay_coverage(
         raise ClaimRefuted("coverage", f"it cannot be measured here: {reason}")
     require_equal("coverage", certified.covered, measured.covered)
     counts = f"{measured.covered_count} of {measured.changed_count}"
-    return _confirm("coverage", f"the tests run {counts} changed statements")
+    return confirm("coverage", f"the tests run {counts} changed statements")
 
 
 def _confirm_unmeasured(name: ClaimName, reason: UnmeasuredReason) -> ReplayedClaim:
-    return _confirm(name, f"not measured: {render_unmeasured(reason)}")
+    return confirm(name, f"not measured: {render_unmeasured(reason)}")
 
 
 async def _replay_mutation(
@@ -275,7 +276,7 @@ async def _replay_mutation(
         return _confirm_unmeasured("mutation", certified.unmeasured)
     missing = "" if ran_all else f"; {certified.selected - len(runs)} were not run and count as not noticed"
     counts = f"{certified.killed} of {certified.selected} mutants, selected from {certified.generated}"
-    return _confirm("mutation", f"the tests notice {counts}{missing}")
+    return confirm("mutation", f"the tests notice {counts}{missing}")
 
 
 async def _find_signs(
@@ -316,11 +317,11 @@ def _replay_signs(certificate: Certificate, signs: Sequence[FileSign]) -> Replay
     listed = "; ".join(_render_sign(path, sign) for path, sign in left_out[:MAX_LISTED])
     require(not left_out, "signs", f"the certificate does not name what is suspicious: {listed}")
     if not signs and not certificate.claims.signs:
-        return _confirm("signs", "nothing suggests that the change games the tests")
+        return confirm("signs", "nothing suggests that the change games the tests")
     found = {(path, sign.code): _render_sign(path, sign) for path, sign in signs}
     claimed = [(path, code) for path, codes in certificate.claims.signs.items() for code in codes]
     claims = (f"{path}: {code} (only claimed)" for path, code in claimed if (path, code) not in found)
-    return _confirm("signs", f"suspicious: {'; '.join((*found.values(), *claims))}")
+    return confirm("signs", f"suspicious: {'; '.join((*found.values(), *claims))}")
 
 
 def _is_late(certificate: Certificate, sign: TamperingWarning) -> bool:
@@ -362,5 +363,5 @@ def _replay_confidence(
     limited = limit_confidence_for_memorising(confidence)
     if limited < confidence and any(_is_late(certificate, sign) for _, sign in signs):
         reason = "memorised examples were found here, which there was no time to search for in the run"
-        return _confirm("confidence", f"at most {limited:.2f} instead of {confidence:.2f}: {reason}")
-    return _confirm("confidence", f"at least {confidence:.2f}, computed from all of the above")
+        return confirm("confidence", f"at most {limited:.2f} instead of {confidence:.2f}: {reason}")
+    return confirm("confidence", f"at least {confidence:.2f}, computed from all of the above")

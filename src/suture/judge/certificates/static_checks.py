@@ -8,7 +8,7 @@ from typing import Literal
 
 from suture.core.records import Candidate, content_hash
 from suture.judge import Suite, find_protected_files, is_dependency_file
-from suture.judge.certificates.certificate import Certificate, sha256_hex
+from suture.judge.certificates.certificate import AnyCertificate, Certificate, sha256_hex
 from suture.judge.runners.installed_modules import list_importable_modules
 from suture.project.languages import Interpreter, detect_file_languages
 from suture.project.test_commands import find_deciding_files
@@ -26,6 +26,7 @@ ClaimName = Literal[
     "certificate",
     "project",
     "diff",
+    "environment",
     "checks",
     "files",
     "packages",
@@ -35,8 +36,13 @@ ClaimName = Literal[
     "mutation",
     "signs",
     "confidence",
+    "tests",
+    "guards",
+    "findings",
+    "policy",
+    "verdict",
 ]
-"""What one statement of a certificate is about."""
+"""What one statement of a certificate is about. The last five, and `environment`, are in judgements."""
 
 MAX_LISTED = 5
 """Paths or ids that one message names."""
@@ -80,7 +86,7 @@ def require_equal(name: ClaimName, certified: Mapping[str, object], actual: Mapp
     require(not keys, name, "; ".join(differences) + more)
 
 
-def revert_certified_change(certificate: Certificate, project: Mapping[str, bytes]) -> Mapping[str, bytes]:
+def revert_certified_change(certificate: AnyCertificate, project: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """Return the project's files before the certified change, which is reverted if it was applied.
 
     Args:
@@ -96,7 +102,7 @@ def revert_certified_change(certificate: Certificate, project: Mapping[str, byte
 
 
 def check_project_files(
-    certificate: Certificate, project: Mapping[str, bytes], interpreter: Interpreter | None
+    certificate: AnyCertificate, project: Mapping[str, bytes], interpreter: Interpreter | None
 ) -> dict[str, bytes]:
     """Return the files that a certificate was made for, each checked by its hash.
 
@@ -139,20 +145,20 @@ def check_project_files(
     return {path: project[path] for path in certificate.project}
 
 
-def find_further_files(certificate: Certificate, project: Iterable[str]) -> list[str]:
+def find_further_files(certificate: AnyCertificate, project: Iterable[str]) -> list[str]:
     """Return the project's files that the certificate does not name and that could change the result, sorted."""
     return find_deciding_paths({*project} - certificate.project.keys())
 
 
-def _stands_alone(certificate: Certificate) -> bool:
+def _stands_alone(certificate: AnyCertificate) -> bool:
     """Return whether new code was certified with the files of its task alone, beside which others may lie.
 
     That holds for a new project, for code without a test command, and for a command that names its test files. A
     command that runs whichever tests there are says nothing about a project from which some were left out.
     """
-    task = certificate.task
-    if task.kind != "write":
+    if not isinstance(certificate, Certificate) or certificate.task.kind != "write":
         return False
+    task = certificate.task
     if task.project is not None:
         return task.project.is_new
     tests = {path for path in certificate.project if is_test_file(path)}

@@ -1,4 +1,4 @@
-"""Verify a certificate file: find it, find the project's files and interpreter, and replay it."""
+"""Find and load certificates, and replay that of a result with its project's files and interpreter."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from suture.errors import StorageError, UsageError
 from suture.judge.certificates.certificate import (
     CERTIFICATE_FILE,
     MAX_BYTES,
+    AnyCertificate,
     Certificate,
-    InvalidCertificate,
+    parse_any_certificate,
     parse_certificate,
 )
 from suture.judge.certificates.certificate_replay import ReplayedClaim, replay_certificate
@@ -24,14 +25,18 @@ from suture.judge.certificates.static_checks import revert_certified_change
 from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.recorded_task import load_interpreter
 from suture.project.workspace import take_snapshot
-from suture.sandbox import Sandbox, discover_programs, open_sandbox
+from suture.sandbox import Sandbox, discover_programs
+
+JUDGEMENTS_FOLDER = "judgements"
+"""Folder of the state that keeps the certificates of judgements that other programs asked for, by their ids."""
 
 
 def find_certificate(name: str | Path, home: Path) -> Path:
     """Return the path of a certificate.
 
     Args:
-        name: The file, its run folder, or a run: `last`, an id, or the unique start or end of one.
+        name: The file, its run folder, a run (`last`, an id, or the unique start or end of one), or the id of a
+            judgement.
         home: The folder that holds the runs.
 
     Raises:
@@ -40,6 +45,9 @@ def find_certificate(name: str | Path, home: Path) -> Path:
     path = Path(name)
     if os.path.isfile(path):  # noqa: PTH113  # any text may be a name; Path.is_file raises for some
         return path
+    judgement = home / JUDGEMENTS_FOLDER / f"{path.name}.json"
+    if path.name == str(name) and judgement.is_file():
+        return judgement
     is_folder = os.path.isdir(path)  # noqa: PTH112 # as above
     folder = path if is_folder else find_run(home, str(name)).path
     if not (folder / CERTIFICATE_FILE).is_file():
@@ -50,58 +58,54 @@ def find_certificate(name: str | Path, home: Path) -> Path:
 
 
 def load_certificate(path: Path) -> Certificate:
-    """Load the certificate that a file holds.
+    """Load the certificate of a result that a file holds.
 
     Raises:
         UsageError: The file cannot be read.
         InvalidCertificate: It is no certificate of this format, or was changed since it was sealed.
     """
+    return parse_certificate(_read_certificate(path))
+
+
+def load_any_certificate(path: Path) -> AnyCertificate:
+    """Load the certificate of a result or of a judgement; raises as `load_certificate` does."""
+    return parse_any_certificate(_read_certificate(path))
+
+
+def _read_certificate(path: Path) -> bytes:
     try:
         content = read_regular_file(path, MAX_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
     if content is None:
         raise UsageError(f"{str(path)!r} cannot be read: it is not a regular file")
-    return parse_certificate(content)
+    return content
 
 
-async def verify_certificate_file(
-    name: str | Path, project: Path | None, settings: Settings, sandbox: Sandbox | None = None
+async def verify_certificate(
+    certificate: Certificate, folder: Path, project: Path | None, sandbox: Sandbox, settings: Settings
 ) -> AsyncIterator[ReplayedClaim]:
-    """Replay a certificate in a clean sandbox, and yield each statement with what was found.
+    """Replay the certificate of a result, and yield each statement with what was found.
 
     The first statement that is not `ok` is the last.
 
     Args:
-        name: The certificate, as in `find_certificate`.
+        folder: The folder of the certificate's file.
         project: The project's folder, with or without the change; by default the files in the run folder.
+        sandbox: A sandbox in which nothing of the original run is left.
         settings: The limits of the replay.
-        sandbox: The sandbox to use; by default the one that the settings name.
 
     Raises:
-        UsageError: There is no such certificate, or neither a project nor a run folder has the files.
+        UsageError: Neither a project nor a run folder has the files.
         PrerequisiteError: There is no sandbox or no interpreter.
         SandboxError: The sandbox failed.
     """
-    path = find_certificate(name, settings.paths.home)
-    try:
-        certificate = load_certificate(path)
-    except InvalidCertificate as refused:
-        yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
-        return
     # A language whose plugin is missing refutes nothing, so looking it up raises a UsageError here.
     LANGUAGES[certificate.task.language]
-    files, left_out, interpreter = _find_files_and_interpreter(certificate, path.parent, project, settings)
-    replay_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
-    try:
-        claims = replay_certificate(
-            certificate, files, replay_sandbox, settings, interpreter, left_out=left_out
-        )
-        async for claim in claims:
-            yield claim
-    finally:
-        if replay_sandbox is not sandbox:
-            await replay_sandbox.close()
+    files, left_out, interpreter = _find_files_and_interpreter(certificate, folder, project, settings)
+    claims = replay_certificate(certificate, files, sandbox, settings, interpreter, left_out=left_out)
+    async for claim in claims:
+        yield claim
 
 
 def _find_files_and_interpreter(

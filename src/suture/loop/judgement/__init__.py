@@ -5,7 +5,16 @@ and weighed by running the old tests on the new code. Nothing in this package re
 """
 
 from suture.loop.judgement.judge_change import judge_change
+from suture.loop.judgement.judgement_evidence import certify_judgement, refuse_published_secrets
+from suture.loop.judgement.judgement_replay import replay_judgement
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_runs import JudgeTools
 
-__all__ = ["JudgeTools", "ProposedChange", "judge_change"]
+__all__ = [
+    "JudgeTools",
+    "ProposedChange",
+    "certify_judgement",
+    "judge_change",
+    "refuse_published_secrets",
+    "replay_judgement",
+]

@@ -24,12 +24,12 @@ def find_secrets(change: ProposedChange) -> Iterator[ChangeFinding]:
     for path in change.changed:
         if is_test_file(path):
             continue
-        severity, detail = _read_secret(path, change.after.get(path, b""))
-        if detail and not _read_secret(path, change.before.get(path, b""))[1]:
+        severity, detail = read_secret(path, change.after.get(path, b""))
+        if detail and not read_secret(path, change.before.get(path, b""))[1]:
             yield ChangeFinding(code="secret", severity=severity, path=path, detail=detail)
 
 
-def _read_secret(path: str, content: bytes) -> tuple[FindingSeverity, str]:
+def read_secret(path: str, content: bytes) -> tuple[FindingSeverity, str]:
     """Return how grave the gravest secret of a file is, and its kind; an empty kind if it has none."""
     if is_private_key(content):
         return "reject", "private_key"

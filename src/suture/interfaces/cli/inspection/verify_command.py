@@ -1,7 +1,8 @@
-"""`suture verify`: replay a certificate."""
+"""`suture verify`: replay the certificate of a result or of a judgement."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +17,7 @@ from suture.interfaces.cli.terminal.terminal_output import print_json, print_not
 if TYPE_CHECKING:
     from suture.core.records import Check
     from suture.core.settings import Settings
-    from suture.judge.certificates import Certificate, ReplayedClaim
+    from suture.judge.certificates import Certificate, JudgementCertificate, ReplayedClaim
 
 REJECTED = 1
 """The exit code for an invalid certificate."""
@@ -25,14 +26,17 @@ REJECTED = 1
 @handle_errors
 def verify(
     certificate: Annotated[
-        str, Argument(help="The certificate's file, or its run: `last`, an id, or its unique start or end.")
+        str,
+        Argument(
+            help="The file of a certificate, its run (`last`, an id, or its unique start or end), or a judgement's id."
+        ),
     ],
     project: Annotated[
         Path | None,
         Option(
             "--project",
             metavar="PATH",
-            help="The project, with or without the change; default: the run's own copy.",
+            help="The project, with or without the change; default: the copy in the run or the certificate.",
         ),
     ] = None,
     assignments: Assignments = None,
@@ -40,17 +44,17 @@ def verify(
 ) -> None:
     """Verify a certificate again, in a clean sandbox and without a model.
 
-    The tests run before and after the change; hashes, coverage and mutants are measured again. Claims that
-    cannot be verified by running are listed as claimed. The exit code is 1 if anything differs from the
-    certificate.
+    The tests run before and after the change; hashes, coverage and mutants are measured again. A judgement is made
+    again as a whole, and must come out as certified. Claims that cannot be verified by running are listed as
+    claimed. The exit code is 1 if anything differs from the certificate.
     """
     from suture.api import run_sync
-    from suture.judge.certificates import find_certificate, load_certificate
+    from suture.judge.certificates import Certificate, find_certificate, load_any_certificate
 
     settings = load_command_settings(project or Path(), assignments).settings
     findings = run_sync(collect_findings(certificate, project, settings, as_json=as_json))
     ok = all(finding.ok for finding in findings)
-    valid = load_certificate(find_certificate(certificate, settings.paths.home)) if ok else None
+    valid = load_any_certificate(find_certificate(certificate, settings.paths.home)) if ok else None
     if as_json:
         answer: dict[str, object] = {
             "ok": ok,
@@ -58,7 +62,7 @@ def verify(
             "judged_by": {},
             "claims": {},
         }
-        if valid is not None:
+        if isinstance(valid, Certificate):
             deciding, others = split_checks(valid, settings.loop.trust_threshold)
             answer["judged_by"] = {  # what the certificate rests on: a weak check proves less
                 "command": list(valid.task.test_command),
@@ -70,11 +74,23 @@ def verify(
                 "source_roots": list(valid.source_roots),
             }
             answer["claims"] = unverifiable_claims(valid)
+        elif valid is not None:
+            answer["judged_by"] = {
+                "verdict": valid.judgement.outcome,
+                "command": list(valid.judgement.command),
+                "is_detected": valid.is_detected,
+                "protect": list(valid.protect),
+                "source_roots": list(valid.source_roots),
+                "policy": valid.policy,
+            }
+            answer["claims"] = unverifiable_judgement_claims(valid)
         print_json(answer)
-    elif valid is not None:
+    elif isinstance(valid, Certificate):
         _print_accepted(valid, settings.loop.trust_threshold)
+    elif valid is not None:
+        _print_confirmed(valid)
     else:
-        print_text_line("rejected")
+        print_text_line("not confirmed")
     if not ok:
         raise typer.Exit(REJECTED)
 
@@ -95,6 +111,29 @@ def _print_accepted(certificate: Certificate, threshold: float) -> None:
     command = " ".join(certificate.task.test_command)
     scope = ", for new code with the certified files alone" if command and is_new_code(certificate) else ""
     print_text_line(f"accepted: {command or 'the checks above'}{scope}")
+
+
+def _print_confirmed(certificate: JudgementCertificate) -> None:
+    """Print what a confirmed judgement claims, and its verdict."""
+    from suture.interfaces.narrative.judgement_text import render_headline
+
+    for name, value in unverifiable_judgement_claims(certificate).items():
+        print_text_line(f"claimed   {name}: {value}")
+    if certificate.source_roots:
+        print_text_line(f"imports   start at {', '.join(certificate.source_roots)}")
+    print_text_line(f"confirmed: {render_headline(certificate.judgement)}")
+
+
+def unverifiable_judgement_claims(certificate: JudgementCertificate) -> dict[str, object]:
+    """Return what a judgement says and a replay does not confirm, as text for people."""
+    judgement = certificate.judgement
+    return {
+        "compared with": judgement.base,
+        "base commit": judgement.state.base_commit or "none",
+        "commit": judgement.state.commit or "none",
+        "made by": f"suture {certificate.suture}, in {judgement.seconds:.0f} s",
+        "made at": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(certificate.made_at_s)),
+    }
 
 
 def _print_source(label: str, check: Check) -> None:
