@@ -136,17 +136,20 @@ def project(tmp_path: Path) -> Path:
 async def test_a_proposers_change_is_scanned(project: Path, settings: Settings) -> None:
     unsafe_line = "printf 'import os\\nos.system(\"touch /tmp/was-here\")\\n' >> shapes.py\n"
 
-    result, events = await run_proposer(
+    result, _ = await run_proposer(
         REPAIRS + unsafe_line, project, set_safety(settings, block=("python.shell",))
     )
 
     assert result.outcome == "not_healed"
     assert result.diff == ""
-    assert "shapes.py:4: python.shell" in list_refusal_reasons(events)[0]
+    assert result.judgement is not None
+    assert [(each.code, each.path, each.line) for each in result.judgement.findings[:1]] == [
+        ("unsafe_code", "shapes.py", 4)
+    ]
 
     allowed, _ = await run_proposer(REPAIRS + unsafe_line, project, set_safety(settings))
     assert allowed.outcome == "healed"
-    assert "python.shell" in allowed.warnings[0]
+    assert allowed.warnings[0].startswith("shapes.py:4: ")
 
 
 async def test_an_agents_blocked_edits_are_reverted(project: Path, settings: Settings) -> None:

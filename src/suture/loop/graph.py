@@ -15,6 +15,7 @@ from suture.loop.context import RunContext
 from suture.loop.nodes.check import check
 from suture.loop.nodes.decide import decide_moves
 from suture.loop.nodes.finish import finish
+from suture.loop.nodes.gate import gate
 from suture.loop.nodes.prepare import equip, prepare
 from suture.loop.nodes.propose import RoundBranch, propose
 from suture.loop.nodes.reflect import reflect
@@ -41,6 +42,7 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None) -> CompiledGraph:
     graph.add_node("review", review)
     graph.add_node("mutate", mutate, input_schema=RoundBranch)
     graph.add_node("try_repairs", try_repairs)
+    graph.add_node("gate", gate, input_schema=RoundBranch)
     graph.add_node("propose", propose, input_schema=RoundBranch)
     graph.add_node("check", check)
     graph.add_node("reflect", reflect)
@@ -50,10 +52,11 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None) -> CompiledGraph:
     graph.add_conditional_edges("write_test", _after_write_test, ["accept_test", "finish"])
     graph.add_conditional_edges("accept_test", _after_accept_test, ["prepare", "write_test", "finish"])
     graph.add_edge("equip", "decide")
-    graph.add_conditional_edges("decide", _after_decide, ["review", "mutate", "propose", "finish"])
+    graph.add_conditional_edges("decide", _after_decide, ["review", "mutate", "gate", "propose", "finish"])
     graph.add_conditional_edges("review", _after_review, ["mutate", "propose", "check", "decide", "finish"])
     graph.add_edge("mutate", "try_repairs")
     graph.add_edge("try_repairs", "decide")
+    graph.add_edge("gate", "finish")
     graph.add_edge("propose", "check")
     graph.add_conditional_edges("check", _after_check, ["reflect", "finish"])
     graph.add_edge("reflect", "decide")
@@ -101,7 +104,8 @@ def _after_check(state: LoopState) -> Literal["reflect", "finish"]:
 
 def _fan_out(state: LoopState) -> list[Send] | Literal["finish"]:
     """Return one branch for each move; no move is left when an outcome was decided."""
-    if [move["kind"] for move in state["moves"]] == ["mutate"]:
-        return [Send("mutate", RoundBranch(move=state["moves"][0], branch=0, state=state))]
+    if [move["kind"] for move in state["moves"]] in (["mutate"], ["gate"]):
+        move = state["moves"][0]
+        return [Send(move["kind"], RoundBranch(move=move, branch=0, state=state))]
     branches = (RoundBranch(move=move, branch=n, state=state) for n, move in enumerate(state["moves"]))
     return [Send("propose", branch) for branch in branches] or "finish"

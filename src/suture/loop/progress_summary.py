@@ -11,25 +11,24 @@ from suture.loop.policy.attempts import Progress
 from suture.loop.state import LoopState, judged_attempts, proposed_attempts
 from suture.models import find_profile
 from suture.mutation import has_grammar
-from suture.project.languages import is_pytest_command, pytest_equivalent
+from suture.project.languages import find_search_command
 
 
 def is_searchable(task: Task, settings: Settings) -> bool:
-    """Return whether existing code can be searched for a repair without a model.
+    """Return whether existing code can be searched for a repair without a model, before anything else proposes one.
 
     Python tests must be able to run one by one with pytest. For another language its grammar must be known.
     """
-    command = task.test_command
-    can_use_pytest = is_pytest_command(command) or pytest_equivalent(command) is not None
+    can_use_pytest = find_search_command(task.test_command, task.files) is not None
     is_supported = can_use_pytest or has_grammar(task.language)
-    return settings.repair.enabled and task.kind == "heal" and is_supported
+    is_wanted = settings.repair.enabled and not settings.proposer.command
+    return is_wanted and task.kind == "heal" and is_supported
 
 
 def summarise_progress(state: LoopState, context: RunContext) -> Progress:
     """Return the numbers and codes that the policy decides by."""
     last_round = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
     all_failed = all(attempt.fault for attempt in last_round)
-    has_proposer = context.spec.has_proposer
     profile = find_profile(context.models.for_role(coder_role(state, context)).model.name, context.settings)
     stronger = context.models.escalation
     return Progress(
@@ -50,11 +49,10 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         attempts_used=context.budget.spend().attempts,
         has_untrusted_tests=bool(state["contributions"].get("generated")),
         has_model=context.has_model,
-        can_escalate=context.models.escalation is not None
-        and not has_proposer
-        and not state.get("escalated"),
+        can_escalate=context.models.escalation is not None and not state.get("escalated"),
         escalated=state.get("escalated", 0),
-        proposer_turns=context.settings.proposer.turns if has_proposer else 0,
+        program_turns=context.settings.proposer.turns if context.spec.has_proposer else 0,
+        has_statement=bool(context.task.statement.strip()),
         agents_asked=state.get("agents_asked", 0),
         can_use_tools=profile.tools,
         is_capable=context.has_model and profile.is_capable,

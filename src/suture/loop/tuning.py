@@ -122,6 +122,11 @@ HEAL_RUNS = 4
 BUSY_MACHINE_FACTOR = 2
 """How much longer a run may take on a busy machine before it is cut off again."""
 
+# --- Judging a user's program -------------------------------------------------------------------------
+
+MAX_GATE_REASONS = 10
+"""Findings, and failing tests, that the program is told after a turn. Chosen by judgement; not measured."""
+
 # --- Writing a test for a bug report --------------------------------------------------------------------
 
 MAX_TEST_ATTEMPTS = 3

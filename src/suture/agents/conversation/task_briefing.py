@@ -22,6 +22,7 @@ class TaskBriefing:
     Attributes:
         failing: Ids of the failing tests that decide.
         facts: The counterexamples of these tests.
+        reasons: Why what the agent has changed so far is not accepted.
         hints: What a person has added since the run began.
         judged_by_exit_status: Whether the command is judged by its exit status alone. The output is then shown
             even if there are facts.
@@ -31,6 +32,7 @@ class TaskBriefing:
     failing: tuple[str, ...] = ()
     facts: tuple[Counterexample, ...] = ()
     output: str = ""
+    reasons: tuple[str, ...] = ()
     hints: Sequence[str] = ()
     judged_by_exit_status: bool = False
 
@@ -57,6 +59,8 @@ class TaskBriefing:
     def render_markdown(self) -> str:
         """Return the briefing as a page of Markdown."""
         parts = [self.render_task()]
+        if self.reasons:
+            parts.append(f"Your change so far is not accepted:\n\n{_bullet_list(self.reasons)}")
         if self.failing:
             parts.append(f"Tests that fail:\n\n{_bullet_list(self.failing[:MAX_LISTED_TESTS])}")
         if self.facts:
@@ -68,8 +72,9 @@ class TaskBriefing:
             )
         parts += [hint.strip() for hint in self.hints]
         parts.append(
-            "Change the code, not the tests: tests, and the files that say how they run, are put back before "
-            "anything is judged. A file that is deleted comes back."
+            "Your change will be judged. The tests as they are now run on the new code, too: a test that is "
+            "loosened, skipped or removed does not hide a fault, and code that serves only the examples of the "
+            "tests is found."
         )
         return "\n\n".join(parts) + "\n"
 
@@ -85,6 +90,7 @@ class TaskBriefing:
                 "failing": list(self.failing),
                 "facts": [encode_record(fact) for fact in self.facts],
                 "output": self.output,
+                "reasons": list(self.reasons),
                 "hints": list(self.hints),
                 "protected": list(task.protected or DEFAULT_PROTECTED),
                 "only": list(task.writable),

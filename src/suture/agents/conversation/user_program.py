@@ -1,41 +1,65 @@
-"""Run the user's own program in place of the model: it changes a copy, and its change is a candidate."""
+"""Run the user's own program, such as another coding agent, on a copy of the project, and record what it changed."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from suture.agents import tuning
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
 from suture.agents.calling.call_context import CallContext
-from suture.agents.conversation.agent_turn import AgentTurn, find_recorded_step
+from suture.agents.conversation.agent_turn import find_recorded_step
 from suture.agents.conversation.project_copy import run_in_project_copy, select_text_changes
+from suture.agents.conversation.task_briefing import TaskBriefing
 from suture.core.ledger.kinds import ProposerRan
+from suture.core.records import Task
 from suture.core.safe_files import read_regular_file
-from suture.errors import MalformedReply, UsageError
+from suture.errors import UsageError
+from suture.judge import Suite
+from suture.project.workspace import is_protected
 from suture.sandbox import LIBRARY
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 from suture.sandbox.working_copy.copy_run import CopyRun
 
 
-async def run_user_program(turn: AgentTurn) -> dict[str, str]:
-    """Run the user's program once on a copy of the project, and return the files that it changed.
+@dataclass(frozen=True, kw_only=True)
+class ProgramTurn:
+    """What one turn of the user's program works with.
+
+    Attributes:
+        number: Number of the turn, from 1.
+        files: The copy of the project when the turn begins: path -> content.
+        briefing: The task; from the second turn on, also why the change is not accepted.
+        diff: What earlier turns have changed, as a unified diff.
+    """
+
+    number: int
+    files: Mapping[str, bytes]
+    briefing: TaskBriefing
+    diff: str
+    suite: Suite
+    calls: CallContext
+
+
+async def run_user_program(turn: ProgramTurn) -> ProposerRan:
+    """Run the user's program once on a copy of the project, and return what it did.
 
     The program does not run again if the ledger holds its result already.
 
     Raises:
         BudgetExceeded: No attempt or no time is left.
-        MalformedReply: The program changed nothing that a candidate may hold.
         UsageError: The program cannot be read.
         SandboxError: The sandbox failed.
     """
     calls = turn.calls
     call = BudgetedCall(
-        key=f"proposer {turn.move.index}",
+        key=f"proposer {turn.number}",
         description=f"proposer {turn.number}",
         role="proposer",
-        move="agent",
+        move="gate",
         is_attempt=True,
     )
     reservation = reserve(call, calls, find_prior_decision(call, calls))
@@ -47,8 +71,7 @@ async def run_user_program(turn: AgentTurn) -> dict[str, str]:
     )
     if recorded is not None:
         recorded.adopt(calls)
-        event, changes = recorded.payload, recorded.blobs[recorded.payload.changes]
-        texts = {str(p): str(text) for p, text in changes.items()} if isinstance(changes, dict) else {}
+        event = recorded.payload
     else:
         try:
             async with calls.budget.time_limit():
@@ -56,14 +79,12 @@ async def run_user_program(turn: AgentTurn) -> dict[str, str]:
         except BaseException:
             calls.budget.write_off(reservation, attempts=0, model_calls=0)
             raise
-        event, texts = _record_run(run, turn)
+        event = _record_run(run, turn)
     calls.budget.settle(reservation)
-    if not texts:
-        raise MalformedReply(_explain_no_change(event, calls))
-    return texts
+    return event
 
 
-async def _run_program(turn: AgentTurn) -> CopyRun:
+async def _run_program(turn: ProgramTurn) -> CopyRun:
     settings = turn.calls.settings.proposer
     left_s = turn.calls.budget.remaining_s()
     timeout_s = (
@@ -73,14 +94,17 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
     documents = {
         "task.md": briefing.render_markdown().encode(),
         "facts.json": briefing.render_json().encode(),
+        "change.diff": turn.diff.encode("utf-8", "surrogateescape"),
     }
     test_names = "\n".join(briefing.failing).encode("utf-8", "replace")[: tuning.MAX_TEST_NAMES_BYTES]
     env = {
         "SUTURE_PROJECT": "{box}",
         "SUTURE_TASK": f"{{box}}/{LIBRARY}/task.md",
         "SUTURE_FACTS": f"{{box}}/{LIBRARY}/facts.json",
+        "SUTURE_DIFF": f"{{box}}/{LIBRARY}/change.diff",
         "SUTURE_FAILING": test_names.decode("utf-8", "ignore"),
         "SUTURE_TEST_COMMAND": briefing.command,
+        "SUTURE_TURN": str(turn.number),
     }
     # The user was warned about the host when they asked for it.
     host = UnsafeSubprocess(notice=lambda: None) if settings.outside else None
@@ -92,7 +116,7 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
             documents |= program
         return await run_in_project_copy(
             turn.suite,
-            line,
+            f'exec <"$SUTURE_TASK"; {line}',
             turn.files,
             timeout_s,
             env=env,
@@ -145,10 +169,14 @@ def _with_absolute_program(command: str) -> str:
     return shlex.quote(str(path.absolute())) + command[len(word) :]
 
 
-def _record_run(run: CopyRun, turn: AgentTurn) -> tuple[ProposerRan, dict[str, str]]:
-    """Record what the program did, and return `(event, changed files)`."""
+def _record_run(run: CopyRun, turn: ProgramTurn) -> ProposerRan:
+    """Record what the program did. Its changes of files that must not change are left out."""
+    calls, task = turn.calls, turn.briefing.task
     texts, left_out = select_text_changes(run.changes, turn.files)
-    calls = turn.calls
+    deleted = [path for path in run.changes.deleted if path in turn.files]
+    restored = [path for path in (*texts, *deleted) if not _may_change(path, task)]
+    changes = {**texts, **dict.fromkeys(deleted)}
+    changes = {path: text for path, text in changes.items() if path not in restored}
     event = ProposerRan(
         turn=turn.number,
         command=calls.settings.proposer.command or "",
@@ -158,16 +186,24 @@ def _record_run(run: CopyRun, turn: AgentTurn) -> tuple[ProposerRan, dict[str, s
         seconds=run.duration_s,
         printed_bytes=run.printed_bytes,
         output=calls.folder.save_json(run.output),
-        changes=calls.folder.save_json(texts),
-        changed=tuple(sorted(texts))[: tuning.MAX_PROGRAM_LISTED_PATHS],
-        deleted=run.changes.deleted[: tuning.MAX_PROGRAM_LISTED_PATHS],
+        changes=calls.folder.save_json(changes),
+        changed=tuple(sorted(changes.keys() - deleted))[: tuning.MAX_PROGRAM_LISTED_PATHS],
+        deleted=tuple(sorted(changes.keys() & deleted))[: tuning.MAX_PROGRAM_LISTED_PATHS],
+        restored=tuple(sorted(restored))[: tuning.MAX_PROGRAM_LISTED_PATHS],
         excluded_files=left_out[: tuning.MAX_PROGRAM_LISTED_PATHS],
     )
     calls.ledger.append(event)
-    return event, texts
+    return event
 
 
-def _explain_no_change(run: ProposerRan, calls: CallContext) -> str:
+def _may_change(path: str, task: Task) -> bool:
+    """Return whether the user allows a change of a file. `is_protected` only matches globs."""
+    is_selected = not task.writable or is_protected(path, task.writable)
+    return is_selected and not is_protected(path, task.user_protected)
+
+
+def explain_no_change(run: ProposerRan, calls: CallContext) -> str:
+    """Return why a turn of the program brought no change."""
     ending = {
         "exit": f"it ended with exit code {run.exit_code}",
         "timeout": f"it was stopped after {run.seconds:.0f} s",
@@ -175,5 +211,6 @@ def _explain_no_change(run: ProposerRan, calls: CallContext) -> str:
     }.get(run.ending, "it was killed")
     output = str(calls.folder.load_json(run.output)).strip().splitlines()
     last_line = f": {output[-1][:200]}" if output else ""
-    only = f", and changed only {', '.join(run.excluded_files[:5])}" if run.excluded_files else ""
+    others = (*run.restored, *run.excluded_files)
+    only = f", and changed only {', '.join(others[:5])}" if others else ""
     return f"the proposer changed nothing{only}; {ending}{last_line}"

@@ -163,6 +163,9 @@ async def deliver(delivery: Delivery, result: Result, root: Path, run: Deliverab
         return
     before = run.task.given_files
     after = {**overlay_candidate(run.task.files, result.candidate.files), **run.accepted}
+    if result.judgement is not None:  # A judged change may remove files, which no other candidate can.
+        removed = {*result.judgement.files} - result.candidate.files.keys()
+        after = {path: content for path, content in after.items() if path not in removed}
     if delivery.how == "patch":
         run.ledger.append(PatchWritten(file=_write_patch(Path(delivery.target), result.diff)))
     elif delivery.how in ("apply", "into"):
@@ -282,7 +285,10 @@ def _commit_message(result: Result, run: DeliverableRun) -> str:
         run.ledger.events, CandidateChecked
     )  # The first check is that of the user's code.
     passed_before = run.folder.load_record(Verdict, baseline.verdict).passed if baseline else frozenset()
-    fixed = sorted(result.verdict.passed - passed_before) if result.verdict else []
+    if result.judgement is not None:
+        fixed = [*result.judgement.tests.fixed, *result.judgement.tests.proving]
+    else:
+        fixed = sorted(result.verdict.passed - passed_before) if result.verdict else []
     lines = [f"- {' '.join(name.split())}" for name in fixed[:MAX_LISTED_NAMES]]
     if len(fixed) > MAX_LISTED_NAMES:
         lines.append(f"and {len(fixed) - MAX_LISTED_NAMES} more")

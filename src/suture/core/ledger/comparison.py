@@ -73,7 +73,7 @@ IDENTITY_KEYS = {
 ENVIRONMENT_KEYS = {"settings", "project", "interpreter", "python", "python_origin", "toolchain"}
 """Keys of where the run took place. The verdicts show whether that made a difference."""
 IGNORED_KEYS = frozenset(TIME_KEYS | USAGE_KEYS | IDENTITY_KEYS | ENVIRONMENT_KEYS)
-BLOB_KEYS = ("verdict", "result")
+BLOB_KEYS = ("verdict", "result", "judgement")
 """Keys of blobs that contain times. Their content is compared, not their hash, after times are removed."""
 
 

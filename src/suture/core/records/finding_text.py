@@ -14,6 +14,10 @@ SIGN_TEXTS: Mapping[str, str] = {
     "encodes_test_values": "adds {names}: texts or hashes of values in the tests",
     "compares_with_test_lengths": "compares with {names}, which are lengths of values in the tests",
     "serves_examples_only": "changes what {names} does on the examples of the tests, but not on inputs near them",
+    "special_case": "{names} answers an example of the tests by this branch, which no input near it reaches",
+    "equals_everything": "{names} returns different values that equal each other",
+    "own_scalar_type": "returns numbers or texts of its own class {names}, which decides what it equals",
+    "argument_altered": "newly alters argument {names} while it returns a value",
     "dead_code": "leaves code that never runs, or a condition that is always the same",
     "calls_removed": "no longer calls {names}",
     "raise_removed": "no longer raises",
@@ -54,6 +58,10 @@ def _names(finding: ChangeFinding) -> str:
     return ", ".join(finding.names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
+def _after_colon(finding: ChangeFinding) -> str:
+    return f": {_names(finding)}" if finding.names else ""
+
+
 def _test(finding: ChangeFinding) -> str:
     return finding.test or "a test"
 
@@ -67,6 +75,8 @@ def _render_sign(finding: ChangeFinding) -> str:
 
 
 def _render_support(finding: ChangeFinding) -> str:
+    if finding.detail == "changes_test_support":
+        return f"changes {_names(finding)}, by which the tests decide what they expect"
     if not finding.count:
         return "a helper, a fixture or data of the tests has changed"
     tests = "1 test passes" if finding.count == 1 else f"{finding.count} tests pass"
@@ -78,6 +88,7 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     "tests_do_not_run": lambda f: f"the tests no longer run with the change: {_names(f)}",
     "failing_test_weakened": lambda f: f"{_what_happened(f)}, and the old test still fails on the new code",
     "broken_test_weakened": lambda f: f"{_what_happened(f)}, and the old test fails on the new code",
+    "test_removed_with_code": lambda f: f"{_what_happened(f)}, and so is code that it uses" + _after_colon(f),
     "passing_test_weakened": lambda f: f"{_what_happened(f)}; the old test passes on the new code",
     "expectation_follows_code": lambda f: (
         f"{_what_happened(f)} and passes without any change of the code: the test was changed, not the code"
@@ -109,15 +120,24 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
 }
 
 
+def list_reasons(judgement: Judgement, limit: int) -> tuple[str, ...]:
+    """Return why a change is rejected, one sentence for each finding.
+
+    Args:
+        limit: Max number of findings.
+    """
+    rejecting = [finding for finding in judgement.findings if finding.severity == "reject"]
+    lines = [f"{render_place(finding)}{render_finding(finding)}" for finding in rejecting[:limit]]
+    if len(rejecting) > limit:
+        lines.append(f"and {len(rejecting) - limit} more (`suture judge --explain`)")
+    return tuple(lines)
+
+
 def render_reasons(judgement: Judgement, limit: int) -> str:
     """Return why a change is rejected, as an instruction to the agent that made it.
 
     Args:
         limit: Max number of findings.
     """
-    rejecting = [finding for finding in judgement.findings if finding.severity == "reject"]
-    lines = [f"- {render_place(finding)}{render_finding(finding)}" for finding in rejecting[:limit]]
-    if len(rejecting) > limit:
-        lines.append(f"- and {len(rejecting) - limit} more (`suture judge --explain`)")
     intro = "The change is not accepted yet. Correct the code, not the tests:"
-    return "\n".join([intro, *lines])
+    return "\n".join([intro, *(f"- {line}" for line in list_reasons(judgement, limit))])

@@ -19,6 +19,7 @@ ReasonCode = Literal[
     "critic_objects",
     "failing_checks",
     "agent_turn",
+    "judged_program",
     # Why a run is stuck, or a stronger model or an agent takes over.
     "no_new_code",
     "no_progress",
@@ -26,6 +27,9 @@ ReasonCode = Literal[
     # Why a run ends.
     "baseline_passes",
     "checks_pass",
+    "change_accepted",
+    "change_rejected",
+    "not_comparable",
     "undetermined",
     "not_a_code_fault",
     "all_tests_skipped",
@@ -110,11 +114,15 @@ def _render_code(reason: Reason) -> str:
         "critic_objects": "the critic sends it back",
         "failing_checks": f"repair from facts ({count} failing)",
         "agent_turn": f"turn {count} of {limit}",
+        "judged_program": f"at most {count} turn(s), each judged",
         "no_new_code": "the last rounds brought no new code",
         "no_progress": f"no better candidate in {count} round(s)",
         "repairs_exhausted": "the repairs of this candidate did not suffice",
         "baseline_passes": "every test passes on the code as it is",
         "checks_pass": "every trusted check passes",
+        "change_accepted": f"the proposer's change is accepted after {count} turn(s)",
+        "change_rejected": f"the proposer's change is rejected after {count} turn(s): {detail}",
+        "not_comparable": f"the proposer's change cannot be compared with your code: {detail}",
         "undetermined": (
             f"your tests do not decide: {count} changes pass all of them and may behave differently (loop.strict)"
             if count > 1

@@ -8,11 +8,12 @@ from html import escape
 from typing import Literal
 
 from suture.core.records.capability import CapabilityUse
+from suture.core.records.judgement import Judgement
 from suture.core.records.reason import Reason, render_reason
 from suture.core.records.task import Candidate, Counterexample, Evidence, Provenance, Verdict
 from suture.core.tuning import MAX_HTML_DIFF_CHARS
 
-MoveKind = Literal["mutate", "sample", "repair", "agent", "stop"]
+MoveKind = Literal["mutate", "sample", "repair", "agent", "gate", "stop"]
 Strategy = Literal["minimal", "restructure", "guard"]
 Outcome = Literal[
     "healed",
@@ -35,7 +36,7 @@ class Move:
 
     Attributes:
         kind: `mutate` the existing code, draw a `sample`, `repair` a candidate, let an `agent` work on it
-            with tools, or `stop`.
+            with tools, `gate` the user's own program, or `stop`.
         parent: For `repair` and `agent`, the hash of the candidate to repair.
         strategy: For `repair`, how to repair it: by the smallest change, by writing it differently, or by
             handling further inputs.
@@ -119,6 +120,7 @@ class Result:
             between which no model has chosen, or the tests notice few deliberate mistakes in its lines.
         failing_tests: Tests by a model that fail on the result and decided nothing. They lower the confidence.
         failed_roles: Roles that failed, so that the run continued without them.
+        judgement: The judgement on what the user's own program changed; `None` for other runs.
         spend: What the run used.
     """
 
@@ -137,6 +139,7 @@ class Result:
     is_undetermined: bool = False
     failing_tests: tuple[FailingGeneratedTest, ...] = ()
     failed_roles: tuple[str, ...] = ()
+    judgement: Judgement | None = None
     spend: Spend = field(default_factory=Spend)
 
     @property

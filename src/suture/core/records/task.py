@@ -69,6 +69,7 @@ VerdictNoteCode = Literal[
 
 UnmeasuredReason = Literal[
     "disabled",
+    "left_out",
     "linter_failed",
     "mutant_limit",
     "no_changed_code",
@@ -193,6 +194,7 @@ class Task:
         test_command: Test command as an argument vector; empty if there is none.
         test_origin: How the test command was found; empty if the user gave it.
         protected: Globs of paths that no candidate may write.
+        user_protected: Those globs of `protected` that the user gave, which not even a proposer may change.
         writable: Globs of paths that candidates may write; if empty, all paths that are not protected.
         earlier_versions: The project's files at its last commits, the newest first.
         since: The oldest of these commits, if the user named it; otherwise empty.
@@ -212,6 +214,7 @@ class Task:
     test_command: tuple[str, ...] = ()
     test_origin: str = ""
     protected: tuple[str, ...] = ()
+    user_protected: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     earlier_versions: tuple[EarlierVersion, ...] = ()
     since: str = ""

@@ -52,7 +52,7 @@ def _proposer_lines(proposer: ProposerSettings, seconds: float) -> Iterator[str]
     location = "on this machine" if proposer.outside else "in the sandbox, without network"
     turns = "1 turn" if proposer.turns == 1 else f"{proposer.turns} turns"
     limits = f"at most {turns} of {proposer.seconds:g} s, {seconds:g} s in all"
-    yield f"Proposer {proposer.command!r}, {location}; {limits}."
+    yield f"Proposer {proposer.command!r}, {location}; {limits}. Each change is judged."
     if proposer.outside:
         yield (
             "Warning: the proposer runs as you, with your files, keys and network, and may follow instructions "

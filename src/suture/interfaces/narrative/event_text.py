@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from suture.core.ledger import Event, Payload, kinds, summarise_event
 from suture.core.records import Counterexample, MoveKind, Reason, render_reason
 from suture.interfaces.narrative.certificate_rendering import render_delivery
+from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS as JUDGEMENT_TEXTS
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
 from suture.judge.failures import shorten_pair
@@ -375,6 +376,8 @@ def _render_role_event(payload: Payload) -> str | None:
             return "plan: " + " ".join(f"{n}. {subtask.goal}" for n, subtask in enumerate(plan.subtasks, 1))
         case kinds.ProposerRan():
             return _proposer_ran(payload)
+        case kinds.ChangeJudged():
+            return _change_judged(payload)
         case kinds.RoleDegraded(role=role, message=message):
             return f"{_role_name(role)} failed, and the run continues without it: {message}"
     return None
@@ -409,10 +412,17 @@ AGENT_PROBLEMS = {
 def _proposer_ran(ran: kinds.ProposerRan) -> str:
     endings = {"exit": f"exit code {ran.exit_code}", "timeout": "timed out", "memory": "out of memory"}
     changes = f"changed {', '.join(ran.changed)}" if ran.changed else "changed nothing"
-    deletions = f"; deletions ignored: {', '.join(ran.deleted)}" if ran.deleted else ""
+    deletions = f"; deleted {', '.join(ran.deleted)}" if ran.deleted else ""
+    restored = f"; must not change: {', '.join(ran.restored)}" if ran.restored else ""
     excluded = f"; not part of the change: {', '.join(ran.excluded_files)}" if ran.excluded_files else ""
     ending = endings.get(ran.ending, ran.ending)
-    return f"proposer: {ending} after {ran.seconds:.1f} s, {changes}{deletions}{excluded}"
+    return f"proposer: {ending} after {ran.seconds:.1f} s, {changes}{deletions}{restored}{excluded}"
+
+
+def _change_judged(judged: kinds.ChangeJudged) -> str:
+    reasons = f" ({', '.join(dict.fromkeys(judged.codes))})" if judged.codes else ""
+    failing = f", {format_count(judged.failing, 'test')} failing" if judged.failing else ""
+    return f"turn {judged.turn} is judged: {JUDGEMENT_TEXTS[judged.outcome].lower()}{reasons}{failing}"
 
 
 def _role_name(role: str) -> str:

@@ -31,6 +31,8 @@ NODE_OF_EVENT: dict[type, str] = {
     kinds.DiagnosisMade: "reflect",
     kinds.LessonsDrawn: "reflect",
     kinds.TestsAssessed: "reflect",
+    kinds.ProposerRan: "gate",
+    kinds.ChangeJudged: "gate",
     kinds.CertificateWritten: "finish",
     kinds.RepairUndetermined: "finish",
     kinds.RunFinished: "finish",
@@ -38,7 +40,7 @@ NODE_OF_EVENT: dict[type, str] = {
 """Event kinds that only one node writes, or that the next node starts with."""
 NODE_OF_QUESTION = {"distinguish": "try_repairs", "test": "accept_test"}
 """Questions that a node other than `review` asks."""
-NODE_OF_MOVE = {"mutate": "mutate", "stop": "finish"}
+NODE_OF_MOVE = {"mutate": "mutate", "gate": "gate", "stop": "finish"}
 """The node that a decided move leads to; every other move leads to `propose`."""
 
 
@@ -126,7 +128,7 @@ def _node_of(event: Event, previous: str) -> str:
             if role == "reproducer":
                 return "accept_test"
             return "equip" if previous in ("prepare", "equip") else "reflect"
-        case kinds.AgentStepped() | kinds.SubtaskStepped() | kinds.ProposerRan():
+        case kinds.AgentStepped() | kinds.SubtaskStepped():
             return "" if previous == "check" else "propose"  # another parallel branch has moved on already
         case kinds.RunResumed(next_nodes=next_nodes):
             return next_nodes[0] if next_nodes else ""

@@ -14,11 +14,13 @@ from suture.core.ledger import (
     select_events,
 )
 from suture.core.records import FailingGeneratedTest, Result, Task, TaskKind, Verdict, encode_record
+from suture.core.records.finding_text import list_reasons
 from suture.core.settings import BudgetSettings
 from suture.interfaces.narrative.certificate_rendering import certificate_lines, delivery_lines
 from suture.interfaces.narrative.deselection_advice import deselection_hint
 from suture.interfaces.narrative.event_text import NO_MODEL, counterexample_lines
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
+from suture.interfaces.narrative.judgement_text import MAX_SUMMARY_FINDINGS, list_facts
 from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.spend_text import describe_spend
@@ -86,6 +88,7 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
         yield f"{result.outcome}: {render_ending_reason(result.reason)}"
     if result.diff and result.candidate is not None:
         yield f"{'Changed' if result.ok else 'Best so far'}: {change_size(result)}"
+    yield from judgement_lines(result)
     yield from rival_lines(result, folder)
     yield from _verification_lines(result)
     yield from caution_lines(result, folder)
@@ -110,6 +113,15 @@ def caution_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     yield from warning_lines(result)
     if result.failed_roles:
         yield f"Continued without these roles, because they failed: {', '.join(result.failed_roles)}"
+
+
+def judgement_lines(result: Result) -> Iterator[str]:
+    """Yield the facts of the judgement on a proposer's change, and why it is rejected; warnings hold its remarks."""
+    if result.judgement is not None:
+        yield from (f"  {label:<10}{text}" for label, text in list_facts(result.judgement))
+        yield from (
+            f"  reject    {reason}" for reason in list_reasons(result.judgement, MAX_SUMMARY_FINDINGS)
+        )
 
 
 def warning_lines(result: Result) -> Iterator[str]:
@@ -192,6 +204,8 @@ def change_size(result: Result) -> str:
 
 def _verification_lines(result: Result) -> Iterator[str]:
     verdict = result.verdict
+    if result.judgement is not None:
+        return  # its facts say how the change was verified
     if verdict is None or not verdict.outcomes:
         yield "Not verified: there is no test or example to check it against."
         return

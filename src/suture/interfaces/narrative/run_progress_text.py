@@ -25,6 +25,7 @@ from suture.interfaces.narrative.result_text import (
     change_size,
     failing_lines,
     is_heal_run,
+    judgement_lines,
     next_step_lines,
     rival_lines,
     undetermined_sentence,
@@ -37,11 +38,13 @@ UNCHANGED_CODE = Candidate(files={}, origin="user").hash
 RENDERED_AS_IN_SHOW = (
     kinds.CandidateRegressed,
     kinds.CandidateUnconfirmed,
+    kinds.ChangeJudged,
     kinds.HistorySearched,
     kinds.ModelEscalated,
     kinds.ModelFellBack,
     kinds.ModelParameterRefused,
     kinds.MoveFailed,
+    kinds.ProposerRan,
     kinds.RepairChosen,
     kinds.ReplyTruncated,
     kinds.ReviewAnswered,
@@ -139,6 +142,7 @@ def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: 
     """
     events = read_ledger(folder.ledger_path).events
     yield _outcome_line(result, events, heals=is_heal_run(folder))
+    yield from judgement_lines(result)
     yield from rival_lines(result, folder, suggest_commands=suggest_commands)
     if not result.ok:
         yield from _best_so_far_lines(result)

@@ -43,6 +43,7 @@ MOVE_TEXTS: dict[MoveKind, str] = {
     "sample": "fresh code",
     "repair": "repair",
     "agent": "an agent",
+    "gate": "your program",
     "stop": "stop",
 }
 REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {

@@ -14,9 +14,11 @@ from suture.loop.tuning import MAX_BUG_REPORT_CHARS
 from suture.project.languages import (
     LANGUAGES,
     DetectedCommand,
+    add_prefix,
     detect_command,
     detect_file_languages,
     detect_language,
+    find_wrapped_tests,
     is_source,
 )
 from suture.project.test_commands import escape_glob, find_deciding_files, split_command
@@ -26,7 +28,7 @@ from suture.project.workspace import (
     find_earlier_versions,
     is_protected,
     render_exclusion,
-    take_snapshot,
+    take_snapshot_with_parents,
 )
 from suture.sandbox import discover_interpreter
 
@@ -59,7 +61,7 @@ def build_heal_task(
             shell, or there is no such commit.
         PrerequisiteError: The project's Python environment is broken.
     """
-    snapshot = take_snapshot(path, secrets=secrets)
+    snapshot = take_snapshot_with_parents(path, secrets=secrets)
     task = build_task_from_snapshot(
         snapshot, test=test, protect=protect, only=only, since=since, python=python, bug_report=bug_report
     )
@@ -80,14 +82,19 @@ def build_task_from_snapshot(
     # A build overwrites the files that it generates: a repair in one of them would be lost.
     generated = (escape_glob(name) for name in snapshot.built_files)
     tests = (escape_glob(name) for name in find_tests_by_content(snapshot.files))
-    protected: tuple[str, ...] = (*default_protected(), *protect, *generated, *tests)
-    writable = tuple(only)
+    outside, own = _globs_outside(snapshot.folder), _move_globs(protect, snapshot.folder)
+    protected: tuple[str, ...] = (*outside, *default_protected(), *own, *generated, *tests)
+    writable = _move_globs(only, snapshot.folder)
     command = split_command(test or ())
     if test is not None and not command:
         raise UsageError("the test command is empty", remedy="leave it out: the project's files show one")
     detected = _choose_test_command(command, snapshot, protected, writable, python)
     # A candidate that may write a file which the command names could make the command pass at will.
-    deciding = find_deciding_files(detected.command, snapshot.files, snapshot.root)
+    deciding = [
+        name
+        for argv in dict.fromkeys((add_prefix(snapshot.folder, (), command), detected.command))
+        for name in find_deciding_files(argv, snapshot.files, snapshot.root)
+    ]
     protected += tuple(escape_glob(name) for name in deciding if not is_protected(name, protected))
     code = [name for name in snapshot.files if is_source(name, detected.language)]
     changeable = [name for name in code if not is_protected(name, protected)]
@@ -111,6 +118,7 @@ def build_task_from_snapshot(
         test_command=detected.command,
         test_origin=detected.why,
         protected=protected,
+        user_protected=(*outside, *own),
         writable=writable,
         earlier_versions=find_earlier_versions(
             snapshot.root, snapshot.files, since, set(changeable).__contains__
@@ -141,7 +149,7 @@ def _choose_test_command(
     if not detect_file_languages(unprotected):
         raise _no_code_error(snapshot)
     if command:
-        detected = _recognise_command(command, unprotected, only)
+        detected = _recognise_command(add_prefix(snapshot.folder, (), command), unprotected, only, snapshot)
     else:
         detected = _detect_command(snapshot, unprotected, protected, python)
     label = LANGUAGES[detected.language].label
@@ -169,10 +177,34 @@ def _no_code_error(snapshot: Snapshot) -> UsageError:
     )
 
 
+def _globs_outside(folder: str) -> tuple[str, ...]:
+    """Return globs of all files outside of a folder; none if the folder is the whole project."""
+    parts = folder.split("/") if folder else []
+    paths = [escape_glob("/".join(parts[:count])) for count in range(1, len(parts) + 1)]
+    above = ["", *paths][: len(paths)]
+    return tuple(
+        glob for outer, path in zip(above, paths, strict=True) for glob in (f"{outer}/*", f"!{path}/")
+    )
+
+
+def _move_globs(globs: Iterable[str], folder: str) -> tuple[str, ...]:
+    """Return the globs that mean the same files relative to the project as `globs` do relative to a folder."""
+    if not folder:
+        return tuple(globs)
+    start = escape_glob(folder)
+    return tuple(
+        f"{start}/{glob.lstrip('/')}" if "/" in glob.rstrip("/") else f"{start}/**/{glob}" for glob in globs
+    )
+
+
 def _recognise_command(
-    command: tuple[str, ...], unprotected: Sequence[str], only: Sequence[str]
+    command: tuple[str, ...], unprotected: Sequence[str], only: Sequence[str], snapshot: Snapshot
 ) -> DetectedCommand:
-    """Return the user's command with the language that it tests."""
+    """Return the user's command, or the test command that it only wraps, with the language that it tests."""
+    wrapped = find_wrapped_tests(command, snapshot.files)
+    if wrapped is not None and wrapped.is_whole:
+        inner = _recognise_command(wrapped.command, unprotected, only, snapshot)
+        return replace(inner, why=f"{' '.join(command)} runs it")
     language = detect_language(command, unprotected)
     if language is None:
         # The command names no language, as `make test`. A language that we parse comes first: more than the exit
@@ -200,10 +232,21 @@ def _detect_command(
         return any((Path(folder) / "pytest").is_dir() for folder in interpreter.site_packages)
 
     # The protected files are the tests, and the configuration of tests.
-    tests = [name for name in snapshot.files if is_protected(name, protected)]
-    detected = detect_command(snapshot.files, tests, has_pytest)
+    start = f"{snapshot.folder}/" if snapshot.folder else ""
+    tests = [
+        name.removeprefix(start)
+        for name in snapshot.files
+        if name.startswith(start) and is_protected(name, protected)
+    ]
+    files = {
+        name.removeprefix(start): content
+        for name, content in snapshot.files.items()
+        if name.startswith(start)
+    }
+    detected = detect_command(files, tests, has_pytest)
     if detected is None:
         raise UsageError(
             f"{str(snapshot.root)!r} holds no tests", remedy='say how to test it: --test "COMMAND"'
         )
-    return replace(detected, language=detect_language(detected.command, unprotected) or detected.language)
+    language = detect_language(detected.command, unprotected) or detected.language
+    return replace(detected, command=add_prefix(snapshot.folder, (), detected.command), language=language)

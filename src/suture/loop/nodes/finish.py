@@ -8,8 +8,17 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 from suture.agents.calling.role_call import list_degraded_roles
-from suture.core.ledger.kinds import GeneratedTestsFailed, RepairUndetermined, RunFinished, RunPaused
+from suture.core.ledger import last_payload
+from suture.core.ledger.kinds import (
+    ChangeJudged,
+    GeneratedTestsFailed,
+    RepairUndetermined,
+    RunFinished,
+    RunPaused,
+)
 from suture.core.records import Candidate, FaultCause, Outcome, Reason, Result, Verdict, decode_record
+from suture.core.records.finding_text import render_finding, render_place
+from suture.core.records.judgement import Judgement
 from suture.judge.confidence import (
     estimate_confidence,
     limit_confidence_for_capabilities,
@@ -36,7 +45,8 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
     """End the run with the outcome that was decided."""
     context, outcome = runtime.context, cast(Outcome, state["outcome"])
     reason = decode_record(Reason, state["reason"] or {})
-    certified = await certify_best(state, context) if outcome == "healed" else None
+    is_judged = last_payload(context.ledger.events, ChangeJudged) is not None
+    certified = await certify_best(state, context) if outcome == "healed" and not is_judged else None
     write_result(state, context, outcome, reason, certified)
     return {}
 
@@ -68,6 +78,22 @@ def write_result(
         outcome: The outcome, unless a setting turns a repair into `not_healed`.
         certified: The best candidate, if it was certified.
     """
+    judged = last_payload(context.ledger.events, ChangeJudged)
+    if judged is not None:
+        result = _make_judged_result(judged, outcome, reason, context)
+    else:
+        result = _make_candidate_result(state, context, outcome, reason, certified)
+    _record_end(result, context)
+    return result
+
+
+def _make_candidate_result(
+    state: LoopState,
+    context: RunContext,
+    outcome: Outcome,
+    reason: Reason,
+    certified: CertifiedCandidate | None,
+) -> Result:
     candidate, verdict = _load_best(state, context)
     if certified is not None:
         candidate, verdict, confidence = certified.candidate, certified.verdict, certified.confidence
@@ -105,7 +131,7 @@ def write_result(
     packages = context.suites.packages
     if candidate and outcome == "healed" and isinstance(packages, AddedPackages):
         warnings = (*warnings, *packages.follow_up_notes(candidate.files))
-    result = Result(
+    return Result(
         run_id=context.folder.id,
         outcome=outcome,
         reason=reason,
@@ -123,8 +149,26 @@ def write_result(
         failed_roles=tuple(dict.fromkeys(list_degraded_roles(context.ledger.events))),
         spend=context.budget.spend(),
     )
-    _record_end(result, context)
-    return result
+
+
+def _make_judged_result(
+    judged: ChangeJudged, outcome: Outcome, reason: Reason, context: RunContext
+) -> Result:
+    """Return the result of a run of the user's own program. Only an accepted change is handed over."""
+    judgement = context.folder.load_record(Judgement, judged.judgement)
+    is_accepted = outcome == "healed"
+    remarks = [finding for finding in judgement.findings if finding.severity == "remark"]
+    return Result(
+        run_id=context.folder.id,
+        outcome=outcome,
+        reason=reason,
+        candidate=context.candidates.load(judged.candidate) if is_accepted else None,
+        diff=judgement.diff if is_accepted else "",
+        evidence=judgement.evidence,
+        warnings=tuple(f"{render_place(finding)}{render_finding(finding)}" for finding in remarks),
+        judgement=judgement,
+        spend=context.budget.spend(),
+    )
 
 
 def _find_doubt(

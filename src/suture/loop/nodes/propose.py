@@ -11,7 +11,6 @@ from suture.agents.calling.coder_call import ask_coder
 from suture.agents.conversation.agent_turn import AgentTurn
 from suture.agents.conversation.conversation import converse
 from suture.agents.conversation.task_briefing import make_briefing
-from suture.agents.conversation.user_program import run_user_program
 from suture.agents.replies.coder_reply import files_from_reply
 from suture.agents.replies.repaired_files import read_repaired_files
 from suture.agents.replies.written_files import surplus_files_in_reply
@@ -86,21 +85,18 @@ async def _make_proposals(move: Move, state: LoopState, context: RunContext) -> 
     parent = next((attempt for attempt in attempts if attempt.candidate == move.parent), None)
     suite = await load_deciding_suite(role_contributions(state), context)
     candidates = MoveCandidates(move=move, parent=parent, suite=suite, state=state, context=context)
-    if move.kind == "agent" and not context.spec.has_proposer:
+    if move.kind == "agent":
         patches = JudgedPatches(candidates)
         await converse(_make_agent_turn(move, parent, state, context, suite), patches)
         return patches.attempts
     written = await _write_files(move, parent, state, context, suite)
-    return [candidates.propose(written, _make_label(move, context))]
+    return [candidates.propose(written, _make_label(move))]
 
 
 async def _write_files(
     move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
 ) -> WrittenFiles:
     coder = coder_role(state, context)
-    if move.kind == "agent":
-        turn = _make_agent_turn(move, parent, state, context, suite)
-        return WrittenFiles(files=await run_user_program(turn))
     contributions = role_contributions(state)
     plan = load_plan(contributions, context)
     if plan is not None and move.kind == "sample":
@@ -172,9 +168,7 @@ def _record_failure(
     )
 
 
-def _make_label(move: Move, context: RunContext) -> str:
-    if move.kind == "agent":
-        return f"{'proposer' if context.spec.has_proposer else 'agent'}, turn {move.index + 1}"
+def _make_label(move: Move) -> str:
     sampling = "greedy" if move.temperature == 0 else f"T={move.temperature:g}"
     if move.kind == "repair":
         return f"repair {move.index + 1}, {move.strategy}, {sampling}"

@@ -89,8 +89,9 @@ class Progress:
         has_model: Whether there is a model to ask. A run without one has only its search.
         can_escalate: Whether the user named a stronger model that has not taken over yet.
         escalated: The round in which that stronger model took over; 0 if it has not.
-        proposer_turns: Turns that a program of the user's may take in place of a model; 0 if there is none.
-        agents_asked: Turns of agents so far: of the user's program, or of a model with tools.
+        program_turns: Turns that a program of the user's may take in place of a model; 0 if there is none.
+        has_statement: Whether the user says what is wanted, besides passing tests.
+        agents_asked: Turns of a model with tools so far.
         can_use_tools: Whether the coder's model is known to work with tools.
         is_capable: Whether the coder's model holds a conversation over a whole project.
         is_escalation_capable: Whether the stronger model does, if there is one.
@@ -114,7 +115,8 @@ class Progress:
     has_model: bool = True
     can_escalate: bool = False
     escalated: int = 0
-    proposer_turns: int = 0
+    program_turns: int = 0
+    has_statement: bool = False
     agents_asked: int = 0
     can_use_tools: bool = False
     is_capable: bool = False

@@ -21,11 +21,13 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     stop = _find_end(progress, recipe)
     if stop is not None:
         return stop
+    if progress.program_turns:
+        return (Move(kind="gate", reason=Reason(code="judged_program", count=progress.program_turns)),)
     if progress.round == 0 and progress.can_search and recipe.mutate:
         return (Move(kind="mutate", reason=Reason(code="cheapest_first")),)
     escalation = find_escalation(progress, recipe)
     hands_over = escalation is not None and recipe.agent == "auto" and progress.is_escalation_capable
-    if progress.proposer_turns or hands_over or _is_agents_turn(progress, recipe):
+    if hands_over or _is_agents_turn(progress, recipe):
         return _agent_turn(progress, recipe)
     if not progress.has_model:
         return _stop_without_success(progress, "not_healed", NO_MODEL)
@@ -65,7 +67,7 @@ def find_escalation(progress: Progress, recipe: Recipe) -> Reason | None:
     if (missing := _missing_answer(progress)) is not None:
         return missing
     if _converses(progress, recipe):
-        return _find_end_of_turns(progress, recipe.agent_turns, "agent")
+        return _find_end_of_turns(progress, recipe.agent_turns)
     if stuck := _find_stuck_reason(progress, recipe):
         return stuck
     return Reason(code="repairs_exhausted") if _has_exhausted_lineage(progress, recipe) else None
@@ -108,7 +110,8 @@ def _find_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
         return None
     if best is not None and best.solved and not _is_worth_another_round(progress, recipe):
         if best.origin == "user":
-            return _stop("nothing_to_heal", Reason(code="baseline_passes"))
+            is_feature = progress.program_turns and progress.has_statement
+            return None if is_feature else _stop("nothing_to_heal", Reason(code="baseline_passes"))
         return _stop_healed(best)
     if progress.cause is not None:
         return _stop("not_a_code_fault", Reason(code="not_a_code_fault", detail=progress.cause_detail))
@@ -311,13 +314,11 @@ def _order_approaches(recipe: Recipe, parent: Attempt, *, greedy: bool) -> tuple
 
 def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     """Return one more turn of an agent on the best candidate; the end if no other turn is worth it."""
-    has_proposer = bool(progress.proposer_turns)
-    turns = progress.proposer_turns if has_proposer else recipe.agent_turns
-    if not has_proposer and not progress.has_model:
+    if not progress.has_model:
         return _stop_without_success(progress, "not_healed", NO_MODEL)
     escalation = find_escalation(progress, recipe)
-    end = _find_end_of_turns(progress, turns, "proposer" if has_proposer else "agent")
-    if end is not None and escalation is None and (has_proposer or progress.attempts_left != 0):
+    end = _find_end_of_turns(progress, recipe.agent_turns)
+    if end is not None and escalation is None and progress.attempts_left != 0:
         return _stop_without_success(progress, "not_healed", end)
     best = progress.best
     number = progress.agents_asked + 1
@@ -327,12 +328,12 @@ def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         # The same greedy reply would only begin the same conversation again.
         temperature=recipe.temperature if progress.agents_asked and not escalation else 0.0,
         index=progress.agents_asked,
-        reason=escalation or Reason(code="agent_turn", count=number, limit=max(turns, number)),
+        reason=escalation or Reason(code="agent_turn", count=number, limit=max(recipe.agent_turns, number)),
     )
     return _within_budget([move], progress, recipe)
 
 
-def _find_end_of_turns(progress: Progress, turns: int, who: str) -> Reason | None:
+def _find_end_of_turns(progress: Progress, turns: int) -> Reason | None:
     """Return why an agent gets no other turn; `None` if it may have one. A stronger model has turns of its own."""
     if not progress.agents_asked:
         return None
@@ -340,7 +341,7 @@ def _find_end_of_turns(progress: Progress, turns: int, who: str) -> Reason | Non
         # `Attempt.fault_message` comes from `ascii()`, which puts it in quotes.
         return Reason(code="agent_failed", detail=progress.last_fault_message.strip("'\""))
     if progress.agents_asked >= turns * (2 if progress.escalated else 1):
-        return Reason(code="turns_used", detail=who, count=progress.agents_asked)
+        return Reason(code="turns_used", detail="agent", count=progress.agents_asked)
     return None
 
 

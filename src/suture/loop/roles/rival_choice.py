@@ -103,7 +103,7 @@ async def settle_rivals(
     """
     attempts = list(judged)
     is_answered = first_payload(context.ledger.events, UserAnswered) is not None
-    if not context.has_capable_model or context.spec.has_proposer or is_answered:
+    if not context.has_capable_model or is_answered:
         return attempts
     try:
         question = await _make_question(plausible, attempts, suite, state, context)

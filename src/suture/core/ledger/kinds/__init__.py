@@ -4,7 +4,7 @@ A kind of event is a class. The ledger's writer and reader use its fields, and `
 from its docstring.
 """
 
-from suture.core.ledger.kinds.agents import AgentBriefed, AgentStepped, ProposerRan
+from suture.core.ledger.kinds.agents import AgentBriefed, AgentStepped, ChangeJudged, ProposerRan
 from suture.core.ledger.kinds.budget import AttemptsNearLimit, BudgetRefused, BudgetReserved, BudgetSettled
 from suture.core.ledger.kinds.candidates import (
     CandidateChecked,
@@ -115,6 +115,7 @@ __all__ = [
     "CandidateUnconfirmed",
     "CandidatesCompared",
     "CertificateWritten",
+    "ChangeJudged",
     "Choice",
     "CommitChecked",
     "CommitMade",

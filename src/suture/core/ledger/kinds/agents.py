@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from suture.core.ledger.event import Payload
+from suture.core.records.judgement import FindingCode, JudgementOutcome
 
 AgentProblem = Literal["", "not_applied", "no_change", "same_patch", "cut", "empty"]
 """Why a model's reply in a conversation brought nothing."""
@@ -28,10 +29,11 @@ class ProposerRan(Payload, kind="proposer.ran"):
         seconds: Wall-clock seconds.
         printed_bytes: Size of its output.
         output: Blob of the beginning and the end of its output.
-        changes: Blob of its changes, path -> text.
+        changes: Blob of its changes, path -> text; null for a deleted file.
         changed: Paths of the changed files.
-        deleted: Files that it deleted; a candidate keeps them.
-        excluded_files: Changed files that are not part of the candidate: too large, not text, or hidden
+        deleted: Files that it deleted.
+        restored: Files that the user does not allow to change; they are as they were.
+        excluded_files: Changed files that are not part of the change: too large, not text, or hidden
             files of the program itself.
     """
 
@@ -46,7 +48,30 @@ class ProposerRan(Payload, kind="proposer.ran"):
     changes: str
     changed: tuple[str, ...]
     deleted: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
     excluded_files: tuple[str, ...] = ()
+
+
+class ChangeJudged(Payload, kind="change.judged"):
+    """What the user's program has changed until the end of a turn was judged as `suture judge` does it.
+
+    Attributes:
+        turn: Number of the turn, from 1.
+        outcome: The verdict on the change.
+        codes: Codes of the findings that reject it.
+        failing: Number of tests that fail with the change.
+        judgement: Blob of the judgement.
+        candidate: Blob of the changed files.
+        seconds: Wall-clock seconds of the judgement.
+    """
+
+    turn: int
+    outcome: JudgementOutcome
+    codes: tuple[FindingCode, ...] = ()
+    failing: int = 0
+    judgement: str
+    candidate: str
+    seconds: float
 
 
 class AgentBriefed(Payload, kind="agent.briefed"):

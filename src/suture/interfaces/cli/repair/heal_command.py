@@ -92,7 +92,7 @@ def heal(
         Option(
             "--proposer",
             metavar="CMD",
-            help="A program to use instead of a model; it edits a copy in the sandbox.",
+            help="A program to use instead of a model; it edits a copy, and its change is judged.",
         ),
     ] = None,
     proposer_outside: Annotated[
