@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from prepared_suites import prepare_python_suite
+from suture.agents.context.code_excerpts import make_excerpts
 from suture.agents.context.code_units import list_units
 from suture.agents.context.failure_causes import FailureCause
 from suture.agents.context.failure_context import FailureContext, build_failure_context, render_new_facts
-from suture.agents.context.fault_localisation import rank_code
+from suture.agents.context.fault_localisation import RankedCode, rank_code
 from suture.agents.context.python_test_source import find_python_test
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.core.records import (
@@ -165,7 +166,7 @@ async def test_the_raising_function_is_shown_with_its_class_and_what_it_uses(san
         assert shown in code
     for hidden in ("import os", "UNUSED", "helper_1"):
         assert hidden not in code
-    assert "- `def bill(cart)` in shop.py:21 calls `total`" in code
+    assert "`total` is called in shop.py: `bill` 21." in code
 
 
 async def test_hidden_and_untrusted_checks_are_never_shown(sandbox: Sandbox) -> None:
@@ -208,6 +209,7 @@ async def test_failures_with_one_cause_are_one_and_those_of_the_environment_are_
 
     assert context.facts.count("**Cause") == 2
     assert "test_total[5]`, the same:" in context.facts
+    assert context.facts.count("ValueError: first line") <= 1
     assert "1 more test fails whatever the code does: the package 'numpy' is not installed." in context.facts
     assert "test_net" not in context.facts
 
@@ -220,6 +222,15 @@ async def test_long_values_are_cut_around_their_first_difference(sandbox: Sandbo
     assert "398, 399, 8]" in facts
     assert "398, 399, 9]" in facts
     assert len(facts) < 2500
+
+
+async def test_variables_that_a_test_compares_are_not_repeated_as_inputs(sandbox: Sandbox) -> None:
+    values = {"expected": "'x' * 300", "result": "'y' * 300", "width": "3"}
+    fact = replace(
+        FACT, call="assert expected == result", exception="", message="", actual="'yy'", expected="'xx'"
+    )
+    facts = (await build(make_suite(sandbox), fail(replace(fact, inputs=values)))).facts
+    assert "Input: width = 3\n" in facts
 
 
 async def test_texts_of_several_lines_are_compared_line_by_line(sandbox: Sandbox) -> None:
@@ -449,6 +460,37 @@ def test_functions_that_use_a_missing_attribute_are_suspicious() -> None:
     suspicious = {unit.name for unit, score in ranked.scores.items() if score > 0}
     assert {"Cart.add", "Cart.clear"} <= suspicious
     assert "Cart.label" not in suspicious
+
+
+def test_whoever_assigns_a_missing_attribute_comes_before_the_callers_of_what_raised() -> None:
+    source = (
+        "class Base:\n    def __init__(self):\n        self.sums = []\n\n"
+        "class Cart:\n    def add(self, price):\n        self.sums.append(price)\n\n"
+        "    def fill(self):\n        self.add(1)\n"
+    )
+    frames = [CodeFrame(file="shop.py", line=line, function=name) for line, name in ((9, "fill"), (7, "add"))]
+    fact = Counterexample(
+        check_id="t",
+        exception="AttributeError: 'Cart' object has no attribute 'sums'",
+        frames=tuple(frames),
+    )
+    outcome = CheckOutcome(check_id="t", status="failed", counterexample=fact)
+    units = {"shop.py": list_units("shop.py", source, "python")}
+    ranked = rank_code(units, [FailureCause(outcomes=(outcome,))], [], [])
+    assert [unit.name for unit in ranked.ordered()[:2]] == ["Cart.add", "Base.__init__"]
+
+
+def test_a_small_file_is_shown_whole_only_if_it_has_one_of_the_likeliest_functions() -> None:
+    texts = {
+        f"step_{n}.py": f"def step_{n}():\n    return {n} / 0\n\n\ndef unrelated_{n}():\n    return {n}\n"
+        for n in range(1, 4)
+    }
+    units = {path: list_units(path, text, "python") for path, text in texts.items()}
+    scores = {units[f"step_{n}.py"][0]: 10.0 - n for n in range(1, 4)}
+    shown = make_excerpts(RankedCode(scores=scores), units, texts, "python", 3_000).texts
+    assert "unrelated_2" in shown["step_2.py"]
+    assert "def step_3" in shown["step_3.py"]
+    assert "unrelated_3" not in shown["step_3.py"]
 
 
 def test_a_test_that_assigns_an_attribute_leads_to_the_method_that_runs_then() -> None:

@@ -19,7 +19,7 @@ BYTES_PER_TOKEN = 3.0
 and Go."""
 # All limits are chosen by judgement on ten bug-fix commits and are not measured.
 MAX_WHOLE_FILE_TOKENS = 700
-"""A file up to this size is shown whole: an excerpt with its imports would hardly be shorter."""
+"""A file up to this size is shown whole if it has one of the most suspicious functions."""
 WHOLE_FILE_SHARE = 0.7
 """A file is shown whole where an excerpt would have this share of its lines."""
 MAX_UNIT_LINES = 100
@@ -30,7 +30,7 @@ MAX_VALUE_LINES = 12
 """A longer constant that a shown function uses is only named."""
 MIN_SCORE_SHARE = 0.22
 """Share of the highest score from which a function is shown."""
-FIRST_TOKENS = 900
+FIRST_TOKENS = 600
 """Tokens of the most suspicious functions, from which on only the ones nearly as suspicious are shown."""
 MIN_FURTHER_SHARE = 0.6
 """Share of the highest score that those need."""
@@ -38,7 +38,8 @@ MIN_SHOWN_UNITS = 2
 """Functions that are shown however long they are."""
 MAX_SHOWN_UNITS = 8
 MAX_NAMED_UNITS = 8
-MAX_CALLERS = 5
+MAX_CALLERS = 3
+"""Callers that are named for each of the most suspicious functions."""
 
 
 @dataclass
@@ -121,11 +122,12 @@ def make_excerpts(
         if note and note not in excerpts.notes:
             excerpts.notes.append(note)
     comment = LANGUAGES[language].line_comment
+    likely_paths = {unit.path for unit in excerpts.shown[:MIN_SHOWN_UNITS]}
     for path, numbers in chosen.items():
         lines = lines_by_path[path]
         numbers = numbers | _context_lines(path, excerpts.shown, units_by_path[path])
         extra_tokens = estimate_tokens(texts[path]) - _count(sorted(numbers), lines)
-        is_small = estimate_tokens(texts[path]) <= MAX_WHOLE_FILE_TOKENS
+        is_small = path in likely_paths and estimate_tokens(texts[path]) <= MAX_WHOLE_FILE_TOKENS
         if (is_small or len(numbers) >= WHOLE_FILE_SHARE * len(lines)) and extra_tokens <= max(
             left_tokens, 0
         ):
@@ -215,13 +217,26 @@ def _is_import(line: str) -> bool:
 
 def find_callers(
     shown: Sequence[CodeUnit], units_by_path: Mapping[str, Sequence[CodeUnit]]
-) -> list[tuple[CodeUnit, str]]:
-    """Return (caller, name of the called function) of functions that call the most suspicious ones."""
-    callers: dict[CodeUnit, str] = {}
+) -> dict[str, list[CodeUnit]]:
+    """Return the names of the most suspicious functions -> functions that call them and are not shown."""
+    callers: dict[str, list[CodeUnit]] = {}
     # The callers of a constructor are everywhere, and say nothing.
     for target in [u for u in shown[:3] if u.kind == "function" and u.short_name not in CONSTRUCTORS]:
-        for units in units_by_path.values():
-            for unit in units:
-                if unit.kind == "function" and target.short_name in unit.calls and unit not in shown:
-                    callers.setdefault(unit, target.short_name)
-    return list(callers.items())[:MAX_CALLERS]
+        units = [
+            unit
+            for units in units_by_path.values()
+            for unit in units
+            if unit.kind == "function" and target.short_name in unit.calls and unit not in shown
+        ]
+        units.sort(key=lambda unit: unit.path != target.path)
+        if units:
+            callers.setdefault(target.short_name, units[:MAX_CALLERS])
+    return callers
+
+
+def name_units(units: Sequence[CodeUnit]) -> str:
+    """Return the names of functions with their first lines, file by file."""
+    by_path: dict[str, list[str]] = {}
+    for unit in units:
+        by_path.setdefault(unit.path, []).append(f"`{unit.name}` {unit.first}")
+    return "; ".join(f"{path}: {', '.join(names)}" for path, names in by_path.items())

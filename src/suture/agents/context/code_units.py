@@ -18,7 +18,6 @@ from suture.project.python_source.statement_edits import (
     Definition,
     bound_names,
     inner_statements,
-    split_lines,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ class CodeUnit:
         first: First line, from 1, with decorators.
         last: Last line.
         headers: The lines of the classes' headers around it.
-        signature: Its first line without the body.
         names: Names that it uses.
         calls: Names that it calls, of methods without their object.
         binds: Names that an import or a value binds, or attributes that a function of Python assigns.
@@ -61,7 +59,6 @@ class CodeUnit:
     first: int
     last: int
     headers: tuple[range, ...] = ()
-    signature: str = ""
     names: frozenset[str] = field(default_factory=frozenset)
     calls: frozenset[str] = field(default_factory=frozenset)
     binds: frozenset[str] = field(default_factory=frozenset)
@@ -107,12 +104,11 @@ def group_by_name(units_by_path: Mapping[str, Sequence[CodeUnit]]) -> dict[str, 
 @lru_cache(maxsize=MAX_CACHED_FILES)
 def _list_python_units(path: str, text: str) -> tuple[CodeUnit, ...]:
     tree = parse_module(text)
-    lines = split_lines(text)
-    return tuple(_iter_python(path, tree.body, (), "", lines)) if tree is not None else ()
+    return tuple(_iter_python(path, tree.body, (), "")) if tree is not None else ()
 
 
 def _iter_python(
-    path: str, body: Iterable[ast.stmt], headers: tuple[range, ...], prefix: str, lines: Sequence[str]
+    path: str, body: Iterable[ast.stmt], headers: tuple[range, ...], prefix: str
 ) -> Iterator[CodeUnit]:
     for node in body:
         first, last = first_line(node), node.end_lineno or node.lineno
@@ -127,10 +123,9 @@ def _iter_python(
                 first=first,
                 last=last,
                 headers=headers,
-                signature=lines[node.lineno - 1].strip(),
                 names=frozenset(name for base in node.bases for name in _used_names(base)),
             )
-            yield from _iter_python(path, node.body, (*headers, header), f"{prefix}{node.name}.", lines)
+            yield from _iter_python(path, node.body, (*headers, header), f"{prefix}{node.name}.")
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield CodeUnit(
                 path=path,
@@ -139,7 +134,6 @@ def _iter_python(
                 first=first,
                 last=last,
                 headers=headers,
-                signature=_signature(node, lines),
                 names=frozenset(_used_names(node)),
                 calls=frozenset(_called_names(node)),
                 binds=frozenset(_assigned_attributes(node)),
@@ -158,12 +152,7 @@ def _iter_python(
                 binds=names,
             )
         elif not isinstance(node, ast.Expr):
-            yield from _iter_python(path, inner_statements(node), headers, prefix, lines)
-
-
-def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str]) -> str:
-    head = lines[node.lineno - 1 : max(node.lineno, node.body[0].lineno - 1)]
-    return " ".join(line.strip() for line in head).rstrip(":").strip()
+            yield from _iter_python(path, inner_statements(node), headers, prefix)
 
 
 def _used_names(node: ast.AST) -> Iterator[str]:
@@ -286,7 +275,6 @@ class _TreeReader:
             first=first - _count_comment_lines(node),
             last=last,
             headers=headers,
-            signature=self._text(node).split("\n")[0].rstrip(" {"),
             names=frozenset(self._names(node)) if kind != "class" else frozenset(),
             calls=frozenset(self._calls(node)) if kind != "class" else frozenset(),
             binds=binds,

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.agents.context.code_excerpts import (
+    MAX_NAMED_UNITS,
     CodeExcerpts,
     cut_section,
     estimate_tokens,
     fence,
     find_callers,
     make_excerpts,
+    name_units,
     render_lines,
 )
 from suture.agents.context.code_units import CodeUnit, find_unit, list_units
@@ -443,16 +445,13 @@ def _render_code(
         extent = "whole file" if path in excerpts.whole else "excerpt"
         lines.append(f"### {path} ({extent})\n{fence(text, LANGUAGES[language].fence)}")
     notes = list(excerpts.notes)
-    callers = find_callers(excerpts.shown, units_by_path)
-    if callers:
-        listed = "\n".join(
-            f"- `{unit.signature}` in {unit.path}:{unit.first} calls `{name}`" for unit, name in callers
-        )
-        notes.append(f"Callers:\n{listed}")
-    others = [unit for unit in excerpts.others if unit.name][:MAX_LISTED_TESTS]
+    notes += [
+        f"`{name}` is called in {name_units(units)}."
+        for name, units in find_callers(excerpts.shown, units_by_path).items()
+    ]
+    others = [unit for unit in excerpts.others if unit.name][:MAX_NAMED_UNITS]
     if others:
-        named = ", ".join(f"`{unit.name}` ({unit.path}:{unit.first})" for unit in others)
-        notes.append(f"Perhaps involved too, not shown ({READ_MORE}): {named}")
+        notes.append(f"Perhaps involved too, not shown ({READ_MORE}): {name_units(others)}")
     return "\n\n".join([*lines, *notes])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
@@ -31,6 +32,8 @@ MAX_LISTED_TESTS = 5
 MAX_OTHER_CASES = 3
 PART_LEAD_CHARS = 30
 PART_CHARS = 70
+COMPARED_NAMES = re.compile(r"(?:assert |self\.assert\w+\()(\w+)(?: == |, )(\w+)\b(?![\w.(\[])")
+"""A comparison of two variables; their values are shown as the expected and the actual one."""
 
 
 def render_cause(cause: FailureCause, texts: Mapping[str, str], label: str) -> str:
@@ -52,7 +55,8 @@ def render_cause(cause: FailureCause, texts: Mapping[str, str], label: str) -> s
     for outcome in others[:MAX_OTHER_CASES]:
         other = outcome.counterexample
         if other is not None:
-            parts.append(f"- `{other.check_id}`, the same: {render_short_fact(other)}")
+            same = replace(other, exception="") if other.exception == fact.exception else other
+            parts.append(f"- `{other.check_id}`, the same: {render_short_fact(same)}")
     if len(others) > MAX_OTHER_CASES:
         rest = [outcome.check_id for outcome in others[MAX_OTHER_CASES:]]
         parts.append(f"- the same cause: {list_tests(rest, MAX_LISTED_TESTS)}")
@@ -145,7 +149,13 @@ def _read_text(value: str) -> str | None:
 
 def _render_inputs(fact: Counterexample) -> str:
     compared = {_strip(fact.expected), _strip(fact.actual)}
-    inputs = [(name, value) for name, value in fact.inputs.items() if _strip(value) not in compared]
+    names = COMPARED_NAMES.match(fact.call) if fact.expected and fact.actual else None
+    operands = names.groups() if names is not None else ()
+    inputs = [
+        (name, value)
+        for name, value in fact.inputs.items()
+        if name not in operands and _strip(value) not in compared
+    ]
     shown = [f"{name} = {_shorten(value, MAX_INPUT_CHARS)}" for name, value in inputs[:MAX_SHOWN_INPUTS]]
     if not shown:
         return ""

@@ -55,6 +55,10 @@ MAX_QUOTED_USERS = 6
 """Functions that use a quoted name, up to which each of them counts."""
 QUOTED_USER_FACTOR = 0.5
 """Weight of a function that uses a quoted name, by that of one that has it."""
+MISSING_ATTRIBUTE = re.compile(r"has no attribute ['\"`](\w+)")
+"""What an AttributeError says. Whoever else assigns, defines or reads the attribute shows what it should be."""
+MISSING_ATTRIBUTE_FACTOR = 2.0
+"""Weight of these functions by that of functions with another quoted name."""
 
 
 @dataclass
@@ -121,7 +125,9 @@ def _add_message(
 ) -> None:
     """Add what an exception's message quotes: `'Cart' object has no attribute 'total'` is about both names."""
     matches = QUOTED_NAME.findall(cause.fact.exception)
+    missing = MISSING_ATTRIBUTE.findall(cause.fact.exception)
     for name in {first or second for first, second in matches}:
+        weight = MESSAGE_WEIGHT * (MISSING_ATTRIBUTE_FACTOR if name in missing else 1.0)
         found = [
             unit
             for units in units_by_path.values()
@@ -129,7 +135,7 @@ def _add_message(
             if unit.kind != "import" and (unit.short_name == name or name in unit.binds)
         ]
         for unit in found if len(found) <= MAX_SAME_NAME else ():
-            ranked.add(unit, MESSAGE_WEIGHT)
+            ranked.add(unit, weight)
         users = [
             unit
             for units in units_by_path.values()
@@ -137,7 +143,7 @@ def _add_message(
             if unit.kind == "function" and name in unit.names and unit not in found
         ]
         for unit in users if len(users) <= MAX_QUOTED_USERS else ():
-            ranked.add(unit, QUOTED_USER_FACTOR * MESSAGE_WEIGHT)
+            ranked.add(unit, QUOTED_USER_FACTOR * weight)
 
 
 def _add_coverage(
