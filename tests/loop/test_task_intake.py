@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from project_files import write_files
 from suture.errors import UsageError
 from suture.loop.intake.heal_task import build_heal_task
 from suture.loop.intake.project_task import SAMPLE_PATH, ProjectRequest, build_project_task
@@ -51,6 +52,62 @@ def test_the_entry_point_is_read_from_the_statement(statement: str, name: str | 
 def test_examples_in_the_statement_become_visible_checks() -> None:
     task = build_write_task("Write add(a, b).\n\n>>> add(1, 2)\n3\n")
     assert [check.provenance for check in task.checks] == ["visible"]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose root configures the tests of its folder `shop`."""
+    return write_files(
+        tmp_path,
+        {
+            ".git/HEAD": "",
+            "conftest.py": "",
+            "pytest.ini": "[pytest]\n",
+            "other/code.py": "a = 1\n",
+            "shop/price.py": "a = 1\n",
+            "shop/rate.py": "a = 1\n",
+            "shop/tests/test_price.py": "def test_a(): pass\n",
+        },
+    )
+
+
+def test_files_above_a_folder_that_decide_its_tests_belong_to_the_task(repository: Path) -> None:
+    task, snapshot = build_heal_task(repository / "shop")
+    assert snapshot.root == repository
+    assert {"conftest.py", "pytest.ini", "shop/price.py"} <= task.files.keys()
+    assert task.test_command == ("env", "-C", "shop", "python", "-m", "pytest", "-q")
+    protected = {path for path in task.files if is_protected(path, task.protected)}
+    assert protected == task.files.keys() - {"shop/price.py", "shop/rate.py"}
+
+
+def test_globs_and_commands_are_relative_to_the_folder_that_was_named(repository: Path) -> None:
+    task, _ = build_heal_task(
+        repository / "shop", test="pytest tests/test_price.py", only=["price.py"], protect=["/rate.py"]
+    )
+    assert task.test_command == ("env", "-C", "shop", "pytest", "tests/test_price.py")
+    assert [path for path in task.files if is_protected(path, task.writable)] == ["shop/price.py"]
+    assert is_protected("shop/rate.py", task.protected)
+
+
+@pytest.mark.parametrize("removed", [".git/HEAD", "conftest.py"])
+def test_a_folder_whose_tests_nothing_above_decides_is_the_whole_project(
+    repository: Path, removed: str
+) -> None:
+    (repository / removed).unlink()
+    (repository / "pytest.ini").unlink()
+    if removed == ".git/HEAD":
+        (repository / ".git").rmdir()
+    task, snapshot = build_heal_task(repository / "shop")
+    assert snapshot.root == repository / "shop"
+    assert set(task.files) == {"price.py", "rate.py", "tests/test_price.py"}
+
+
+def test_a_wrapper_of_one_test_command_is_reported_by_that_command(tmp_path: Path) -> None:
+    files = {"Makefile": "check:\n\tRATE=2 pytest spec.py\n", "spec.py": "", "code.py": "a = 1\n"}
+    task, _ = build_heal_task(write_files(tmp_path, files), test="make check")
+    assert task.test_command == ("env", "RATE=2", "pytest", "spec.py")
+    assert task.test_origin == "make check runs it"
+    assert [path for path in task.files if not is_protected(path, task.protected)] == ["code.py"]
 
 
 def test_an_empty_task_is_a_usage_error() -> None:
@@ -142,17 +199,17 @@ def test_shell_syntax_is_a_usage_error_that_names_the_shell(tmp_path: Path, comm
         build_heal_task(tmp_path, test=command)
 
 
-@pytest.mark.parametrize("command", ["PYTHONPATH=. pytest", ["A=1", "pytest", "-k", "a or b"]])
-def test_a_leading_variable_is_a_usage_error_that_names_env(tmp_path: Path, command: str | list[str]) -> None:
+@pytest.mark.parametrize("command", ["PYTHONPATH=. pytest -k ab", ["PYTHONPATH=.", "pytest", "-k", "ab"]])
+def test_a_leading_variable_is_set_by_env(tmp_path: Path, command: str | list[str]) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
-    with pytest.raises(UsageError, match="as: env "):
-        build_heal_task(tmp_path, test=command)
+    task, _ = build_heal_task(tmp_path, test=command)
+    assert task.test_command == ("env", "PYTHONPATH=.", "pytest", "-k", "ab")
 
 
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("sh -c 'cd . && pytest'", ("sh", "-c", "cd . && pytest")),
+        ("sh -c 'cd . && ./check'", ("sh", "-c", "cd . && ./check")),
         ("env A=1 pytest", ("env", "A=1", "pytest")),
         ("pytest -k'a or (b and c)' 't.py::t[x|y]'", ("pytest", "-ka or (b and c)", "t.py::t[x|y]")),
         ("pytest t.py::t[(1)] a\\;b", ("pytest", "t.py::t[(1)]", "a;b")),

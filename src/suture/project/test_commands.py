@@ -14,11 +14,10 @@ from pathlib import Path
 
 from suture.errors import UsageError
 from suture.project.languages import LANGUAGES, find_reachable_scripts, find_task_commands, is_source
+from suture.project.languages.command_prefix import ASSIGNMENT, find_working_folder, split_prefix
 from suture.project.tuning import MAX_LOADED_GLOBS, MAX_REACHED_LINES, MAX_SHELL_SCRIPT_BYTES
 from suture.project.workspace import is_protected, is_test_file
 
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-"""Matches a variable before a command, as in `CI=1 npm test`, which only a shell sets."""
 SHELL_CHARACTERS = frozenset(";<>|&`")
 """Characters that only a shell interprets, outside of quotes."""
 WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
@@ -52,11 +51,9 @@ def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
                 f"the test command {test!r} needs a shell, and is started without one",
                 remedy=f"write it as: sh -c {shlex.quote(test)}",
             )
-    if words and ASSIGNMENT.match(words[0]):
-        raise UsageError(
-            f"the test command starts with {words[0]!r}, which is not a program",
-            remedy=f"write it as: env {shlex.join(words)}",
-        )
+    # Only a shell sets such variables itself.
+    if words and ASSIGNMENT.match(words[0]) and not all(map(ASSIGNMENT.match, words)):
+        words = ("env", *words)
     return words
 
 
@@ -87,6 +84,11 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
     Args:
         command: The argument vector. A word may be a shell line.
     """
+    if folder := find_working_folder(command):
+        own_files = {path.removeprefix(f"{folder}/"): path for path in files if path.startswith(f"{folder}/")}
+        contents = {name: files[path] for name, path in own_files.items()}
+        deciding = find_deciding_files(split_prefix(command)[1], contents, root / folder)
+        return tuple(own_files[name] for name in deciding)
     lines = _reached_lines(command, files, root)
     commands = list(_commands_in(lines))
     named_files = dict.fromkeys(path for words in commands for path in find_named_files(words, files, root))

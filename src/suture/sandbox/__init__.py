@@ -35,6 +35,7 @@ from suture.sandbox.runtimes import (
     discover_toolchain,
     get_own_interpreter,
 )
+from suture.sandbox.runtimes.loaned_pytest import lend_pytest
 
 __all__ = [
     "BOX",
@@ -64,6 +65,7 @@ __all__ = [
     "discover_toolchain",
     "find_sandbox_factories",
     "get_own_interpreter",
+    "lend_pytest",
     "mounts_for_interpreter",
     "open_sandbox",
 ]

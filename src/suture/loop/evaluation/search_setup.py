@@ -18,8 +18,9 @@ from suture.loop.context import RunContext
 from suture.loop.memories import recalled_operator_factors
 from suture.loop.progress_summary import is_searchable
 from suture.mutation import has_grammar
-from suture.project.languages import is_pytest_command, is_source, pytest_equivalent
+from suture.project.languages import find_search_command, is_pytest_command, is_source
 from suture.project.workspace import decode_text
+from suture.sandbox import lend_pytest
 from suture.search import FailingProject, SearchLimits, TrialPool, start_early_baseline
 
 
@@ -43,8 +44,9 @@ async def find_target_tests(
 ) -> TargetTests | None:
     """Return the target tests of a search; `None` if the project's tests cannot run one by one.
 
-    A unittest command is searched with pytest, if the project's interpreter has it; the ledger records it if
-    that fails. The search only proposes: what it finds is judged by the user's own command.
+    A unittest command is searched with pytest, and so is the test command inside a wrapper that does something
+    else too; the ledger records it if that fails. The search only proposes: what it finds is judged by the
+    user's own command.
     """
     command = suite.command
     if command is None or context.interpreter is None:
@@ -52,11 +54,12 @@ async def find_target_tests(
     if command.is_pytest:
         outcomes = baseline.outcomes if baseline is not None else ()
     else:
-        argv = pytest_equivalent(context.task.test_command)
-        if argv is None:
+        argv = find_search_command(context.task.test_command, context.task.files)
+        interpreter = lend_pytest(context.interpreter)
+        if argv is None or interpreter is None:
             return None
         task = replace(context.task, test_command=argv)
-        command = TestCommand(task, context.sandbox, context.settings.sandbox, context.interpreter)
+        command = TestCommand(task, context.sandbox, context.settings.sandbox, interpreter)
         try:
             await command.collect()
         except UsageError as fault:

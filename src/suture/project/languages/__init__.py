@@ -5,7 +5,14 @@ starts no process and calls no model; `suture.sandbox` finds programs and runs t
 """
 
 from suture.project.languages.calling.call_driver import CallDriver, CallSite, JsonPlus
-from suture.project.languages.interpreter import PACKAGES_MOUNT, Interpreter, Toolchain
+from suture.project.languages.command_prefix import add_prefix, find_working_folder, split_prefix
+from suture.project.languages.django_tests import find_django_tests
+from suture.project.languages.interpreter import (
+    LOANED_PYTEST_MOUNT,
+    PACKAGES_MOUNT,
+    Interpreter,
+    Toolchain,
+)
 from suture.project.languages.language import LanguageFacts, PackageCache, ProjectOverview
 from suture.project.languages.language_table import (
     BUILT_IN_LANGUAGES,
@@ -35,10 +42,12 @@ from suture.project.languages.python import (
     resolve_command,
 )
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.project.languages.wrapped_commands import WrappedTests, find_search_command, find_wrapped_tests
 
 __all__ = [
     "BUILT_IN_LANGUAGES",
     "LANGUAGES",
+    "LOANED_PYTEST_MOUNT",
     "PACKAGES_MOUNT",
     "TASK_FILES",
     "CallDriver",
@@ -56,20 +65,27 @@ __all__ = [
     "Runner",
     "RunnerOutput",
     "Toolchain",
+    "WrappedTests",
+    "add_prefix",
     "add_report_arguments",
     "bypass_npm",
     "detect_command",
     "detect_file_languages",
     "detect_language",
     "fill_placeholders",
+    "find_django_tests",
     "find_language",
     "find_reachable_scripts",
     "find_runner",
+    "find_search_command",
     "find_started_scripts",
     "find_task_commands",
+    "find_working_folder",
+    "find_wrapped_tests",
     "is_pytest_command",
     "is_source",
     "program_environment",
     "pytest_equivalent",
     "resolve_command",
+    "split_prefix",
 ]

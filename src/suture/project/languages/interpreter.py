@@ -29,6 +29,8 @@ class Toolchain:
 
 PACKAGES_MOUNT = "/packages"
 """Where the sandbox mounts `Interpreter.packages`."""
+LOANED_PYTEST_MOUNT = "/loaned-pytest"
+"""Where the sandbox mounts `Interpreter.loaned_pytest`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,8 @@ class Interpreter:
         project: Folder of the project whose own files chose the interpreter; empty if the user chose it. If a
             project chose it, the sandbox mounts less.
         packages: Folder of packages that were installed for this run; empty if there are none.
+        loaned_pytest: Suture's own pytest, and what it needs and the interpreter lacks, for a project whose
+            tests pytest can run although it does not use pytest: absolute paths.
     """
 
     executable: str
@@ -61,6 +65,7 @@ class Interpreter:
     toolchain: Toolchain | None = None
     project: str = ""
     packages: str = ""
+    loaned_pytest: tuple[str, ...] = ()
 
     @property
     def is_virtual(self) -> bool:

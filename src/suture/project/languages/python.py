@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import dropwhile, islice, pairwise
 from pathlib import PurePosixPath
 
-from suture.project.languages.interpreter import PACKAGES_MOUNT, Interpreter
+from suture.project.languages.command_prefix import add_prefix, split_prefix
+from suture.project.languages.django_tests import MANAGE_FILE, SETTINGS_VARIABLE, find_django_tests
+from suture.project.languages.interpreter import LOANED_PYTEST_MOUNT, PACKAGES_MOUNT, Interpreter
 from suture.project.languages.language import LanguageFacts, ProjectOverview, expand_word_globs
 from suture.project.languages.layouts import PYTHON_LAYOUT
 from suture.project.languages.python_imports import find_shadowing_modules
@@ -65,6 +67,11 @@ def detect_python_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] |
             return PYTEST_COMMAND, f"{config_file} configures pytest"
     if not tests:
         return None
+    manage_files = [path for path in files if PurePosixPath(path).name == MANAGE_FILE]
+    if len(manage_files) == 1 and SETTINGS_VARIABLE.encode() in files[manage_files[0]]:
+        folder = str(PurePosixPath(manage_files[0]).parent)
+        command = ("python", MANAGE_FILE, "test")
+        return add_prefix("" if folder == "." else folder, (), command), f"{manage_files[0]} starts Django"
     unittest_files = [name for name in tests if TEST_CASE.search(files[name])]
     if not any(map(PYTEST_FILE_NAME.fullmatch, tests)):
         test_files = sorted(name for name in tests if TEST_DEFINITION.search(files[name]))
@@ -158,8 +165,9 @@ def is_pytest_command(argv: Sequence[str]) -> bool:
     """Return whether a command runs pytest: `pytest ...`, or `python [options] -m pytest ...`.
 
     Args:
-        argv: The command. Its first word may be a path.
+        argv: The command, perhaps after a call of `env`. The name of its program may be a path.
     """
+    _, argv = split_prefix(argv)
     if not argv:
         return False
     program = PurePosixPath(argv[0]).name
@@ -168,15 +176,29 @@ def is_pytest_command(argv: Sequence[str]) -> bool:
     return bool(PYTHON.fullmatch(program)) and _module_of(argv) == "pytest"
 
 
+def is_test_command(argv: Sequence[str]) -> bool:
+    """Return whether a command runs the tests of unittest or of Django."""
+    return bool(argv) and (_is_unittest(argv) or find_django_tests(argv) is not None)
+
+
+def _is_unittest(argv: Sequence[str]) -> bool:
+    return bool(PYTHON.fullmatch(PurePosixPath(argv[0]).name)) and _module_of(argv) == "unittest"
+
+
 def pytest_equivalent(argv: Sequence[str]) -> tuple[str, ...] | None:
-    """Return a pytest command that runs the tests of a unittest command, or `None` for any other command.
+    """Return a pytest command that runs the tests of unittest or Django, or `None` for any other command.
 
     Its outcomes are only hints for the search, not verdicts: pytest runs such tests slightly differently.
 
     Args:
         argv: The command, such as `python -m unittest discover -s tests`.
     """
-    if not argv or not PYTHON.fullmatch(PurePosixPath(argv[0]).name) or _module_of(argv) != "unittest":
+    prefix, argv = split_prefix(argv)
+    django = find_django_tests(argv)
+    if django is not None:
+        python = argv[0] if PYTHON.fullmatch(PurePosixPath(argv[0]).name) else "python"
+        return (*prefix, python, "-m", "pytest", "-q", *django)
+    if not argv or not _is_unittest(argv):
         return None
     folder, pattern, targets = ".", "test*.py", list[str]()
     words = iter(_after_module(argv))
@@ -189,7 +211,7 @@ def pytest_equivalent(argv: Sequence[str]) -> tuple[str, ...] | None:
             next(words, None)
         elif not word.startswith("-") and word != "discover":
             targets.append(_to_pytest_id(word))
-    return (argv[0], "-m", "pytest", "-o", f"python_files={pattern}", *(targets or [folder]))
+    return (*prefix, argv[0], "-m", "pytest", "-o", f"python_files={pattern}", *(targets or [folder]))
 
 
 def _to_pytest_id(name: str) -> str:
@@ -225,19 +247,18 @@ def _module_of(argv: Sequence[str]) -> str | None:
 def resolve_command(argv: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
     """Return a command that starts a project's own interpreter in place of `python` or `pytest`.
 
-    Only a first word without a slash is replaced: a path means that path.
+    Only a program's name without a slash is replaced: a path means that path.
 
     Args:
         argv: The command as the user wrote it.
         interpreter: What `python` means.
     """
-    if not argv:
-        return ()
-    if argv[0] in PYTEST:
-        return (interpreter.executable, "-m", "pytest", *argv[1:])
-    if PYTHON.fullmatch(argv[0]):
-        return (interpreter.executable, *argv[1:])
-    return tuple(argv)
+    prefix, command = split_prefix(argv)
+    if command and command[0] in PYTEST:
+        command = (interpreter.executable, "-m", "pytest", *command[1:])
+    elif command and PYTHON.fullmatch(command[0]):
+        command = (interpreter.executable, *command[1:])
+    return (*prefix, *command)
 
 
 def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
@@ -256,6 +277,7 @@ def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
         environment["VIRTUAL_ENV"] = interpreter.prefix
     roots = [str(PurePosixPath(box) / root) for root in interpreter.source_roots]
     roots += [PACKAGES_MOUNT] if interpreter.packages else []
+    roots += [LOANED_PYTEST_MOUNT] if interpreter.loaned_pytest else []
     if roots:
         environment["PYTHONPATH"] = ":".join(roots)
     return environment

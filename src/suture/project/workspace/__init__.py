@@ -18,7 +18,7 @@ from suture.project.workspace.protected import (
     is_test_file,
 )
 from suture.project.workspace.repository import Repository, open_repository
-from suture.project.workspace.snapshot import Snapshot, take_snapshot
+from suture.project.workspace.snapshot import Snapshot, take_snapshot, take_snapshot_with_parents
 from suture.project.workspace.text_files import decode_text, is_creatable, overlay_candidate
 
 __all__ = [
@@ -46,5 +46,6 @@ __all__ = [
     "remove_empty_folders",
     "render_exclusion",
     "take_snapshot",
+    "take_snapshot_with_parents",
     "unified_diff",
 ]

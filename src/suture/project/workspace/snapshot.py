@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project import tuning
 from suture.project.workspace.globs import Globs, parse_globs
 from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, non_code_reason
+from suture.project.workspace.project_root import find_project_root
 from suture.project.workspace.protected import is_test_file
 from suture.project.workspace.repository import open_repository
 from suture.project.workspace.secret_detection import has_secret_name, is_private_key, unchanged_since_commit
@@ -37,6 +39,8 @@ class Snapshot:
         built_files: Paths in `files` that git ignores and the project imports, because its build wrote them.
         excluded_files: Path -> why it is not in `files`, for those skipped files that a user may miss: modules
             that git ignores, and files whose names cannot be printed. Such a name is escaped as in Python.
+        folder: The folder below `root` that the user works on, if files above it decide its tests; empty for
+            all of `root`.
     """
 
     root: Path
@@ -45,6 +49,24 @@ class Snapshot:
     secrets: tuple[str, ...] = ()
     built_files: tuple[str, ...] = ()
     excluded_files: Mapping[str, ExclusionReason] = field(default_factory=dict)
+    folder: str = ""
+
+
+def take_snapshot_with_parents(path: Path, *, secrets: Sequence[str] = ()) -> Snapshot:
+    """Read a project's files, and those of the folders above it that decide its tests.
+
+    If all of that is too large for a project, only the project itself is read. Arguments and errors are as for
+    `take_snapshot`.
+    """
+    try:
+        folder = path.resolve(strict=True)
+        root = find_project_root(folder) if folder.is_dir() else folder
+    except (OSError, RuntimeError):
+        root = folder = path  # `take_snapshot` explains what is wrong
+    if root != folder:
+        with suppress(UsageError):
+            return replace(take_snapshot(root, secrets=secrets), folder=folder.relative_to(root).as_posix())
+    return take_snapshot(path, secrets=secrets)
 
 
 def take_snapshot(

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.project.languages import PACKAGES_MOUNT, Interpreter
+from suture.project.languages import LOANED_PYTEST_MOUNT, PACKAGES_MOUNT, Interpreter
 from suture.sandbox.contract import BOX, Mount
 from suture.sandbox.mounts.path_checks import (
     is_below,
@@ -75,6 +75,7 @@ def mounts_for_interpreter(interpreter: Interpreter) -> tuple[Mount, ...]:
     shown = dict(interpreter.toolchain.shown) if interpreter.toolchain else {}
     if interpreter.packages:
         shown[interpreter.packages] = PACKAGES_MOUNT
+    shown |= {path: f"{LOANED_PYTEST_MOUNT}/{Path(path).name}" for path in interpreter.loaned_pytest}
     mounts += [Mount(source=source, target=target) for source, target in shown.items()]
     return plan_mounts(mounts)
 

@@ -195,7 +195,7 @@ class TrialServer:
             call_all(self._task["calls"], self._task["call_cpu_s"], self._write)
             os._exit(0)
         if self._task.get("test_files"):
-            session.config.args = self._task["test_files"]
+            session.config.args = [os.path.join(ROOT, file) for file in self._task["test_files"]]
 
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
         """Record where the import of a file failed."""
