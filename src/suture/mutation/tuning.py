@@ -40,6 +40,9 @@ REPEATED_FACTOR = 0.4
 """Weight of the same change at all places of a function, beside the likeliest of its parts."""
 MAX_CHANGES_PER_NODE = 150
 """Changes that one operator may make of one node; in a very long function there would be no end to them."""
+MAX_NODES_PER_LINE = 400
+"""Named nodes that begin on one line. A written line of 120 characters has fewer than 100; a line with more is
+data, or minified, and its changes would be made before the search looks at its clock again."""
 MAX_NOTE_CHARS = 60
 """Characters of source text in the note of a change."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from suture.mutation.edits import Edit, Mutant
 from suture.mutation.operator_names import OperatorName
 from suture.mutation.tree_sitter.operators import TREE_OPERATORS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
-from suture.mutation.tuning import CROWDING_EXPONENT, MAX_CHANGES_PER_NODE
+from suture.mutation.tuning import CROWDING_EXPONENT, MAX_CHANGES_PER_NODE, MAX_NODES_PER_LINE
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -52,6 +53,8 @@ def generate_tree_mutants(
     nodes = [node for node in walk(tree.root) if node.is_named and (lines is None or _line(node) in lines)]
     if isinstance(lines, Mapping):
         nodes.sort(key=lambda node: -lines[_line(node)])
+    nodes_per_line = Counter(map(_line, nodes))
+    nodes = [node for node in nodes if nodes_per_line[_line(node)] <= MAX_NODES_PER_LINE]
     for _, nodes_of_line in groupby(nodes, _line):
         best: dict[tuple[Edit, ...], Mutant] = {}
         for node in nodes_of_line:

@@ -86,11 +86,22 @@ def _similar_fractions(old: str) -> list[str]:
 
 def _collect_literals(tree: SyntaxTree, node_types: frozenset[str]) -> list[str]:
     """Return a file's first literals of some node types, as written and each once. 40 is by judgement."""
-    return list(dict.fromkeys(tree.text(node) for node in walk(tree.root) if node.type in node_types))[:40]
+
+    def collect(tree: SyntaxTree) -> list[str]:
+        return list(dict.fromkeys(tree.text(node) for node in walk(tree.root) if node.type in node_types))[
+            :40
+        ]
+
+    # A table asks for the same literals at each of its entries.
+    return tree.cached(f"literals {min(node_types)}", collect)
 
 
 def _collect_keys(tree: SyntaxTree) -> list[str]:
     """Return the string literals that a file uses as subscripts."""
+    return tree.cached("keys", _read_keys)
+
+
+def _read_keys(tree: SyntaxTree) -> list[str]:
     keys = (get_field(node, "index") for node in walk(tree.root) if node.type in SUBSCRIPTS)
     texts = (tree.text(key) for key in keys if key is not None and key.type in STRINGS)
     return list(dict.fromkeys(texts))[: tuning.MAX_TREE_KEYS]
