@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from judgement.conftest import RIGHT, TESTS
+from suture.core.records.judgement import Judgement, JudgementOutcome
 from suture.interfaces.cli.app import app
+from suture.interfaces.cli.repair.judge_hook import answer_hook, read_hook_call
 
 pytestmark = pytest.mark.timeout(300)
 Write = Callable[[Mapping[str, str | None]], Path]
@@ -98,7 +100,52 @@ def test_a_report_that_a_link_would_redirect_stops_the_command_before_any_test(s
     assert not (shop.parent / "elsewhere").exists()
 
 
-def test_input_that_no_hook_sends_is_a_usage_error(shop: Path) -> None:
-    result = run_judge(shop, "--hook", stdin="no json")
-    assert result.exit_code == 2
-    assert "stdin holds no JSON of a hook" in result.stderr
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [
+        ("no json", "stdin holds no JSON of a hook"),
+        ('{"hook_event_name": "PreToolUse"}', "does not answer the event 'PreToolUse'"),
+        ('{"hook_event_name": "Stop", "cwd": "/nowhere"}', "'/nowhere'"),
+    ],
+)
+def test_a_fault_never_ends_a_hook_with_the_exit_code_that_holds_an_agent_up(
+    shop: Path, stdin: str, message: str
+) -> None:
+    environ = {"SUTURE_HOME": str(shop.parent / "home")}
+    result = CliRunner().invoke(app, ["judge", "--hook"], input=stdin, env=environ)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+REJECTED = Judgement(outcome="rejected")
+
+
+def answer(home: Path, event: str, reasons: str = "because", outcome: JudgementOutcome = "rejected") -> Any:
+    call = read_hook_call(json.dumps({"session_id": "s1", "hook_event_name": event}))
+    return answer_hook(Judgement(outcome=outcome), reasons, call, home)
+
+
+def test_after_a_tool_the_agent_is_told_only_what_it_was_not_told_before(tmp_path: Path) -> None:
+    block = {"decision": "block", "reason": "because"}
+    assert answer(tmp_path, "PostToolUse") == block
+    assert answer(tmp_path, "PostToolUse") == {}
+    assert answer(tmp_path, "PostToolUse", "another") == {"decision": "block", "reason": "another"}
+    assert answer(tmp_path, "PostToolUse", outcome="accepted") == {}
+    assert answer(tmp_path, "PostToolUse", "another") == {"decision": "block", "reason": "another"}
+    assert answer(tmp_path, "Stop") == block
+
+
+def test_gemini_keeps_what_its_tool_returned(tmp_path: Path) -> None:
+    output = {"hookEventName": "AfterTool", "additionalContext": "because"}
+    assert answer(tmp_path, "AfterTool") == {"hookSpecificOutput": output}
+    assert answer(tmp_path, "AfterAgent") == {"decision": "block", "reason": "because"}
+
+
+def test_a_new_message_of_the_user_begins_the_count_again(tmp_path: Path) -> None:
+    def stop(active: bool) -> Any:
+        values = {"session_id": "s1", "hook_event_name": "Stop", "stop_hook_active": active}
+        return answer_hook(REJECTED, "because", read_hook_call(json.dumps(values)), tmp_path)
+
+    answers = [stop(active) for active in (False, True, True, True, False)]
+    assert ["decision" in each for each in answers] == [True, True, True, False, True]

@@ -1,28 +1,40 @@
 """Answer a coding agent's hook: tell the agent why its change is rejected, so that it goes on instead of ending.
 
-Claude Code and Codex (event `Stop`) and Gemini CLI (event `AfterAgent`) start a program with a JSON document on stdin
-and read a JSON document from stdout. `{"decision": "block", "reason": ...}` makes the agent continue with the reason
-as its next instruction.
+Claude Code, Codex and Gemini CLI start a program with a JSON document on stdin and read a JSON document from stdout.
+When the agent wants to end (`Stop`, `SubagentStop`, `AfterAgent`), `{"decision": "block", "reason": ...}` makes it go
+on with the reason as its next instruction. After a call of a tool, the same answer is feedback in Claude Code and Codex
+(`PostToolUse`). In Gemini CLI (`AfterTool`) it would hide what the tool has returned, so the reason is added there.
 """
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from suture.core.records import content_hash
 from suture.core.records.judgement import Judgement
 from suture.core.safe_files import write_file_atomically
 from suture.errors import UsageError
+from suture.interfaces.cli.terminal.error_reporting import report_error
 
 MAX_HOOK_INPUT_CHARS = 4 * 2**20
 MAX_BLOCKS = 3
-"""How often one session of an agent is told to go on. After that a person has to look."""
+"""How often an agent is told to go on after a message of its user. After that a person has to look. Claude Code itself
+ends a turn after 8."""
 MAX_REASONS = 10
 """Findings that the agent is told. Chosen by judgement; not measured."""
+END_EVENTS = ("Stop", "SubagentStop", "AfterAgent")
+"""Events at which an agent wants to end."""
+TOOL_EVENTS = ("PostToolUse", "AfterTool")
+"""Events after a call of a tool, while the agent is at work."""
+REFUSING_EXIT_CODE = 2
+"""The exit code with which a hook refuses what the agent wants to do; its stderr is then the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,17 +44,21 @@ class HookCall:
     Attributes:
         folder: The agent's working folder; `None` if it names none.
         session: Identifies the agent's session; empty if it names none.
+        event: Why the hook is called.
+        goes_on: Whether a hook has made the agent go on before, since the user's last message.
     """
 
     folder: Path | None
     session: str
+    event: str = "Stop"
+    goes_on: bool = True
 
 
 def read_hook_call(text: str) -> HookCall:
     """Read the document that an agent sends to its hook.
 
     Raises:
-        UsageError: It is not a JSON object.
+        UsageError: It is not a JSON object, or of an event that cannot be answered.
     """
     try:
         values = json.loads(text)
@@ -52,35 +68,75 @@ def read_hook_call(text: str) -> HookCall:
         ) from fault
     if not isinstance(values, dict):
         raise UsageError("stdin holds no JSON object of a hook")
-    folder = values.get("cwd")
+    folder, event = values.get("cwd"), str(values.get("hook_event_name") or "Stop")
+    if event not in (*END_EVENTS, *TOOL_EVENTS):
+        raise UsageError(
+            f"--hook does not answer the event {event!r}",
+            remedy=f"use it for one of {', '.join((*END_EVENTS, *TOOL_EVENTS))}",
+        )
     return HookCall(
         folder=Path(folder) if isinstance(folder, str) and folder else None,
         session=str(values.get("session_id") or ""),
+        event=event,
+        goes_on=values.get("stop_hook_active") is not False,
     )
 
 
 def answer_hook(judgement: Judgement, reasons: str, call: HookCall, home: Path) -> Mapping[str, Any]:
-    """Return the answer to the agent, and count it if it makes the agent go on.
+    """Return the answer to the agent, and remember it if it says something.
 
     Args:
         reasons: Why the change is rejected, for the agent.
-        home: Suture's folder, in which the sessions are counted.
+        home: Suture's folder, in which the answers of the sessions are remembered.
     """
-    counter = home / "judge-hooks" / content_hash([call.session])[:16]
+    memory = home / "judge-hooks" / content_hash([call.session, call.event])[:16]
     if judgement.outcome != "rejected":
-        counter.unlink(missing_ok=True)
+        memory.unlink(missing_ok=True)
         return {}
-    blocks = _read_count(counter)
+    if call.event in TOOL_EVENTS:
+        return _answer_tool_event(reasons, call.event, memory)
+    blocks = _read_count(memory) if call.goes_on else 0
     if blocks >= MAX_BLOCKS:
         note = f"Suture still rejects the change after {blocks} attempts. {reasons}"
         return {"systemMessage": note}
-    counter.parent.mkdir(parents=True, exist_ok=True)
-    write_file_atomically(counter, str(blocks + 1).encode())
+    _remember(str(blocks + 1), memory)
     return {"decision": "block", "reason": reasons}
 
 
-def _read_count(counter: Path) -> int:
+def _answer_tool_event(reasons: str, event: str, memory: Path) -> Mapping[str, Any]:
+    """Return the reasons, unless they are those that the agent was told after its last call of a tool."""
+    digest = content_hash([reasons])
+    if memory.is_file() and memory.read_text("ascii", "replace") == digest:
+        return {}
+    _remember(digest, memory)
+    if event == "AfterTool":
+        return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": reasons}}
+    return {"decision": "block", "reason": reasons}
+
+
+def _remember(text: str, memory: Path) -> None:
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    write_file_atomically(memory, text.encode())
+
+
+def _read_count(memory: Path) -> int:
     try:
-        return int(counter.read_text("ascii")[:4])
+        return int(memory.read_text("ascii")[:4])
     except (OSError, ValueError):
         return 0
+
+
+def spare_agent(command: Callable[..., None]) -> Callable[..., None]:
+    """Wrap `suture judge` so that no fault of a hook ends with the exit code that holds the agent up."""
+
+    @functools.wraps(command)
+    def guarded(**arguments: Any) -> None:
+        try:
+            command(**arguments)
+        except UsageError as fault:
+            if not arguments["hook"] or fault.exit_code != REFUSING_EXIT_CODE:
+                raise
+            report_error(fault, debug=False)
+            raise typer.Exit(1) from fault
+
+    return guarded
