@@ -24,7 +24,7 @@ from suture.core.settings import (
     Settings,
 )
 from suture.core.settings.schema import ModelSettings, ProfileSettings
-from suture.errors import ModelTimeout
+from suture.errors import ModelTimeout, ReplyLost
 from suture.interfaces.narrative.event_text import render_payload
 from suture.models import Message, Reply, ToolCall
 from suture.testing import ScriptedModel
@@ -355,6 +355,17 @@ async def test_the_best_patch_is_kept_when_the_attempts_are_used_up(
 async def test_a_failing_model_does_not_lose_the_best_patch(tmp_path: Path, settings: Settings) -> None:
     run = await talk([ADD, ModelTimeout("no reply in time")], tmp_path, settings)
     assert run.repaired == FILES["calc.py"].replace("a - b", "a + b")
+
+
+async def test_a_lost_reply_after_a_patch_is_asked_for_again_in_the_same_conversation(
+    tmp_path: Path, settings: Settings
+) -> None:
+    run = await talk([ADD, ReplyLost("the connection was closed"), DOUBLE], tmp_path, settings)
+    assert run.result.outcome == "healed", run.result.reason
+    assert run.prompt(3) == run.prompt(2)
+    assert "Patch 1" in run.prompt(3)[-1].content
+    replayed = await replay(run.result.run_id, settings=settings)
+    assert replayed.same, replayed.difference
 
 
 async def test_a_model_without_native_tools_calls_them_in_its_text(

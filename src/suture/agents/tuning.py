@@ -137,6 +137,11 @@ MIN_SCORE_SHARE = 0.5
 # The conversation
 MAX_UNUSABLE_REPLIES = 4
 """Replies in a row that bring nothing, after which the turn ends."""
+MAX_LOST_REPLIES = 2
+"""Replies in a row that may be lost on their way after a patch: the same question is asked again, because a new
+conversation would know nothing of the patch. Chosen by judgement; not measured."""
+LOST_REPLY_STRIDE = 1000
+"""Between the index of a question and that of its repetition; a run has fewer conversations."""
 MAX_PATCHES_WITHOUT_GAIN = 6
 """Patches in a row without a better one, after which the conversation has stalled and a new one may begin. A repair
 may have several parts that have no effect of their own."""

@@ -37,7 +37,14 @@ from suture.agents.conversation.trial_report import render_counts, render_known_
 from suture.agents.replies.change_reading import read_change
 from suture.core.ledger.kinds import AgentBriefed, AgentStepped
 from suture.core.ledger.kinds.agents import AgentEnding, AgentProblem
-from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
+from suture.errors import (
+    BudgetExceeded,
+    ContextTooLong,
+    MalformedReply,
+    ModelAuthError,
+    ModelError,
+    ReplyLost,
+)
 from suture.judge import find_protected_files
 from suture.models import Message, Reply, Sampling, ToolCall
 from suture.models.profiles import ModelProfile, find_profile
@@ -58,6 +65,8 @@ class _Progress:
             be a part of the repair that has no effect without another part.
         unusable: Replies in a row that brought nothing.
         without_gain: Patches in a row that are not better than the ones before.
+        longer_replies: Replies that were cut, after each of which longer ones are allowed.
+        lost_replies: Replies in a row that were lost on their way.
     """
 
     history: MessageHistory
@@ -68,11 +77,13 @@ class _Progress:
     unusable: int = 0
     without_gain: int = 0
     longer_replies: int = 0
+    lost_replies: int = 0
     begins_attempt: bool = True
 
     def add(self, reply: Reply, result: StepResult) -> None:
         """Take over a step."""
         self.steps += 1
+        self.lost_replies = 0
         self.begins_attempt = result.patch is not None
         if reply.text or reply.tool_calls:
             # Nothing of a reply that was cut is applied, so its text would only take room in each later prompt.
@@ -130,10 +141,13 @@ class _Conversation:
                 ending = await self._take_step(reply)
             except ModelAuthError:
                 raise
-            except (BudgetExceeded, ModelError):
+            except (BudgetExceeded, ModelError) as fault:
                 if len(progress.patches) == 1:
                     raise
-                return  # The patches so far may be enough.
+                progress.lost_replies += 1
+                may_recover = isinstance(fault, ReplyLost) or getattr(fault, "is_transient", False)
+                if not may_recover or progress.lost_replies > tuning.MAX_LOST_REPLIES:
+                    return  # The patches so far may be enough.
         if len(progress.patches) == 1 and ending != "asks":
             why = f": {ending}" if ending else ""
             raise MalformedReply(f"the agent changed nothing in {progress.steps} step(s){why}")
@@ -170,7 +184,9 @@ class _Conversation:
             sampling=Sampling(
                 temperature=turn.move.temperature,
                 max_tokens=longer * self._max_answer_tokens,
-                index=turn.move.index * turn.max_steps + progress.steps,
+                # The number of a repeated question tells it from the lost one, which a replay loses again.
+                index=(turn.move.index + tuning.LOST_REPLY_STRIDE * progress.lost_replies) * turn.max_steps
+                + progress.steps,
             ),
             move="agent",
             is_retry=not progress.begins_attempt,
