@@ -46,8 +46,10 @@ class JudgementCertificate:
         contents: Path -> content before the change. Files that may hold secrets are left out, and all files of a
             large project; a replay then needs the project.
         language: The language that the test command tests.
-        is_detected: Whether the project's files suggested the test command; otherwise whoever judged gave it.
+        given_command: The test command that whoever judged gave, or the project's settings before the change; empty
+            if the project's files suggested one. `judgement.command` is what ran.
         protect: Globs of files that decide, besides those that every judgement protects.
+        built_files: Files in `project` that a build wrote, so that they are no code to judge.
         source_roots: Folders of the project, relative to it, that its environment has on `sys.path`.
         environment: What the tests ran with.
         policy: The settings that decided what rejects the change, by group.
@@ -62,8 +64,9 @@ class JudgementCertificate:
     project_hash: str
     contents: Mapping[str, bytes] = field(default_factory=dict)
     language: Language
-    is_detected: bool = False
+    given_command: str = ""
     protect: tuple[str, ...] = ()
+    built_files: tuple[str, ...] = ()
     source_roots: tuple[str, ...] = ()
     environment: TestEnvironment = field(default_factory=TestEnvironment)
     policy: Mapping[str, Any] = field(default_factory=dict)

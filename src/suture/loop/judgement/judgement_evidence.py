@@ -58,7 +58,9 @@ def certify_judgement(
     interpreter: Interpreter | None,
     settings: Settings,
     *,
+    given_command: str = "",
     protect: Sequence[str] = (),
+    built_files: Sequence[str] = (),
 ) -> JudgementCertificate:
     """Return the sealed certificate of a judgement.
 
@@ -67,7 +69,9 @@ def certify_judgement(
         task: Says how the change was tested.
         interpreter: What `python` means in the test command.
         settings: The policy.
+        given_command: The test command if the project's files did not suggest it.
         protect: Globs of files that decide, besides those that every judgement protects.
+        built_files: Files before the change that a build wrote.
     """
     hashes = {path: sha256_hex(content) for path, content in change.before.items()}
     is_small = sum(map(len, change.before.values())) <= MAX_CONTENT_BYTES
@@ -78,8 +82,9 @@ def certify_judgement(
             project_hash=content_hash(hashes),
             contents={p: content for p, content in change.before.items() if is_small and p not in secret},
             language=task.language,
-            is_detected=bool(task.test_origin),
+            given_command=given_command,
             protect=tuple(protect),
+            built_files=tuple(built_files),
             source_roots=interpreter.source_roots if interpreter else (),
             environment=describe_environment(interpreter),
             policy=dump_policy(settings),

@@ -153,38 +153,40 @@ def _build_task(certificate: JudgementCertificate, before: Snapshot, settings: S
     """Return how to test the files before the change, which is derived from them and from the given command."""
     command = certificate.judgement.command
     task = build_task_from_snapshot(
-        Snapshot(root=before.root, files=before.files),
-        test=None if certificate.is_detected else command,
+        Snapshot(root=before.root, files=before.files, built_files=certificate.built_files),
+        test=certificate.given_command or None,
         protect=certificate.protect,
         python=settings.sandbox.python,
     )
-    suggested = " ".join(task.test_command)
-    require(task.test_command == command, "checks", f"the project's files suggest {suggested!r} here")
+    found = " ".join(task.test_command)
+    require(task.test_command == command, "checks", f"the command is {found!r} here")
     require(task.language == certificate.language, "checks", f"the command tests {task.language} here")
     return replace(task, earlier_versions=())
 
 
 def _render_command(certificate: JudgementCertificate) -> str:
     """Return the command and its origin, and which files whoever judged took out of the code."""
-    origin = "suggested by the project's files" if certificate.is_detected else "given by whoever judged"
-    protect = f"; also protected: {_list_texts(certificate.protect)}" if certificate.protect else ""
+    given = certificate.given_command
+    origin = f"given as {given!r}" if given else "suggested by the project's files"
+    protected = (*certificate.protect, *certificate.built_files)
+    protect = f"; also protected: {_list_texts(protected)}" if protected else ""
     return f"{' '.join(certificate.judgement.command)} ({origin}){protect}"
 
 
 def _compare_environments(certified: TestEnvironment, here: TestEnvironment) -> str:
     """Return how two environments differ. A difference refutes nothing, but may explain other outcomes."""
+    pairs = [
+        ("platform", certified.platform, here.platform),
+        ("Python", certified.python, here.python),
+        *((name, version, here.packages.get(name, "")) for name, version in certified.packages.items()),
+    ]
     differences = [
         f"{name} {ours or 'missing'} here, {theirs or 'missing'} certified"
-        for name, theirs, ours in (
-            ("platform", certified.platform, here.platform),
-            ("Python", certified.python, here.python),
-            *(
-                (name, certified.packages.get(name, ""), here.packages.get(name, ""))
-                for name in sorted(certified.packages.keys() | here.packages.keys())
-            ),
-        )
+        for name, theirs, ours in pairs
         if theirs != ours
     ]
+    further = here.packages.keys() - certified.packages.keys()
+    differences += [f"{len(further)} further packages here"] if further else []
     if differences:
         return f"it differs: {_list_texts(differences)}"
     return f"Python {here.python} on {here.platform} with {len(here.packages)} packages, as certified"

@@ -78,7 +78,7 @@ def verify(
             answer["judged_by"] = {
                 "verdict": valid.judgement.outcome,
                 "command": list(valid.judgement.command),
-                "is_detected": valid.is_detected,
+                "given_command": valid.given_command,
                 "protect": list(valid.protect),
                 "source_roots": list(valid.source_roots),
                 "policy": valid.policy,
