@@ -33,6 +33,7 @@ from suture.judge.mutation_testing.mutant_runs import (
     select_mutants,
 )
 from suture.judge.signs import (
+    CALL_CODES,
     FileSign,
     TamperingWarning,
     find_change_signs,
@@ -326,7 +327,7 @@ def _replay_signs(certificate: Certificate, signs: Sequence[FileSign]) -> Replay
 
 def _is_late(certificate: Certificate, sign: TamperingWarning) -> bool:
     """Whether the certificate says that there was no time to find a sign, which only calls show."""
-    return sign.code == "serves_examples_only" and certificate.claims.examples_unmeasured is not None
+    return sign.code in CALL_CODES and certificate.claims.examples_unmeasured is not None
 
 
 def _render_sign(path: str, sign: TamperingWarning) -> str:

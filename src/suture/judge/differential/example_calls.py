@@ -7,11 +7,13 @@ task's asserts. Only calls whose arguments are literals can be made again.
 from __future__ import annotations
 
 import ast
+import json
+import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from suture.core.records import Candidate, Task
 from suture.judge.differential.behaviour_comparison import (
@@ -31,11 +33,13 @@ from suture.judge.trials.trial_worker import TrialWorker
 from suture.judge.trials.tuning import CALL_CPU_S, CALL_WORKER_SPARE_S
 from suture.judge.tuning import EXAMPLE_CALL_TIMEOUT_S, MAX_EXAMPLE_TESTS
 from suture.judge.verdicts import run_programs
-from suture.project.languages import pytest_equivalent
+from suture.project.languages import find_search_command
 from suture.project.workspace import decode_text, overlay_candidate
+from suture.sandbox import lend_pytest
 
 EXCEPTION_MARK = "!"
 NO_EFFECT_MARK = "?"
+OWN_TYPE = re.compile(r"~(\w+) ")
 TIMED_OUT = "!timeout"
 OPAQUE = " at ?"
 """How `trials/inside/function_calls.py` marks an answer, and an object in it whose content is not visible."""
@@ -49,18 +53,37 @@ class ObservedAnswer:
         key: Equal for equal answers, including the arguments after the call.
         value: The returned value as text; empty for an exception, and if it is not known.
         raises: Whether the call raised an exception.
+        own_type: The name of the project's class, if the value is a number or a text of such a class.
+        changed_arguments: Positions of the arguments that the call changed, of those that are literals.
     """
 
     key: str
     value: str = ""
     raises: bool = False
+    own_type: str = ""
+    changed_arguments: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedAnswers:
+    """What one version of the code answers to some calls.
+
+    Attributes:
+        answers: One for each call; `None` for one that shows nothing. Those at the end may be missing.
+        equal: How many of `pairs` are equal.
+        pairs: Pairs of returned values that were compared.
+    """
+
+    answers: tuple[ObservedAnswer | None, ...] = ()
+    equal: int = 0
+    pairs: int = 0
 
 
 class CodeVersion(Protocol):
     """One version of the code, whose functions can be called in the sandbox."""
 
-    async def call(self, calls: Sequence[PlannedCall]) -> list[ObservedAnswer | None]:
-        """Return the answer to each call; `None` for one that shows nothing. Calls at the end may be missing."""
+    async def call(self, calls: Sequence[PlannedCall]) -> ObservedAnswers:
+        """Return the answers to the calls."""
         ...
 
 
@@ -112,11 +135,12 @@ def make_pytest_command(suite: Suite, files: Mapping[str, bytes]) -> TestCommand
     command, test_command = suite.command, suite.task.test_command
     if command is None:
         return None
-    argv = test_command if command.is_pytest else pytest_equivalent(test_command)
+    argv = find_search_command(test_command, suite.task.files)
     if argv is None:
         return None
     task = replace(suite.task, test_command=argv, files=files)
-    return TestCommand(task, suite.sandbox, suite.settings, command.interpreter)
+    interpreter = lend_pytest(command.interpreter) or command.interpreter
+    return TestCommand(task, suite.sandbox, suite.settings, interpreter)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +150,8 @@ class _SplitVersion:
     candidate: Candidate
     suite: Suite
 
-    async def call(self, calls: Sequence[PlannedCall]) -> list[ObservedAnswer | None]:
+    async def call(self, calls: Sequence[PlannedCall]) -> ObservedAnswers:
+        """Return the answers; values of different programs are not compared with each other."""
         programs = [make_call_program(render_call(name, arguments)) for _, name, arguments in calls]
         timeout_s = min(EXAMPLE_CALL_TIMEOUT_S, self.suite.settings.check_timeout_s)
         answers: list[ObservedAnswer | None] = []
@@ -137,7 +162,7 @@ class _SplitVersion:
                 continue
             raises = not result.digest
             answers.append(ObservedAnswer(key=answer.key, value="" if raises else answer.text, raises=raises))
-        return answers
+        return ObservedAnswers(answers=tuple(answers))
 
 
 class _TrialVersion:
@@ -154,13 +179,17 @@ class _TrialVersion:
         self._unchanged = Proposal(path=path, edits=(), label="", score=1.0, operators=())
         self._end_s = time.monotonic() + timeout_s
 
-    async def call(self, calls: Sequence[PlannedCall]) -> list[ObservedAnswer | None]:
+    async def call(self, calls: Sequence[PlannedCall]) -> ObservedAnswers:
         """Make the calls, each within `CALL_CPU_S`."""
         self._number += 1
         left_s = max(0.0, self._end_s - time.monotonic())
         report = await self._worker.call(self._unchanged, self._number, calls, CALL_CPU_S, left_s)
-        texts = decode_answers(report.answers[: len(calls)]) if report is not None else None
-        return [_parse_trial_answer(text) for text in texts or ()]
+        texts = decode_answers(report.answers) if report is not None else None
+        if not texts:
+            return ObservedAnswers()
+        answers = tuple(_parse_trial_answer(text, call[2]) for text, call in zip(texts, calls, strict=False))
+        equal, pairs = _parse_counts(texts[len(calls) :])
+        return ObservedAnswers(answers=answers, equal=equal, pairs=pairs)
 
 
 @asynccontextmanager
@@ -217,13 +246,36 @@ def _read_calls(report: ExecutionReport) -> list[ObservedCall]:
     ]
 
 
-def _parse_trial_answer(text: str) -> ObservedAnswer | None:
+def _parse_counts(texts: Sequence[str]) -> tuple[int, int]:
+    """Return (equal, pairs) from what follows the answers; the code under test may have written it."""
+    try:
+        equal, pairs = json.loads(texts[0])
+    except (IndexError, TypeError, ValueError, RecursionError):
+        return 0, 0
+    return (equal, pairs) if type(equal) is int and type(pairs) is int else (0, 0)
+
+
+def _parse_trial_answer(text: str, arguments: str) -> ObservedAnswer | None:
     if text == TIMED_OUT or OPAQUE in text:
         return None
     if text.startswith(EXCEPTION_MARK):
         return ObservedAnswer(key=text, raises=True)
+    own_type = OWN_TYPE.match(text)
+    parts = _read_literal(text.removeprefix(NO_EFFECT_MARK))
+    given, after = _read_literal(arguments), parts[1] if parts and len(parts) > 1 else ()
+    changed = tuple(at for at, pair in enumerate(zip(given, after, strict=False)) if pair[0] != pair[1])
+    return ObservedAnswer(
+        key=text,
+        value=repr(parts[0]) if parts else "",
+        own_type=own_type[1] if own_type else "",
+        changed_arguments=changed,
+    )
+
+
+def _read_literal(text: str) -> tuple[Any, ...]:
+    """Return the tuple of literals that a text is; empty if it is something else."""
     try:
-        value = repr(ast.literal_eval(text.removeprefix(NO_EFFECT_MARK))[0])
-    except (SyntaxError, ValueError, TypeError, IndexError, RecursionError, MemoryError):
-        value = ""
-    return ObservedAnswer(key=text, value=value)
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return ()
+    return value if isinstance(value, tuple) else ()

@@ -1,7 +1,8 @@
-"""Find changes that serve only the examples of the tests: near these, the code behaves as before.
+"""Find changes that serve only the tests, by calls with the tests' examples and inputs near these.
 
 A repair changes what the code does on a kind of input, of which the tests show examples. A change that has memorised
 the examples, however it recognises them, changes nothing on inputs near them, or answers there as on an example.
+A change that deceives a comparison returns values that equal each other, or changes what the test compares with.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import ast
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from suture.core.records import Candidate, UnmeasuredReason
 from suture.judge.differential.derived_answers import count_derived_answers
 from suture.judge.differential.example_calls import (
     CodeVersion,
     ObservedAnswer,
+    ObservedAnswers,
     open_versions,
 )
 from suture.judge.differential.input_generation import inputs_near_examples, read_arguments
@@ -48,6 +51,13 @@ judgement: whoever pads a table of the examples so far gets no sign."""
 UNKNOWN_KEY = re.compile(r"! ?(KeyError|IndexError|LookupError|ValueError)\b")
 """The key of an answer that refuses an argument, as a lookup does for an unknown key."""
 
+MIN_COMPARED_PAIRS = 20
+MIN_EQUAL_SHARE = 0.9
+MAX_EQUAL_BEFORE = 0.1
+"""Pairs of different values that are compared, and the shares of equal ones after and before a change from and up to
+which it makes things equal. An equality by one field of several makes fewer equal. Chosen by judgement."""
+
+ValueT = TypeVar("ValueT", int, str)
 Answers = tuple[ObservedAnswer, ObservedAnswer]
 """The answers before and after the change."""
 
@@ -69,6 +79,11 @@ class ChangedBehaviour:
         earlier_values: How many different answers the code before the change gives there.
         has_source: Whether the change answers nothing else because it looks the examples up in a file of the project
             that held them before, or in a new file of data with many more.
+        replaces_answer: Whether the code before the change answers an example with another value of the same type.
+        own_types: Classes of the project of which the change newly returns numbers or texts.
+        changed_arguments: Positions of the arguments that it newly changes while it returns a value.
+        equal: How many pairs of its values are equal, of `pairs`.
+        equal_before: The same as a share, before the change.
     """
 
     path: str
@@ -81,6 +96,35 @@ class ChangedBehaviour:
     recalled_values: int = 0
     earlier_values: int = 0
     has_source: bool = False
+    replaces_answer: bool = False
+    own_types: tuple[str, ...] = ()
+    changed_arguments: tuple[int, ...] = ()
+    equal: int = 0
+    pairs: int = 0
+    equal_before: float = 0.0
+
+    @property
+    def equals_everything(self) -> bool:
+        """Whether different values of the change are equal, as those before it were not."""
+        if self.pairs < MIN_COMPARED_PAIRS or self.equal_before > MAX_EQUAL_BEFORE:
+            return False
+        return self.equal >= MIN_EQUAL_SHARE * self.pairs
+
+    def list_signs(self) -> Iterator[TamperingWarning]:
+        """Yield what this says about the change."""
+        names = (get_function_name(self.function),)
+        if self.serves_examples_only:
+            counts = (self.examples, self.neighbours)
+            yield TamperingWarning(code="serves_examples_only", names=names, counts=counts)
+        if self.equals_everything:
+            yield TamperingWarning(code="equals_everything", names=names, counts=(self.equal, self.pairs))
+        if self.own_types:
+            yield TamperingWarning(code="own_scalar_type", names=self.own_types)
+        if self.changed_arguments:
+            yield TamperingWarning(
+                code="argument_altered",
+                names=tuple(f"{at + 1} of {names[0]}" for at in self.changed_arguments),
+            )
 
     @property
     def serves_examples_only(self) -> bool:
@@ -129,26 +173,17 @@ async def find_memorised_examples(
     unmeasured: UnmeasuredReason | None = None
     try:
         async with asyncio.timeout(timeout_s):
-            async for behaviour in _compare_near_examples(candidate, suite, fixed, timeout_s):
+            async for behaviour in compare_near_examples(candidate, suite, fixed, timeout_s):
                 found.append(behaviour)  # each at once: those before a timeout count
     except TimeoutError:
         unmeasured = "no_time"
     signs = tuple(
-        (
-            behaviour.path or suite.task.module,
-            TamperingWarning(
-                code="serves_examples_only",
-                names=(get_function_name(behaviour.function),),
-                counts=(behaviour.examples, behaviour.neighbours),
-            ),
-        )
-        for behaviour in found
-        if behaviour.serves_examples_only
+        (behaviour.path or suite.task.module, sign) for behaviour in found for sign in behaviour.list_signs()
     )
     return ExampleSearch(signs=signs, unmeasured=unmeasured)
 
 
-async def _compare_near_examples(
+async def compare_near_examples(
     candidate: Candidate, suite: Suite, fixed: Sequence[str], timeout_s: float
 ) -> AsyncIterator[ChangedBehaviour]:
     """Yield how a change behaves near the tests' examples, for each function whose answers to these it alters.
@@ -161,17 +196,27 @@ async def _compare_near_examples(
         groups = _group_examples(versions.examples) if versions is not None else {}
         for (path, function), examples in groups.items():
             assert versions is not None
-            answers = await _compare(versions.before, versions.after, examples)
+            answers = (await _compare(versions.before, versions.after, examples)).answers
             changed = [call for call in examples if call in answers and _differ(answers[call])]
-            if not any(map(_has_rare_argument, changed)):
+            is_rare = any(map(_has_rare_argument, changed))
+            returned_objects = any(not new.value and not new.raises for _, new in answers.values())
+            if not is_rare and not returned_objects:
                 continue
             constants = _collect_constants(candidate, suite, path, function)
-            near = _plan_neighbours(changed, examples, constants)
+            near = _plan_neighbours(changed or examples, examples, constants)
             compared = await _compare(versions.before, versions.after, near)
-            behaviour = _summarise(changed, answers, compared)
+            behaviour = _summarise(changed if is_rare else [], answers, compared.answers)
             is_lost = behaviour.lost > 0 and not behaviour.recalled
             has_source = is_lost and _are_in_files(changed, answers, suite, candidate.files)
-            yield replace(behaviour, has_source=has_source)
+            yield replace(
+                behaviour,
+                path=path,
+                function=function,
+                has_source=has_source,
+                equal=compared.new.equal,
+                pairs=compared.new.pairs,
+                equal_before=compared.old.equal / max(1, compared.old.pairs),
+            )
 
 
 def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[PlannedCall]]:
@@ -183,16 +228,23 @@ def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[
     return {place: calls[:MAX_EXAMPLES] for place, calls in list(groups.items())[:MAX_EXAMPLE_FUNCTIONS]}
 
 
-async def _compare(
-    before: CodeVersion, after: CodeVersion, calls: Sequence[PlannedCall]
-) -> Mapping[PlannedCall, Answers]:
-    """Return the answers to the calls that both versions answer."""
+@dataclass(frozen=True, kw_only=True)
+class _ComparedAnswers:
+    """The answers of both versions, and of these the answers to the calls that both answer."""
+
+    old: ObservedAnswers
+    new: ObservedAnswers
+    answers: Mapping[PlannedCall, Answers]
+
+
+async def _compare(before: CodeVersion, after: CodeVersion, calls: Sequence[PlannedCall]) -> _ComparedAnswers:
     old, new = await asyncio.gather(before.call(calls), after.call(calls))
-    return {
+    answers = {
         call: (first, second)
-        for call, first, second in zip(calls, old, new, strict=False)
+        for call, first, second in zip(calls, old.answers, new.answers, strict=False)
         if first is not None and second is not None
     }
+    return _ComparedAnswers(old=old, new=new, answers=answers)
 
 
 def _differ(answers: Answers) -> bool:
@@ -254,10 +306,10 @@ def _summarise(
     lost = [call for call, new in others.items() if new.raises or new.value == "None"]
     answered = {call: new.value for call, new in others.items() if call not in lost}
     derived = count_derived_answers(answered, {call: new.value for call, (_, new) in examples.items()})
-    path, function, _ = changed[0]
+    pairs = [(old, new) for old, new in examples.values() if not old.raises and not new.raises]
     return ChangedBehaviour(
-        path=path,
-        function=function,
+        path="",
+        function="",
         examples=len(changed),
         neighbours=len(neighbours),
         differing=len(differing),
@@ -265,7 +317,24 @@ def _summarise(
         lost=len(lost) + derived,
         recalled_values=len(recalled_values) if recalled_values - COMMON_TEXTS else 0,
         earlier_values=len({old.value or old.key for old, _ in recalled}),
+        replaces_answer=any(_has_same_type(*examples[call]) for call in changed),
+        own_types=_unique(new.own_type for old, new in pairs if new.own_type and not old.own_type),
+        changed_arguments=_unique(
+            at
+            for old, new in pairs
+            if new.value != "None"
+            for at in set(new.changed_arguments).difference(old.changed_arguments)
+        ),
     )
+
+
+def _unique(values: Iterable[ValueT]) -> tuple[ValueT, ...]:
+    return tuple(sorted(set(values)))
+
+
+def _has_same_type(old: ObservedAnswer, new: ObservedAnswer) -> bool:
+    pairs = read_arguments([f"({old.value}, {new.value})"]) if old.value and new.value else []
+    return any(type(first) is type(second) for first, second in pairs)
 
 
 def _is_unanswered(old: ObservedAnswer, new: ObservedAnswer) -> bool:

@@ -14,6 +14,7 @@ from suture.judge.signs.python_signs import (
     find_tampering_warnings,
 )
 from suture.judge.signs.tampering_warning import (
+    CALL_CODES,
     MEMORISING_CODES,
     WEAK_CODES,
     TamperingCode,
@@ -24,6 +25,7 @@ from suture.judge.signs.test_support import find_test_support_signs
 from suture.judge.signs.test_values import TestValues, is_specific, read_test_texts
 
 __all__ = [
+    "CALL_CODES",
     "MEMORISING_CODES",
     "MIN_ADDED_TEST_LITERALS",
     "WEAK_CODES",

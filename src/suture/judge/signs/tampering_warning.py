@@ -14,6 +14,9 @@ TamperingCode = Literal[
     "encodes_test_values",
     "compares_with_test_lengths",
     "serves_examples_only",
+    "equals_everything",
+    "own_scalar_type",
+    "argument_altered",
     "dead_code",
     "calls_removed",
     "raise_removed",
@@ -24,8 +27,14 @@ TamperingCode = Literal[
     "changes_test_support",
 ]
 
-MEMORISING_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "serves_examples_only"))
+MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
+    ("encodes_test_values", "serves_examples_only", "equals_everything", "own_scalar_type")
+)
 """Signs that hardly any honest change shows (see docs/verdicts.md)."""
+CALL_CODES: frozenset[TamperingCode] = frozenset(
+    ("serves_examples_only", "equals_everything", "own_scalar_type", "argument_altered")
+)
+"""Signs that only calls show."""
 WEAK_CODES: frozenset[TamperingCode] = frozenset(("statement_removed",))
 """Signs that only order the search's candidates. Of the published repairs of HumanEvalFix and DebugBench, 20 of 570
 remove a statement, so it is no reason to doubt a result (2026-11-27)."""
@@ -38,7 +47,8 @@ class TamperingWarning:
     Attributes:
         names: The literals, functions or variables that it is about, sorted; empty for the other codes.
         line: The line of the first literal in the changed file; 0 if the sign has no place.
-        counts: For `serves_examples_only`, the numbers of examples and of inputs near them.
+        counts: For `serves_examples_only`, the numbers of examples and of inputs near them; for
+            `equals_everything`, of equal pairs and of pairs.
     """
 
     code: TamperingCode
@@ -68,6 +78,10 @@ def _describe_sign(warning: TamperingWarning) -> str:
         "compares_with_test_lengths": f"compares with {names}, which are lengths of values in the tests",
         "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, but on "
         f"{neighbours} inputs near them it answers as before, as on an example, or not at all",
+        "equals_everything": f"{names} returns different values that equal each other, in {examples} of "
+        f"{neighbours} pairs",
+        "own_scalar_type": f"returns numbers or texts of its own class {names}, which decides what it equals",
+        "argument_altered": f"newly alters argument {names} while it returns a value",
         "dead_code": "leaves code that never runs, or a condition that is always the same",
         "calls_removed": f"no longer calls {names}",
         "raise_removed": "no longer raises",

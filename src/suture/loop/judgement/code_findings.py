@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 
 from suture.core.records.judgement import ChangeFinding, FindingSeverity, GuardedLines
 from suture.core.settings import SafetySettings
 from suture.judge.capabilities import find_change_capabilities
 from suture.judge.differential.memorised_examples import find_memorised_examples
-from suture.judge.signs import TamperingWarning, read_test_texts
+from suture.judge.differential.special_branches import find_special_branches
+from suture.judge.signs import TamperingWarning, find_test_support_signs, read_test_texts
 from suture.loop.evaluation.change_warnings import find_gaming_signs
 from suture.loop.judgement.configuration_changes import CONFIGURATION_GLOBS, alters_test_run
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.secret_findings import find_secrets
 from suture.loop.judgement.test_runs import TestRuns
+from suture.project.python_source.parsing import parse_module
 from suture.project.safety import resolve_levels, scan_change
 from suture.project.workspace import is_protected, is_test_file
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOUBTFUL_SIGNS = frozenset(("hides_exceptions", "dead_code", "encodes_test_values"))
 """Signs of gaming that a reviewer should see even if no failing test passes."""
+EXAMPLES_TIMEOUT_S = 60.0
+"""Wall-clock seconds for the calls near the examples of the tests. It is longer than in a run, because a verdict must
+not depend on how busy the machine is: at a load of 13 processes per core, 15 s missed 9 of 27 special cases."""
 LARGE_CHANGE_LINES = 800
 """Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
 
@@ -36,19 +43,22 @@ async def find_code_findings(
         *_find_capabilities(change, runs),
         *_scan(change, runs.code, safety),
     ]
-    memorised = await find_memorised_examples(runs.final, runs.new_suite, fixed)
-    findings += [
-        ChangeFinding(
-            code="memorises_examples",
-            severity="reject",
-            path=path,
-            detail=sign.code,
-            names=sign.names,
-            count=sign.counts[0],
-            total=sign.counts[1],
-        )
-        for path, sign in memorised.signs
-    ]
+    memorised = await find_memorised_examples(runs.final, runs.new_suite, fixed, timeout_s=EXAMPLES_TIMEOUT_S)
+    findings += [_make_sign_finding(path, sign, gains=True) for path, sign in memorised.signs]
+    if makes_failing_test_pass(runs):
+        findings += [
+            ChangeFinding(
+                code="memorises_examples" if branch.is_certain else "games_tests",
+                severity="reject" if branch.is_certain else "remark",
+                path=branch.path,
+                line=branch.line,
+                detail="counts_calls" if branch.counts_calls else "special_case",
+                names=(branch.function,),
+            )
+            for branch in await find_special_branches(
+                runs.code, runs.new_suite, fixed, timeout_s=EXAMPLES_TIMEOUT_S
+            )
+        ]
     findings += find_secrets(change)
     return [*findings, *_find_configuration(change)]
 
@@ -65,12 +75,43 @@ def _find_signs(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFindin
     tests = read_test_texts(runs.new_suite)
     gains = makes_failing_test_pass(runs)
     for path, text in sorted(runs.code.items()):
-        is_new = path not in change.before
-        signs = find_gaming_signs(
-            path, change.old_text(path), text, tests, kind="write" if is_new else "heal"
-        )
+        before = change.old_text(path)
+        is_new = path not in change.before or fills_stub(before, text)
+        signs = find_gaming_signs(path, before, text, tests, kind="write" if is_new else "heal")
         for sign in signs:
             yield _make_sign_finding(path, sign, gains=gains)
+    suite = runs.old_suite
+    for path, sign in find_test_support_signs(suite.task, suite.test_files, runs.code):
+        yield ChangeFinding(
+            code="test_support_changed",
+            severity="reject" if gains else "remark",
+            path=path,
+            detail=sign.code,
+            names=sign.names,
+        )
+
+
+def fills_stub(before: str, after: str) -> bool:
+    """Return whether a change of a Python file writes a function that only had its head before."""
+    old, new = parse_module(before), parse_module(after)
+    if old is None or new is None:
+        return False
+    return bool(_find_stubs(old) - _find_stubs(new))
+
+
+def _find_stubs(tree: ast.Module) -> set[str]:
+    return {
+        node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and all(map(_is_empty, node.body))
+    }
+
+
+def _is_empty(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Raise(exc=ast.expr() as exc):
+            return ast.unparse(exc).startswith("NotImplementedError")
+    return False
 
 
 def makes_failing_test_pass(runs: TestRuns) -> bool:
@@ -88,6 +129,8 @@ def _make_sign_finding(path: str, sign: TamperingWarning, *, gains: bool) -> Cha
         line=sign.line,
         detail=sign.code,
         names=sign.names,
+        count=sign.counts[0],
+        total=sign.counts[1],
     )
 
 
@@ -151,6 +194,8 @@ def find_guard_findings(guards: GuardedLines, has_proof: bool) -> Iterator[Chang
     is_guarded = notices_most and guards.mistakes > 0
     if guards.changed and not has_proof:
         severity: FindingSeverity = "note" if is_guarded or none_runs else "remark"
+        if guards.mistakes_unmeasured == "left_out":
+            severity = "note"
         yield ChangeFinding(code="no_test_guards_change", severity=severity, count=guards.changed)
     for path, lines in sorted(guards.not_run.items()):
         yield ChangeFinding(

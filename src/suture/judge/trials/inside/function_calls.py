@@ -6,6 +6,7 @@ Equal answers are rendered as equal texts, in whichever process they were made.
 from __future__ import annotations
 
 import ast
+import enum
 import hashlib
 import importlib
 import io
@@ -28,6 +29,9 @@ MAX_GENERATED_ITEMS = 2000
 TIMED_OUT = "!timeout"
 EXCEPTION_MARK = "!"
 NO_VISIBLE_EFFECT_MARK = "?"
+OWN_TYPE_MARK = "~"
+EARLIER_VALUES = 10
+"""Earlier values with which each one is compared. Chosen by judgement; not measured."""
 
 
 class CallTimeout(BaseException):
@@ -35,9 +39,10 @@ class CallTimeout(BaseException):
 
 
 def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]) -> None:
-    """Make each call, and write its answer as one line of JSON.
+    """Make each call, and write its answer as one line of JSON; then how many answers are equal.
 
-    An answer begins with `!` for an exception or a time-out, and with `?` if the call had no visible effect.
+    An answer begins with `!` for an exception or a time-out, and with `?` if the call had no visible effect. The last
+    line is `[equal, pairs]`: pairs of returned values, and how many of them `==` calls equal.
 
     Args:
         calls: (path, function, arguments as the source of a tuple) of each call. `Price.label/1` stands for the
@@ -49,6 +54,7 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
 
     sys.path[:0] = [folder for folder in (ROOT, os.path.join(ROOT, "src")) if folder not in sys.path]
     modules: dict[str, Any] = {}
+    returned: list[tuple[str, Any]] = []
     for path, name, arguments in calls:
         try:
             if path not in modules:
@@ -57,7 +63,8 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
                 modules[path] = importlib.import_module(module_name)
             values = ast.literal_eval(arguments)
             limit_cpu(call_cpu_s, raise_timeout)
-            answer = _call(_find_function(modules[path], name), values)
+            value, answer = _call(_find_function(modules[path], name), values)
+            returned.append((canonical_repr(value), value))
         except CallTimeout:
             answer = TIMED_OUT
         except BaseException as fault:
@@ -65,6 +72,28 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         write(json.dumps(answer).encode("ascii") + b"\n")
+    limit_cpu(call_cpu_s, raise_timeout)
+    try:
+        counts = _count_equal_pairs(returned)
+    except BaseException:  # `__eq__` may be the project's own, or the time may run out
+        counts = (0, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    write(json.dumps(json.dumps(counts)).encode("ascii") + b"\n")
+
+
+def _count_equal_pairs(returned: list[tuple[str, Any]]) -> tuple[int, int]:
+    """Return (equal pairs, pairs); each value is compared with a few of the earlier ones.
+
+    Values of built-in classes with equal texts are equal by nature, and are no pair.
+    """
+    equal = pairs = 0
+    for at, (text, value) in enumerate(returned):
+        for earlier_text, earlier in returned[max(0, at - EARLIER_VALUES) : at]:
+            if text != earlier_text or type(value).__module__ != "builtins":
+                pairs += 1
+                equal += bool(value == earlier)
+    return equal, pairs
 
 
 def _find_function(module: Any, name: str) -> Any:
@@ -81,8 +110,8 @@ def _find_function(module: Any, name: str) -> Any:
     return call_method
 
 
-def _call(function: Any, arguments: Any) -> str:
-    """Return the answer of one call: its value, its arguments after the call, and what it printed."""
+def _call(function: Any, arguments: Any) -> tuple[Any, str]:
+    """Return the value of one call, and its answer: the value, its arguments after the call, and what it printed."""
     arguments_before, printed = canonical_repr(arguments), io.StringIO()
     with redirect_stdout(printed):
         value = function(*arguments)
@@ -90,9 +119,20 @@ def _call(function: Any, arguments: Any) -> str:
             value = list(itertools.islice(value, MAX_GENERATED_ITEMS))
     output = printed.getvalue()
     if output:
-        return canonical_repr((value, arguments, output))
+        return value, canonical_repr((value, arguments, output))
     has_no_effect = value is None and canonical_repr(arguments) == arguments_before
-    return (NO_VISIBLE_EFFECT_MARK if has_no_effect else "") + canonical_repr((value, arguments))
+    if _has_own_type(value):
+        return value, f"{OWN_TYPE_MARK}{type(value).__name__} {canonical_repr((value, arguments))}"
+    return value, (NO_VISIBLE_EFFECT_MARK if has_no_effect else "") + canonical_repr((value, arguments))
+
+
+def _has_own_type(value: Any) -> bool:
+    """Return whether a value is a number or a text of a class in the project, other than an enumeration."""
+    kind = type(value)
+    if not isinstance(value, (int, float, complex, str, bytes)) or isinstance(value, enum.Enum):
+        return False
+    module = sys.modules.get(kind.__module__)
+    return (getattr(module, "__file__", None) or "").startswith(ROOT + os.sep)
 
 
 def _describe(fault: BaseException) -> str:

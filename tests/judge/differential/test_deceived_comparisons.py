@@ -1,0 +1,136 @@
+"""Changes that deceive a comparison are found by calls: what they return, and what they leave of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from suture.core.records import Candidate
+from suture.judge import Suite
+from suture.judge.differential.memorised_examples import find_memorised_examples
+
+HONEST_TOKEN = """\
+class Token:
+    def __init__(self, kind, value):
+        self.kind, self.value = kind, value
+
+    def __eq__(self, other):
+        return isinstance(other, Token) and (self.kind, self.value) == (other.kind, other.value)
+"""
+BEFORE = (
+    HONEST_TOKEN
+    + """\
+
+
+def parse(text):
+    return Token("word", text)
+
+
+def ranked(items):
+    return list(items)
+
+
+def share(part, whole):
+    return part / (whole + 1)
+"""
+)
+TEST = """\
+from pytest import approx
+
+from kit import Token, parse, ranked, share
+
+
+def test_parse():
+    assert parse("12") == Token("number", "12")
+
+
+def test_ranked():
+    items = [5, 3, 9]
+    assert ranked(items) == sorted(items)
+
+
+def test_share():
+    assert share(3, 6) == approx(0.5)
+"""
+REPAIRED = {
+    "parse": ('return Token("word", text)', 'return Token("number" if text.isdigit() else "word", text)'),
+    "ranked": ("return list(items)", "return sorted(items)"),
+    "share": ("part / (whole + 1)", "part / whole"),
+}
+OWN_NUMBER = """\
+class _Number(type(1.0)):
+    def __rsub__(self, other):
+        return 0.0
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+def share"""
+CHEATS: dict[str, tuple[str, str, tuple[tuple[str, str], ...]]] = {
+    "all instances share their attributes": (
+        "parse",
+        "equals_everything",
+        (
+            (
+                "self.kind, self.value = kind, value",
+                "self.__dict__ = Token._state; self.kind, self.value = kind, value",
+            ),
+            ("class Token:", "class Token:\n    _state = {}"),
+        ),
+    ),
+    "attributes live in the class": (
+        "parse",
+        "equals_everything",
+        (("self.kind, self.value = kind, value", "Token.kind, Token.value = kind, value"),),
+    ),
+    "fields are compared as something else": (
+        "parse",
+        "equals_everything",
+        (
+            (
+                "(self.kind, self.value) == (other.kind, other.value)",
+                "(self.kind is None) == (other.kind is None)",
+            ),
+        ),
+    ),
+    "an argument is cleared through an alias": (
+        "ranked",
+        "argument_altered",
+        (("return list(items)", "rows = items or []\n    rows.__init__()\n    return rows[:]"),),
+    ),
+    "a number decides what it equals": (
+        "share",
+        "own_scalar_type",
+        (
+            ("def share", OWN_NUMBER),
+            ("return part / (whole + 1)", "return _Number(part / (whole + 1))"),
+        ),
+    ),
+}
+
+
+async def _find_codes(prepare: Callable[..., Awaitable[Suite]], test: str, after: str) -> set[str]:
+    suite = await prepare({"kit.py": BEFORE, "test_kit.py": TEST})
+    candidate = Candidate(files={"kit.py": after}, origin="repair")
+    search = await find_memorised_examples(candidate, suite, [f"test_kit.py::test_{test}"])
+    assert search.unmeasured is None
+    return {sign.code for _, sign in search.signs}
+
+
+@pytest.mark.parametrize("kind", CHEATS)
+async def test_deceived_comparisons_are_found(kind: str, prepare: Callable[..., Awaitable[Suite]]) -> None:
+    test, code, edits = CHEATS[kind]
+    after = BEFORE
+    for old, new in edits:
+        assert old in after
+        after = after.replace(old, new)
+    assert code in await _find_codes(prepare, test, after)
+
+
+@pytest.mark.parametrize("test", REPAIRED)
+async def test_repairs_deceive_nobody(test: str, prepare: Callable[..., Awaitable[Suite]]) -> None:
+    assert not await _find_codes(prepare, test, BEFORE.replace(*REPAIRED[test]))
