@@ -269,3 +269,14 @@ def test_contents_that_are_kept_until_git_was_asked_count_against_the_size_limit
     snapshot = take_snapshot(tmp_path, max_bytes=1600)
     assert snapshot.secrets == tuple(names)
     assert set(snapshot.files) == {"a.py"}
+
+
+def test_a_link_to_a_folder_of_the_project_is_kept_as_a_link(tmp_path: Path) -> None:
+    write_files(tmp_path, {"code/a.py": "a = 1\n", "deep/er/b.py": "b = 1\n"})
+    (tmp_path / "lib").symlink_to("code")
+    (tmp_path / "deep" / "up").symlink_to("..")
+    (tmp_path / "deep" / "code").symlink_to("../code")
+    snapshot = take_snapshot(tmp_path)
+    assert snapshot.links == {"lib": "code", "deep/code": "code"}
+    assert set(snapshot.files) == {"code/a.py", "deep/er/b.py"}
+    assert "deep/up" in snapshot.skipped

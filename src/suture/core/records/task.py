@@ -199,6 +199,7 @@ class Task:
         earlier_versions: The project's files at its last commits, the newest first.
         since: The oldest of these commits, if the user named it; otherwise empty.
         excluded_files: Path of a file in the project's folder that is not in `files` -> why it is not.
+        links: Path of a link to a folder of the project -> that folder, both relative to the project root.
         project: The project, if a `write` task asks for a whole project or a new feature of one.
     """
 
@@ -219,6 +220,7 @@ class Task:
     earlier_versions: tuple[EarlierVersion, ...] = ()
     since: str = ""
     excluded_files: Mapping[str, ExclusionReason] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
     project: Project | None = None
 
     @property

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import PurePosixPath
+from posixpath import dirname, relpath
 from typing import NoReturn
 
 from suture.core.records import CheckOutcome, Task, VerdictNote
@@ -23,6 +25,14 @@ LINK_PACKAGES = 'mkdir -p "$0" && ln -s "/$0"/* "$0"; [ -e "/$0/.bin" ] && ln -s
 """A shell script that links the installed packages into the project's folder and then runs a command.
 
 `$0` is the packages' folder name; `$@` is the command.
+"""
+
+LINK_FOLDERS = (
+    'while [ "$1" != -- ]; do mkdir -p "$(dirname "$1")"; ln -s "$2" "$1"; shift 2; done; shift; exec "$@"'
+)
+"""A shell script that makes the project's own links and then runs a command.
+
+Its arguments are a path and a target for each link, `--`, and the command.
 """
 
 
@@ -83,8 +93,9 @@ class CommandLine:
             collect: Paths of the files to bring back from the sandbox.
             watched: Paths whose changes the result names; those of no file of the request are left out.
         """
+        argv = resolve_command(self.task.test_command, self.interpreter)
         return RunRequest(
-            argv=resolve_command(self.task.test_command, self.interpreter),
+            argv=self._link_folders(argv) if LANGUAGES[self.task.language].parsed else argv,
             files=files,
             preload=preload,
             stdin=stdin,
@@ -98,14 +109,23 @@ class CommandLine:
         )
 
     def link_packages(self, request: RunRequest) -> RunRequest:
-        """Return the request with the installed packages linked into the project's folder if it needs them.
+        """Return the request with the project's links, and with the installed packages in its folder if it needs them.
 
         The packages are mounted at the root of the sandbox, which is the last place where programs look. A
         script such as `node node_modules/jest/bin/jest.js`, or a setting, may name a path in the project.
         """
+        if not LANGUAGES[self.task.language].parsed:
+            request = replace(request, argv=self._link_folders(request.argv))
         if not self._needs_links:
             return request
         return replace(request, argv=("/bin/sh", "-c", LINK_PACKAGES, self._packages, *request.argv))
+
+    def _link_folders(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """Return a command that first makes the links to folders of the project."""
+        if not self.task.links:
+            return tuple(argv)
+        pairs = [(path, relpath(target, dirname(path) or ".")) for path, target in self.task.links.items()]
+        return ("/bin/sh", "-c", LINK_FOLDERS, "sh", *chain.from_iterable(pairs), "--", *argv)
 
     @property
     def _packages(self) -> str:

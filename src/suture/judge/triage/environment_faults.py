@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from posixpath import basename, isabs, normpath, splitext
 
 from suture.core.records import ExclusionReason, Language
+from suture.judge.sandbox_programs import PRIVATE_FOLDER
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.workspace import decode_text, is_protected, is_test_file, render_exclusion
 from suture.sandbox import BOX
@@ -26,7 +27,8 @@ NO_LOCALE = "Error: unsupported locale setting"
 NETWORK_RE = re.compile(
     r"^[\w.]+: .*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable"
     r"|No address associated with hostname)"
-    r"|^(?:[\w.]*\.)?(?:ConnectionRefusedError|ConnectError|ConnectionError|URLError|OSError|NewConnectionError)"
+    r"|^(?:[\w.]*\.)?(?:ConnectionRefusedError|ConnectError|ConnectionError|URLError|OSError|NewConnectionError"
+    r"|OperationalError|InterfaceError|ServerSelectionTimeoutError|AMQPConnectionError)"
     r"\b.*Connection refused"
 )
 """An unknown host may come with any exception class, because each library has its own. A refused connection may
@@ -36,6 +38,22 @@ UNRESOLVED_RE = re.compile(
     r"Temporary failure in name resolution|Name or service not known|No address associated with hostname"
 )
 """An unknown host, which stays unknown whatever the code does."""
+SERVICE_RE = re.compile(
+    r"(?P<host>localhost|127\.0\.0\.1|::1)\b.{0,40}?(?::|\bport\W{1,3})(?P<port>\d{2,5})\b"
+)
+"""An address on this machine in the message of a refused connection."""
+SERVICES = {
+    "3306": "MySQL", "5432": "PostgreSQL", "5672": "RabbitMQ", "6379": "Redis", "9092": "Kafka",
+    "9200": "Elasticsearch", "11211": "Memcached", "27017": "MongoDB",
+}  # fmt: skip
+"""Port -> the service that usually listens there."""
+INTERNAL_ERROR = "INTERNALERROR>"
+"""Begins each line of the traceback that pytest prints if it fails outside of all tests."""
+ERROR_LINE_RE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Fault)\b")
+"""Matches a line of a traceback that names the exception."""
+FRAME_RE = re.compile(r'File "(?P<path>[^"]+)", line \d+')
+MAX_ERROR_CHARS = 300
+"""Characters of another program's message that are repeated. Chosen by judgement; not measured."""
 PRINTED_FILE_RE = re.compile(
     r"ENOENT: no such file or directory, \w+ '(?P<node>[^']+)'|open (?P<go>\S+): no such file"
 )
@@ -44,6 +62,7 @@ PRINTED_NETWORK_RE = re.compile(
     r"\b(?:EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ENETUNREACH)\b|dial tcp\b.*(?:lookup|refused|unreachable)"
 )
 """Messages of Node and Go."""
+PRIVATE_PATH = f"{BOX}/{PRIVATE_FOLDER}/"
 FIXTURE_RE = re.compile(r"^FixtureLookupError: \('(?P<name>\w+)', <")
 MARK_RE = re.compile(r"^(?:Failed: )?'(?P<name>\w+)' not found in `markers` configuration option")
 ASYNC_RE = re.compile(r"^Failed: async def functions are not natively supported")
@@ -116,8 +135,45 @@ def find_environment_fault(
             advice="install it, for example with `locale-gen`",
         )
     if NETWORK_RE.match(exception):
-        return NO_NETWORK
+        return _find_missing_service(exception) or NO_NETWORK
     return _find_missing_plugin(exception, files)
+
+
+def _find_missing_service(exception: str) -> EnvironmentFault | None:
+    """Return the fault of a service that does not run, if an exception names its address on this machine."""
+    match = SERVICE_RE.search(exception)
+    if match is None:
+        return None
+    service = SERVICES.get(match["port"], "a service")
+    return EnvironmentFault(
+        explanation=f"it needs {service} at {match['host']}:{match['port']}, which the sandbox cannot reach:"
+        f" {exception[:MAX_ERROR_CHARS]}",
+        advice="test against a stand-in that runs in the test, or leave these tests out of the command",
+    )
+
+
+def find_internal_error(output: str) -> EnvironmentFault | None:
+    """Return the fault of pytest or one of its plugins that stopped before any test ran.
+
+    It is `None` if there was no such error, or if code of the project took part in it.
+
+    Args:
+        output: What the test command printed.
+    """
+    lines = [
+        line.partition(INTERNAL_ERROR)[2].strip() for line in output.splitlines() if INTERNAL_ERROR in line
+    ]
+    paths = [match["path"] for line in lines if (match := FRAME_RE.search(line))]
+    is_in_project = any(path.startswith(f"{BOX}/") and not path.startswith(PRIVATE_PATH) for path in paths)
+    messages = [line for line in lines if ERROR_LINE_RE.match(line)]
+    if not messages or is_in_project:
+        return None
+    return EnvironmentFault(
+        explanation=f"pytest stopped with an internal error: {messages[-1][:MAX_ERROR_CHARS]}",
+        advice=f"run the command yourself, and correct pytest's configuration or its plugin ({paths[-1]})"
+        if paths
+        else "run the command yourself, and correct pytest's configuration",
+    )
 
 
 def is_permanent_fault(exception: str) -> bool:

@@ -14,6 +14,7 @@ from suture.judge.triage.environment_faults import (
     EnvironmentFault,
     find_environment_fault,
     find_fault_in_line,
+    find_internal_error,
     find_printed_errors,
     is_permanent_fault,
     strip_test_name,
@@ -99,6 +100,20 @@ async def triage_failures(
     failing = [outcome for outcome in base.outcomes if outcome.check_id in failed_ids]
     if suite.command is None or not failing:
         return TriageResult(code_failures=tuple(outcome.check_id for outcome in failing))
+    internal_error = None if base.passed else find_internal_error(base.output)
+    if internal_error is not None:
+        return TriageResult(
+            not_code=tuple(
+                NonCodeFailure(
+                    test=outcome.check_id,
+                    cause="environment",
+                    explanation=internal_error.explanation,
+                    advice=internal_error.advice,
+                    is_permanent=True,
+                )
+                for outcome in failing
+            )
+        )
     files = suite.task.files
     code_texts = [
         decode_text(content)

@@ -81,7 +81,7 @@ def build_task_from_snapshot(
     """Build a task to repair the code in a snapshot; arguments and errors are as for `build_heal_task`."""
     # A build overwrites the files that it generates: a repair in one of them would be lost.
     generated = (escape_glob(name) for name in snapshot.built_files)
-    tests = (escape_glob(name) for name in find_tests_by_content(snapshot.files))
+    tests = (escape_glob(name) for name in (*find_tests_by_content(snapshot.files), *snapshot.links))
     outside, own = _globs_outside(snapshot.folder), _move_globs(protect, snapshot.folder)
     protected: tuple[str, ...] = (*outside, *default_protected(), *own, *generated, *tests)
     writable = _move_globs(only, snapshot.folder)
@@ -125,6 +125,7 @@ def build_task_from_snapshot(
         ),
         since=since or "",
         excluded_files=snapshot.excluded_files,
+        links=snapshot.links,
     )
 
 

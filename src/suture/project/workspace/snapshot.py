@@ -41,6 +41,8 @@ class Snapshot:
             that git ignores, and files whose names cannot be printed. Such a name is escaped as in Python.
         folder: The folder below `root` that the user works on, if files above it decide its tests; empty for
             all of `root`.
+        links: Path of a link to a folder of the project -> that folder. Its files are only in `files` by their
+            paths in the folder.
     """
 
     root: Path
@@ -50,6 +52,7 @@ class Snapshot:
     built_files: tuple[str, ...] = ()
     excluded_files: Mapping[str, ExclusionReason] = field(default_factory=dict)
     folder: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def take_snapshot_with_parents(path: Path, *, secrets: Sequence[str] = ()) -> Snapshot:
@@ -112,6 +115,7 @@ def take_snapshot(
         secrets=tuple(sorted(reader.secrets)),
         built_files=tuple(sorted(reader.modules.taken)),
         excluded_files=dict(sorted(excluded.items())[: tuning.MAX_EXCLUDED_FILES]),
+        links=dict(sorted(reader.folder_links.items())),
     )
 
 
@@ -133,6 +137,7 @@ class _ProjectReader:
     unprintable: dict[str, ExclusionReason] = field(default_factory=dict)
     links: list[Path] = field(default_factory=list)
     """Links, which are resolved when all files are known."""
+    folder_links: dict[str, str] = field(default_factory=dict)
     entries: int = 0
     """Number of names that were listed."""
     requested_file: Path | None = None
@@ -283,15 +288,18 @@ class _ProjectReader:
                 self._skip_secret(self.top / name)
 
     def _read_link(self, link: Path) -> None:
-        """Add a link that leads to a file of the snapshot."""
+        """Add a link that leads to a file of the snapshot, or to a folder with such files."""
         # A link to a file of the snapshot is a second name for it. Other links are not followed.
         try:
             name = link.resolve(strict=True).relative_to(self.top).as_posix()
         except (OSError, RuntimeError, ValueError):
             self._skip(link, "unusable_link")
             return
+        is_above = link.is_relative_to(self.top / name)  # such a folder has no end
         if name in self.files:
             self._add(link, self.files[name])
+        elif not is_above and any(path.startswith(f"{name}/") for path in self.files):
+            self.folder_links[link.relative_to(self.top).as_posix()] = name
         else:
             self._skip(link, "link_to_no_file")
 

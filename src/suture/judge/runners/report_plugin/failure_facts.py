@@ -60,11 +60,11 @@ class FailureFacts:
                 statement = self._statements.find_statement(test_file, entry.lineno + 1)
                 fact["statement"] = statement[:MAX_TEXT_CHARS]
             elif self.is_project_file(path):
-                fact["file"], fact["line"] = os.path.relpath(path, self._root), entry.lineno + 1
+                fact["file"], fact["line"] = self._get_path(path), entry.lineno + 1
         if isinstance(excinfo.value, TestTimeout):
             fact["timeout_s"] = self._limits.limit_s
         if isinstance(excinfo.value, SyntaxError) and self.is_project_file(str(excinfo.value.filename)):
-            fact["file"] = os.path.relpath(str(excinfo.value.filename), self._root)
+            fact["file"] = self._get_path(str(excinfo.value.filename))
             fact["line"] = excinfo.value.lineno
         return fact
 
@@ -75,7 +75,7 @@ class FailureFacts:
             path = str(entry.path)
             if self._is_inside(path):
                 name = entry.frame.raw.f_code.co_name
-                frames.append([os.path.relpath(path, self._root), entry.lineno + 1, name])
+                frames.append([self._get_path(path), entry.lineno + 1, name])
         return frames[-MAX_FRAMES:]
 
     def _list_inputs(self, item: Any, excinfo: Any) -> dict[str, str]:
@@ -116,7 +116,7 @@ class FailureFacts:
             while trace is not None:
                 path = trace.tb_frame.f_code.co_filename
                 if self.is_project_file(path):
-                    reported.update(file=os.path.relpath(path, self._root), line=trace.tb_lineno)
+                    reported.update(file=self._get_path(path), line=trace.tb_lineno)
                 trace = trace.tb_next
         return reported
 
@@ -125,6 +125,10 @@ class FailureFacts:
         name = os.path.basename(path)
         is_test = name.startswith(("test_", "conftest")) or name.endswith("_test.py")
         return self._is_inside(path) and not is_test
+
+    def _get_path(self, path: str) -> str:
+        """Return the path of a file in the project; a link to its folder is resolved."""
+        return os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
 
     def _is_inside(self, path: str) -> bool:
         # The project's folder may contain an environment with installed packages.

@@ -27,13 +27,13 @@ class CodeSwapper:
         self._functions: dict[tuple[str, str, int], list[FunctionType]] = {}
         self._texts = texts
         self._trees: dict[str, Any] = {}
-        path_by_file = {os.path.join(ROOT, path): path for path in texts}
+        path_by_file = {os.path.realpath(os.path.join(ROOT, path)): path for path in texts}
         path_by_filename: dict[str, str | None] = {}
         for instance in gc.get_objects():
             if isinstance(instance, FunctionType):
                 filename = instance.__code__.co_filename
                 if filename not in path_by_filename:
-                    path_by_filename[filename] = path_by_file.get(os.path.abspath(filename))
+                    path_by_filename[filename] = path_by_file.get(os.path.realpath(filename))
                 path = path_by_filename[filename]
                 if path is not None:
                     key = (path, instance.__code__.co_name, instance.__code__.co_firstlineno)

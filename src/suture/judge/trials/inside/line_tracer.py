@@ -32,7 +32,7 @@ class Tracer:
     """
 
     def __init__(self, files: list[str]) -> None:
-        self._paths = {os.path.join(ROOT, path): path for path in files}
+        self._paths = {os.path.realpath(os.path.join(ROOT, path)): path for path in files}
         self._path_by_filename: dict[str, str | None] = {}
         self._line_tracers: dict[str, Any] = {}
         self._idle_calls: dict[Any, int] = {}
@@ -44,7 +44,7 @@ class Tracer:
     def find_path(self, filename: str) -> str | None:
         """Return the project's path of a file if the file is traced."""
         if filename not in self._path_by_filename:
-            self._path_by_filename[filename] = self._paths.get(os.path.abspath(filename))
+            self._path_by_filename[filename] = self._paths.get(os.path.realpath(filename))
         return self._path_by_filename[filename]
 
     def start(self, *, takes_shortcuts: bool = False) -> None:

@@ -37,7 +37,7 @@ def get_traceback(fault: BaseException, root: str, own_folder: str) -> list[tupl
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if file.startswith(root) and not file.startswith(own_folder) and "site-packages" not in file:
-            frames.append((os.path.relpath(file, root), trace.tb_lineno))
+            frames.append((os.path.relpath(os.path.realpath(file), os.path.realpath(root)), trace.tb_lineno))
         trace = trace.tb_next
     return frames[-MAX_TRACEBACK_FRAMES:]
 
