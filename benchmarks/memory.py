@@ -22,7 +22,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ from memory_pairs import PAIRS, Side
 from suture.core.records import CheckOutcome, Counterexample, Task, Verdict
 from suture.mutation.edits import apply_edits
 from suture.project.workspace import unified_diff
-from suture.search.ordering.candidate_order import generate_python_mutants, order_single_changes
+from suture.search.languages.adapters import get_adapter
+from suture.search.ordering.candidate_order import order_single_changes
 from suture.storage.database.full_text_search import index_text
 from suture.storage.database.store import Store, open_store
 from suture.storage.database.vector_search import find_nearest
@@ -96,7 +97,8 @@ def rank_right_change(side: Side, factors: Mapping[str, float]) -> tuple[int | N
             {PATH: side.wrong},
             {},
             factors=factors,
-            generate=partial(generate_python_mutants, []),
+            generate=get_adapter("python").generate_mutants,
+            failures=[],
         )
     )
     wanted = ast.dump(ast.parse(side.right))

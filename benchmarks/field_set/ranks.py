@@ -29,6 +29,7 @@ from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.sandbox import discover_interpreter, open_sandbox
+from suture.search.languages.adapters import get_adapter
 from suture.search.localisation.exception_clues import find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines
 from suture.search.ordering.candidate_order import order_single_changes
@@ -149,7 +150,14 @@ def rank_bug(bug: Bug, package: Package, seen: LocalisedBug) -> Rank:
     scores = score_lines(faults, seen.spectrum, seen.texts)
     clues = find_clues(seen.spectrum)
     singles = asyncio.run(
-        order_single_changes(scores, seen.texts, seen.spectrum.import_lines, limit=MAX_PROPOSALS, clues=clues)
+        order_single_changes(
+            scores,
+            seen.texts,
+            seen.spectrum.import_lines,
+            limit=MAX_PROPOSALS,
+            clues=clues,
+            generate=get_adapter("python").generate_mutants,
+        )
     )
     took_s = time.monotonic() - began_s
     found = [find_place(singles, seen.texts, path, text) for path, text in seen.wanted]

@@ -43,7 +43,7 @@ INSIDE_THE_SANDBOX = (
     "src/suture/judge/smoke/smoke_program.py",
     "src/suture/judge/split/judge_program.py",
     "src/suture/judge/trials/inside/",
-    "src/suture/search/tree_sitter/drivers/go_trials.py",
+    "src/suture/judge/trials/drivers/go_trials.py",
 )
 """Programs that are copied into the sandbox and start their processes there."""
 ALLOWED = (*ON_THE_HOST, *INSIDE_THE_SANDBOX)

@@ -8,11 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from failing_projects import make_failing_project
 from suture.core.records import CheckOutcome, Task, Verdict
 from suture.core.settings import RepairSettings, SandboxSettings
 from suture.judge import Suite
 from suture.loop.evaluation.search_setup import start_baseline
 from suture.loop.services.search_prefetch import SearchPrefetch
+from suture.search import SearchLimits
 
 NAME = "a.test.js::adds"
 FILES = {"a.js": b"exports.add = (a, b) => a - b;\n", "a.test.js": b"test('adds', () => {});\n"}
@@ -37,7 +39,7 @@ class StubContext:
 
     recipe = SimpleNamespace(mutate=True)
     budget = SimpleNamespace(remaining_s=lambda: 100.0)
-    settings = SimpleNamespace(repair=RepairSettings())
+    settings = SimpleNamespace(repair=RepairSettings(), proposer=SimpleNamespace(command=""))
     has_model = False
     has_capable_model = False
     ledger = SimpleNamespace(events=())
@@ -65,8 +67,10 @@ async def test_a_baseline_under_the_users_runner_is_the_rerun(argv: tuple[str, .
 
     if rerun is not None:
         assert await rerun() == {NAME}
-    texts = {"a.js": FILES["a.js"].decode()}
-    baseline = await context.prefetch.take_baseline(suite, texts)
-    assert baseline is not None
-    assert (await baseline.spectrum()).target_tests == (NAME,)
-    assert await context.prefetch.take_baseline(suite, {"a.js": "another"}) is None
+    assert suite.command is not None
+    project = make_failing_project(suite.command, FILES, {"a.js": FILES["a.js"].decode()}, *failed)
+    session = await context.prefetch.open_session(project, suite, SearchLimits())
+    assert session is not None
+    assert (await session.start().run_failing_tests()).target_tests == (NAME,)
+    await session.close()
+    assert await context.prefetch.open_session(project, suite, SearchLimits()) is None

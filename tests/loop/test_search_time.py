@@ -17,6 +17,7 @@ from suture.loop.evaluation.search_setup import limit_search
 from suture.loop.policy.attempts import failure_signature
 from suture.search import SearchLimits, SearchResult
 from suture.search.engine.search_schedule import SearchClock, Turns
+from suture.search.languages.adapters import get_adapter
 from suture.search.ranking.rivals import RivalQueue
 
 
@@ -143,8 +144,8 @@ def test_the_order_of_the_search_does_not_depend_on_its_limits() -> None:
     def order(max_seconds: float, trial_s: float) -> list[str]:
         limits = SearchLimits(max_seconds=max_seconds, trial_s=trial_s)
         result = SearchResult(texts={})
-        clock = SearchClock(limits, result, RivalQueue())
-        turns = Turns(limits, result, clock)
+        clock = SearchClock(limits, result, RivalQueue(get_adapter("python").find_location))
+        turns = Turns(result, clock)
         labels = []
         for proposal in turns.interleave(iter(make_singles(4000))):
             result.tried_count += 1

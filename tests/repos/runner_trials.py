@@ -11,12 +11,12 @@ from failing_projects import make_failing_project
 from suture.core.records import CheckOutcome
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.drivers.driver_protocol import find_driver
+from suture.judge.trials.drivers.driver_trials import DriverTrials
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search.tree_sitter.driver_protocol import find_driver
-from suture.search.tree_sitter.driver_trials import DriverTrials
 
 __all__ = ["install_package", "make_proposals", "open_trials"]
 

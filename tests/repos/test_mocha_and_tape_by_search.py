@@ -12,11 +12,11 @@ import pytest
 from project_files import write_files
 from repos.runner_trials import install_package, make_proposals, open_trials
 from requirements import Require
+from suture.judge.trials.drivers.driver_protocol import DRIVERS_BY_RUNNER, find_driver
+from suture.judge.trials.drivers.whole_runners import find_unreported, matching_files
 from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox
 from suture.search.search_records import SearchLimits, SearchResult
-from suture.search.tree_sitter.driver_protocol import DRIVERS_BY_RUNNER, find_driver
-from suture.search.tree_sitter.drivers.whole_runners import find_unreported, matching_files
 
 CODE = """\
 exports.most = (items) => {

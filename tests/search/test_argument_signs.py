@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.core.records import Language
-from suture.search.tree_sitter.tampering_signs import find_tree_warnings
+from suture.judge.signs.tree_signs import find_tree_warnings
 
 JAVASCRIPT_HEADS = (
     "function total(rows) { %s }",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from failing_projects import make_python_project
 from prepared_suites import prepare_python_suite
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.inside.function_calls import canonical_repr
@@ -17,7 +18,7 @@ from suture.judge.trials.trial_records import ObservedCall, Proposal, Spectrum
 from suture.mutation import Edit
 from suture.mutation.python.edit_locations import constants_near_edit
 from suture.sandbox import BubblewrapSandbox
-from suture.search import SearchResult, rank_python_repairs
+from suture.search import SearchResult, rank_repairs
 from suture.search.ranking.call_outcomes import (
     OPAQUE,
     collect_outcomes,
@@ -198,7 +199,7 @@ async def test_two_bounds_are_compared_at_the_value_where_they_differ(
 
     calls = (ObservedCall(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
     result = SearchResult(texts={"unseen.py": UNOBSERVED}, spectrum=Spectrum(calls=calls), plausible=repairs)
-    ranked = await rank_python_repairs(result, command, [], seconds=100)
+    ranked = await rank_repairs(result, make_python_project(command, result.texts), seconds=100)
     assert len(ranked.repairs) == 2
     assert ranked.difference is not None
     assert ranked.difference.call == "limit(400)"

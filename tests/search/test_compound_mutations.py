@@ -8,11 +8,12 @@ from pathlib import Path
 from requirements import Require
 from suture.api import HealOptions, heal
 from suture.core.settings import CertificationSettings, PathSettings, Settings
-from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
+from suture.judge.trials.trial_records import Proposal, Spectrum, TestLines, TestRun, Trial
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import compose_edits
+from suture.search.languages.adapters import get_adapter
 from suture.search.ordering.compound_changes import CompoundQueue
-from suture.search.tree_sitter.compound_mutations import CompoundMutations, shift_scores, trace_no_lines
+from suture.search.ordering.compound_mutations import CompoundMutations, shift_scores
 
 CODE = """\
 function f(a, b) {
@@ -51,7 +52,13 @@ def make_change(old: str, new: str, score: float = 1.0) -> Proposal:
 
 def make_mutations(left_s: float = 60.0) -> CompoundMutations:
     scores = {"a.js": {1: 0.1, 2: 0.9, 3: 0.5, 5: 1.0}}
-    return CompoundMutations({"a.js": CODE}, scores, "javascript", 0, lambda: left_s)
+    return CompoundMutations(
+        {"a.js": CODE}, scores, get_adapter("javascript").generate_mutants, 0, lambda: left_s
+    )
+
+
+async def trace_no_lines(proposal: Proposal) -> TestLines:
+    return {}
 
 
 def make_failed_run(name: str, *lines: int) -> TestRun:
@@ -91,9 +98,7 @@ def test_scores_move_with_their_lines() -> None:
 async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
     queue, mutations = CompoundQueue(), make_mutations()
     queue.record(make_change("a - b", "a + b"), PARTIAL_TRIAL, {}, 1)
-    await queue.extend(
-        SPECTRUM, mutations.texts, trace_no_lines, seed=0, limit=200, extend_start=mutations.extend_start
-    )
+    await queue.extend(SPECTRUM, mutations.texts, trace_no_lines, mutations.extend_start, limit=200)
     proposals = [*iter(queue.pop, None)]
     assert proposals
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from suture.errors import SandboxError
-from suture.search.tree_sitter.driver_protocol import run_rounds
-from suture.search.tuning import MIN_ROUND_LINGER_S
+from suture.judge.trials.drivers.driver_protocol import run_rounds
+from suture.judge.trials.tuning import MIN_ROUND_LINGER_S
 
 
 async def report_after(seconds: float, *words: str) -> list[str]:

@@ -21,7 +21,7 @@ from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
 from suture.project.languages import LANGUAGES, CallSite
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search import FailingProject, Repair, SearchResult, rank_tree_repairs
+from suture.search import FailingProject, Repair, SearchResult, rank_repairs
 
 PATH = "stats/stats.go"
 CODE = """\
@@ -108,8 +108,7 @@ async def rank_in_go(
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
     result = SearchResult(texts={PATH: CODE}, plausible=list(proposals))
-    tests = {"stats/stats_test.go": TESTS}
-    ranked = await rank_tree_repairs(result, make_go_project(suite), tests, seconds=60)
+    ranked = await rank_repairs(result, make_go_project(suite), seconds=60)
     return ranked.repairs, ranked.difference
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.search.tree_sitter.driver_protocol import DRIVERS, DRIVERS_BY_RUNNER
-from suture.search.tree_sitter.drivers.node import uses_es_modules
+from suture.judge.trials.drivers.driver_protocol import DRIVERS, DRIVERS_BY_RUNNER
+from suture.judge.trials.drivers.node import uses_es_modules
 
 HEAD = "const test = require('node:test'); const say = require('./say');\n"
 SAY = "module.exports = (word) => process.emitWarning(word);\n"

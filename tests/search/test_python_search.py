@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from failing_projects import make_python_project, search_python
 from prepared_suites import prepare_python_suite
 from suture.api import HealOptions, heal
 from suture.core.ledger import read_ledger
@@ -21,7 +22,7 @@ from suture.errors import PrerequisiteError
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox
-from suture.search import SearchLimits, rank_python_repairs, search_python
+from suture.search import SearchLimits, rank_repairs
 
 CART = """\
 LIMIT = 3
@@ -136,7 +137,7 @@ async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbo
     assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects
     assert not {fault.path for fault in result.suspect_lines} - {"shop/cart.py"}
 
-    repairs = (await rank_python_repairs(result, command, [TESTS])).repairs
+    repairs = (await rank_repairs(result, make_python_project(command, result.texts, tests=[TESTS]))).repairs
     assert repairs[0].text == CART.replace("result -= price", "result += price")
     assert repairs[0].warnings == ()
 
@@ -203,7 +204,7 @@ async def test_a_test_after_an_endless_one_keeps_its_outcome(
     failing = [test for test, outcome in baseline.items() if outcome == "timeout"]
 
     result = await search_python(
-        command, editable_texts(suite), failing, SearchLimits(max_seconds=100), user_outcomes=baseline
+        command, editable_texts(suite), failing, SearchLimits(max_seconds=100), statuses=baseline
     )
 
     assert result.spectrum.disagreements == ()

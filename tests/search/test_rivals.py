@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from failing_projects import make_python_project, search_python
 from prepared_suites import prepare_python_suite
 from suture.api import HealOptions, heal
 from suture.core.ledger import find_run
@@ -26,17 +27,18 @@ from suture.mutation.python.edit_locations import (
 )
 from suture.mutation.python.python_mutants import generate_mutants
 from suture.sandbox import BubblewrapSandbox
-from suture.search import Repair, SearchLimits, rank_python_repairs, search_python
-from suture.search.ranking.call_outcomes import CallOutcomes
+from suture.search import Repair, SearchLimits, rank_repairs
+from suture.search.languages.adapters import get_adapter
+from suture.search.ranking.call_outcomes import CallOutcomes, RepairAnswers
 from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
 from suture.search.ranking.repair_scoring import (
-    RepairAnswers,
     find_difference,
     group_by_behaviour,
     select_compared_calls,
 )
 from suture.search.ranking.rivals import RivalQueue
 
+PYTHON = get_adapter("python")
 SOURCE = """\
 def f(a, b):
     if CONDITION:
@@ -243,7 +245,7 @@ def test_each_guarded_block_can_be_stopped() -> None:
 
 
 def test_changes_at_the_location_of_a_repair_come_next() -> None:
-    rivals = RivalQueue()
+    rivals = RivalQueue(PYTHON.find_location)
     near = make_proposal(replace_condition("not a"))
     far = make_proposal(make_replacement(SOURCE, "return 2", "return 3"))
     rivals.set_changes([far, near])
@@ -268,36 +270,41 @@ def make_repairs(
 def test_equal_outcomes_of_calls_that_do_not_reach_the_change_prove_nothing() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.9))
     unreached = make_repairs(*changes, reached=0, answers=("(1,)", "(2,)"))
-    first, second = (repair for repair, _ in group_by_behaviour(unreached, {"m.py": SOURCE}))
+    first, second = (repair for repair, _ in group_by_behaviour(unreached, {"m.py": SOURCE}, PYTHON))
     assert (first.equivalents, first.rivals, second.rivals) == ((), ("a <= b",), ("a < b",))
 
     reached = make_repairs(*changes, reached=2, answers=("(1,)", "(2,)"))
-    (only,) = (repair for repair, _ in group_by_behaviour(reached, {"m.py": SOURCE}))
+    (only,) = (repair for repair, _ in group_by_behaviour(reached, {"m.py": SOURCE}, PYTHON))
     assert (only.equivalents, only.rivals) == (("a <= b",), ())
 
 
 def test_of_equivalent_repairs_the_plainest_is_delivered() -> None:
     changes = (("a < b - 2 + 1", 1.0), ("a < b - 1", 0.4))
-    ((only, _),) = group_by_behaviour(make_repairs(*changes, reached=0, answers=()), {"m.py": SOURCE})
+    ((only, _),) = group_by_behaviour(make_repairs(*changes, reached=0, answers=()), {"m.py": SOURCE}, PYTHON)
     assert (only.proposal.label, only.equivalents, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
 
 
 def test_a_plainer_repair_needs_more_than_equal_outcomes() -> None:
     changes = (("a < b and a", 1.0), ("a", 0.4))
-    ((only, _),) = group_by_behaviour(make_repairs(*changes, reached=1, answers=("1",)), {"m.py": SOURCE})
+    ((only, _),) = group_by_behaviour(
+        make_repairs(*changes, reached=1, answers=("1",)), {"m.py": SOURCE}, PYTHON
+    )
     assert only.proposal.label == "a < b and a"
 
 
 def test_an_unlikely_rival_counts_only_if_it_is_known_to_differ() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.01))
     first, _ = (
-        r for r, _ in group_by_behaviour(make_repairs(*changes, reached=0, answers=()), {"m.py": SOURCE})
+        r
+        for r, _ in group_by_behaviour(
+            make_repairs(*changes, reached=0, answers=()), {"m.py": SOURCE}, PYTHON
+        )
     )
     assert first.rivals == ()
 
     one, other = make_repairs(*changes, reached=1, answers=("(1,)",))
     differing = [one, (other[0], CallOutcomes(answers=("(2,)",), reached=1))]
-    assert group_by_behaviour(differing, {"m.py": SOURCE})[0][0].rivals == ("a <= b",)
+    assert group_by_behaviour(differing, {"m.py": SOURCE}, PYTHON)[0][0].rivals == ("a <= b",)
 
 
 def test_booleans_are_not_shifted_by_one() -> None:
@@ -346,7 +353,7 @@ async def test_of_passing_handlers_the_one_that_a_test_reaches_is_preferred(
     assert idle_block_counts["IndexError"] == 1
     assert idle_block_counts["KeyError"] == 0
 
-    repairs = (await rank_python_repairs(result, command, [TESTS])).repairs
+    repairs = (await rank_repairs(result, make_python_project(command, result.texts, tests=[TESTS]))).repairs
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
     assert repairs[0].rivals or len(repairs) == 1
 

@@ -10,6 +10,7 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from failing_projects import make_failing_project
+from suture.core.records import CheckOutcome, Counterexample
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.loop.intake.heal_task import build_heal_task
@@ -18,7 +19,7 @@ from suture.mutation.edits import compute_line_edits
 from suture.mutation.syntax_repair import find_parsable_texts
 from suture.mutation.syntax_repair.source_lines import find_python_stop
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.search import SearchLimits, recover_python
+from suture.search import SearchLimits, find_repairs
 
 pytestmark = pytest.mark.timeout(300)
 MAX_RANK = 8
@@ -114,9 +115,11 @@ async def test_a_fault_after_a_syntax_error_is_found_too(tmp_path: Path, sandbox
     python = discover_interpreter(tmp_path, os.environ)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), python)
     assert suite.command is not None
-    project = make_failing_project(suite.command, task.files, {"sums.py": broken}, language="python")
+    fact = Counterexample(check_id="t", call="", exception="SyntaxError: expected ':'", file="sums.py")
+    failed = CheckOutcome(check_id="t", status="failed", counterexample=fact)
+    project = make_failing_project(suite.command, task.files, {"sums.py": broken}, failed, language="python")
 
-    result = await recover_python(project, "sums.py", SearchLimits(max_seconds=100), [tests])
+    result = await find_repairs(project, SearchLimits(max_seconds=100))
     expected = "def add(a, b):\n    if a == 0 and b > 1:\n        return b\n    return a + b\n"
 
     assert expected in {apply_edits(broken, proposal.edits) for proposal in result.plausible}

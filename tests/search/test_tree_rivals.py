@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -20,7 +18,8 @@ from suture.core.records import Language
 from suture.core.settings import CertificationSettings, PathSettings, SandboxSettings, Settings
 from suture.judge import prepare_suite
 from suture.judge.split.call_values import to_call_value, to_python_data
-from suture.judge.trials.trial_records import Proposal
+from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
+from suture.judge.trials.trial_records import Proposal, Trial
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit, apply_edits
 from suture.mutation.tree_sitter.tree_locations import (
@@ -29,10 +28,9 @@ from suture.mutation.tree_sitter.tree_locations import (
     literals_near_edit,
 )
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search import SearchResult, rank_tree_repairs
-from suture.search.search_records import SearchLimits
-from suture.search.tree_sitter.driver_trials import DriverTrials
-from suture.search.tree_sitter.tree_ranking import count_idle_blocks_with_driver, try_rivals
+from suture.search import SearchResult, rank_repairs
+from suture.search.languages.adapters import get_adapter
+from suture.search.ranking.rivals import count_idle_blocks
 
 CODE = """\
 /* Whether somebody of that age pays the whole price.
@@ -116,45 +114,29 @@ def test_plain_data_survives_the_conversion() -> None:
         to_python_data(["undefined"])
 
 
-class FakeTrials:
-    """Trials of a suite in which everybody is over 18, so that no test reaches `return false`."""
+class ReachedBlocks(CandidateRunner):
+    """A runner of a suite in which everybody is over 18, so that no test reaches `return false`."""
 
-    language: Language = "javascript"
     max_rivals = 2
 
-    def __init__(self, *tried: Proposal, baseline_s: float = 0.1) -> None:
-        self.baseline_s, self.began_s = baseline_s, time.monotonic()
-        self.tried = {(proposal.path, proposal.edits) for proposal in tried}
-        self.batches: list[list[str]] = []
-
-    async def try_batch(self, batch: Sequence[Proposal], found: SearchResult, seconds: float) -> None:
-        self.batches.append([proposal.label for proposal in batch])
-
-    async def find_passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
+    async def run_batch(
+        self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
+    ) -> list[TrialReport]:
         texts = [apply_edits(CODE, proposal.edits) for proposal in proposals]
-        return {n: "throw 0; return false" in t and "> 18" in t for n, t in enumerate(texts)}
-
-
-async def test_changes_at_the_location_of_a_repair_come_first() -> None:
-    passes, near = make_proposal("> 18", ">= 18", 1.0), make_proposal("< 65", "<= 65", 0.1)
-    others = [make_proposal("true;", f"{n};", 0.5) for n in range(3)]
-    trials, result = FakeTrials(passes), SearchResult(texts={"pays.js": CODE}, plausible=[passes])
-    everything = [passes, *others, near]
-    await try_rivals(cast(DriverTrials, trials), everything, result, SearchLimits(max_seconds=60))
-    assert trials.batches == [["<= 65", "0;"]]
-
-    slow = FakeTrials(passes, baseline_s=30.0)
-    await try_rivals(cast(DriverTrials, slow), everything, result, SearchLimits(max_seconds=60))
-    assert slow.batches == []
+        passes = ["throw 0; return false" in text and "> 18" in text for text in texts]
+        return [
+            (proposal, Trial(passing=1, failing=0, broken=0, is_plausible=passed, timed_out=False))
+            for proposal, passed in zip(proposals, passes, strict=True)
+        ]
 
 
 async def test_a_repair_whose_guarded_block_no_test_runs_is_less_likely() -> None:
     repairs = [make_proposal("> 18", ">= 18", 1.0), make_proposal("age < 65", "age", 0.5)]
-    result = SearchResult(texts={"pays.js": CODE}, plausible=repairs)
-    await count_idle_blocks_with_driver(
-        cast(DriverTrials, FakeTrials()), result, SearchLimits(max_seconds=60)
-    )
-    assert [result.idle_block_counts[proposal.path, proposal.edits] for proposal in repairs] == [0, 1]
+    adapter = get_adapter("javascript")
+
+    counts = await count_idle_blocks(repairs, {"pays.js": CODE}, ReachedBlocks(), adapter, 60.0)
+
+    assert [counts[proposal.path, proposal.edits] for proposal in repairs] == [0, 1]
 
 
 async def rank_for_labels(
@@ -168,12 +150,8 @@ async def rank_for_labels(
     )
     assert suite.command is not None
     result = SearchResult(texts={"pays.js": CODE}, plausible=list(proposals))
-    ranked = await rank_tree_repairs(
-        result,
-        make_failing_project(suite.command, suite.task.files, result.texts),
-        {"pays.test.js": TESTS},
-        seconds=60,
-    )
+    project = make_failing_project(suite.command, suite.task.files, result.texts)
+    ranked = await rank_repairs(result, project, seconds=60)
     summaries = [(repair.proposal.label, repair.equivalents, repair.rivals) for repair in ranked.repairs]
     return summaries, ranked.difference.call if ranked.difference is not None else ""
 

@@ -30,6 +30,11 @@ from suture.core.settings import (
 )
 from suture.core.settings.schema import ModelSettings
 from suture.judge.runners.test_command import TestCommand
+from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
+from suture.judge.trials.command_trials import all_passed
+from suture.judge.trials.drivers import go_schemata, golang, node
+from suture.judge.trials.drivers.driver_protocol import DRIVERS, DRIVERS_BY_RUNNER
+from suture.judge.trials.drivers.driver_trials import DriverTrials
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.mutation.edits import Edit
@@ -37,12 +42,6 @@ from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 from suture.project.languages import LANGUAGES
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search.search_records import SearchLimits, SearchResult
-from suture.search.tree_sitter.command_trials import all_passed
-from suture.search.tree_sitter.driver_protocol import DRIVERS, DRIVERS_BY_RUNNER
-from suture.search.tree_sitter.driver_trials import DriverTrials
-from suture.search.tree_sitter.drivers import go_schemata, golang, node
-from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
 
 MUTANT_CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "x = a < b;", "x = a <= b;"),
@@ -481,7 +480,6 @@ async def test_report_lines_that_no_driver_writes_are_ignored(forged: dict[str, 
     assert (await trials.run_baseline(1)).target_tests == ("a.test.js::t",)
 
     change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), is_swappable=False)
-    result = SearchResult(texts={"a.js": "x\n"})
     trial = {
         "event": "trial",
         "number": 0,
@@ -492,8 +490,8 @@ async def test_report_lines_that_no_driver_writes_are_ignored(forged: dict[str, 
     command = cast(TestCommand, ForgedReports(baseline, forged, trial, *[{**trial, "passes": True}] * 9))
     trials = DriverTrials(node, make_failing_project(command, {}, {"a.js": "x\n"}, outcome))
     await trials.run_baseline(1)
-    await trials.try_all([change], result, SearchLimits())
-    assert (result.tried_count, result.plausible) == (1, [change])
+    ((tried, result),) = await trials.run_batch([change], 10.0)
+    assert (tried, result is not None and result.is_plausible) == (change, True)
 
 
 def test_missing_and_skipped_tests_do_not_pass() -> None:
@@ -584,9 +582,9 @@ async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, requ
     ]
     assert len(proposals) == 2
 
-    result = SearchResult(texts=texts)
-    await trials.try_all(proposals, result, SearchLimits())
-    assert [apply_edits(text, proposal.edits) for proposal in result.plausible] == [text.replace("-=", "+=")]
+    reports = await trials.run_batch(proposals, 60.0)
+    plausible = [proposal for proposal, trial in reports if trial is not None and trial.is_plausible]
+    assert [apply_edits(text, proposal.edits) for proposal in plausible] == [text.replace("-=", "+=")]
 
 
 def test_a_runner_that_cannot_be_loaded_ends_the_driver(tmp_path: Path, require: Require) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -13,15 +12,14 @@ from failing_projects import make_failing_project
 from suture.core.records import CheckOutcome, Counterexample
 from suture.errors import SandboxError
 from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.drivers.driver_protocol import DRIVERS_BY_RUNNER
+from suture.judge.trials.drivers.driver_trials import DriverTrials
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.mutation.edits import Edit
-from suture.search import search_with_tree_sitter
+from suture.search import find_repairs
 from suture.search.localisation.fault_ranking import score_named_lines
-from suture.search.search_records import SearchLimits, SearchResult
-from suture.search.tree_sitter.command_trials import try_by_command
-from suture.search.tree_sitter.driver_protocol import DRIVERS_BY_RUNNER
-from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.search_records import SearchLimits
 
 NAME = "a.test.js::adds"
 TEXTS = {"a.js": "exports.add = (a, b) => a - b;\n"}
@@ -45,6 +43,8 @@ CHANGE = Proposal(
 class FailingSandboxCommand:
     """A command whose sandbox fails after one run and whose helper program reports the given lines."""
 
+    test_files: tuple[str, ...] = ()
+
     def __init__(self, *reports: object) -> None:
         self.report_text = "\n".join(map(json.dumps, reports)).encode()
         self.runs = 0
@@ -63,6 +63,8 @@ class FailingSandboxCommand:
 
 class EndlessCommand:
     """A command that ends only if `a.js` adds; its driver reports no test."""
+
+    test_files: tuple[str, ...] = ()
 
     def __init__(self, report: Mapping[str, object]) -> None:
         self.report_text = json.dumps({"event": "trial", "number": 0, "passes": False, **report}).encode()
@@ -89,7 +91,7 @@ async def test_a_command_that_never_ends_runs_as_a_whole_if_the_driver_sees_no_t
     report: Mapping[str, object], before: tuple[CheckOutcome, ...]
 ) -> None:
     command, limits = EndlessCommand(report), SearchLimits(max_seconds=100.0)
-    result = await search_with_tree_sitter(
+    result = await find_repairs(
         make_failing_project(cast(TestCommand, command), FILES, TEXTS, *before, argv=("npx", "jest")), limits
     )
 
@@ -100,14 +102,11 @@ async def test_a_command_that_never_ends_runs_as_a_whole_if_the_driver_sees_no_t
 
 
 async def test_a_failing_sandbox_raises_its_own_error() -> None:
-    result = SearchResult(texts=TEXTS)
+    project = make_failing_project(
+        cast(TestCommand, FailingSandboxCommand()), FILES, TEXTS, FAILED, argv=("make", "test")
+    )
     with pytest.raises(SandboxError, match="the sandbox is gone"):
-        await try_by_command(
-            make_failing_project(cast(TestCommand, FailingSandboxCommand()), FILES, TEXTS, FAILED),
-            [CHANGE, CHANGE],
-            result,
-            SearchLimits(),
-        )
+        await find_repairs(project, SearchLimits())
 
 
 async def test_forged_report_lines_break_nothing() -> None:
@@ -127,11 +126,10 @@ async def test_forged_report_lines_break_nothing() -> None:
     )
     spectrum = await trials.run_baseline(1.0)
     assert spectrum.target_tests == (NAME,)
-    assert trials.baseline_s < 60  # the forged durations are ignored
+    assert spectrum.suite_s < 60  # the forged durations are ignored
 
-    result = SearchResult(texts=TEXTS)
-    await trials.try_all([CHANGE], result, SearchLimits())
-    assert (result.plausible, result.partial) == ([], [])
+    assert await trials.run_batch([CHANGE], 10.0) == []
+    assert trials.usable
 
 
 @pytest.mark.parametrize("timed_out", [True, False])
@@ -165,20 +163,3 @@ def test_an_overlong_number_is_no_line_number() -> None:
     outcome = CheckOutcome(check_id=NAME, status="failed", counterexample=fact)
     _, scores = score_named_lines(TEXTS, (outcome,))
     assert set(scores) == {"a.js"}
-
-
-async def test_a_suspicious_repair_does_not_end_the_search_at_once() -> None:
-    baseline = {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "lines": {}, "ms": 1}]}
-    command = FailingSandboxCommand(baseline, {"event": "trial", "number": 0, "passes": True})
-    driver = replace(DRIVERS_BY_RUNNER["node:test"], round_size=4, parallel=1)
-    other = replace(CHANGE, edits=(Edit(start=26, end=27, text="*"),))
-    passed = []
-
-    for suspicious in ((), (CHANGE,)):
-        trials = DriverTrials(driver, make_failing_project(cast(TestCommand, command), FILES, TEXTS, FAILED))
-        await trials.run_baseline(1.0)
-        result = SearchResult(texts=TEXTS)
-        await trials.try_all([CHANGE, other], result, SearchLimits(), suspicious.__contains__)
-        passed.append(result.plausible)
-
-    assert passed == [[CHANGE], [CHANGE, other]]

@@ -92,6 +92,11 @@ VERDICT_ONLY_RUNS = 1.5
 VERDICT_ONLY_S = 2.0
 """What a verdict alone needs, in units of the first run and in seconds; a certificate says what it had no
 time to measure."""
+VERIFICATION_RUNS = 6
+VERIFICATION_S = 30.0
+"""What `resume` adds to a spent limit to verify a repair that was found, in units of the first run and in seconds:
+the tests are collected again, two runs judge the repair, and one certifies it. Twice that, because the machine was
+too busy the first time."""
 MAX_RESERVE_SHARE = 0.6
 """Largest share of the remaining seconds that is kept from the search for verdict and certification."""
 SINGLE_RUN_FACTOR = 1.2
@@ -105,11 +110,6 @@ UNKNOWN_DURATION_SHARE = 0.3
 """Smallest share that is kept where no test passed, because nobody knows then how long the tests take."""
 POOL_GRACE_S = 60.0
 """Seconds that the worker processes of a search may outlive the run's limit; the run itself ends them."""
-UNPARSABLE_FILE_SHARE = 0.5
-"""Share of the search's seconds for a file that parses for us and not for its language; the rest is for an
-ordinary search, which may repair that too."""
-MIN_SEARCH_S = 1.0
-"""Seconds below which no second search begins."""
 MIN_RANKING_S = 2.0
 """Seconds for ranking even where the search has used its own: unranked repairs are worth little."""
 MAX_HISTORY_RUN_S = 30.0

@@ -11,6 +11,7 @@ the others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -23,6 +24,8 @@ REPEATABLE: frozenset[OperatorName] = frozenset((
     "subscript_key",
 ))  # fmt: skip
 """Operators whose change is also offered at all places of one function at once."""
+FaultReporter = Callable[[OperatorName, int, Exception], None]
+"""Takes the operator that raised an exception, the line of the node, and the exception."""
 _POSITION = attrgetter("start", "end")
 
 

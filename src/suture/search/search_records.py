@@ -1,18 +1,14 @@
-"""The input and the output of a search: the project, the limits, and the result."""
+"""The limits and the result of a search."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from suture.core.ledger.kinds import BrokenOperator, SearchEnding, SuspectLine
-from suture.core.records import CheckOutcome, Language
-from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
 from suture.mutation import Edit
-from suture.project.languages import LANGUAGES
-from suture.project.workspace import decode_text, is_test_file
 
 ChangeKey = tuple[str, tuple[Edit, ...]]
 """`(path, edits)` of a change, which identify it."""
@@ -60,40 +56,6 @@ class SearchLimits:
         return self.max_seconds + (0.0 if has_repair else self.reserve_s)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FailingProject:
-    """A project some of whose tests fail, in any language.
-
-    Attributes:
-        command: Its test command, collected.
-        argv: The words of the command.
-        files: Path -> content of its files.
-        texts: Path -> text of the files that may be changed.
-        outcomes: The outcomes of the tests on the unchanged code.
-        language: The language of `texts`.
-    """
-
-    command: TestCommand
-    argv: Sequence[str]
-    files: Mapping[str, bytes]
-    texts: Mapping[str, str]
-    outcomes: Sequence[CheckOutcome]
-    language: Language
-
-    def named_tests(self) -> list[str]:
-        """Return the paths of files whose names say that they are tests."""
-        endings = LANGUAGES[self.language].extensions
-        return [path for path in sorted(self.files) if path.endswith(endings) and is_test_file(path)]
-
-    def test_texts(self) -> dict[str, str]:
-        """Return path -> text of the test files.
-
-        Some runners, such as Go's, report only packages; then the names of the files decide.
-        """
-        tests = self.command.test_files or self.named_tests()
-        return {path: decode_text(self.files[path]) for path in tests if path in self.files}
-
-
 @dataclass
 class SearchResult:
     """What a search has found.
@@ -130,10 +92,6 @@ class SearchResult:
     generation_s: float = 0.0
     idle_block_counts: Mapping[ChangeKey, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    def reopen(self) -> None:
-        """Clear the ending, because the search continues."""
-        self.ending = None
 
     def end_s(self, limits: SearchLimits) -> float:
         """Return the seconds after which the search ends."""

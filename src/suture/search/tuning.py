@@ -104,6 +104,10 @@ COMPOUND_AFTER = 1500
 because the order must depend neither on the limit nor on the load of the machine: with three tenths of the time,
 `examples/broken` was found among 576 candidates with a limit of 50 s, and among 976 with one of 18 s. A search of
 60 s tried 1,000 to 2,000 in these three tenths."""
+LIKELIEST_SINGLES = 200
+"""Single changes that are tried before any compound change."""
+ROUND_PAIRS = 400
+"""Pairs of changes that are generated at a time."""
 SINGLES_PER_COMPOUND = 2
 """Before that, single changes tried for each compound change."""
 MAX_SECOND_CHANGES_AT_EDIT = 100
@@ -170,12 +174,16 @@ MIN_TEXT_SEARCH_S = 1.0
 """Remaining seconds below which no such search starts. Chosen by judgement; not measured."""
 MIN_TEXT_RUN_S = 1.0
 """The least timeout of the tests on one text, however little time remains. Chosen by judgement; not measured."""
-PARALLEL_RUNS = 2
-"""Whole runs of the tests side by side, for a machine with two cores."""
 TEXT_RUN_TIMEOUT_S = 10.0
 """Timeout of the tests on one text: a text with which something never ends is no repair."""
 TREE_TEXT_PATIENCE = 3.0
 """In other languages, the timeout is at least this multiple of the command's time on the broken file."""
+
+UNCERTAIN_RECOVERY_SHARE = 0.5
+"""Share of the search's seconds for a file that parses for us and not for its language; the rest is for an
+ordinary search, which may repair that too."""
+MIN_SEARCH_S = 1.0
+"""Seconds below which no second search begins."""
 
 # --- Ranking ----------------------------------------------------------------------------------------------
 
@@ -239,65 +247,3 @@ MAX_TEXT_LENGTH = 1000
 """The longest text that is evaluated: the project wrote it."""
 MAX_NUMBER = 1 << 64
 """The largest number that is evaluated."""
-
-# --- Trials by the user's whole command -------------------------------------------------------------------
-
-COMMAND_RIVALS = 10
-"""Candidates tried after the first that passes."""
-COMMAND_PATIENCE = 4.0
-"""The timeout of a trial, as a multiple of the unchanged code's time."""
-MIN_COMMAND_TIMEOUT_S = 3.0
-"""The least timeout of a trial."""
-HUNG_COMMAND_SHARE = 0.05
-"""The timeout of a trial where the unchanged code hit its time limit, as a share of `SearchLimits.max_seconds`."""
-
-# --- Trials by a driver (languages other than Python) -----------------------------------------------------
-
-LIKELIEST_SINGLES = 200
-"""Single changes that are tried before any compound change."""
-ROUND_SINGLES = 400
-"""Single changes of each later round."""
-ROUND_COMPOUNDS = 200
-"""Compound changes of each later round."""
-BASELINE_SHARE = 0.3
-"""The most time for the baseline run, unless one run of the command takes longer."""
-BASELINE_SLOWDOWN = 2.5
-"""Duration of a baseline run with line coverage, as a multiple of one run of the command."""
-BASELINE_S = 30.0
-"""The most seconds of a baseline run."""
-SILENT_BASELINE_S = 3.0
-"""The same where the unchanged code never ends."""
-INTERRUPTIBLE_BASELINE_S = 10.0
-"""The same where the driver can interrupt the loops of that code."""
-DRIVER_START_S = 20.0
-"""Seconds that a driver may take beside the trials themselves, such as for a compiler."""
-PROCESS_START_MS = 20_000
-"""Milliseconds that a trial process may take until it is ready."""
-MIN_ROUND_LINGER_S = 1.5
-"""When one round has found a passing candidate, the others may continue for so many seconds,"""
-ROUND_LINGER_SHARE = 0.5
-"""or for this share of the time so far, whichever is more."""
-LINGER_MS = 1500
-"""Milliseconds that a driver continues, with its rivals, after its first passing candidate."""
-FIRST_ROUND_DIVISOR = 4
-"""The first round of a search has this part of a round's candidates: likely ones are soon known."""
-SILENT_ROUND = 20
-"""Candidates of a round where the unchanged code never ends: most of them take all the time that one has."""
-SILENT_RIVALS = 10
-"""Candidates tried after the first that passes, likewise."""
-TRIAL_PATIENCE = 6.0
-"""The timeout of a trial, as a multiple of the unchanged code's time."""
-SILENT_TRIAL_S = 1.0
-"""The timeout of a trial where the unchanged code never ended."""
-CPU_PATIENCE = 10.0
-"""CPU time of a candidate's test, as a multiple of the longest passing test of the unchanged code."""
-MIN_TEST_CPU_MS = 50.0
-"""The least CPU time of a candidate's test."""
-LOADED_FACTOR = 10.0
-"""Wall-clock time for that CPU time, as a multiple, on a busy machine."""
-MAX_REPORTED_MS = 1e6
-"""The most milliseconds of one test that are believed."""
-MAX_FAULT_CHARS = 400
-"""Characters of a failure message kept."""
-MAX_STACK_CHARS = 4000
-"""Characters of a stack trace that are read. A driver cuts there too, but a candidate may forge more."""

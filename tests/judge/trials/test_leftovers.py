@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from failing_projects import search_python
 from prepared_suites import prepare_python_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.sandbox import BubblewrapSandbox
-from suture.search import SearchLimits, search_python
+from suture.search import SearchLimits
 
 SHOP = """\
 import sqlite3

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from failing_projects import search_python
 from prepared_suites import prepare_python_suite
 from suture.judge.trials.inside.line_tracer import Tracer
 from suture.judge.trials.process_reports import (
@@ -19,7 +20,7 @@ from suture.judge.trials.process_reports import (
 )
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.sandbox import BubblewrapSandbox
-from suture.search import SearchLimits, search_python
+from suture.search import SearchLimits
 
 VALID = {"number": 1, "answers": ["1"]}
 ATTEMPT = {"outcomes": "P", "finished": True, "unsupported": False}

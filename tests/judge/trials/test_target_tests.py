@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from failing_projects import search_python
 from prepared_suites import prepare_python_suite
 from suture.judge.trials.baseline import run_baseline
 from suture.judge.trials.process_reports import TestReport
@@ -22,7 +23,7 @@ from suture.judge.trials.tuning import (
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.mutation import Edit
 from suture.sandbox import BubblewrapSandbox
-from suture.search import SearchLimits, search_python
+from suture.search import SearchLimits
 
 
 def make_report(

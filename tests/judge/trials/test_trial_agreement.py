@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from failing_projects import search_python
 from prepared_suites import prepare_python_suite
 from requirements import Require
 from suture.judge import Suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox, Requirement
-from suture.search import SearchLimits, SearchResult, search_python
+from suture.search import SearchLimits, SearchResult
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -168,7 +169,7 @@ async def search_project(
     statuses = {result.check_id: result.status for result in run.outcomes}
     failing = [test for test, status in statuses.items() if status not in ("passed", "skipped")]
     limits = SearchLimits(max_seconds=100, max_candidates=30)
-    search = await search_python(test_command, editable_texts(suite), failing, limits, user_outcomes=statuses)
+    search = await search_python(test_command, editable_texts(suite), failing, limits, statuses=statuses)
     return SearchOutcome(suite=suite, statuses=statuses, search=search)
 
 

@@ -88,3 +88,63 @@ CALL_GRACE_S = 2.0
 """Time after the limit of all calls in which an answer that is on its way still counts."""
 CALL_WORKER_SPARE_S = 10.0
 """How much longer than all calls the process that makes them may live."""
+
+# --- Trials by the user's whole command -------------------------------------------------------------------
+
+COMMAND_RIVALS = 10
+"""Candidates tried after the first that passes."""
+COMMAND_PATIENCE = 4.0
+"""The timeout of a trial, as a multiple of the unchanged code's time."""
+MIN_COMMAND_TIMEOUT_S = 3.0
+"""The least timeout of a trial."""
+PARALLEL_RUNS = 2
+"""Whole runs of the tests side by side, for a machine with two cores."""
+MIN_COMMAND_RUN_S = 0.5
+"""The least timeout of a run, however little time is left. Chosen by judgement; not measured."""
+HUNG_COMMAND_SHARE = 0.05
+"""The timeout of a trial where the unchanged code hit its time limit, as a share of the time for all trials."""
+
+# --- Trials by a driver (languages other than Python) -----------------------------------------------------
+
+BASELINE_SHARE = 0.3
+"""The most time for the baseline run, unless one run of the command takes longer."""
+BASELINE_SLOWDOWN = 2.5
+"""Duration of a baseline run with line coverage, as a multiple of one run of the command."""
+BASELINE_S = 30.0
+"""The most seconds of a baseline run."""
+SILENT_BASELINE_S = 3.0
+"""The same where the unchanged code never ends."""
+INTERRUPTIBLE_BASELINE_S = 10.0
+"""The same where the driver can interrupt the loops of that code."""
+DRIVER_START_S = 20.0
+"""Seconds that a driver may take beside the trials themselves, such as for a compiler."""
+PROCESS_START_MS = 20_000
+"""Milliseconds that a trial process may take until it is ready."""
+MIN_ROUND_LINGER_S = 1.5
+"""When one round has found a passing candidate, the others may continue for so many seconds,"""
+ROUND_LINGER_SHARE = 0.5
+"""or for this share of the time so far, whichever is more."""
+LINGER_MS = 1500
+"""Milliseconds that a driver continues, with its rivals, after its first passing candidate."""
+FIRST_ROUND_DIVISOR = 4
+"""The first round of a search has this part of a round's candidates: likely ones are soon known."""
+SILENT_ROUND = 20
+"""Candidates of a round where the unchanged code never ends: most of them take all the time that one has."""
+SILENT_RIVALS = 10
+"""Candidates tried after the first that passes, likewise."""
+TRIAL_PATIENCE = 6.0
+"""The timeout of a trial, as a multiple of the unchanged code's time."""
+SILENT_TRIAL_S = 1.0
+"""The timeout of a trial where the unchanged code never ended."""
+CPU_PATIENCE = 10.0
+"""CPU time of a candidate's test, as a multiple of the longest passing test of the unchanged code."""
+MIN_TEST_CPU_MS = 50.0
+"""The least CPU time of a candidate's test."""
+LOADED_FACTOR = 10.0
+"""Wall-clock time for that CPU time, as a multiple, on a busy machine."""
+MAX_REPORTED_MS = 1e6
+"""The most milliseconds of one test that are believed."""
+MAX_FAULT_CHARS = 400
+"""Characters of a failure message kept."""
+MAX_STACK_CHARS = 4000
+"""Characters of a stack trace that are read. A driver cuts there too, but a candidate may forge more."""

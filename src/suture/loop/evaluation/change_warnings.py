@@ -16,13 +16,13 @@ from suture.judge.signs import (
     read_test_texts,
     render_tampering_warning,
 )
+from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
 from suture.judge.suite import Suite
 from suture.loop.context import RunContext
 from suture.loop.evaluation.repeated_runs import passed_only_once
 from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.workspace import decode_text
-from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
 
 PASSED_ONCE_TEXT = "passed one complete run, and there was no time for a second one on the same files"
 

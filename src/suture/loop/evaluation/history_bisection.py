@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from suture.core.ledger.kinds import HistorySearched
 from suture.loop.context import RunContext
-from suture.loop.evaluation.search_setup import TargetTests
 from suture.loop.tuning import MAX_HISTORY_RUN_S
 from suture.project.workspace import overlay_candidate
-from suture.search import Hunk, compute_hunks
+from suture.search import FailingProject, Hunk, compute_hunks
 
 
-async def find_suspect_hunks(
-    targets: TargetTests, texts: Mapping[str, str], context: RunContext
-) -> tuple[Hunk, ...]:
+async def find_suspect_hunks(project: FailingProject, context: RunContext) -> tuple[Hunk, ...]:
     """Return the hunks of the change that broke the tests; none if the history does not show it.
 
     The present tests run on the code of earlier commits. If they pass on none of it, and the user named a
     commit, everything that changed since that commit is suspected.
-
-    Args:
-        texts: The files that may change: path -> text.
     """
     task = context.task
-    if not targets.failing or not any(version.files for version in task.earlier_versions):
+    if not project.failing() or not any(version.files for version in task.earlier_versions):
         return ()
-    history = _History(targets, texts, context)
+    history = _History(project, context)
     good, bad = await history.find_change()
     context.ledger.append(
         HistorySearched(
@@ -39,14 +31,15 @@ async def find_suspect_hunks(
     if good is not None:
         return compute_hunks(history.texts_at(good), history.texts_at(bad))
     oldest = len(task.earlier_versions) - 1
-    return compute_hunks(history.texts_at(oldest), texts) if task.since else ()
+    return compute_hunks(history.texts_at(oldest), project.texts) if task.since else ()
 
 
 class _History:
     """The versions of a task's files, the newest first; version -1 is the present code."""
 
-    def __init__(self, targets: TargetTests, texts: Mapping[str, str], context: RunContext) -> None:
-        self._targets, self._texts, self._task = targets, texts, context.task
+    def __init__(self, project: FailingProject, context: RunContext) -> None:
+        self._command, self._failing, self._texts = project.command, project.failing(), project.texts
+        self._task = context.task
         self._versions = context.task.earlier_versions
         self.runs = 0
 
@@ -81,8 +74,8 @@ class _History:
         self.runs += 1
         older = {path: text for path, text in self._versions[number].files.items() if path in self._texts}
         files = overlay_candidate(self._task.files, older)
-        outcomes = await self._targets.command.run_selected(files, self._targets.failing, MAX_HISTORY_RUN_S)
-        return len(outcomes) == len(self._targets.failing) and all(outcome.passed for outcome in outcomes)
+        outcomes = await self._command.run_selected(files, self._failing, MAX_HISTORY_RUN_S)
+        return len(outcomes) == len(self._failing) and all(outcome.passed for outcome in outcomes)
 
     def texts_at(self, number: int) -> dict[str, str]:
         """Return the files that may change, as they were in a version: path -> text."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from suture.core.ledger.kinds import SearchSkipped
-from suture.core.records import CheckOutcome, Verdict
+from suture.core.records import Verdict
 from suture.errors import UsageError
 from suture.judge import RerunFailures, Suite, find_protected_files
 from suture.judge.failures import hit_time_limit
@@ -24,58 +24,40 @@ from suture.sandbox import lend_pytest
 from suture.search import FailingProject, SearchLimits, TrialPool, start_early_baseline
 
 
-@dataclass(frozen=True, kw_only=True)
-class TargetTests:
-    """The tests that a search must make pass. Unlike the user's command, they can run one by one.
+async def find_failing_project(
+    suite: Suite, texts: Mapping[str, str], baseline: Verdict | None, context: RunContext
+) -> FailingProject | None:
+    """Return the project of a search; `None` if its tests cannot be searched.
 
-    Attributes:
-        command: A collected pytest command.
-        failing: Ids of the tests that fail on the user's code.
-        statuses: Id of a test -> its status on the user's code.
-    """
+    Python tests must run one by one, unlike the user's command. A unittest command is searched with pytest, and so is
+    the test command inside a wrapper that does something else too; the ledger records it if that fails. The search
+    only proposes: what it finds is judged by the user's own command.
 
-    command: TestCommand
-    failing: frozenset[str]
-    statuses: Mapping[str, str]
-
-
-async def find_target_tests(
-    suite: Suite, baseline: Verdict | None, context: RunContext
-) -> TargetTests | None:
-    """Return the target tests of a search; `None` if the project's tests cannot run one by one.
-
-    A unittest command is searched with pytest, and so is the test command inside a wrapper that does something
-    else too; the ledger records it if that fails. The search only proposes: what it finds is judged by the
-    user's own command.
+    Args:
+        texts: The files that may change: path -> text.
     """
     command = suite.command
-    if command is None or context.interpreter is None:
+    if command is None:
+        return None
+    if has_grammar(suite.task.language):
+        return None if baseline is None else failing_project(suite, command, texts, baseline)
+    if context.interpreter is None:
         return None
     if command.is_pytest:
-        outcomes = baseline.outcomes if baseline is not None else ()
-    else:
-        argv = find_search_command(context.task.test_command, context.task.files)
-        interpreter = lend_pytest(context.interpreter)
-        if argv is None or interpreter is None:
-            return None
-        task = replace(context.task, test_command=argv)
-        command = TestCommand(task, context.sandbox, context.settings.sandbox, interpreter)
-        try:
-            await command.collect()
-        except UsageError as fault:
-            context.ledger.append(SearchSkipped(command=tuple(argv), message=str(fault)))
-            return None
-        outcomes = (await command.run(task.files)).outcomes
-    failing, statuses = split_outcomes(outcomes)
-    return TargetTests(command=command, failing=failing, statuses=statuses)
-
-
-def split_outcomes(outcomes: Sequence[CheckOutcome]) -> tuple[frozenset[str], dict[str, str]]:
-    """Return `(ids of the failing tests, id of a test -> its status)`."""
-    failing = frozenset(
-        outcome.check_id for outcome in outcomes if not outcome.passed and outcome.status != "skipped"
-    )
-    return failing, {outcome.check_id: outcome.status for outcome in outcomes}
+        return failing_project(suite, command, texts, baseline)
+    argv = find_search_command(context.task.test_command, context.task.files)
+    interpreter = lend_pytest(context.interpreter)
+    if argv is None or interpreter is None:
+        return None
+    task = replace(context.task, test_command=argv)
+    command = TestCommand(task, context.sandbox, context.settings.sandbox, interpreter)
+    try:
+        await command.collect()
+    except UsageError as fault:
+        context.ledger.append(SearchSkipped(command=tuple(argv), message=str(fault)))
+        return None
+    outcomes = (await command.run(task.files)).outcomes
+    return replace(failing_project(suite, command, texts, baseline), outcomes=outcomes)
 
 
 async def start_trial_pool(context: RunContext) -> None:
@@ -109,15 +91,14 @@ def start_baseline(suite: Suite, baseline: Verdict, context: RunContext) -> Reru
     if command is None or not texts:
         return None
     limits = limit_search(context, baseline)
+    project = failing_project(suite, command, texts, baseline)
     pool = context.prefetch.pool
     if pool is not None:
-        failing, statuses = split_outcomes(baseline.outcomes)
-        pool.start_baseline(command, texts, failing, statuses, limits)
+        pool.start_baseline(project, limits)
         return None
     if not (is_searchable(task, context.settings) and context.recipe.mutate and has_grammar(task.language)):
         return None
-    project = failing_project(suite, command, texts, baseline)
-    early_baseline = start_early_baseline(project, limits, run_s=baseline.wall_s)
+    early_baseline = start_early_baseline(project, limits.max_seconds)
     if early_baseline is None:
         return None
     context.prefetch.baseline = early_baseline
@@ -141,6 +122,7 @@ def failing_project(
         texts=texts,
         outcomes=baseline.outcomes if baseline is not None else (),
         language=task.language,
+        wall_s=baseline.wall_s if baseline is not None else 0.0,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -18,7 +17,7 @@ from suture.core.ledger.kinds import (
     SearchStarted,
     TrialAgreement,
 )
-from suture.core.records import Verdict, content_hash, decode_record, encode_record
+from suture.core.records import content_hash, decode_record, encode_record
 from suture.errors import BudgetExceeded, SandboxError
 from suture.judge import Suite
 from suture.judge.signs import render_tampering_warning
@@ -27,36 +26,14 @@ from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.divergence import find_divergences
 from suture.loop.evaluation.history_bisection import find_suspect_hunks
 from suture.loop.evaluation.judging import judge, record_verdict
-from suture.loop.evaluation.search_setup import (
-    editable_texts,
-    failing_project,
-    find_target_tests,
-    limit_search,
-    split_outcomes,
-)
+from suture.loop.evaluation.search_setup import editable_texts, find_failing_project, limit_search
 from suture.loop.nodes.propose import RoundBranch
 from suture.loop.policy.attempts import Attempt
 from suture.loop.review.repair_choice import apply_choice
 from suture.loop.roles.rival_choice import propose_repair, render_change, settle_rivals
 from suture.loop.state import LoopState, encode_attempts, judged_attempts, role_contributions
-from suture.mutation import has_grammar
-from suture.project.workspace import decode_text
-from suture.search import (
-    FailingProject,
-    PlausibleRepairs,
-    SearchLimits,
-    SearchResult,
-    find_unparsable_file,
-    rank_python_repairs,
-    rank_tree_repairs,
-    recover_python,
-    recover_with_tree_sitter,
-    search_python,
-    search_with_tree_sitter,
-)
-
-SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
-"""Exceptions that Python raises for a file that it cannot parse."""
+from suture.project.languages import LANGUAGES
+from suture.search import PlausibleRepairs, SearchLimits, SearchResult, find_repairs, rank_repairs
 
 
 async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -65,79 +42,23 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
     suite = await load_deciding_suite(role_contributions(loop_state), context)
     texts = editable_texts(suite)
     baseline = context.candidates.baseline_verdict(loop_state)
-    if texts and has_grammar(context.task.language):
-        return await _search_other_language(suite, texts, baseline, context)
-    targets = await find_target_tests(suite, baseline, context) if texts else None
-    if targets is None:
+    project = await find_failing_project(suite, texts, baseline, context) if texts else None
+    if project is None:
         return {"searched": True}
     limits = limit_search(context, baseline)
-    _record_start(texts, len(targets.failing), limits, context)
+    _record_start(texts, len(project.failing()), limits, context)
     async with context.budget.time_limit():
-        tests = [decode_text(suite.task.files[path]) for path in targets.command.test_files]
-        hunks = await find_suspect_hunks(targets, texts, context)
-        result = await search_python(
-            targets.command,
-            texts,
-            targets.failing,
-            limits,
-            tests,
-            hunks,
-            user_outcomes=targets.statuses,
-            pool=await context.prefetch.take_pool(targets.command, suite),
-        )
-        unparsable = "" if result.plausible else _find_unparsable_python_file(baseline, texts)
-        if unparsable:
-            # No operator applies to a file that does not parse: so far only reverted changes were tried.
-            remaining_limits = limits.minus(result.seconds, result.tried_count)
-            project = failing_project(suite, targets.command, texts, baseline)
-            result = await recover_python(project, unparsable, remaining_limits, tests)
-        plausible = await rank_python_repairs(
-            result, targets.command, tests, seed=limits.seed, seconds=_ranking_s(limits, result)
-        )
+        is_python = LANGUAGES[project.language].parsed
+        hunks = await find_suspect_hunks(project, context) if is_python else ()
+        session = await context.prefetch.open_session(project, suite, limits)
+        result = await find_repairs(project, limits, hunks, session)
+        plausible = await rank_repairs(result, project, seed=limits.seed, seconds=_ranking_s(limits, result))
         divergences: dict[str, str] = {}
-        if not plausible.repairs and baseline is not None:  # For the model that is asked next.
+        if is_python and not plausible.repairs and baseline is not None:  # For the model that is asked next.
             facts = collect_deciding_facts(baseline, context.trust_threshold)
             changes = [change for change, _ in result.partial]
             divergences = await find_divergences(facts, changes, result.texts, context)
     return _finish_search(result, plausible, divergences, context)
-
-
-async def _search_other_language(
-    suite: Suite, texts: Mapping[str, str], baseline: Verdict | None, context: RunContext
-) -> dict[str, Any]:
-    if suite.command is None or baseline is None:
-        return {"searched": True}
-    limits = limit_search(context, baseline)
-    _record_start(texts, len(split_outcomes(baseline.outcomes)[0]), limits, context)
-    async with context.budget.time_limit():
-        project = failing_project(suite, suite.command, texts, baseline)
-        result = await _run_tree_search(suite, project, baseline, limits, context)
-        plausible = await rank_tree_repairs(
-            result, project, project.test_texts(), seed=limits.seed, seconds=_ranking_s(limits, result)
-        )
-    return _finish_search(result, plausible, {}, context)
-
-
-async def _run_tree_search(
-    suite: Suite, project: FailingProject, baseline: Verdict, limits: SearchLimits, context: RunContext
-) -> SearchResult:
-    """Repair a file that does not parse, if there is one; otherwise search among mutations of the trees."""
-    early = await context.prefetch.take_baseline(suite, project.texts)
-    unparsable = find_unparsable_file(project.outcomes, project.texts, project.language)
-    if unparsable is not None:
-        if early is not None:
-            await early.close()  # No test ran in it, because the file does not parse.
-            early = None
-        # A line is given if only the runtime rejects the file, for a reason that may not be its syntax.
-        is_certain = not unparsable.line
-        recovery_s = limits.max_seconds * (1.0 if is_certain else tuning.UNPARSABLE_FILE_SHARE)
-        recovery_limits = replace(limits, max_seconds=recovery_s)
-        result = await recover_with_tree_sitter(project, unparsable, recovery_limits, wall_s=baseline.wall_s)
-        limits = limits.minus(result.seconds, result.tried_count)
-        is_over = limits.max_seconds < tuning.MIN_SEARCH_S or not limits.max_candidates
-        if result.plausible or (result.tried_count and is_certain) or is_over:
-            return result
-    return await search_with_tree_sitter(project, limits, early)
 
 
 def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:
@@ -150,13 +71,6 @@ def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, 
             seed=limits.seed,
         )
     )
-
-
-def _find_unparsable_python_file(baseline: Verdict | None, texts: Mapping[str, str]) -> str:
-    """Return the editable file that Python could not parse in the tests' run; empty if there is none."""
-    facts = baseline.counterexamples if baseline else ()
-    paths = (fact.file for fact in facts if fact.exception_type in SYNTAX_ERRORS)
-    return next((path for path in paths if path in texts), "")
 
 
 def _ranking_s(limits: SearchLimits, result: SearchResult) -> float:
@@ -263,9 +177,7 @@ async def _judge_repairs(
             candidate = context.candidates.load(proposal.blob)
             verdict = await judge(candidate, suite, context, trial_run_s=run_s)
         except BudgetExceeded:
-            if not judged:
-                raise
-            break
+            raise  # the other repairs stay found, and `suture resume` verifies them
         except SandboxError as fault:
             faults.append(fault)
             if len(faults) == tuning.MAX_SANDBOX_FAULTS:

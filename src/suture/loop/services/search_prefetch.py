@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from suture.judge import Suite
-from suture.judge.runners.test_command import TestCommand
-from suture.search import EarlyBaseline, TrialPool
+from suture.search import (
+    DriverSession,
+    EarlyBaseline,
+    FailingProject,
+    PythonSession,
+    SearchLimits,
+    TrialPool,
+    TrialSession,
+)
 
 
 @dataclass(kw_only=True)
@@ -22,24 +28,24 @@ class SearchPrefetch:
     pool: TrialPool | None = None
     baseline: EarlyBaseline | None = None
 
-    async def take_pool(self, command: TestCommand, suite: Suite) -> TrialPool | None:
-        """Return the worker processes, which the caller must close; `None` if they run another command.
+    async def open_session(
+        self, project: FailingProject, suite: Suite, limits: SearchLimits
+    ) -> TrialSession | None:
+        """Return the trials of a search with what was started for it; `None` if nothing fits.
 
-        They were started for the suite's own command.
+        What was started is for the suite's own command and for the files as they were then.
         """
         pool, self.pool = self.pool, None
-        if pool is not None and command is not suite.command:
-            await pool.close()
-            return None
-        return pool
-
-    async def take_baseline(self, suite: Suite, texts: Mapping[str, str]) -> EarlyBaseline | None:
-        """Return the baseline run, which the caller must close; `None` if it is one of other files."""
         baseline, self.baseline = self.baseline, None
-        if baseline is not None and not baseline.is_for(suite.command, texts):
+        if pool is not None and project.command is suite.command:
+            return PythonSession(project, limits, pool)
+        if pool is not None:
+            await pool.close()
+        if baseline is not None and baseline.is_for(suite.command, project.texts):
+            return DriverSession(project, limits, baseline)
+        if baseline is not None:
             await baseline.close()
-            return None
-        return baseline
+        return None
 
     async def close(self) -> None:
         """End everything that nobody has taken."""

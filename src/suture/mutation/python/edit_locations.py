@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from suture.mutation.edit_location import EditLocation, select_smallest
 from suture.mutation.edits import Edit, apply_edits, encode_source
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
 
@@ -19,28 +19,6 @@ UNDEFINED_NAME = "suture_unreached"
 """A name that no source defines, so that reading it raises."""
 STOP_STATEMENT = "raise BaseException"
 """Raises an exception that handlers for `Exception` do not catch."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class EditLocation:
-    """A statement without its blocks, by byte offsets in its source.
-
-    Attributes:
-        start: Where its first line begins.
-        end: Where its head ends: at its first block, or at its end.
-        statement_end: Where the whole statement ends.
-        is_handler: Whether it is the head of an `except` clause.
-    """
-
-    start: int
-    end: int
-    statement_end: int
-    in_function: bool
-    is_handler: bool
-
-    def contains(self, edits: Sequence[Edit]) -> bool:
-        """Return whether all edits of a change are inside the statement's head."""
-        return all(self.start <= edit.start and edit.end <= self.end for edit in edits)
 
 
 @lru_cache(maxsize=16)
@@ -78,8 +56,7 @@ def iter_blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 def find_location(text: str, edits: Sequence[Edit]) -> EditLocation | None:
     """Return the smallest location that holds all edits of a change; `None` if they span several."""
-    locations = (location for location in _locations(text) if location.contains(edits))
-    return min(locations, key=lambda location: location.end - location.start, default=None)
+    return select_smallest(_locations(text), edits)
 
 
 def constants_near_edit(text: str, edits: Sequence[Edit]) -> list[object]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
-from suture.mutation.changes import REPEATABLE, Change, build_mutant, repeat_in_function
+from suture.mutation.changes import REPEATABLE, Change, FaultReporter, build_mutant, repeat_in_function
 from suture.mutation.edits import Edit, Mutant
 from suture.mutation.operator_names import OperatorName
 from suture.mutation.python.operators import OPERATORS, PythonOperator
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
 from suture.mutation.tuning import ANNOTATION_FACTOR, CROWDING_EXPONENT, MAX_CHANGES_PER_NODE
 
-FaultReporter = Callable[[OperatorName, int, Exception], None]
-"""Takes the operator that raised an exception, the line of the node, and the exception."""
 UNEDITABLE = (ast.JoinedStr, ast.FormattedValue, ast.pattern)
 """Nodes inside which Python does not report reliable positions, or takes no other expression."""
 RepeatKey = tuple[int, str, bytes, str]

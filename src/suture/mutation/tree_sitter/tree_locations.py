@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
+from suture.mutation.edit_location import EditLocation, select_smallest
 from suture.mutation.edits import Edit, apply_edits, encode_source
-from suture.mutation.python.edit_locations import EditLocation
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, LOOPS, NUMBERS, STRINGS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
@@ -36,8 +36,7 @@ def find_tree_location(
     language: Language, path: str, text: str, edits: Sequence[Edit]
 ) -> EditLocation | None:
     """Return the smallest location that holds all edits of a change; `None` if they span several."""
-    locations = (location for location in _locations(text, path, language) if location.contains(edits))
-    return min(locations, key=lambda location: location.end - location.start, default=None)
+    return select_smallest(_locations(text, path, language), edits)
 
 
 def literals_near_edit(language: Language, path: str, text: str, edits: Sequence[Edit]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -10,7 +11,7 @@ from itertools import islice
 from suture.core.ledger.kinds import SearchEnding
 from suture.judge.trials.trial_records import Proposal, TestRun, Trial
 from suture.search import tuning
-from suture.search.ordering.compound_changes import CompoundQueue, LineTracer
+from suture.search.ordering.compound_changes import CompoundQueue, LineTracer, StartExtender
 from suture.search.ranking.rivals import RivalQueue
 from suture.search.search_records import SearchLimits, SearchResult
 
@@ -22,10 +23,18 @@ class SearchClock:
 
     Args:
         rivals: Changes at the places of the repairs found, which are to be compared with them.
+        max_rivals: Candidates that are tried after the first plausible repair, if they are quick to try.
     """
 
-    def __init__(self, limits: SearchLimits, result: SearchResult, rivals: RivalQueue) -> None:
+    def __init__(
+        self,
+        limits: SearchLimits,
+        result: SearchResult,
+        rivals: RivalQueue,
+        max_rivals: int = tuning.MIN_RIVALS,
+    ) -> None:
         self._limits, self._result, self._rivals = limits, result, rivals
+        self.max_rivals = max_rivals
         self._began_s = time.monotonic()
         self._first_repair_rank = 0
         self._first_suspicious_s: float | None = None
@@ -45,6 +54,17 @@ class SearchClock:
 
     def _end_s(self, has_passed: bool) -> float:
         return self._limits.end_s(has_repair=True) if has_passed else self._result.end_s(self._limits)
+
+    def linger_s(self) -> float:
+        """Return the seconds that are left for rivals of the first plausible repair; infinite without one."""
+        first_repair_s = self._result.first_repair_s
+        if first_repair_s is None:
+            return math.inf
+        return self._min_linger_s(first_repair_s) - (self.now_s() - first_repair_s)
+
+    def _min_linger_s(self, first_repair_s: float) -> float:
+        trial_s = first_repair_s - self._result.generation_s
+        return max(tuning.MIN_LINGER_S, tuning.LINGER_SHARE * trial_s)
 
     def remaining_candidates(self) -> int:
         """Return how many candidates may still be tried."""
@@ -86,24 +106,29 @@ class SearchClock:
         """Return whether there was enough time for rivals of the first plausible repair.
 
         A repair that ranked high is believed soon: after `LINGER_SHARE` of the trial time until it was found,
-        and `MIN_RIVALS` further candidates. Where trials are so slow that these would take too long, the search
+        and `max_rivals` further candidates. Where trials are so slow that these would take too long, the search
         ends after `LINGER_SHARE` of the whole time until the repair was found.
         """
         since_s = now_s - first_repair_s
-        trial_s = first_repair_s - self._result.generation_s
-        if since_s < max(tuning.MIN_LINGER_S, tuning.LINGER_SHARE * trial_s):
+        if since_s < self._min_linger_s(first_repair_s):
             return False
         if self._rivals.has_waiting and since_s < tuning.MAX_RIVALS_S:
             return False
-        has_tried_rivals = self._result.tried_count >= self._first_repair_rank + tuning.MIN_RIVALS
+        has_tried_rivals = self._result.tried_count >= self._first_repair_rank + self.max_rivals
         return has_tried_rivals or since_s > tuning.LINGER_SHARE * first_repair_s
 
 
 class Turns:
-    """Interleaves single changes and compound changes of one search."""
+    """Interleaves single changes and compound changes of one search.
 
-    def __init__(self, limits: SearchLimits, result: SearchResult, clock: SearchClock) -> None:
-        self._limits, self._result, self._clock = limits, result, clock
+    Args:
+        compound_after: Tried candidates after which partial repairs are extended even if none is promising.
+    """
+
+    def __init__(
+        self, result: SearchResult, clock: SearchClock, compound_after: int = tuning.COMPOUND_AFTER
+    ) -> None:
+        self._result, self._clock, self.compound_after = result, clock, compound_after
         self._compounds = CompoundQueue()
         self._extending: asyncio.Task[None] | None = None
         self._baseline_runs: dict[str, TestRun] = {}
@@ -136,7 +161,9 @@ class Turns:
         """Return whether compound changes are due as often as single changes."""
         return self._result.tried_count >= tuning.COMPOUND_AFTER
 
-    def start_extending(self, trace_lines: LineTracer, *, singles_are_over: bool = False) -> bool:
+    def start_extending(
+        self, trace_lines: LineTracer, extend_start: StartExtender, *, singles_are_over: bool = False
+    ) -> bool:
         """Start to generate compound changes in the background; return whether they are being generated.
 
         Args:
@@ -147,23 +174,27 @@ class Turns:
             if not self._extending.done():
                 return True
             self._extending.result()  # raises the exception of a task that failed
-        is_time = singles_are_over or self._is_late() or self._compounds.has_promising_start()
+        is_time = (
+            singles_are_over
+            or result.tried_count >= self.compound_after
+            or self._compounds.has_promising_start()
+        )
         if result.plausible or not is_time or not self._compounds.is_due(result.tried_count):
             return False
         extending = self._compounds.extend(
             result.spectrum,
             result.texts,
             trace_lines,
-            seed=self._limits.seed,
+            extend_start,
             limit=self._clock.remaining_candidates(),
         )
         self._extending = asyncio.create_task(extending)
         return True
 
     async def wait_until_extended(self) -> None:
-        """Wait until the compound changes that `start_extending` generates are ready."""
-        assert self._extending is not None
-        await self._extending
+        """Wait until the compound changes that `start_extending` generates, if any, are ready."""
+        if self._extending is not None:
+            await self._extending
 
     def record(self, proposal: Proposal, trial: Trial) -> bool:
         """Return whether a candidate that still fails made progress, so that it will be extended."""

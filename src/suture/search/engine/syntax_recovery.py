@@ -8,21 +8,30 @@ another fault. Then the usual search for a small change starts on each of the te
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from suture.core.records import CheckOutcome
 from suture.errors import UsageError
-from suture.judge.signs import TamperingWarning, collect_literals, find_tampering_warnings
+from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.trial_records import Proposal
+from suture.judge.trials.tuning import PARALLEL_RUNS
 from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits
-from suture.mutation.syntax_repair import ParsableText, find_parsable_texts
+from suture.mutation.syntax_repair import ParsableText
 from suture.search import tuning
-from suture.search.engine.python_search import search_python
-from suture.search.search_records import FailingProject, SearchLimits, SearchResult
+from suture.search.engine.search_engine import search_repairs
+from suture.search.languages.adapters import get_adapter
+from suture.search.search_records import SearchLimits, SearchResult
 
+REJECTIONS = ("SyntaxError", "IndentationError", "TabError")
+"""Exceptions of runtimes for sources that they reject, even if a parser finds no error."""
+PARSE_MESSAGES = re.compile(
+    r"(?i)syntax|indent|unexpected|expect(?:ed|ing)|unterminated|unclosed|missing|pars(?:e|ing)|transform|taberror"
+)
+"""What runners report of a file that they cannot parse."""
 OPERATOR = "syntax"
 """What `Proposal.operators` names for a change that makes the file parse."""
 
@@ -52,80 +61,70 @@ def _failing_tests(outcomes: Iterable[CheckOutcome]) -> frozenset[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecoveryMethods:
-    """How the files of a language are parsed and searched.
+class UnparsableFile:
+    """A file that does not parse.
 
     Attributes:
-        find_texts: Takes a number of seconds. Returns the parsable texts found in them, the likeliest first.
-        search: Searches a project whose files all parse for changes with which all tests pass.
-        find_warnings: Takes a text before and after a change, and returns the tampering warnings about it.
-        run_timeout_s: Wall-clock timeout of the tests on one parsable text.
-        max_rivals: How many more parsable texts are run after the first with which all tests pass; by default
-            all of them.
-        max_run: The most parsable texts that are run.
+        path: Its path from the project's root.
+        line: The line that the runtime reports; 0 if the parser finds an error itself, which is more exact.
     """
 
-    find_texts: Callable[[float], list[ParsableText]]
-    search: Callable[[FailingProject, SearchLimits], Awaitable[SearchResult]]
-    find_warnings: Callable[[str, str], Sequence[TamperingWarning]]
-    run_timeout_s: float = tuning.TEXT_RUN_TIMEOUT_S
-    max_rivals: int = tuning.MAX_TEXTS_RUN
-    max_run: int = tuning.MAX_TEXTS_RUN
+    path: str
+    line: int = 0
 
 
-async def recover_python(
-    project: FailingProject, path: str, limits: SearchLimits, tests: Iterable[str] = ()
+def find_unparsable_file(project: FailingProject) -> UnparsableFile | None:
+    """Return the editable file that does not parse according to a failing test; `None` if there is none.
+
+    A file that our parser rejects comes before one that only the runtime rejects.
+    """
+    adapter, texts = get_adapter(project.language), project.texts
+    counterexamples = [o.counterexample for o in project.outcomes if o.counterexample is not None]
+    messages = [(example.file, f"{example.exception} {example.actual}") for example in counterexamples]
+    for path, text in sorted(texts.items()):
+        is_named = any(
+            (file == path or path in message) and PARSE_MESSAGES.search(message) for file, message in messages
+        )
+        if is_named and not adapter.parses(path, text):
+            return UnparsableFile(path=path)
+    for example in counterexamples:
+        if example.exception.startswith(REJECTIONS) and example.file in texts and example.line:
+            return UnparsableFile(path=example.file, line=example.line)
+    return None
+
+
+async def recover_file(
+    project: FailingProject, unparsable: UnparsableFile, limits: SearchLimits
 ) -> SearchResult:
-    """Search for changes with which all tests pass, where a Python file does not parse.
+    """Search for changes with which all tests pass, where a file does not parse.
 
     Args:
-        project: The project; its command is pytest.
-        path: The file that does not parse.
         limits: The limits of the search.
-        tests: Sources of the tests.
 
     Raises:
         SandboxError: The sandbox failed.
     """
-    test_sources = list(tests)
-    literals = collect_literals(test_sources)
-
-    async def search(parsable: FailingProject, limits: SearchLimits) -> SearchResult:
-        failing = _failing_tests(parsable.outcomes)
-        return await search_python(parsable.command, parsable.texts, failing, limits, test_sources)
-
-    methods = RecoveryMethods(
-        find_texts=lambda seconds: find_parsable_texts(project.texts[path], seconds=seconds),
-        search=search,
-        find_warnings=lambda before, after: find_tampering_warnings(before, after, literals),
-    )
-    return await FileRecovery(methods, project, path, limits).run()
+    return await _FileRecovery(project, unparsable, limits).run()
 
 
-class FileRecovery:
-    """Searches for changes with which all tests pass, where a file of any language does not parse.
+class _FileRecovery:
+    """The recovery of one file."""
 
-    Args:
-        path: The file that does not parse.
-    """
-
-    def __init__(
-        self, methods: RecoveryMethods, project: FailingProject, path: str, limits: SearchLimits
-    ) -> None:
-        self._methods, self._project, self._path, self._limits = methods, project, path, limits
+    def __init__(self, project: FailingProject, unparsable: UnparsableFile, limits: SearchLimits) -> None:
+        self._project, self._unparsable, self._limits = project, unparsable, limits
+        self._adapter, self._path = get_adapter(project.language), unparsable.path
+        self._literals = self._adapter.collect_literals(project.test_texts())
         self._began_s = time.monotonic()
         self._result = SearchResult(texts=project.texts, ending="no_parsable_text")
 
     async def run(self) -> SearchResult:
-        """Run the tests on the parsable texts, and search further where none of them passes all tests.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Run the tests on the parsable texts, and search further where none of them passes all tests."""
         result = self._result
         seconds = self._limits.max_seconds * tuning.PARSE_SEARCH_SHARE
-        parsable_texts = await asyncio.to_thread(self._methods.find_texts, seconds)
-        runs = await self._run_texts(parsable_texts[: self._methods.max_run])
+        parsable_texts = await asyncio.to_thread(
+            self._adapter.find_parsable_texts, self._project, self._path, self._unparsable.line, seconds
+        )
+        runs = await self._run_texts(parsable_texts[: self._adapter.max_texts_run])
         result.tried_count = len(runs)
         result.plausible = [self._build_proposal(run.parsable) for run in runs if run.is_plausible]
         if result.plausible:
@@ -145,8 +144,11 @@ class FileRecovery:
 
     async def _run_texts(self, parsable_texts: Sequence[ParsableText]) -> list[_TextRun]:
         """Run the tests on each parsable text; return the runs, those with most passing tests first."""
-        semaphore = asyncio.Semaphore(tuning.PARALLEL_RUNS)
-        last_index = len(parsable_texts)
+        semaphore = asyncio.Semaphore(PARALLEL_RUNS)
+        last_index, max_s = (
+            len(parsable_texts),
+            max(tuning.TEXT_RUN_TIMEOUT_S, self._adapter.text_patience * self._project.wall_s),
+        )
         text_runs: dict[int, _TextRun] = {}
 
         async def run(index: int, parsable: ParsableText) -> None:
@@ -155,11 +157,11 @@ class FileRecovery:
                 remaining_s = tuning.TEXT_RUNS_SHARE * self._limits.max_seconds - self._now_s()
                 if remaining_s <= 0 or index > last_index:
                     return
-                timeout_s = min(self._methods.run_timeout_s, max(tuning.MIN_TEXT_RUN_S, remaining_s))
+                timeout_s = min(max_s, max(tuning.MIN_TEXT_RUN_S, remaining_s))
                 outcomes = await self._project.command.run_selected(self._files_with(parsable), (), timeout_s)
                 text_runs[index] = _TextRun(parsable=parsable, outcomes=tuple(outcomes))
                 if text_runs[index].is_plausible:
-                    last_index = min(last_index, index + self._methods.max_rivals)
+                    last_index = min(last_index, index + self._adapter.max_text_rivals)
 
         await asyncio.gather(*(run(index, parsable) for index, parsable in enumerate(parsable_texts)))
         # Scores are rounded, so that those that differ only by a floating-point error keep their order.
@@ -197,7 +199,7 @@ class FileRecovery:
                 texts={**result.texts, self._path: run.parsable.text},
                 outcomes=run.outcomes,
             )
-            self._add_result(await self._methods.search(project, text_limits), run.parsable)
+            self._add_result(await search_repairs(project, text_limits), run.parsable)
 
     def _add_result(self, inner: SearchResult, base: ParsableText) -> None:
         """Add what a search on a parsable text has found, as changes of the original file.
@@ -233,7 +235,7 @@ class FileRecovery:
         )
         if further is None:
             return proposal
-        warnings = self._methods.find_warnings(base.text, text)
+        warnings = self._adapter.find_warnings(self._path, base.text, text, self._literals)
         return replace(
             proposal,
             label=f"{base.label}; {further.label}",

@@ -15,20 +15,22 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from suture.core.ledger.kinds import BrokenOperator, SuspectLine
+from suture.core.records import CheckOutcome
 from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.mutation import Mutant, OperatorName, generate_mutants
+from suture.mutation import Mutant, OperatorName
+from suture.mutation.changes import FaultReporter
 from suture.mutation.edits import encode_source
 from suture.search import tuning
 from suture.search.localisation.exception_clues import Clue, clue_factor, find_clues
-from suture.search.localisation.fault_ranking import rank_suspects, score_lines
+from suture.search.localisation.fault_ranking import rank_suspects, score_lines, score_named_lines
 from suture.search.ordering.reverts import Hunk, favour_changed_lines, find_changed_lines, generate_reverts
 from suture.search.search_records import ChangeKey, change_key
 
 NO_FACTORS: Mapping[str, float] = MappingProxyType({})
 LineScores = Mapping[str, Mapping[int, float]]
 """Path -> line -> suspiciousness."""
-MutantGenerator = Callable[[str, str, Mapping[int, float]], Iterator[Mutant]]
-"""Yields the mutants of a file by its path, its text and its suspicious lines."""
+MutantGenerator = Callable[[str, str, Mapping[int, float], FaultReporter | None], Iterator[Mutant]]
+"""Yields the mutants of a file by its path, its text and its suspicious lines; reports operators that raise."""
 RankedProposal = tuple[float, str, Proposal]
 """`(negative score, tie-breaker, candidate)`: the likeliest candidate sorts first."""
 
@@ -38,10 +40,12 @@ class OrderedCandidates:
     """Suspicious lines and single changes of them, the likeliest first.
 
     Attributes:
+        line_scores: The suspiciousness of all lines that may be changed.
         operator_failures: Mutation operators that raised.
     """
 
     suspect_lines: tuple[SuspectLine, ...]
+    line_scores: LineScores
     singles: tuple[Proposal, ...]
     operator_failures: tuple[BrokenOperator, ...]
 
@@ -51,18 +55,22 @@ async def order_candidates(
     texts: Mapping[str, str],
     hunks: Sequence[Hunk],
     *,
+    generate: MutantGenerator,
+    outcomes: Sequence[CheckOutcome],
     seed: int,
     limit: int,
     seconds: float,
     factors: Mapping[str, float] = NO_FACTORS,
     on_early: Callable[[OrderedCandidates], None] | None = None,
 ) -> OrderedCandidates:
-    """Return single changes of the Python lines that the failing tests point to.
+    """Return single changes of the lines that the failing tests point to.
 
     Args:
         texts: Path -> text of the files that may be changed.
         hunks: What changed when the tests began to fail. It is reverted first, and its lines are suspected
             most.
+        outcomes: The outcomes of the tests in the user's run, whose messages show where to look if no line is
+            known to run.
         limit: The most changes to return.
         seconds: Wall-clock seconds of the whole search.
         factors: Mutation operator -> factor on the score of its changes.
@@ -70,7 +78,10 @@ async def order_candidates(
     """
     failures: list[BrokenOperator] = []
     suspects = rank_suspects(spectrum, texts)
-    scores = favour_changed_lines(score_lines(suspects, spectrum, texts), find_changed_lines(hunks, texts))
+    line_scores = score_lines(suspects, spectrum, texts)
+    if not line_scores:
+        suspects, line_scores = score_named_lines(texts, outcomes)
+    scores = favour_changed_lines(line_scores, find_changed_lines(hunks, texts))
 
     def complete(singles: Sequence[Proposal]) -> OrderedCandidates:
         singles = [*generate_reverts(hunks, texts), *singles]
@@ -79,7 +90,10 @@ async def order_candidates(
         elif spectrum.collect_s >= tuning.EXPENSIVE_COLLECT_CPU_S:
             singles = interleave_expensive(singles)
         return OrderedCandidates(
-            suspect_lines=tuple(suspects), singles=tuple(singles), operator_failures=tuple(failures)
+            suspect_lines=tuple(suspects),
+            line_scores=scores,
+            singles=tuple(singles),
+            operator_failures=tuple(failures),
         )
 
     singles = await order_single_changes(
@@ -91,7 +105,8 @@ async def order_candidates(
         seconds=min(seconds * tuning.GENERATION_SHARE, tuning.MAX_GENERATION_S),
         clues=find_clues(spectrum),
         factors=factors,
-        generate=partial(generate_python_mutants, failures),
+        generate=generate,
+        failures=failures,
         on_early=None if on_early is None else lambda singles: on_early(complete(singles)),
     )
     return complete(singles)
@@ -123,12 +138,13 @@ async def order_single_changes(
     texts: Mapping[str, str],
     import_lines: Mapping[str, frozenset[int]],
     *,
+    generate: MutantGenerator,
     seed: int = 0,
     limit: int = tuning.MAX_SINGLES,
     seconds: float = math.inf,
     clues: Sequence[Clue] = (),
     factors: Mapping[str, float] = NO_FACTORS,
-    generate: MutantGenerator = lambda path, text, lines: generate_mutants(text, lines),
+    failures: list[BrokenOperator] | None = None,
     on_early: Callable[[Sequence[Proposal]], None] | None = None,
     max_examined: float = math.inf,
 ) -> list[Proposal]:
@@ -140,8 +156,9 @@ async def order_single_changes(
         limit: The most changes to return; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what has been generated is returned.
         factors: Mutation operator -> factor on the score of its changes.
-        generate: Generates the mutants of a file. The default is for Python; if an operator raises an
-            exception, it ends the search.
+        generate: Generates the mutants of a file.
+        failures: Receives operators that raise; such an operator makes no more changes of that node. Without
+            it, the exception ends the search.
         on_early: Receives the likeliest of the first `EARLY_SAMPLE` changes, if there are more.
         max_examined: The most changes to generate, those of the most suspicious lines first.
     """
@@ -152,7 +169,8 @@ async def order_single_changes(
     by_suspicion = sorted(scores.items(), key=lambda item: -max(item[1].values()))
     streams = []
     for path, line_scores in by_suspicion:
-        mutants = generate(path, texts[path], line_scores)
+        on_fault = None if failures is None else partial(_record_fault, failures, path)
+        mutants = generate(path, texts[path], line_scores, on_fault)
         lines_on_import = import_lines.get(path, frozenset())
         streams.append(
             _score_mutants(mutants, path, texts[path], line_scores, lines_on_import, clues, factors)
@@ -210,20 +228,11 @@ def _score_mutants(
         yield suspicion, proposal
 
 
-def generate_python_mutants(
-    failures: list[BrokenOperator], path: str, text: str, lines: Mapping[int, float]
-) -> Iterator[Mutant]:
-    """Yield the mutants of a Python file.
-
-    Args:
-        failures: Receives operators that raise; such an operator makes no more changes of that node.
-    """
-
-    def report(operator: OperatorName, line: int, fault: Exception) -> None:
-        message = f"{type(fault).__name__}: {fault}"
-        failures.append(BrokenOperator(path=path, operator=operator, line=line, fault=message))
-
-    return generate_mutants(text, lines, on_fault=report)
+def _record_fault(
+    failures: list[BrokenOperator], path: str, operator: OperatorName, line: int, fault: Exception
+) -> None:
+    message = f"{type(fault).__name__}: {fault}"
+    failures.append(BrokenOperator(path=path, operator=operator, line=line, fault=message))
 
 
 def _tie_breaker(proposal: Proposal, seed: int) -> str:

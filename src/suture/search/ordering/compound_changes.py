@@ -9,21 +9,19 @@ not by trying all triples of changes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, TestRun, Trial
-from suture.mutation.edits import edits_overlap
 from suture.mutation.python.python_tree import body_lines, parse_python_tree
 from suture.search import tuning
-from suture.search.localisation.exception_clues import find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines
-from suture.search.ordering.candidate_order import LineScores, interleave_expensive, order_single_changes
+from suture.search.ordering.candidate_order import LineScores, interleave_expensive
 
 LineTracer = Callable[[Proposal], Awaitable[TestLines]]
 """Returns the lines that failing tests run with a change."""
-Extender = Callable[[Proposal, Spectrum, LineScores, Mapping[str, str], int], Awaitable[list[Proposal]]]
-"""Extends a partial repair; takes and returns what `pair_changes` does."""
+StartExtender = Callable[[Proposal, Spectrum, LineScores], Awaitable[list[Proposal]]]
+"""Extends a partial repair, given the spectrum and the suspicious lines that remain (`CompoundMutations`)."""
 STRUCTURAL_ERRORS = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
 """Exceptions that occur whatever the values are: if one no longer occurs, something was fixed."""
 
@@ -82,52 +80,10 @@ def remaining_spectrum(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str
     return replace(spectrum, tests=tuple(tests), failing_in_suite=failing_in_suite)
 
 
-async def pair_changes(
-    start: Proposal, remaining: Spectrum, scores: LineScores, texts: Mapping[str, str], seed: int
-) -> list[Proposal]:
-    """Return compound changes: a start, each time with one likely change for the tests that still fail.
-
-    The partner is a change of the same file that does not overlap the start.
-
-    Args:
-        remaining: The spectrum of the project with the start (see `remaining_spectrum`).
-        scores: Path -> line -> suspiciousness, by that spectrum.
-    """
-    partners = await order_single_changes(
-        scores,
-        {start.path: texts[start.path]},
-        remaining.import_lines,
-        seed=seed,
-        limit=tuning.MAX_PARTNERS,
-        clues=find_clues(remaining),
-        max_examined=tuning.MAX_PARTNERS_EXAMINED,
-    )
-    best = best_score(partners)
-    separate = (partner for partner in partners if not edits_overlap(start.edits, partner.edits))
-    return [combine_changes(start, partner, partner.score / best) for partner in separate]
-
-
-def best_score(proposals: Sequence[Proposal]) -> float:
-    """Return the highest score, or 1 if there is none."""
-    return max((proposal.score for proposal in proposals), default=1.0) or 1.0
-
-
 def passing_share(trial: Trial, spectrum: Spectrum) -> float:
     """Return the share of the failing tests that pass with a change, which is its weight as a start."""
     test_count = max(trial.passing + trial.failing, len(spectrum.target_tests), 1)
     return max(trial.passing, tuning.PROGRESS_WEIGHT) / test_count
-
-
-def combine_changes(start: Proposal, partner: Proposal, score: float) -> Proposal:
-    """Return two changes of the same file, which must not overlap, as one."""
-    return Proposal(
-        path=start.path,
-        edits=tuple(sorted((*start.edits, *partner.edits), key=lambda edit: (edit.start, edit.end))),
-        label=f"{start.label}; {partner.label}",
-        score=score,
-        operators=(*start.operators, *partner.operators),
-        is_swappable=start.is_swappable and partner.is_swappable,
-    )
 
 
 @dataclass(frozen=True)
@@ -194,10 +150,9 @@ class CompoundQueue:
         spectrum: Spectrum,
         texts: Mapping[str, str],
         trace_lines: LineTracer,
+        extend_start: StartExtender,
         *,
-        seed: int,
         limit: int,
-        extend_start: Extender = pair_changes,
     ) -> None:
         """Extend the best starts that have not been extended."""
         self._improved_at = None
@@ -208,7 +163,7 @@ class CompoundQueue:
             remaining = remaining_spectrum(spectrum, trial, texts)
             changed_file = {start.proposal.path: texts[start.proposal.path]}
             scores = score_lines(rank_suspects(remaining, changed_file), remaining, changed_file)
-            compounds = await extend_start(start.proposal, remaining, scores, texts, seed)
+            compounds = await extend_start(start.proposal, remaining, scores)
             # Scores are rounded here and below, so that a floating-point error does not decide the order.
             compounds.sort(key=lambda proposal: -round(proposal.score, 6))
             weight = passing_share(trial, spectrum) * tuning.START_DECAY**number

@@ -22,12 +22,8 @@ from suture.judge.differential.input_generation import (
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.mutation.python.edit_locations import (
-    EditLocation,
-    build_tripwire,
-    constants_near_edit,
-    find_location,
-)
+from suture.mutation.edit_location import EditLocation
+from suture.mutation.python.edit_locations import build_tripwire, constants_near_edit, find_location
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.statement_edits import is_docstring
@@ -60,6 +56,22 @@ class CallOutcomes:
     def differs_from(self, other: CallOutcomes) -> bool:
         """Return whether both are known and differ."""
         return bool(self.answers and other.answers and self.answers != other.answers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairAnswers:
+    """The answers of plausible repairs to the same calls.
+
+    Attributes:
+        calls: The calls, with their arguments as people read them.
+        broken_examples: For each repair, the examples in docstrings or comments that it does not fulfil.
+        unchanged: The answers of the unchanged code; empty if it did not answer in time.
+    """
+
+    calls: Sequence[Call]
+    outcomes: Sequence[CallOutcomes]
+    broken_examples: Sequence[int]
+    unchanged: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

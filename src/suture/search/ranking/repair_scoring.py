@@ -7,8 +7,8 @@ repair guards with a condition or a handler, and that no test runs. `suture.sear
 
 from __future__ import annotations
 
-import ast
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,11 +16,12 @@ from itertools import combinations, pairwise
 
 from suture.core.ledger.kinds import ComparedCall, DistinguishingInput
 from suture.judge.signs import TamperingWarning
+from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.trial_records import Proposal
-from suture.mutation import Edit, apply_edits
-from suture.project.python_source.parsing import parse_module
-from suture.search.ranking.call_outcomes import Call, CallOutcomes
-from suture.search.ranking.expression_distance import measure_distance
+from suture.mutation import apply_edits
+from suture.search.languages.adapters import get_adapter
+from suture.search.languages.language_adapter import LanguageAdapter
+from suture.search.ranking.call_outcomes import Call, CallOutcomes, RepairAnswers
 from suture.search.search_records import SearchResult, change_key
 from suture.search.tuning import (
     AGREEMENT_SHARE,
@@ -28,6 +29,7 @@ from suture.search.tuning import (
     CLOSE_RIVAL_SHARE,
     IDLE_BLOCK_FACTOR,
     MAX_COMPARED_CALLS,
+    MAX_COMPARED_REPAIRS,
     MAX_SHOWN_ANSWER_CHARS,
     NATURALNESS_SPREAD,
     WARNING_FACTOR,
@@ -62,22 +64,6 @@ ScoredRepair = tuple[Repair, CallOutcomes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepairAnswers:
-    """The answers of plausible repairs to the same calls.
-
-    Attributes:
-        calls: The calls, with their arguments as people read them.
-        broken_examples: For each repair, the examples in docstrings or comments that it does not fulfil.
-        unchanged: The answers of the unchanged code; empty if it did not answer in time.
-    """
-
-    calls: Sequence[Call]
-    outcomes: Sequence[CallOutcomes]
-    broken_examples: Sequence[int]
-    unchanged: Sequence[str] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class PlausibleRepairs:
     """The repairs of a search with which all tests pass.
 
@@ -93,52 +79,55 @@ class PlausibleRepairs:
     compared_calls: tuple[ComparedCall, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankingMethods:
-    """How the repairs of a language are judged and shown.
-
-    Attributes:
-        find_warnings: Takes a path, the text before and the text after a change. Returns its warnings.
-        distance_factor: Takes a path, the text before, the edits and the text after a change. Returns a factor
-            on its score, which is lower for large changes and for redundant operations such as `+ 0`.
-        render_answer: Takes an encoded answer, and returns it as people read it.
-        is_python: Whether equal expressions can be recognised by their syntax tree.
-    """
-
-    find_warnings: Callable[[str, str, str], tuple[TamperingWarning, ...]]
-    distance_factor: Callable[[str, str, Sequence[Edit], str], float]
-    render_answer: Callable[[str], str]
-    is_python: bool = False
-
-
 async def rank_repairs(
-    result: SearchResult, proposals: Sequence[Proposal], answers: RepairAnswers, methods: RankingMethods
+    result: SearchResult, project: FailingProject, *, seed: int = 0, seconds: float = math.inf
 ) -> PlausibleRepairs:
     """Return plausible repairs, one for each behaviour, and calls that distinguish them.
 
     Args:
-        answers: Their answers to the same calls.
+        result: The result of the search.
+        seed: Seed of the generated inputs.
+        seconds: Wall-clock seconds for calling the repairs with these inputs, at most
+            `LanguageAdapter.compare_s`.
+
+    Raises:
+        SandboxError: The sandbox failed.
     """
-    scored = await score_repairs(result, proposals, answers, methods)
-    distinct = group_by_behaviour(scored, result.texts if methods.is_python else {})
+    proposals = result.plausible[:MAX_COMPARED_REPAIRS]
+    if not proposals:
+        return PlausibleRepairs()
+    adapter = get_adapter(project.language)
+    seconds = min(seconds, adapter.compare_s)
+    answers = await adapter.answer_calls(result, proposals, project, seed, seconds)
+    literals = adapter.collect_literals(project.test_texts())
+    scored = await score_repairs(result, proposals, answers, adapter, literals)
+    distinct = group_by_behaviour(scored, result.texts, adapter)
     return PlausibleRepairs(
         repairs=tuple(repair for repair, _ in distinct),
-        difference=find_difference(distinct, answers.calls, methods.render_answer),
-        compared_calls=select_compared_calls(distinct, answers, methods.render_answer),
+        difference=find_difference(distinct, answers.calls, adapter.render_answer),
+        compared_calls=select_compared_calls(distinct, answers, adapter.render_answer),
     )
 
 
 async def score_repairs(
-    result: SearchResult, proposals: Sequence[Proposal], answers: RepairAnswers, methods: RankingMethods
+    result: SearchResult,
+    proposals: Sequence[Proposal],
+    answers: RepairAnswers,
+    adapter: LanguageAdapter,
+    literals: frozenset[str],
 ) -> list[ScoredRepair]:
-    """Return repairs with their answers, the likeliest first."""
+    """Return repairs with their answers, the likeliest first.
+
+    Args:
+        literals: The literals of the tests.
+    """
     answer_lists = [outcomes.answers for outcomes in answers.outcomes]
     repairs = []
     for number, proposal in enumerate(proposals):
         await asyncio.sleep(0)  # parsing a long file takes a moment, and the run's time may be up
         before = result.texts[proposal.path]
         text = apply_edits(before, proposal.edits)
-        warnings = methods.find_warnings(proposal.path, before, text)
+        warnings = adapter.find_warnings(proposal.path, before, text, literals)
         score = proposal.score * WARNING_FACTOR ** len(warnings)
         if answers.broken_examples[number]:  # however many: one is enough to doubt the repair (by judgement)
             score *= BROKEN_EXAMPLE_FACTOR
@@ -147,7 +136,7 @@ async def score_repairs(
         score *= 1 - AGREEMENT_SHARE + AGREEMENT_SHARE * _agreement(number, answer_lists, proposals)
         score *= 1 - NATURALNESS_SPREAD / 2 + NATURALNESS_SPREAD * measure_naturalness(before, proposal)
         score *= IDLE_BLOCK_FACTOR ** result.idle_block_counts.get(change_key(proposal), 0)
-        score *= methods.distance_factor(proposal.path, before, proposal.edits, text)
+        score *= adapter.distance_factor(before, proposal.edits, text)
         repair = Repair(proposal=proposal, text=text, score=score, warnings=warnings)
         repairs.append((repair, answers.outcomes[number]))
     # Rounded, so that repairs whose scores differ only by floating-point noise keep their given order.
@@ -188,24 +177,36 @@ def _token_pairs(text: str) -> list[tuple[str, str]]:
     return list(pairwise(tokens))
 
 
-def group_by_behaviour(repairs: Sequence[ScoredRepair], texts: Mapping[str, str]) -> list[ScoredRepair]:
+def group_by_behaviour(
+    repairs: Sequence[ScoredRepair], texts: Mapping[str, str], adapter: LanguageAdapter
+) -> list[ScoredRepair]:
     """Return the best repair of each behaviour, with its equivalents and rivals.
 
     Repairs that are not known to behave alike are in groups of their own.
 
     Args:
         repairs: Repairs with their answers, the likeliest first.
-        texts: Path -> unchanged text of files whose expressions can be compared.
+        texts: Path -> unchanged text.
     """
     groups: list[ScoredRepair] = []
+
+    def are_equal(left: Repair, right: Repair) -> bool:
+        path, changes = left.proposal.path, (left.proposal.edits, right.proposal.edits)
+        return path == right.proposal.path and adapter.are_equal(texts[path], *changes)
+
+    def is_simpler(repair: Repair, other: Repair) -> bool:
+        """Return whether a repair is a shorter form of another, as `n - 1` of `n - 2 + 1`."""
+        has_fewer_warnings = len(repair.warnings) <= len(other.warnings)
+        return has_fewer_warnings and adapter.is_shorter(repair.text, other.text) and are_equal(repair, other)
+
     for repair, outcomes in repairs:
-        alike = (n for n, group in enumerate(groups) if _behave_alike((repair, outcomes), group, texts))
+        alike = (n for n, group in enumerate(groups) if _behave_alike((repair, outcomes), group, are_equal))
         index = next(alike, None)
         if index is None:
             groups.append((repair, outcomes))
             continue
         best, best_outcomes = groups[index]
-        chosen, dropped = (repair, best) if _is_simpler(repair, best, texts) else (best, repair)
+        chosen, dropped = (repair, best) if is_simpler(repair, best) else (best, repair)
         equivalents = (*best.equivalents, dropped.proposal.label)
         groups[index] = (replace(chosen, score=best.score, equivalents=equivalents), best_outcomes)
     return [
@@ -214,30 +215,15 @@ def group_by_behaviour(repairs: Sequence[ScoredRepair], texts: Mapping[str, str]
     ]
 
 
-def _behave_alike(left: ScoredRepair, right: ScoredRepair, texts: Mapping[str, str]) -> bool:
+def _behave_alike(
+    left: ScoredRepair, right: ScoredRepair, are_equal: Callable[[Repair, Repair], bool]
+) -> bool:
     """Return whether two repairs are known to behave alike."""
     (left_repair, left_outcomes), (right_repair, right_outcomes) = left, right
     if left_repair.proposal.path != right_repair.proposal.path or left_outcomes.differs_from(right_outcomes):
         return False
     is_observed = bool(left_outcomes.reached and right_outcomes.reached)
-    return is_observed or _are_equal_expressions(left_repair, right_repair, texts)
-
-
-def _are_equal_expressions(left: Repair, right: Repair, texts: Mapping[str, str]) -> bool:
-    path = left.proposal.path
-    return path in texts and measure_distance(texts[path], left.proposal.edits, right.proposal.edits) == 0
-
-
-def _is_simpler(repair: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
-    """Return whether a repair is a shorter form of another, as `n - 1` of `n - 2 + 1`, without more warnings."""
-    if len(repair.warnings) > len(other.warnings) or _node_count(repair.text) >= _node_count(other.text):
-        return False
-    return _are_equal_expressions(repair, other, texts)
-
-
-def _node_count(text: str) -> int:
-    tree = parse_module(text)
-    return sum(1 for _ in ast.walk(tree)) if tree is not None else 0
+    return is_observed or are_equal(left_repair, right_repair)
 
 
 def _rival_labels(number: int, groups: Sequence[ScoredRepair]) -> tuple[str, ...]:

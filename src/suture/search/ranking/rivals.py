@@ -7,16 +7,16 @@ body of an `except`. A block that no test runs is *idle*. Such a repair is less 
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from suture.judge.trials.candidate_runner import CandidateRunner
 from suture.judge.trials.trial_records import Proposal
-from suture.judge.trials.trial_runner import TrialRunner
 from suture.mutation import Edit, apply_edits
+from suture.mutation.edit_location import EditLocation
 from suture.mutation.edits import encode_source, trim_edit
-from suture.mutation.python.edit_locations import EditLocation, find_block_stops, find_location
+from suture.search.languages.language_adapter import BlockStopper, LanguageAdapter, LocationFinder
 from suture.search.search_records import ChangeKey, change_key
 from suture.search.tuning import (
     GUARD_CHECK_S,
@@ -25,25 +25,11 @@ from suture.search.tuning import (
     MAX_RIVALS_PER_LOCATION,
 )
 
-LocationFinder = Callable[[str, str, Sequence[Edit]], EditLocation | None]
-"""Takes the path and the text of a file and the edits of a change. Returns the smallest location that holds it."""
-BlockStopper = Callable[[str, str, int], Sequence[Sequence[Edit]]]
-"""Takes the path and the text of a file and an `EditLocation.start`. Returns, for each block of the statement
-there, edits that raise an error in the block."""
-
-
-def _find_python_location(path: str, text: str, edits: Sequence[Edit]) -> EditLocation | None:
-    return find_location(text, edits)
-
-
-def _find_python_block_stops(path: str, text: str, start: int) -> list[tuple[Edit, ...]]:
-    return [(stop,) for stop in find_block_stops(text, start)]
-
 
 class RivalQueue:
     """Changes at the locations of plausible repairs, which wait to be tried."""
 
-    def __init__(self, find_location: LocationFinder = _find_python_location) -> None:
+    def __init__(self, find_location: LocationFinder) -> None:
         self._find_location = find_location
         self._changes: Sequence[Proposal] = ()
         self._locations: dict[tuple[str, int, int], EditLocation] = {}
@@ -85,26 +71,32 @@ class RivalQueue:
 
 
 async def count_idle_blocks(
-    repairs: Sequence[Proposal], texts: Mapping[str, str], runner: TrialRunner, seconds: float
+    repairs: Sequence[Proposal],
+    texts: Mapping[str, str],
+    runner: CandidateRunner,
+    adapter: LanguageAdapter,
+    seconds: float,
 ) -> dict[ChangeKey, int]:
     """Return repair -> number of blocks that it guards and no test runs, for repairs that were checked.
 
     Args:
         repairs: Plausible repairs; those without a rival at their location are not checked.
         seconds: Wall-clock seconds that are left.
+
+    Raises:
+        SandboxError: The sandbox failed.
     """
-    end_s = time.monotonic() + min(seconds, GUARD_CHECK_S)
-    guarded = GuardedBlocks(repairs, texts)
-    for repair, all_stopped in guarded.stopped:
-        idle_count = 0
-        for stopped in all_stopped:
-            remaining_s = end_s - time.monotonic()
-            can_run = remaining_s > 0 and runner.usable
-            trial = await runner.run_trial(stopped, remaining_s) if can_run else None
-            if trial is None or trial.is_pending:
-                return guarded.excess_counts()
-            idle_count += trial.is_plausible  # all tests pass, so that none of them runs the block
-        guarded.record(repair, idle_count)
+    guarded = GuardedBlocks(repairs, texts, adapter.find_location, adapter.find_block_stops)
+    all_stopped = [stopped for _, variants in guarded.stopped for stopped in variants]
+    timeout_s = min(seconds, GUARD_CHECK_S)
+    if not all_stopped or timeout_s <= max(0.0, runner.min_run_s) or not runner.usable:
+        return {}
+    reports = await runner.run_batch(all_stopped, timeout_s)
+    trials = {id(stopped): trial for stopped, trial in reports if trial is not None and not trial.is_pending}
+    for repair, variants in guarded.stopped:
+        if all(id(stopped) in trials for stopped in variants):
+            # If all tests pass, none of them runs the block.
+            guarded.record(repair, sum(trials[id(stopped)].is_plausible for stopped in variants))
     return guarded.excess_counts()
 
 
@@ -123,8 +115,8 @@ class GuardedBlocks:
         self,
         repairs: Sequence[Proposal],
         texts: Mapping[str, str],
-        find_location: LocationFinder = _find_python_location,
-        find_stops: BlockStopper = _find_python_block_stops,
+        find_location: LocationFinder,
+        find_stops: BlockStopper,
     ) -> None:
         self._locations = {
             change_key(repair): find_location(repair.path, texts[repair.path], repair.edits)

@@ -24,7 +24,9 @@ from suture.judge.runners.test_command import TestCommand
 from suture.judge.sandbox_programs import PRIVATE_FOLDER
 from suture.judge.split.call_runner import CallRunner
 from suture.judge.split.call_values import render_value, to_call_value, to_python_data, values_match
+from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.trial_records import Proposal
+from suture.judge.trials.tuning import PARALLEL_RUNS
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import encode_source
 from suture.mutation.tree_sitter.node_kinds import CALLS
@@ -37,11 +39,11 @@ from suture.search.ranking.call_outcomes import (
     OPAQUE,
     TIMED_OUT,
     CallOutcomes,
+    RepairAnswers,
     count_reaching,
     generate_inputs,
 )
-from suture.search.ranking.repair_scoring import RepairAnswers
-from suture.search.search_records import FailingProject, SearchResult
+from suture.search.search_records import SearchResult
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,20 +70,13 @@ class _CalledFunction:
 
 
 async def answer_calls(
-    proposals: Sequence[Proposal],
-    result: SearchResult,
-    project: FailingProject,
-    tests: Mapping[str, str],
-    *,
-    seed: int,
-    seconds: float,
+    result: SearchResult, proposals: Sequence[Proposal], project: FailingProject, seed: int, seconds: float
 ) -> RepairAnswers:
     """Run the same calls on all plausible repairs.
 
     Args:
         result: The result of the search, which gets a note if the calls cannot be run.
         project: The project, whose command's sandbox is used.
-        tests: Path -> text of the tests.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -92,7 +87,9 @@ async def answer_calls(
     no_answers = RepairAnswers(calls=(), outcomes=[CallOutcomes()] * count, broken_examples=[0] * count)
     if driver is None or len(proposals) < 2:
         return no_answers
-    functions = _choose_functions(proposals, result, tests, language, driver, random.Random(seed))
+    functions = _choose_functions(
+        proposals, result, project.test_texts(), language, driver, random.Random(seed)
+    )
     # The unchanged code comes first: a call whose answer a repair changes reaches the change.
     projects = [dict(files)]
     for proposal in proposals:
@@ -140,7 +137,7 @@ async def _run_calls(
     deterministic (see `_is_deterministic`).
     """
     answers: Answers = {}
-    semaphore = asyncio.Semaphore(tuning.PARALLEL_RUNS)
+    semaphore = asyncio.Semaphore(PARALLEL_RUNS)
     repeated_calls = function.calls if runner.driver.statically_typed else ()
 
     async def run(number: int, files: Mapping[str, bytes]) -> None:

@@ -18,15 +18,15 @@ from importlib import resources
 from typing import Any, TypeVar
 
 from suture.core.records import Language
+from suture.judge.trials.drivers import golang, node, whole_runners
+from suture.judge.trials.drivers.driver_reports import parse_reports
+from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.trial_records import Proposal
+from suture.judge.trials.tuning import DRIVER_START_S, MIN_ROUND_LINGER_S, ROUND_LINGER_SHARE
 from suture.project.languages import bypass_npm, find_runner, find_started_scripts
-from suture.search.search_records import FailingProject
-from suture.search.tree_sitter.driver_reports import parse_reports
-from suture.search.tree_sitter.drivers import golang, node, whole_runners
-from suture.search.tuning import DRIVER_START_S, MIN_ROUND_LINGER_S, ROUND_LINGER_SHARE
 
 T = TypeVar("T")
-DRIVERS = "suture.search.tree_sitter.drivers"
+DRIVERS = "suture.judge.trials.drivers"
 PLAN, TRIALS = "plan.json", "trials"
 
 
@@ -35,7 +35,7 @@ class Driver:
     """How candidates are tried on the tests of one runner.
 
     Attributes:
-        programs: The names of its files in `suture.search.tree_sitter.drivers`.
+        programs: The names of its files in `suture.judge.trials.drivers`.
         build_argv: Takes the Python interpreter, the shell lines and the folder of the driver, and returns the
             command line of the driver.
         build_job: Takes a candidate, the text of the file that it changes, and the language. Returns the job of

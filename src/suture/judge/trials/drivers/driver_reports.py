@@ -13,7 +13,7 @@ from typing import Any
 
 from suture.core.ledger.kinds import TrialDisagreement
 from suture.judge.trials.trial_records import TestOutcome, TestRun, Trial
-from suture.search.tuning import MAX_FAULT_CHARS, MAX_REPORTED_MS, MAX_STACK_CHARS
+from suture.judge.trials.tuning import MAX_FAULT_CHARS, MAX_REPORTED_MS, MAX_STACK_CHARS
 
 LOCATION = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
 """A file and a line in a stack trace."""
@@ -156,20 +156,20 @@ def find_disagreements(before: Mapping[str, str], after: Mapping[str, str]) -> t
     )
 
 
-def partial_trial(line: Mapping[str, Any], targets: Sequence[str]) -> Trial | None:
-    """Return the trial of a candidate that fixed some target tests; `None` if it fixed none or broke a test.
+def build_trial(line: Mapping[str, Any], targets: Sequence[str]) -> Trial:
+    """Return the trial of a candidate.
 
     Args:
         line: The report of the candidate.
+        targets: The ids of the tests that a candidate must fix.
     """
+    passes = line.get("passes") is True
     passed = frozenset(name for name in as_list(line.get("passed_tests")) if name in targets)
-    if not passed or line.get("failed_test") not in targets:
-        return None
     return Trial(
-        passing=len(passed),
-        failing=len(targets) - len(passed),
-        broken=0,
-        is_plausible=False,
+        passing=len(targets) if passes else len(passed),
+        failing=0 if passes else len(targets) - len(passed),
+        broken=int(not passes and line.get("failed_test") not in targets),
+        is_plausible=passes,
         timed_out=bool(line.get("timed_out")),
         now_passing=passed,
     )

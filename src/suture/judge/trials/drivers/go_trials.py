@@ -36,7 +36,7 @@ MAX_COMPILATIONS = 12
 PARALLEL_TRIALS = 2
 TRACE_TIMEOUT_S = 10.0
 MIN_TRIAL_S = 0.2
-MAX_STACK_CHARS = 4000  # as in `suture.search.tuning`
+MAX_STACK_CHARS = 4000  # as in `suture.judge.trials.tuning`
 SCRATCH = tempfile.gettempdir()
 
 

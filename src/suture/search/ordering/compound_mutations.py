@@ -1,4 +1,4 @@
-"""Compound mutations in JavaScript, TypeScript and Go: extensions of partial repairs, then pairs of likely changes.
+"""Compound mutations: extensions of partial repairs, then pairs of likely changes.
 
 The second change of a pair is made in the text with the first one. So it may change code that the first one wrote,
 and use names that the first one declares.
@@ -6,19 +6,16 @@ and use names that the first one declares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 
-from suture.core.records import Language
-from suture.judge.trials.trial_records import Proposal, Spectrum, TestLines
-from suture.mutation import Edit, Mutant, apply_edits, generate_tree_mutants
+from suture.judge.trials.trial_records import Proposal, Spectrum
+from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import compose_edits, edits_overlap, encode_source
 from suture.search.localisation.exception_clues import Clue, find_clues
-from suture.search.ordering.candidate_order import LineScores, order_single_changes
-from suture.search.ordering.compound_changes import best_score, combine_changes
+from suture.search.ordering.candidate_order import LineScores, MutantGenerator, order_single_changes
 from suture.search.tuning import (
     GENERATION_SHARE,
     MAX_PARTNERS,
@@ -35,6 +32,7 @@ class CompoundMutations:
     """Generates the compound changes of one search.
 
     Attributes:
+        generate: Generates the mutants of a file.
         scores: Path -> line -> suspiciousness.
         remaining_s: Returns the seconds that the search has left, a share of which is for generating changes.
         singles: The single changes of which any two may be combined, the likeliest first.
@@ -42,7 +40,7 @@ class CompoundMutations:
 
     texts: Mapping[str, str]
     scores: LineScores
-    language: Language
+    generate: MutantGenerator
     seed: int
     remaining_s: Callable[[], float]
     singles: Sequence[Proposal] = ()
@@ -51,16 +49,18 @@ class CompoundMutations:
     _waiting: list[tuple[float, int, Proposal | PairOfSingles]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
-    async def extend_start(
-        self, start: Proposal, remaining: Spectrum, scores: LineScores, texts: Mapping[str, str], seed: int
-    ) -> list[Proposal]:
-        """Extend a partial repair; takes and returns what `pair_changes` does.
+    async def extend_start(self, start: Proposal, remaining: Spectrum, scores: LineScores) -> list[Proposal]:
+        """Return compound changes: a start, each time with one likely change for the tests that still fail.
 
-        If no line is suspected after the first change, the lines suspected before it are used.
+        Args:
+            remaining: The spectrum of the project with the start (see `remaining_spectrum`).
+            scores: Path -> line -> suspiciousness, by that spectrum. If no line is suspected any more, the lines
+                suspected before the start are used.
         """
         lines = (scores or self.scores).get(start.path, {})
-        compounds = await self._changes_after(start, lines, find_clues(remaining), MAX_PARTNERS)
-        best = best_score(compounds)
+        import_lines = remaining.import_lines.get(start.path, frozenset())
+        compounds = await self._changes_after(start, lines, find_clues(remaining), MAX_PARTNERS, import_lines)
+        best = max((compound.score for compound in compounds), default=1.0) or 1.0
         return [replace(compound, score=compound.score / best) for compound in compounds]
 
     async def likeliest_pairs(self, limit: int, clues: Sequence[Clue]) -> list[Proposal]:
@@ -106,7 +106,14 @@ class CompoundMutations:
         self._push_pair(first, second + 1)
         base, partner = self.singles[first], self.singles[second]
         if base.path == partner.path and not edits_overlap(base.edits, partner.edits):
-            yield replace(combine_changes(base, partner, -score), is_swappable=False)
+            yield Proposal(
+                path=base.path,
+                edits=tuple(sorted((*base.edits, *partner.edits), key=lambda edit: (edit.start, edit.end))),
+                label=f"{base.label}; {partner.label}",
+                score=-score,
+                operators=(*base.operators, *partner.operators),
+                is_swappable=base.is_swappable and partner.is_swappable,
+            )
 
     def _lines_of_edits(self, base: Proposal) -> dict[int, float]:
         """Return the suspected lines that a change edits, with their scores."""
@@ -118,7 +125,12 @@ class CompoundMutations:
         return {line: scores[line] for line in lines if line in scores}
 
     async def _changes_after(
-        self, start: Proposal, scores: Mapping[int, float], clues: Sequence[Clue], limit: int
+        self,
+        start: Proposal,
+        scores: Mapping[int, float],
+        clues: Sequence[Clue],
+        limit: int,
+        import_lines: Collection[int] = (),
     ) -> list[Proposal]:
         """Return compound changes of a start and likely second changes, with the scores of the second changes."""
         text = self.texts[start.path]
@@ -128,12 +140,12 @@ class CompoundMutations:
         second_changes = await order_single_changes(
             {start.path: lines},
             {start.path: apply_edits(text, start.edits)},
-            {},
+            {start.path: frozenset(shift_scores(dict.fromkeys(import_lines, 1.0), start.edits, text))},
+            generate=self.generate,
             seed=self.seed,
             limit=limit,
             seconds=GENERATION_SHARE * self.remaining_s(),
             clues=clues,
-            generate=partial(generate_tree_changes, self.language),
             max_examined=MAX_PARTNERS_EXAMINED,
         )
         compounds = (
@@ -142,23 +154,11 @@ class CompoundMutations:
                 edits=compose_edits(start.edits, second.edits, text),
                 label=f"{start.label}; {second.label}",
                 operators=(*start.operators, *second.operators),
-                is_swappable=False,
+                is_swappable=start.is_swappable and second.is_swappable,
             )
             for second in second_changes
         )
         return [compound for compound in compounds if compound.edits]  # a second change may undo the first
-
-
-async def trace_no_lines(proposal: Proposal) -> TestLines:
-    """Return no lines: drivers do not trace the tests of a candidate."""
-    return {}
-
-
-def generate_tree_changes(
-    language: Language, path: str, text: str, lines: Mapping[int, float]
-) -> Iterator[Mutant]:
-    """Yield the single changes of a file's lines, as `order_single_changes` needs them."""
-    return generate_tree_mutants(text, path, language, lines)
 
 
 def shift_scores(scores: Mapping[int, float], edits: Sequence[Edit], text: str) -> dict[int, float]:

@@ -8,93 +8,25 @@ order. As soon as the failing tests are known, they are run and traced, while tr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.baseline import BaselineRun, PrefetchedRun
+from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.process_reports import CollectionReport
-from suture.judge.trials.trial_records import Spectrum
 from suture.judge.trials.trial_worker import TrialWorker
-from suture.search.ordering.candidate_order import OrderedCandidates, order_candidates
-from suture.search.ordering.reverts import Hunk
+from suture.mutation import Mutant, generate_mutants
+from suture.mutation.changes import FaultReporter
+from suture.search.engine.baseline_candidates import BaselineCandidates
 from suture.search.search_records import SearchLimits
-from suture.search.tuning import FULL_SUITE_SHARE, LOCATE_SHARE, MAX_SINGLES
+from suture.search.tuning import FULL_SUITE_SHARE, LOCATE_SHARE
 
 
-class BaselineCandidates:
-    """Runs the baseline of one search and generates its candidates, both in the background."""
-
-    def __init__(self, baseline: BaselineRun, texts: Mapping[str, str], limits: SearchLimits) -> None:
-        self._baseline, self._texts, self._limits = baseline, texts, limits
-        self._early: asyncio.Future[OrderedCandidates] = asyncio.get_running_loop().create_future()
-        self._failing_tests = asyncio.create_task(baseline.run_failing_tests())
-        self._ordered = asyncio.create_task(self._order_by_failing_tests())
-
-    async def _order_by_failing_tests(self) -> OrderedCandidates | None:
-        spectrum = await self._failing_tests
-        return await self._order(spectrum) if spectrum.target_tests else None
-
-    async def _order(self, spectrum: Spectrum, hunks: Sequence[Hunk] = ()) -> OrderedCandidates:
-        limits = self._limits
-        return await order_candidates(
-            spectrum,
-            self._texts,
-            hunks,
-            seed=limits.seed,
-            limit=min(limits.max_candidates, MAX_SINGLES),
-            seconds=limits.max_seconds,
-            factors=limits.operator_factors,
-            on_early=self._set_early,
-        )
-
-    def _set_early(self, candidates: OrderedCandidates) -> None:
-        if not self._early.done():
-            self._early.set_result(candidates)
-
-    async def early_candidates(self, hunks: Sequence[Hunk]) -> OrderedCandidates | None:
-        """Return the likeliest changes of the most suspicious lines; `None` if all changes are ready.
-
-        Args:
-            hunks: What changed when the tests began to fail. Reverts of it are tried before everything else,
-                so that there are no early candidates then.
-        """
-        if hunks:
-            return None
-        await asyncio.wait((self._ordered, self._early), return_when=asyncio.FIRST_COMPLETED)
-        return None if self._ordered.done() else self._early.result()
-
-    def is_ordered(self) -> bool:
-        """Return whether all candidates that follow from the failing tests are ready."""
-        return self._ordered.done()
-
-    async def ordered_candidates(self, spectrum: Spectrum, hunks: Sequence[Hunk]) -> OrderedCandidates:
-        """Return the candidates of a search.
-
-        Args:
-            spectrum: The result of a baseline run. The candidates for that of the failing tests exist
-                already.
-            hunks: What changed when the tests began to fail.
-        """
-        candidates = await self._ordered
-        is_for_spectrum = spectrum is self._failing_tests.result() and not hunks
-        if candidates is not None and is_for_spectrum:
-            return candidates
-        return await self._order(spectrum, hunks)
-
-    async def run_failing_tests(self) -> Spectrum:
-        """Return the result of `BaselineRun.run_failing_tests`."""
-        return await self._failing_tests
-
-    async def run_all_tests(self) -> Spectrum:
-        """Return the result of `BaselineRun.run_all_tests`."""
-        return await self._baseline.run_all_tests()
-
-    async def close(self) -> None:
-        """Cancel the baseline run and the generation of candidates."""
-        for task in (self._ordered, self._failing_tests):
-            task.cancel()
-        await asyncio.gather(self._ordered, self._failing_tests, return_exceptions=True)
-        await self._baseline.close()
+def generate_python_changes(
+    path: str, text: str, lines: Mapping[int, float], on_fault: FaultReporter | None = None
+) -> Iterator[Mutant]:
+    """Yield the single changes of a Python file, as `candidate_order` needs them."""
+    return generate_mutants(text, lines, on_fault=on_fault)
 
 
 class TrialPool:
@@ -136,28 +68,19 @@ class TrialPool:
         await worker.start()
         return await worker.collect(trace=False, timeout_s=self._wall_s)
 
-    def start_baseline(
-        self,
-        command: TestCommand,
-        texts: Mapping[str, str],
-        failing: Collection[str],
-        user_outcomes: Mapping[str, str] | None,
-        limits: SearchLimits,
-    ) -> BaselineCandidates:
+    def start_baseline(self, project: FailingProject, limits: SearchLimits) -> BaselineCandidates:
         """Start the baseline run in the background; a second call returns the first run.
 
         Args:
-            command: The command, collected.
-            texts: Path -> text of the files that may be changed.
-            failing: Ids of the tests that fail in the user's run.
-            user_outcomes: Id of a test -> its status in the user's run.
+            project: The project; its command is collected.
             limits: The limits of the search.
         """
         if self._baseline is None:
+            command, texts, statuses = project.command, project.texts, project.statuses()
             paths = list(texts)
             first_worker = self._first_worker or TrialWorker(command, texts, paths, self._wall_s)
             prefetched = self._prefetched
-            if prefetched is not None and not prefetched.is_usable((user_outcomes or {}).values()):
+            if prefetched is not None and not prefetched.is_usable(statuses.values()):
                 self._closing = asyncio.create_task(prefetched.close())
                 prefetched = None
             second_worker = (
@@ -167,14 +90,14 @@ class TrialPool:
             run = BaselineRun(
                 self.workers,
                 texts,
-                failing,
-                user_outcomes,
+                project.failing(),
+                statuses or None,
                 LOCATE_SHARE * limits.max_seconds,
                 suite_timeout_s=FULL_SUITE_SHARE * limits.max_seconds,
                 collecting=self._collecting,
                 prefetched=prefetched,
             )
-            self._baseline = BaselineCandidates(run, texts, limits)
+            self._baseline = BaselineCandidates(run, texts, limits, generate_python_changes)
         return self._baseline
 
     async def close(self) -> None:

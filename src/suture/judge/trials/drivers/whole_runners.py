@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from suture.core.records import Language
+from suture.judge.trials.drivers.node import uses_es_modules
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
-from suture.search.tree_sitter.drivers.node import uses_es_modules
 
 COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_isolation.cjs", "node_coverage.cjs")
 JEST = (*COMMON, "jest_engine.cjs")

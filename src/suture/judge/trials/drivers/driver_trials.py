@@ -8,37 +8,45 @@ in an endless loop.
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.search import tuning
-from suture.search.search_records import ChangeKey, FailingProject, SearchLimits, SearchResult, change_key
-from suture.search.tree_sitter.command_trials import was_whole_command_stopped
-from suture.search.tree_sitter.driver_protocol import Driver, find_driver, run_driver, run_rounds, shell_lines
-from suture.search.tree_sitter.driver_reports import (
+from suture.judge.trials import tuning
+from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
+from suture.judge.trials.command_trials import was_whole_command_stopped
+from suture.judge.trials.drivers.driver_protocol import (
+    Driver,
+    find_driver,
+    run_driver,
+    run_rounds,
+    shell_lines,
+)
+from suture.judge.trials.drivers.driver_reports import (
     GOOD_STATUSES,
     baseline_tests,
     build_test_runs,
+    build_trial,
     file_of_test,
     find_covering_files,
     find_disagreements,
     find_stuck_files,
     longest_passing_ms,
-    partial_trial,
     select_trial_reports,
     total_seconds,
 )
+from suture.judge.trials.failing_project import FailingProject
+from suture.judge.trials.trial_records import Proposal, Spectrum
 
-TrialReport = tuple[Proposal, dict[str, Any]]
+DriverReport = tuple[Proposal, dict[str, Any]]
 """`(candidate, line of the driver's report about it)`."""
 
 
-class DriverTrials:
+class DriverTrials(CandidateRunner):
     """The trials of one search."""
+
+    max_overrun_s = tuning.DRIVER_START_S
 
     def __init__(self, driver: Driver, project: FailingProject) -> None:
         self._driver, self.project, self.language = driver, project, project.language
@@ -49,13 +57,12 @@ class DriverTrials:
         self._timeout_s = driver.min_timeout_s
         self._never_ends = self._is_silent
         self._has_seen_test = False
-        self.began_s = time.monotonic()
-        """When the search began."""
-        self.tried: set[ChangeKey] = set()
-        """The changes that were tried."""
-        self.baseline_s = math.inf
-        """Duration of the baseline run, with the start of a runner or compiler. A round with less time than
-        this is not worthwhile."""
+        self._has_tried = False
+        self.notes = []
+        self.min_run_s = driver.min_timeout_s
+        """Before a repair is found: the least timeout of a trial. Then: the duration of the baseline run, with the
+        start of a runner or compiler."""
+        self._baseline_s = driver.min_timeout_s
         self.is_lost = False
         """Whether the driver cannot run any test: no runner can be loaded, or the files are not of its kind.
 
@@ -103,7 +110,7 @@ class DriverTrials:
         began_s = time.monotonic()
         plan = _build_plan(common, jobs, timeout_s=seconds, max_rivals=0, linger_ms=0)
         reports = await run_driver(self._driver, self.project, plan, seconds)
-        self.baseline_s = time.monotonic() - began_s
+        self._baseline_s = time.monotonic() - began_s
         tests = baseline_tests(reports)
         if self._has_status_only:  # the driver knows better which files the command loads
             test_files = sorted({file_of_test(str(test["id"])) for test in tests if test.get("id")})
@@ -196,82 +203,45 @@ class DriverTrials:
             return self.project.named_tests()
         return sorted({file_of_test(name) for name in self._before})
 
-    async def try_all(
-        self,
-        proposals: Sequence[Proposal],
-        result: SearchResult,
-        limits: SearchLimits,
-        is_suspicious: Callable[[Proposal], bool] = lambda proposal: False,
-    ) -> None:
-        """Try candidates in their order, round by round, until one passes or the time is up.
+    @property
+    def usable(self) -> bool:
+        """Whether the driver can run tests here."""
+        return not self.is_lost
 
-        If all candidates that pass are suspicious, the search continues for a share of the time. If `is_lost`
-        is true afterwards, no candidate could be tried.
-
-        Args:
-            is_suspicious: Whether a repair has warnings.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
-        waiting = list(proposals[: limits.max_candidates - result.tried_count])
+    @property
+    def batch_size(self) -> int:
+        """Candidates of the next round of all processes; fewer in the first one, because likely ones are soon known."""
         round_size = tuning.SILENT_ROUND if self._never_ends else self._driver.round_size
-        first_size = min(round_size, self._driver.round_size // tuning.FIRST_ROUND_DIVISOR)
-        size = self._driver.parallel * (round_size if self.tried else first_size)
-        while waiting and result.ending is None:
-            remaining_s = result.end_s(limits) - (time.monotonic() - self.began_s)
-            if remaining_s <= self._driver.min_timeout_s:
-                result.ending = "time_over"
-                break
-            batch, waiting = waiting[:size], waiting[size:]
-            size = self._driver.parallel * round_size
-            await self.try_batch(batch, result, remaining_s)
-            if self.is_lost:
-                return
-            now_s = time.monotonic() - self.began_s
-            if not all(map(is_suspicious, result.plausible)):
-                result.first_repair_s = now_s
-            is_late = now_s > tuning.SUSPICIOUS_SHARE * limits.max_seconds
-            if result.first_repair_s is not None or (result.plausible and is_late):
-                result.ending = "likely_changes_tried"
-        if result.ending is None:
-            is_limit_reached = result.tried_count >= limits.max_candidates
-            result.ending = "candidate_limit" if is_limit_reached else "all_tried"
+        if not self._has_tried:
+            round_size = min(round_size, self._driver.round_size // tuning.FIRST_ROUND_DIVISOR)
+        return self._driver.parallel * round_size
 
-    async def try_batch(self, batch: Sequence[Proposal], result: SearchResult, seconds: float) -> None:
-        """Try candidates in one round of all processes.
+    async def run_batch(
+        self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
+    ) -> list[TrialReport]:
+        """Try candidates in one round of all processes. If `is_lost` is true afterwards, none could be tried."""
+        reports = await self._run_rounds(proposals, timeout_s)
+        self.is_lost = self._has_lost_all([line for _, line in reports])
+        if self.is_lost:
+            return []
+        self._has_tried = True
+        targets = self._common["target_tests"]
+        trials: list[TrialReport] = [(proposal, build_trial(line, targets)) for proposal, line in reports]
+        if any(trial is not None and trial.is_plausible for _, trial in trials):
+            self.min_run_s = self._baseline_s
+        return trials
 
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+    async def _run_rounds(self, batch: Sequence[Proposal], seconds: float) -> list[DriverReport]:
+        """Run the driver once in each parallel process, with every n-th candidate of the batch."""
 
-        def has_passing(reports: Sequence[TrialReport]) -> bool:
+        def has_passing(reports: Sequence[DriverReport]) -> bool:
             return any(line.get("passes") is True for _, line in reports)
 
-        reports = await self._run_rounds(batch, seconds, has_passing)
-        self.is_lost = self._has_lost_all([line for _, line in reports])
-        if not self.is_lost:
-            for proposal, line in reports:
-                self._record(proposal, line, result)
-
-    async def find_passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
-        """Return index of a candidate -> whether all tests pass with it, for those tried in the time.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
-        reports = await self._run_rounds(proposals, seconds, lambda reports: False)
-        return {proposals.index(proposal): line.get("passes") is True for proposal, line in reports}
-
-    async def _run_rounds(
-        self, batch: Sequence[Proposal], seconds: float, is_enough: Callable[[Sequence[TrialReport]], bool]
-    ) -> list[TrialReport]:
-        """Run the driver once in each parallel process, with every n-th candidate of the batch."""
         parallel = self._driver.parallel
         parts = [batch[number::parallel] for number in range(parallel)]
-        return await run_rounds([self._run_round(part, seconds) for part in parts if part], is_enough)
+        return await run_rounds([self._run_round(part, seconds) for part in parts if part], has_passing)
 
-    async def _run_round(self, proposals: Sequence[Proposal], seconds: float) -> list[TrialReport]:
+    async def _run_round(self, proposals: Sequence[Proposal], seconds: float) -> list[DriverReport]:
         """Run the driver once, in one process; candidates that it cannot try have no report."""
         supported: list[tuple[Proposal, dict[str, Any]]] = []
         for proposal in proposals:
@@ -294,14 +264,6 @@ class DriverTrials:
         ended = (line for line in reports if line.get("timed_out") is not True)
         has_ended_without_test = any(line.get("failed_test") == "" for line in ended)
         return has_ended_without_test or all(line.get("process_lost") is True for line in reports)
-
-    def _record(self, proposal: Proposal, line: Mapping[str, Any], result: SearchResult) -> None:
-        result.tried_count += 1
-        self.tried.add(change_key(proposal))
-        if line.get("passes") is True:
-            result.plausible.append(proposal)
-        elif (trial := partial_trial(line, self._common["target_tests"])) is not None:
-            result.partial.append((proposal, trial))
 
 
 def _build_plan(
@@ -344,12 +306,16 @@ class EarlyBaseline:
         project = self.trials.project
         return command is project.command and texts == project.texts
 
-    async def spectrum(self) -> Spectrum:
-        """Return the result of the run.
+    async def run_failing_tests(self) -> Spectrum:
+        """Return the result of the run, in which all tests run.
 
         Raises:
             SandboxError: The sandbox failed.
         """
+        return await self._run
+
+    async def run_all_tests(self) -> Spectrum:
+        """Return the same result as `run_failing_tests`."""
         return await self._run
 
     async def failing_again(self) -> frozenset[str]:
@@ -368,21 +334,18 @@ class EarlyBaseline:
         await asyncio.gather(self._run, return_exceptions=True)
 
 
-def start_early_baseline(
-    project: FailingProject, limits: SearchLimits, run_s: float = 0.0
-) -> EarlyBaseline | None:
+def start_early_baseline(project: FailingProject, max_seconds: float) -> EarlyBaseline | None:
     """Start a baseline run in the background; `None` if no driver can run the tests.
 
     Args:
-        project: The project.
-        limits: The limits of the search.
-        run_s: Wall-clock seconds of one run of the command. The baseline run gets a multiple of them, because
-            it shows nothing if it is cut off.
+        project: The project. The baseline run gets a multiple of its `wall_s`, because it shows nothing if it is cut
+            off.
+        max_seconds: Wall-clock seconds of the search.
     """
     if any(map(was_whole_command_stopped, project.outcomes)):
         return None
     driver = find_driver(project.argv, project.files, project.language)
     if driver is None:
         return None
-    seconds = max(tuning.BASELINE_SHARE * limits.max_seconds, tuning.BASELINE_SLOWDOWN * run_s)
+    seconds = max(tuning.BASELINE_SHARE * max_seconds, tuning.BASELINE_SLOWDOWN * project.wall_s)
     return EarlyBaseline(DriverTrials(driver, project), seconds)

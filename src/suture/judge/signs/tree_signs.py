@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from suture.core.records import Language
 from suture.judge.signs import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
-from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
-from suture.mutation.tree_sitter.operators.conditions import get_condition
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
-from suture.search.tree_sitter.changed_arguments import (
+from suture.judge.signs.changed_arguments import (
     ChangedArguments,
     find_changed_arguments,
     find_newly_changed,
 )
+from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
+from suture.mutation.tree_sitter.operators.conditions import get_condition
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node

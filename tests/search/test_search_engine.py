@@ -1,0 +1,182 @@
+"""The policies of the search engine, which are the same in each language: turns, rivals, endings, fallbacks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+
+from failing_projects import make_failing_project
+from suture.core.ledger.kinds import SearchEnding
+from suture.core.records import CheckOutcome, Language
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
+from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
+from suture.mutation import apply_edits
+from suture.search import FailingProject, SearchLimits, SearchResult, find_repairs
+from suture.search.engine.baseline_candidates import BaselineCandidates
+from suture.search.languages.adapters import get_adapter
+from suture.search.languages.language_adapter import TrialSession
+
+LANGUAGES: list[Language] = ["python", "javascript"]
+PATHS = {"python": "a.py", "javascript": "a.js"}
+CODE = {
+    "python": "def f(a, b):\n    a = a - b\n    return a * 2 < b\n",
+    "javascript": "function f(a, b) {\n  a = a - b;\n  return a * 2 < b;\n}\nmodule.exports = { f };\n",
+}
+TARGETS = ("t::one", "t::two")
+FixedTests = Callable[[str], int]
+"""Takes the text of a candidate, and returns how many of the two target tests pass with it."""
+
+
+class ScriptedRunner(CandidateRunner):
+    """Judges candidates by their text.
+
+    Attributes:
+        tried: The texts in the order in which they were tried.
+    """
+
+    max_rivals = 5
+
+    def __init__(self, code: str, fixed_tests: FixedTests, size: int = 1, *, is_lost: bool = False) -> None:
+        self.tried: list[str] = []
+        self.notes = []
+        self._code, self._fixed_tests, self._size, self.is_lost = code, fixed_tests, size, is_lost
+
+    @property
+    def usable(self) -> bool:
+        return not (self.is_lost and self.tried)
+
+    @property
+    def batch_size(self) -> int:
+        return self._size
+
+    async def run_batch(
+        self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
+    ) -> list[TrialReport]:
+        await asyncio.sleep(0)
+        reports: list[TrialReport] = []
+        for proposal in proposals:
+            text = apply_edits(self._code, proposal.edits)
+            self.tried.append(text)
+            fixed = self._fixed_tests(text)
+            trial = Trial(
+                passing=fixed,
+                failing=2 - fixed,
+                broken=0,
+                is_plausible=fixed == 2,
+                timed_out=False,
+                now_passing=frozenset(TARGETS[:fixed]),
+            )
+            reports.append((proposal, trial))
+        return [] if self.is_lost else reports
+
+
+class ScriptedSession(TrialSession):
+    """A session in which both tests fail and run all lines."""
+
+    def __init__(self, project: FailingProject, limits: SearchLimits, *runners: ScriptedRunner) -> None:
+        self._project, self._limits, self._runners = project, limits, runners
+
+    def start(self) -> BaselineCandidates:
+        adapter = get_adapter(self._project.language)
+        return BaselineCandidates(self, self._project.texts, self._limits, adapter.generate_mutants)
+
+    async def run_failing_tests(self) -> Spectrum:
+        lines = {path: frozenset(range(1, 5)) for path in self._project.texts}
+        runs = tuple(TestRun(id=name, outcome="failed", seconds=0.0, lines=lines) for name in TARGETS)
+        return Spectrum(tests=runs, collected=TARGETS, target_tests=TARGETS)
+
+    run_all_tests = run_failing_tests
+
+    async def start_runners(
+        self, spectrum: Spectrum, full_spectrum: asyncio.Task[Spectrum]
+    ) -> Sequence[CandidateRunner]:
+        return self._runners[:1]
+
+    async def start_fallback(self) -> Sequence[CandidateRunner]:
+        return self._runners[1:]
+
+    def explain_no_runner(self, spectrum: Spectrum) -> SearchEnding:
+        return "no_failing_test"
+
+    async def close(self) -> None:
+        pass
+
+
+class Command:
+    """A command without test files, none of which these trials need."""
+
+    test_files: tuple[str, ...] = ()
+
+
+async def search(language: Language, *runners: ScriptedRunner, **limits: Any) -> SearchResult:
+    code, failed = CODE[language], CheckOutcome(check_id="t::one", status="failed")
+    command = cast(TestCommand, Command())
+    project = make_failing_project(
+        command, {"t": b"4711"}, {PATHS[language]: code}, failed, language=language
+    )
+    chosen = SearchLimits(**{"max_seconds": 60.0, **limits})
+    return await find_repairs(project, chosen, session=ScriptedSession(project, chosen, *runners))
+
+
+def fixes_all(*fragments: str) -> FixedTests:
+    """Return a script in which both tests pass with a text that has all fragments."""
+    return lambda text: 2 if all(fragment in text for fragment in fragments) else 0
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("size", [1, 40])
+async def test_rivals_of_a_repair_are_tried_before_all_other_changes(language: Language, size: int) -> None:
+    runner = ScriptedRunner(CODE[language], fixes_all("a = a + b"), size)
+
+    await search(language, runner)
+
+    first = next(number for number, text in enumerate(runner.tried) if "a = a + b" in text)
+    batch_end = (first // size + 1) * size
+    following = runner.tried[batch_end : batch_end + 3]
+    assert all("a * 2 < b" in text for text in following)  # the other statement is unchanged
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("size", [1, 40])
+async def test_a_partial_repair_is_extended_by_a_second_change(language: Language, size: int) -> None:
+    def fixed_tests(text: str) -> int:
+        return ("a + b" in text) * (1 + ("<=" in text))
+
+    result = await search(language, ScriptedRunner(CODE[language], fixed_tests, size))
+
+    assert result.plausible
+    assert all(fixed_tests(apply_edits(CODE[language], p.edits)) == 2 for p in result.plausible)
+    assert any("a + b" in apply_edits(CODE[language], p.edits) for p, _ in result.partial)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_a_search_ends_at_its_limit_of_candidates(language: Language) -> None:
+    runner = ScriptedRunner(CODE[language], fixes_all("no such text"), size=16)
+
+    result = await search(language, runner, max_candidates=20)
+
+    assert (result.ending, result.tried_count, len(runner.tried)) == ("candidate_limit", 20, 20)
+
+
+async def test_trials_that_can_run_no_test_are_replaced_by_slower_ones() -> None:
+    code = CODE["javascript"]
+    lost = ScriptedRunner(code, fixes_all("a + b"), size=8, is_lost=True)
+    slower = ScriptedRunner(code, fixes_all("a + b"))
+
+    result = await search("javascript", lost, slower)
+
+    assert len(lost.tried) == 8
+    assert {*lost.tried} <= {*slower.tried}  # none of the lost candidates is left out
+    assert result.plausible
+
+
+async def test_no_text_is_tried_twice() -> None:
+    runner = ScriptedRunner(CODE["python"], fixes_all("no such text"))
+
+    result = await search("python", runner, max_candidates=400)
+
+    assert len(set(runner.tried)) == len(runner.tried) == result.tried_count
