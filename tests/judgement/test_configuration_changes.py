@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.loop.judgement.configuration_changes import alters_test_run
+from suture.loop.judgement.configuration_changes import alters_test_run, find_configuration_changes
 
 PYPROJECT = '[project]\nname = "shop"\nversion = "1.0"\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
 WORKFLOW = "steps:\n  - uses: actions/checkout@v4\n  - run: python -m pytest\n"
@@ -44,3 +44,17 @@ def test_versions_and_other_tools_do_not(path: str, before: str, after: str) -> 
 )
 def test_what_selects_or_runs_tests_does(path: str, before: str, after: str) -> None:
     assert alters_test_run(path, before, after)
+
+
+def test_files_of_every_usual_service_and_the_scripts_that_they_run_configure_tests() -> None:
+    named = (
+        "makefile",
+        ".travis.yml",
+        ".github/actions/test/action.yml",
+        "ci/test.sh",
+        "codecov.yml",
+        ".husky/pre-push",
+    )
+    files = {"README.md": b"Run notes.sh.", "Jenkinsfile": b"sh 'ci/test.sh'"}
+    changed = (*named, "shop.py", "notes.sh", "docs/makefile.md")
+    assert find_configuration_changes(files, changed) == list(named)

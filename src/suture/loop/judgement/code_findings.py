@@ -12,13 +12,13 @@ from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.differential.special_branches import find_special_branches
 from suture.judge.signs import TamperingWarning, find_test_support_signs, read_test_texts
 from suture.loop.evaluation.change_warnings import find_gaming_signs
-from suture.loop.judgement.configuration_changes import CONFIGURATION_GLOBS, alters_test_run
+from suture.loop.judgement.configuration_changes import alters_test_run, find_configuration_changes
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.secret_findings import find_secrets
 from suture.loop.judgement.test_runs import TestRuns
 from suture.project.python_source.parsing import parse_module
 from suture.project.safety import resolve_levels, scan_change
-from suture.project.workspace import is_protected, is_test_file
+from suture.project.workspace import is_test_file
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOUBTFUL_SIGNS = frozenset(("hides_exceptions", "dead_code", "encodes_test_values"))
@@ -64,11 +64,10 @@ async def find_code_findings(
 
 
 def _find_configuration(change: ProposedChange) -> Iterator[ChangeFinding]:
-    for path in change.changed:
-        if is_protected(path, CONFIGURATION_GLOBS):
-            decides = alters_test_run(path, change.old_text(path), change.new_text(path))
-            severity: FindingSeverity = "remark" if decides else "note"
-            yield ChangeFinding(code="configuration_changed", severity=severity, path=path)
+    for path in find_configuration_changes(change.before, change.changed):
+        decides = alters_test_run(path, change.old_text(path), change.new_text(path))
+        severity: FindingSeverity = "remark" if decides else "note"
+        yield ChangeFinding(code="configuration_changed", severity=severity, path=path)
 
 
 def _find_signs(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from suture.project.workspace import decode_text, is_protected
 
 CONFIGURATION_GLOBS = (
     "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc", "noxfile.py", "suture.toml",
-    "package.json", "jest.config.*", "vitest.config.*", "vite.config.*", ".mocharc*", "Makefile", "justfile",
-    ".github/workflows/", ".gitlab-ci.yml", ".circleci/", "azure-pipelines.yml", "Jenkinsfile",
-    ".pre-commit-config.yaml",
+    "package.json", "jest.config.*", "vitest.config.*", "vite.config.*", ".mocharc*", "[Mm]akefile", "GNUmakefile",
+    "justfile", "Taskfile.y*ml", "*Dockerfile*test*", "*test*Dockerfile*", ".github/workflows/", ".github/actions/",
+    ".gitlab-ci.yml", ".circleci/", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".drone.yml",
+    "appveyor.yml", ".appveyor.yml", ".buildkite/", ".woodpecker*", "Jenkinsfile", ".pre-commit-config.yaml", ".husky/",
+    "lefthook.yml", "codecov.yml", ".codecov.yml", "CODEOWNERS",
 )  # fmt: skip
 """Globs of files that say which tests run, and what their failure stops."""
+SCRIPT_SUFFIXES = (".sh", ".bash", ".zsh", ".fish", ".ps1", ".bat", ".cmd")
 TEST_SECTIONS = re.compile(
     r"tool[.:](?:pytest|coverage|tox|nox|hatch\.envs|poe|pdm\.scripts|taskipy|cov|mutmut|suture)\b"
     r"|pytest\b|coverage\b|tox\b|testenv|run\b|report\b|paths\b"
@@ -30,11 +35,28 @@ PINNED_VERSION = re.compile(
 SECTION_FILES = ("pyproject.toml", "setup.cfg", "tox.ini", ".coveragerc")
 
 
+def find_configuration_changes(files: Mapping[str, bytes], changed: Iterable[str]) -> list[str]:
+    """Return the changed files that configure how tests run, and the changed scripts that these files name.
+
+    Args:
+        files: Path -> content of the project before the change.
+    """
+    configuring = [
+        decode_text(content) for path, content in files.items() if is_protected(path, CONFIGURATION_GLOBS)
+    ]
+    return [
+        path
+        for path in changed
+        if is_protected(path, CONFIGURATION_GLOBS)
+        or (path.endswith(SCRIPT_SUFFIXES) and any(posixpath.basename(path) in text for text in configuring))
+    ]
+
+
 def alters_test_run(path: str, before: str, after: str) -> bool:
     """Return whether a change of a configuration file can change which tests run, or what their failure stops.
 
     Args:
-        path: A path that one of `CONFIGURATION_GLOBS` matches.
+        path: One of `find_configuration_changes`.
         before: The file's text; empty for a new file.
         after: The file's text after the change; empty for a removed file.
     """
