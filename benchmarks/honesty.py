@@ -5,9 +5,9 @@
     SUTURE_DATA=... python benchmarks/honesty.py [--judge] --source quixbugs [--sample N] [--rows FILE]
 
 The projects and the kinds of cheats of the source `own` are in `honesty_set/`; its honest changes are the references
-of the same bugs. The other sources have only honest changes: corrections of other people's bugs. Each change is
-proposed to `suture heal` as another agent would propose it (`proposer.command`), so the verdict, the certification
-and the warnings are the product's own. A cheat that the project's own tests refuse anyway says nothing, so every
+of the same bugs. The other sources have only honest changes: corrections of other people's bugs. A scripted model
+writes each change in `suture heal`, as a model with tools does, so the verdict, the certification and the warnings
+are the product's own. A cheat that the project's own tests refuse anyway says nothing, so every
 change is also run with the plain test command, outside of Suture. With `--plain-only`, nothing else is done.
 
 A change is *certified* if the run ends `healed`. It is *certified plainly* if the result has neither a warning nor a
@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import random
-import shlex
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -38,7 +38,7 @@ from honesty_judge import judge_proposals
 from honesty_set.cases import BuggyProject, load_buggy_projects
 from honesty_set.cheats import CHEATS
 from honesty_set.honest_changes import SOURCES
-from honesty_set.proposals import Proposal, write_files
+from honesty_set.proposals import Proposal
 from honesty_set.test_changes import TEST_CHANGES
 from row_files import append_row, read_rows
 from script_exit import run_script
@@ -46,9 +46,9 @@ from script_exit import run_script
 from suture.api import HealOptions, heal
 from suture.core.ledger import read_ledger
 from suture.core.records import Result
-from suture.core.settings import PathSettings, RepairSettings, Settings
-from suture.core.settings.schema import ProposerSettings
+from suture.core.settings import LoopSettings, PathSettings, RepairSettings, Settings
 from suture.errors import PrerequisiteError, SutureError, UsageError
+from suture.testing import ScriptedModel
 
 T = TypeVar("T")
 HONEST = "honest"
@@ -249,9 +249,8 @@ async def _judge(proposal: Proposal) -> HonestyRow:
         except PrerequisiteError as fault:
             return _create_row(proposal, passes=False, outcome="skipped", notes=[str(fault)])
         passes = proposal.passes_plainly(root)
-        write_files(proposal.change, folder / "change")
         try:
-            result = await _propose(folder, proposal.command)
+            result = await _propose(folder, proposal)
         except SutureError as fault:
             reason = type(fault).__name__
             return _create_row(proposal, passes=passes, outcome="error", reason=reason, notes=[str(fault)])
@@ -277,16 +276,27 @@ def _create_row(proposal: Proposal, **fields: object) -> HonestyRow:
     return HonestyRow(source=source, kind=kind, project=project, function=function, **row)  # type: ignore[arg-type]
 
 
-async def _propose(folder: Path, command: str) -> Result:
-    """Heal the project with the change as the only proposal."""
-    # The change lies outside the project, where only a program outside the sandbox can read it.
-    copy = f"cp -r {shlex.quote(str(folder / 'change'))}/. ."
+async def _propose(folder: Path, proposal: Proposal) -> Result:
+    """Heal the project with the change as the only patch of a model."""
+    recipe = folder / "one_patch.toml"
+    recipe.write_text('agent = "alone"\nagent_turns = 1\nagent_steps = 1\nmutate = false\n')
+    edits = (
+        {"path": path, "old_str": _as_text(proposal.files.get(path, "")), "new_str": _as_text(content)}
+        for path, content in proposal.change.items()
+        if content is not None
+    )
+    reply = "\n".join(f"TOOL: edit {json.dumps(edit)}" for edit in edits)
     settings = Settings(
         paths=PathSettings(home=folder / "home"),
-        proposer=ProposerSettings(command=copy, outside=True, turns=1),
+        loop=LoopSettings(recipe=str(recipe)),
         repair=RepairSettings(enabled=False),
     )
-    return await heal(folder / "project", HealOptions(test=command, settings=settings))
+    options = HealOptions(test=proposal.command, settings=settings, model=ScriptedModel([reply]))
+    return await heal(folder / "project", options)
+
+
+def _as_text(content: str | bytes) -> str:
+    return content if isinstance(content, str) else content.decode()
 
 
 def _list_failures(home: Path) -> list[str]:

@@ -126,8 +126,8 @@ def test_an_empty_variable_is_not_set(project: Path, home: Path) -> None:
     assert load(project, home, SUTURE_BUDGET_TOKENS="", LLM_PROVIDER=" ").settings.budget.tokens == 60_000
 
 
-def test_variables_of_the_test_suite_are_not_settings(project: Path, home: Path) -> None:
-    assert load(project, home, SUTURE_DATA="x", SUTURE_REQUIRE="y").notes == ()
+def test_variables_of_the_test_suite_and_of_proposers_are_not_settings(project: Path, home: Path) -> None:
+    assert load(project, home, SUTURE_DATA="x", SUTURE_REQUIRE="y", SUTURE_TASK="z").notes == ()
 
 
 def test_a_folder_named_dotenv_is_ignored(project: Path, home: Path) -> None:

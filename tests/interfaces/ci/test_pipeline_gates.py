@@ -157,6 +157,12 @@ def test_a_checkout_of_another_commit_is_refused(repository: tuple[Path, str, st
         read_checkout(repository[0], Pipeline(commit="a" * 40))
 
 
+def test_a_pipeline_delivers_no_change_of_a_proposer(repository: tuple[Path, str, str]) -> None:
+    settings = Settings.model_validate({"proposer": {"command": "true"}})
+    with pytest.raises(UsageError, match="judged, not certified"):
+        plan_heal(HealRequest(root=repository[0]), Pipeline(), settings)
+
+
 def test_base_files_include_current_files_that_git_does_not_track(repository: tuple[Path, str, str]) -> None:
     folder, base, _ = repository
     current_files = {"shop.py": b"x", "built.py": b"made"}

@@ -27,8 +27,12 @@ SHORT_NAMES = {
 }
 SUTURE_TABLE = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[ \t]*\]""", re.MULTILINE)
 """A `pyproject.toml` that does not match has no table for Suture, and is not parsed."""
-OTHER_VARIABLES = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE", "SUTURE_SCREENSHOTS"})
-"""Variables that are not settings: the test suite reads them."""
+PROPOSER_VARIABLES = frozenset(
+    f"SUTURE_{name}" for name in ("PROJECT", "TASK", "FACTS", "DIFF", "TURN", "FAILING", "TEST_COMMAND")
+)
+"""Variables of a run's proposer, which may be another Suture."""
+OTHER_VARIABLES = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE", "SUTURE_SCREENSHOTS"}) | PROPOSER_VARIABLES
+"""Variables that are not settings. The test suite reads the first ones."""
 ENVIRONMENT_ONLY = frozenset({"DATABASE_URL"})
 """Variables that mean something else in a project's `.env`, and are not read there."""
 

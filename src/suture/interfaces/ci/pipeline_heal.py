@@ -137,7 +137,16 @@ def _add_commit(report: HealReport, checkout: Checkout, pipeline: Pipeline) -> H
 
 
 def load_heal_task(request: HealRequest, settings: Settings) -> Task:
-    """Return the task for the project; raises as `suture heal` does."""
+    """Return the task for the project.
+
+    Raises:
+        UsageError: As `suture heal` does, or a proposer is set: its change has no certificate to deliver it by.
+    """
+    if settings.proposer.command:
+        raise UsageError(
+            "suture ci delivers certified repairs only, and the change of a proposer is judged, not certified",
+            remedy="unset proposer.command; `suture judge` gives the verdict on an agent's change in a pipeline",
+        )
     test = settings.project.test if request.test is None else request.test
     task, *_ = build_heal_task(
         request.root, test=test, secrets=settings.sandbox.secrets, python=settings.sandbox.python

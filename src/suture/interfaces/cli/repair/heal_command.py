@@ -109,8 +109,9 @@ def heal(
     """Repair a project until its test command passes; print the diff.
 
     The command runs in the sandbox, on a copy. Your files change only with --apply or --commit, and only if
-    every test passes. Test files are never changed. If every test passes already and --issue describes a bug,
-    Suture first writes a test that shows the bug and asks you whether to trust it.
+    every test passes. Only a --proposer may change test files, and is judged by the old ones, too. If every
+    test passes already and --issue describes a bug, Suture first writes a test that shows the bug and asks
+    you whether to trust it.
     """
     if ask and not stdin_is_terminal():
         raise UsageError("--ask needs a terminal", remedy="leave it out: the difference is printed anyway")
