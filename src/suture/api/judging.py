@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from suture.api.interruption import run_in_daemon_thread
 from suture.core.records import Task
-from suture.core.records.judgement import JudgedState, Judgement, JudgeStep
+from suture.core.records.judgement import JudgeDepth, JudgedState, Judgement, JudgeStep
+from suture.core.safe_files import write_file_atomically
 from suture.core.settings import Settings, load_settings
+from suture.errors import UsageError
+from suture.judge.certificates.certificate import render_certificate, sha256_hex
+from suture.judge.certificates.judgement_certificate import hash_tree
 from suture.loop.intake.heal_task import build_task_from_snapshot
-from suture.loop.judgement import JudgeTools, ProposedChange, judge_change
+from suture.loop.judgement import (
+    JudgeTools,
+    ProposedChange,
+    certify_judgement,
+    judge_change,
+    refuse_published_secrets,
+)
 from suture.project.workspace import take_snapshot
 from suture.project.workspace.project_states import ProjectStates, read_git_states, read_patched_states
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
+RECORDED_RUNS_FOLDER = "judge"
+"""Folder of the cache for the results of the tests of a base."""
 PROJECT_SETTING_FILES = ("suture.toml", "pyproject.toml", ".env")
 """Files of a project in which Suture's settings may stand."""
 
@@ -37,6 +48,8 @@ class JudgeOptions:
         settings: By default from the environment and the settings files.
         sandbox: By default that of the settings.
         on_step: Called with each step when it begins.
+        certificate: File for the judgement with its evidence, which `verify` replays; an existing one is replaced.
+        quick: Whether to run only the tests that the change can affect, and to try no deliberate mistakes.
     """
 
     base: str | None = None
@@ -47,6 +60,22 @@ class JudgeOptions:
     settings: Settings | None = None
     sandbox: Sandbox | None = None
     on_step: Callable[[JudgeStep], None] | None = None
+    certificate: Path | None = None
+    quick: bool = False
+
+    def find_depth(self) -> JudgeDepth:
+        """Return how much the judgement finds out.
+
+        Raises:
+            UsageError: A certificate of a quick judgement is asked for.
+        """
+        if self.quick and self.certificate is not None:
+            raise UsageError(
+                "a quick judgement gets no certificate", remedy="leave out --quick or --certificate"
+            )
+        if self.quick:
+            return "quick"
+        return "complete" if self.certificate is not None else "first_rejection"
 
 
 async def judge(project: str | Path = ".", options: JudgeOptions | None = None) -> Judgement:
@@ -55,13 +84,21 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
     The tests run in the sandbox, on the code without and with the change. Your files are only read.
 
     Raises:
-        UsageError: There is no way to test the project, no such commit, or the patch does not apply.
+        UsageError: There is no way to test the project, no such commit, the patch does not apply, or the certificate
+            would show a secret.
         PrerequisiteError: A sandbox is missing.
         SandboxError: The sandbox failed.
+        StorageError: The certificate cannot be written.
     """
     options = options or JudgeOptions()
     settings = options.settings or load_settings(Path(project)).settings
-    task, states, root = await run_in_daemon_thread(partial(_read_states, Path(project), options, settings))
+    options = replace(options, protect=tuple(options.protect))
+    subject = await run_in_daemon_thread(partial(_read_subject, Path(project), options, settings))
+    task, states = subject.task, subject.states
+    change = ProposedChange(states.before, states.after)
+    depth = options.find_depth()
+    if options.certificate is not None:
+        refuse_published_secrets(change)
     sandbox = options.sandbox or open_sandbox(
         settings.sandbox, keys=settings.keys, cache=settings.paths.cache
     )
@@ -69,12 +106,27 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
         tools = JudgeTools(
             sandbox=sandbox,
             settings=settings.sandbox,
-            interpreter=discover_programs(root, os.environ, task.language, settings.sandbox.python),
+            interpreter=discover_programs(subject.root, os.environ, task.language, settings.sandbox.python),
             on_step=options.on_step or (lambda step: None),
+            recorded_runs=settings.paths.cache / RECORDED_RUNS_FOLDER if settings.judge.reuse_base else None,
         )
-        change = ProposedChange(states.before, states.after)
-        judgement = await judge_change(change, task, tools, settings, base=states.base)
-        return replace(judgement, state=_identify_state(states, judgement.files))
+        judgement = await judge_change(change, task, tools, settings, base=states.base, depth=depth)
+        judgement = replace(judgement, state=_identify_state(states, judgement.files))
+        if options.certificate is None:
+            return judgement
+        certificate = certify_judgement(
+            judgement,
+            change,
+            task,
+            tools.interpreter,
+            settings,
+            given_command=subject.given_command,
+            protect=tuple(options.protect),
+            built_files=subject.built_files,
+        )
+        content = render_certificate(certificate).encode()
+        write_file_atomically(options.certificate, content, remedy="name another file for the certificate")
+        return replace(judgement, certificate_sha256=sha256_hex(content))
     finally:
         if options.sandbox is None:
             await sandbox.close()
@@ -82,7 +134,7 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
 
 def _identify_state(states: ProjectStates, changed: Iterable[str]) -> JudgedState:
     """Return the digests of what was judged."""
-    digests = {path: hashlib.sha256(content).hexdigest() for path, content in states.after.items()}
+    digests = {path: sha256_hex(content) for path, content in states.after.items()}
     return JudgedState(
         base_commit=states.base_commit,
         commit=states.commit,
@@ -92,35 +144,47 @@ def _identify_state(states: ProjectStates, changed: Iterable[str]) -> JudgedStat
     )
 
 
-def hash_tree(digests: Mapping[str, str]) -> str:
-    """Return the digest of a folder: the SHA-256 of the sorted output of `sha256sum` for its files.
+@dataclass(frozen=True, kw_only=True)
+class _Subject:
+    """What is judged.
 
-    in-toto calls it `dirHash`, and Go's module proxy `h1`.
-
-    Args:
-        digests: Path -> SHA-256 of its content, in hexadecimal digits.
+    Attributes:
+        task: Says how to test.
+        states: The project before and after the change.
+        root: The project's folder.
+        built_files: Files that a build wrote.
+        given_command: The test command of the user or the settings; empty if the project's files suggested one.
     """
-    lines = sorted((os.fsencode(path), digest.encode()) for path, digest in digests.items())
-    return hashlib.sha256(b"".join(b"%s  %s\n" % (digest, path) for path, digest in lines)).hexdigest()
+
+    task: Task
+    states: ProjectStates
+    root: Path
+    built_files: tuple[str, ...]
+    given_command: str
 
 
-def _read_states(
-    project: Path, options: JudgeOptions, settings: Settings
-) -> tuple[Task, ProjectStates, Path]:
-    """Return how to test, the two states, and the project's folder."""
+def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _Subject:
+    """Read the two states of a project, and how to test them."""
     snapshot = take_snapshot(project, secrets=settings.sandbox.secrets)
     if options.patch is not None:
         states = read_patched_states(snapshot, options.patch)
     else:
         states = read_git_states(snapshot, options.base, staged=options.staged)
     # The change must not choose how it is tested, so the state before it does.
+    test = _find_test_command(project, states, settings) if options.test is None else options.test
     task = build_task_from_snapshot(
         replace(snapshot, files=states.before),
-        test=_find_test_command(project, states, settings) if options.test is None else options.test,
+        test=test,
         protect=options.protect,
         python=settings.sandbox.python,
     )
-    return replace(task, earlier_versions=()), states, snapshot.root
+    return _Subject(
+        task=replace(task, earlier_versions=()),
+        states=states,
+        root=snapshot.root,
+        built_files=snapshot.built_files,
+        given_command=test or "",
+    )
 
 
 def _find_test_command(project: Path, states: ProjectStates, settings: Settings) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Task, Verdict
@@ -10,6 +10,7 @@ from suture.core.settings import SandboxSettings
 from suture.judge.extraction.program_plans import find_stated_classes, find_stated_functions
 from suture.judge.runners.go_build_cache import add_go_build_cache
 from suture.judge.runners.installed_modules import list_importable_modules, list_node_packages
+from suture.judge.runners.recorded_runs import RecordedRun
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.smoke.smoke_checks import SmokeChecks
 from suture.judge.split.call_runner import CallRunner
@@ -74,6 +75,11 @@ class Suite:
             packages=list_node_packages(interpreter.toolchain),
         )
 
+    def restrict(self, only: Collection[str]) -> Suite:
+        """Return the suite with its test command restricted to some test functions and test files."""
+        assert self.command is not None
+        return replace(self, command=self.command.restrict(only))
+
     async def install_packages(self, files: Mapping[str, bytes]) -> tuple[Suite, dict[str, bytes]]:
         """Install the packages that a project's files ask for.
 
@@ -104,6 +110,9 @@ async def prepare_suite(
     *,
     run: bool = False,
     packages: NewProjectPackages | AddedPackages | None = None,
+    recorded: RecordedRun | None = None,
+    records_reach: bool = False,
+    only: Collection[str] = (),
 ) -> Suite:
     """Prepare a task's checks. The tests of its command are collected before any candidate exists.
 
@@ -115,6 +124,9 @@ async def prepare_suite(
             project.
         run: Whether to run the command now, because its verdict on the task's own files will be needed.
         packages: Installs packages for candidates; those of the task's own files are installed now.
+        recorded: Where the results of runs on the task's own files are kept, if they may be used again.
+        records_reach: Whether to record which functions each test runs.
+        only: Ids of test functions, and test files, to which the command is restricted; empty for all.
 
     Raises:
         PrerequisiteError: Packages are needed and their index cannot be reached.
@@ -138,7 +150,15 @@ async def prepare_suite(
         if task.test_command:
             if interpreter.toolchain is not None:
                 interpreter = await add_go_build_cache(interpreter, task.files, sandbox, settings)
-            command = TestCommand(task, sandbox, settings, interpreter)
+            command = TestCommand(
+                task,
+                sandbox,
+                settings,
+                interpreter,
+                recorded=recorded,
+                records_reach=records_reach,
+                only=only,
+            )
             await command.collect(run=run)
         if has_smoke_checks:
             smoke = SmokeChecks(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)

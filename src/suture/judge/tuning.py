@@ -32,6 +32,12 @@ MAX_MACHINERY_NAME_CHARS = 200
 """Characters of the name of a changed part of the test machinery; code under test may have chosen it."""
 LIMIT_TOLERANCE_S = 0.5
 """Seconds by which a run may end before the limit of its only test: both limits are the whole time then."""
+MAX_RECORDED_RUN_BYTES = 48 << 20
+"""Size of a recorded run: its collected files alone may have 32 MiB before they are packed."""
+MAX_ALL_RECORDED_RUNS_BYTES = 256 << 20
+"""Size of the recorded runs of all projects together."""
+MAX_RECORDED_RUN_AGE_S = 30 * 86400.0
+"""Age of a recorded run that was not used since."""
 MAX_GO_PACKAGES = 400
 """Package names that a project's files may request; the project wrote them, and each one is compiled."""
 GO_COMPILE_ROUNDS = 8

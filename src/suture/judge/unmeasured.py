@@ -6,6 +6,7 @@ from suture.core.records import UnmeasuredReason
 
 UNMEASURED_TEXTS: dict[UnmeasuredReason, str] = {
     "disabled": "it is disabled (certification.mutants = 0)",
+    "left_out": "it is left out of a quick judgement, and where the verdict is certain without it",
     "linter_failed": "the linter failed on this project",
     "mutant_limit": "the setting certification.mutants allows no more",
     "no_changed_code": "no code that can be parsed was changed, or only in a file that is too large",

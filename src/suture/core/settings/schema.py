@@ -559,6 +559,9 @@ class JudgeSettings(SettingsGroup):
     """Max deliberate mistakes in the changed lines that the tests run against."""
     mistakes_seconds: float = Field(default=30, ge=0)
     """Max seconds for them."""
+    reuse_base: bool = True
+    """Whether the results of the tests without the change are kept in `paths.cache`, for later judgements of changes
+    to the same files."""
 
 
 class SafetySettings(SettingsGroup):

@@ -22,15 +22,16 @@ from suture.interfaces.ci.report_formats import (
     xml_text,
 )
 from suture.interfaces.ci.tuning import MAX_ANNOTATIONS, MAX_RESULTS, MAX_SENTENCE_CHARS, MAX_SUMMARY_FINDINGS
-from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS, list_facts, render_headline
+from suture.interfaces.narrative.judgement_text import list_facts, render_headline, render_verdict
 from suture.interfaces.narrative.plain_text import disarm_commands, escape_unprintable
 
 RULES: Mapping[FindingCode, str] = {
     "test_newly_fails": "A test that passed without the change fails with it.",
     "tests_do_not_run": "The tests no longer run with the change.",
-    "failing_test_weakened": "A failing test asks for less, and its old version still fails.",
+    "failing_test_weakened": "A failing test asks for less or for something else, and its old version still fails.",
     "broken_test_weakened": "A test asks for less, and its old version passed before and fails now.",
     "passing_test_weakened": "A test asks for less; its old version still passes.",
+    "test_removed_with_code": "A test is removed together with code that it uses.",
     "expectation_follows_code": "A test expects what the code without the change returns.",
     "expectation_changed": "A test expects something else.",
     "test_not_run_any_more": "A test no longer runs, although its source is as it was.",
@@ -178,7 +179,7 @@ def render_markdown(judgement: Judgement) -> str:
     Names in it come from the project, so every sentence is quoted as code.
     """
     verdict, _, rest = render_headline(judgement).partition(": ")
-    headline = f"**{verdict}:** {_quote(rest)}" if rest else f"**{OUTCOME_TEXTS[judgement.outcome]}**"
+    headline = f"**{verdict}:** {_quote(rest)}" if rest else f"**{render_verdict(judgement)}**"
     facts = [f"- {label}: {_quote(text)}" for label, text in list_facts(judgement)]
     findings = [
         f"- {finding.severity} `{finding.code}` {_quote(render_place(finding) + render_finding(finding))}"

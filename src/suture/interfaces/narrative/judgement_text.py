@@ -13,6 +13,7 @@ from suture.core.records.judgement import (
     JudgementOutcome,
     JudgeStep,
     NotComparableReason,
+    ScopeKind,
 )
 from suture.judge.unmeasured import render_unmeasured
 
@@ -30,6 +31,11 @@ REASON_TEXTS: Mapping[NotComparableReason, str] = {
     "base_does_not_run": "the tests do not run without the change",
     "no_tests": "no test was reported",
     "fails_anyway": "the command fails without and with the change, and does not say which test fails",
+}
+SCOPE_TEXTS: Mapping[ScopeKind, str] = {
+    "all": "",
+    "quick": "{0.ran} of {0.total} ran: ",
+    "verdict_certain": "{0.ran} of {0.total} ran, because these reject the change: ",
 }
 STEP_TEXTS: Mapping[JudgeStep, str] = {
     "tests_without_change": "running the tests without the change",
@@ -58,13 +64,21 @@ def render_headline(judgement: Judgement) -> str:
     if judgement.outcome == "not_comparable":
         detail = judgement.detail.strip().splitlines()
         return f"Not comparable: {REASON_TEXTS[judgement.reason]}" + (f": {detail[-1]}" if detail else "")
-    text = OUTCOME_TEXTS[judgement.outcome]
+    text = render_verdict(judgement)
     gravest = next(iter(judgement.findings), None)
     if judgement.reason == "no_change":
         return "Nothing to judge: nothing has changed."
     if judgement.outcome == "accepted" or gravest is None:
         return f"{text}."
     return f"{text}: {render_finding(gravest)}"
+
+
+def render_verdict(judgement: Judgement) -> str:
+    """Return the verdict in a few words; one that does not rest on all tests says so."""
+    text, scope = OUTCOME_TEXTS[judgement.outcome], judgement.scope
+    if scope.kind != "quick":
+        return text
+    return f"{text} (quick judgement, {scope.ran} of {scope.total} tests ran)"
 
 
 def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
@@ -74,7 +88,7 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
         yield "Change", f"{files} file{_s(files)} against {judgement.base}"
     if judgement.evidence is None:
         return
-    tests, guards = judgement.tests, judgement.guards
+    tests, guards, scope = judgement.tests, judgement.guards, judgement.scope
     counts = [f"{len(tests.passed)} pass"]
     named = (
         ("fixed", tests.fixed),
@@ -85,7 +99,7 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
         ("flaky", tests.flaky),
     )
     counts += [f"{len(names)} {label}" for label, names in named if names]
-    yield "Tests", ", ".join(counts)
+    yield "Tests", SCOPE_TEXTS[scope.kind].format(scope) + ", ".join(counts)
     proof = len(tests.fixed) + len(tests.proving)
     proven = (
         "1 test fails without the change and passes with it"

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
 from suture.core.records import UnmeasuredReason
 from suture.judge import Suite
+from suture.judge.runners.pytest_runner import RunAddition
+from suture.judge.runners.test_command import TestCommand
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files, make_program_limits
 from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
 from suture.project.python_source.parsing import first_line, parse_module
@@ -67,7 +69,10 @@ def _iter_statement_heads(tree: ast.Module) -> Iterator[range]:
 
 MAX_SOURCE_BYTES = 512 << 10
 """A larger file is data rather than code, and parsing it would block the event loop."""
-RECORD_FILE = f"{PRIVATE_FOLDER}/lines"
+RECORDER = "suture_lines"
+"""The name of `line_recorder.py` as a plugin of pytest."""
+RECORD_NAME = "lines"
+RECORD_FILE = f"{PRIVATE_FOLDER}/{RECORD_NAME}"
 """The file in which `line_recorder.py` writes the lines that ran."""
 
 
@@ -111,11 +116,14 @@ def find_touched_by_file(
     return {path: statements for path, statements in touched.items() if statements}
 
 
-async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> CoverageResult:
+async def measure_coverage(
+    suite: Suite, after: Mapping[str, bytes], tests: Collection[str] = ()
+) -> CoverageResult:
     """Run a suite's test command on changed files, and record which of the touched statements run.
 
     Args:
         after: The project with the change.
+        tests: Ids of test functions, and test files, that reach the change; empty for all. Only pytest selects tests.
     """
     statements_by_path = find_touched_by_file(suite.task.files, after)
     changed = {
@@ -126,10 +134,13 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
         return CoverageResult(unmeasured="no_changed_code" if is_python else "python_only")
     if suite.command is None:
         return CoverageResult(unmeasured="separate_checks", changed=changed)
-    interpreter = suite.command.interpreter
-    argv = resolve_command(suite.task.test_command, interpreter)
-    files = drop_private_files(after)
-    executed = await record_executed_lines(argv, files, statements_by_path, suite, interpreter)
+    if suite.command.is_pytest:
+        executed = await _record_in_pytest(suite.command, after, statements_by_path, tests)
+    else:
+        interpreter = suite.command.interpreter
+        argv = resolve_command(suite.task.test_command, interpreter)
+        files = drop_private_files(after)
+        executed = await record_executed_lines(argv, files, statements_by_path, suite, interpreter)
     if executed is None:
         return CoverageResult(unmeasured="no_python_started", changed=changed)
     covered = {
@@ -137,6 +148,33 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
         for path, statements in statements_by_path.items()
     }
     return CoverageResult(changed=changed, covered=covered)
+
+
+async def _record_in_pytest(
+    command: TestCommand,
+    files: Mapping[str, bytes],
+    statements: Mapping[str, Sequence[range]],
+    tests: Collection[str],
+) -> set[tuple[str, int]] | None:
+    """Run some tests on changed files, and return what `record_executed_lines` does."""
+    recorder = _read_recorder()
+    addition = RunAddition(
+        options=f"-p {RECORDER}",
+        files={"sitecustomize.py": recorder, f"{RECORDER}.py": recorder},
+        variables=_make_recorder_variables(statements),
+        output=RECORD_NAME,
+    )
+    content = await command.run_with(files, addition, tests)
+    return _parse_record(content) if content is not None else None
+
+
+def _read_recorder() -> bytes:
+    return resources.files("suture.judge.coverage").joinpath("line_recorder.py").read_bytes()
+
+
+def _make_recorder_variables(statements: Mapping[str, Sequence[range]]) -> dict[str, str]:
+    lines = {f"{BOX}/{path}": [list(numbers) for numbers in ranges] for path, ranges in statements.items()}
+    return {"SUTURE_LINES": json.dumps(lines), "SUTURE_NOTES": f"{BOX}/{RECORD_FILE}"}
 
 
 async def record_executed_lines(
@@ -154,21 +192,18 @@ async def record_executed_lines(
     Returns:
         (path, line) of each line that ran; `None` if no process of the command loaded the recorder.
     """
-    lines = {f"{BOX}/{path}": [list(numbers) for numbers in ranges] for path, ranges in statements.items()}
-    recorder = resources.files("suture.judge.coverage").joinpath("line_recorder.py").read_bytes()
     environment = program_environment(interpreter, BOX)
     import_paths = (f"{BOX}/{PRIVATE_FOLDER}", environment.get("PYTHONPATH"))
     result = await suite.sandbox.run(
         RunRequest(
             argv=tuple(argv),
-            files={**files, f"{PRIVATE_FOLDER}/sitecustomize.py": recorder},
+            files={**files, f"{PRIVATE_FOLDER}/sitecustomize.py": _read_recorder()},
             env={
                 **environment,
                 "PYTHONPATH": ":".join(path for path in import_paths if path),
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTEST_ADDOPTS": "-p no:cacheprovider",
-                "SUTURE_LINES": json.dumps(lines),
-                "SUTURE_NOTES": f"{BOX}/{RECORD_FILE}",
+                **_make_recorder_variables(statements),
             },
             mounts=mounts_for_interpreter(interpreter),
             limits=make_program_limits(suite.settings, suite.settings.test_timeout_s),

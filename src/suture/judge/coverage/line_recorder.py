@@ -1,8 +1,8 @@
-"""Record which of some lines run: the `sitecustomize` module of one measured run.
+"""Record which of some lines run: the `sitecustomize` module of one measured run, and a plugin of its pytest.
 
-It runs inside the sandbox in the user's interpreter, in the process of the code under test. So it uses Python
-3.8 syntax, the standard library, and nothing of Suture. Code under test could write records of its own, so
-coverage is never part of a verdict.
+A warm interpreter, from which pytest is forked, loads no `sitecustomize` any more. The module runs inside the sandbox
+in the user's interpreter, in the process of the code under test. So it uses Python 3.8 syntax, the standard library,
+and nothing of Suture. Code under test could write records of its own, so coverage is never part of a verdict.
 """
 
 from __future__ import annotations
@@ -92,13 +92,16 @@ def _use_settrace(record: Any, get_lines: Any, known_files: Any) -> None:
 def _run_own_sitecustomize() -> None:
     """Run the environment's own `sitecustomize`, which this module replaces on the path."""
     here = os.path.realpath(os.path.join(__file__, os.pardir))  # noqa: PTH118 - nothing heavy is imported here
+    whole_path = list(sys.path)
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
     this_module = sys.modules.pop("sitecustomize")
     with contextlib.suppress(ImportError):
         __import__("sitecustomize")
+    sys.path[:] = whole_path  # pytest loads Suture's plugins from there
     sys.modules.setdefault("sitecustomize", this_module)  # the import in progress looks it up
 
 
 if LINES_VARIABLE in os.environ:
     _start(json.loads(os.environ[LINES_VARIABLE]), os.environ[OUTPUT_VARIABLE])
-    _run_own_sitecustomize()
+    if __name__ == "sitecustomize":
+        _run_own_sitecustomize()

@@ -184,28 +184,31 @@ async def find_memorised_examples(
 
 
 async def compare_near_examples(
-    candidate: Candidate, suite: Suite, fixed: Sequence[str], timeout_s: float
+    candidate: Candidate, suite: Suite, fixed: Sequence[str], timeout_s: float, *, usual: bool = False
 ) -> AsyncIterator[ChangedBehaviour]:
     """Yield how a change behaves near the tests' examples, for each function whose answers to these it alters.
 
-    The arguments are those of `find_memorised_examples`.
+    The other arguments are those of `find_memorised_examples`.
+
+    Args:
+        usual: Whether examples count that are no more than a usual edge case, such as 0 or an empty list.
     """
-    if suite.task.kind != "heal":
-        return
+    if suite.task.kind != "heal" or not fixed:
+        return  # without a test that the change fixes, there is no example
     async with open_versions(candidate, suite, fixed, timeout_s) as versions:
         groups = _group_examples(versions.examples) if versions is not None else {}
         for (path, function), examples in groups.items():
             assert versions is not None
             answers = (await _compare(versions.before, versions.after, examples)).answers
             changed = [call for call in examples if call in answers and _differ(answers[call])]
-            is_rare = any(map(_has_rare_argument, changed))
+            counts = any(usual or _has_rare_argument(call) for call in changed)
             returned_objects = any(not new.value and not new.raises for _, new in answers.values())
-            if not is_rare and not returned_objects:
+            if not counts and not returned_objects:
                 continue
             constants = _collect_constants(candidate, suite, path, function)
             near = _plan_neighbours(changed or examples, examples, constants)
             compared = await _compare(versions.before, versions.after, near)
-            behaviour = _summarise(changed if is_rare else [], answers, compared.answers)
+            behaviour = _summarise(changed if counts else [], answers, compared.answers)
             is_lost = behaviour.lost > 0 and not behaviour.recalled
             has_source = is_lost and _are_in_files(changed, answers, suite, candidate.files)
             yield replace(

@@ -291,7 +291,11 @@ async def replay_mutants(
 
 
 async def build_mutant_detector(
-    suite: Suite, files: Mapping[str, str], verdict: Verdict, fixed: Collection[str] = ()
+    suite: Suite,
+    files: Mapping[str, str],
+    verdict: Verdict,
+    fixed: Collection[str] = (),
+    reaching: Collection[str] | None = None,
 ) -> MutantDetector:
     """Return a function that says whether a check that passes on some files fails on a mutant of them.
 
@@ -302,16 +306,23 @@ async def build_mutant_detector(
     Args:
         files: The change that passes, path -> text over the project's own files.
         fixed: Ids of the tests that the change fixed.
+        reaching: Ids of the tests that can reach the changed code, if they are known: the others need not run.
     """
     mutant_suite, is_compiled = _shorten_timeouts(suite, verdict), LANGUAGES[suite.task.language].compiled
     first_tests: frozenset[str] = frozenset()
     if mutant_suite.command is not None and mutant_suite.command.is_pytest and fixed:
         first_tests = await _find_passing(mutant_suite, files, fixed)
+    last_tests: frozenset[str] | None = None
+    if mutant_suite.command is not None and mutant_suite.command.is_pytest and reaching is not None:
+        others = (verdict.passed & frozenset(reaching)) - first_tests
+        last_tests = await _find_passing(mutant_suite, files, others)
 
     async def is_noticed(mutant: Mapping[str, str]) -> bool:
         changed = {**files, **mutant}
         if first_tests and not first_tests <= await _find_passing(mutant_suite, changed, first_tests):
             return True
+        if last_tests is not None:
+            return not last_tests <= await _find_passing(mutant_suite, changed, last_tests, options="-x")
         mutant_verdict = await check_candidate(Candidate(files=changed, origin="repair"), mutant_suite)
         lost = verdict.passed - mutant_verdict.passed
         if is_compiled:
@@ -338,8 +349,17 @@ def _shorten_timeouts(suite: Suite, verdict: Verdict) -> Suite:
     return replace(suite, settings=settings, command=command, smoke=smoke, calls=calls, vet=None)
 
 
-async def _find_passing(suite: Suite, files: Mapping[str, str], tests: Collection[str]) -> frozenset[str]:
-    """Return those of some tests that pass when only they run."""
+async def _find_passing(
+    suite: Suite, files: Mapping[str, str], tests: Collection[str], options: str = ""
+) -> frozenset[str]:
+    """Return those of some tests that pass when only they run.
+
+    Args:
+        options: Options of pytest, such as `-x` if it is enough to know that a test fails.
+    """
     assert suite.command is not None
-    outcomes = await suite.command.run_selected(overlay_candidate(suite.task.files, files), tests)
+    if not tests:
+        return frozenset()
+    project_files = overlay_candidate(suite.task.files, files)
+    outcomes = await suite.command.run_selected(project_files, tests, options=options)
     return frozenset(outcome.check_id for outcome in outcomes if outcome.passed)

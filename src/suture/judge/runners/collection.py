@@ -7,8 +7,8 @@ write, cannot be collected. Its tests are found by parsing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from posixpath import basename, normpath
@@ -45,6 +45,22 @@ class CollectionResult:
     def all_ids(self) -> tuple[str, ...]:
         """Every id once."""
         return tuple(dict.fromkeys((*self.ids, *self.parsed_ids)))
+
+    def restrict(self, only: Collection[str]) -> CollectionResult:
+        """Return the same tests without those of no given test function and no given file."""
+
+        def belongs(test: str) -> bool:
+            return not {test, test.partition("[")[0], _get_file(test)}.isdisjoint(only)
+
+        return replace(
+            self,
+            ids=tuple(filter(belongs, self.ids)),
+            parsed_ids=tuple(filter(belongs, self.parsed_ids)),
+            examples={test: examples for test, examples in self.examples.items() if belongs(test)},
+            unimportable_examples={
+                path: examples for path, examples in self.unimportable_examples.items() if path in only
+            },
+        )
 
 
 def read_collection(report: PytestReport, files: Mapping[str, bytes]) -> CollectionResult:

@@ -228,20 +228,25 @@ def needs_base_report(report: PytestReport) -> bool:
     )
 
 
-def reject_unconfirmed_pass(outcome: CheckOutcome, report: PytestReport, base: PytestReport) -> CheckOutcome:
-    """Return the outcome, or an error if another process reported the pass and did not confirm it.
+def reject_unconfirmed_passes(
+    outcomes: Sequence[CheckOutcome], report: PytestReport, base: PytestReport
+) -> list[CheckOutcome]:
+    """Return the outcomes, with an error for each pass that another process reported and did not confirm.
 
     Args:
-        outcome: An outcome of the candidate or of the task's own files.
+        outcomes: Of the candidate or of the task's own files.
         base: The report of the task's own files. If nothing watches their processes, nothing can confirm a
             pass.
     """
-    if outcome.status not in ("passed", "skipped") or _is_unwatched(base):
-        return outcome
-    if outcome.check_id not in _find_unconfirmed_tests(report):
-        return outcome
-    fact = make_failure(outcome.check_id, "unconfirmed_pass")
-    return replace(outcome, status="error", counterexample=fact)
+    unconfirmed = _find_unconfirmed_tests(report) if not _is_unwatched(base) else set[str]()
+
+    def reject(outcome: CheckOutcome) -> CheckOutcome:
+        if outcome.status not in ("passed", "skipped") or outcome.check_id not in unconfirmed:
+            return outcome
+        fact = make_failure(outcome.check_id, "unconfirmed_pass")
+        return replace(outcome, status="error", counterexample=fact)
+
+    return list(map(reject, outcomes))
 
 
 def _is_unwatched(report: PytestReport) -> bool:

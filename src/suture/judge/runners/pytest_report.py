@@ -345,7 +345,7 @@ def find_unstable_functions(ids: Sequence[str], other_ids: Sequence[str]) -> fro
 def find_renamed_functions(old_ids: Sequence[str], new_ids: Sequence[str]) -> frozenset[str]:
     """Return the test functions that lost an id and gained another one."""
     lost, gained = set(old_ids) - set(new_ids), set(new_ids) - set(old_ids)
-    return frozenset(map(_get_function, lost)) & frozenset(map(_get_function, gained))
+    return frozenset(map(get_function, lost)) & frozenset(map(get_function, gained))
 
 
 def map_ids_by_position(
@@ -376,12 +376,13 @@ def rename_tests(report: PytestReport, names: Mapping[str, str]) -> PytestReport
     )
 
 
-def _get_function(test: str) -> str:
+def get_function(test: str) -> str:
+    """Return the id of a test without its parameters."""
     return test.partition("[")[0]
 
 
 def _group_by_function(tests: Sequence[str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for test in tests:
-        groups.setdefault(_get_function(test), []).append(test)
+        groups.setdefault(get_function(test), []).append(test)
     return groups

@@ -17,17 +17,21 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
 from itertools import chain, pairwise
+from typing import Any
 
 from suture.judge.runners.command_line import CommandLine
 from suture.judge.runners.pytest_report import PytestReport, read_report
+from suture.judge.runners.recorded_runs import RecordedRun
 from suture.judge.runners.test_imports import find_test_imports, select_libraries
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
+from suture.project.languages.django_tests import PLUGIN as DJANGO_PLUGIN
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected, is_test_file
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
 
 PLUGIN = "suture_report"
 """The package name of the reporting plugin inside the sandbox."""
 REPORT_PATH = f"{PRIVATE_FOLDER}/report"
+REACH_PATH = f"{PRIVATE_FOLDER}/reach"
 BYTECODE_FILE = "compiled"
 """The file in Suture's own folder that brings the bytecode back."""
 BYTECODE_PATH = f"{PRIVATE_FOLDER}/{BYTECODE_FILE}"
@@ -64,6 +68,33 @@ def preload(command: Sequence[str], disabled: str = "") -> str:
     pairs = [pair for pair in pairwise(command) if pair[0] == "-p" and pair[1].startswith("no:")]
     options = [*chain.from_iterable(pairs), *disabled.split()]
     return f"DISABLED_PLUGINS = {options!r}\n{PRELOAD_CODE}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAddition:
+    """What a run of pytest has besides the reporting plugin.
+
+    Attributes:
+        options: Further options of pytest.
+        files: Name -> content of files in Suture's own folder.
+        variables: Environment variables.
+        output: Name of a file in that folder that is brought back; empty for none.
+    """
+
+    options: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    output: str = ""
+
+    @property
+    def private_files(self) -> dict[str, bytes]:
+        """The files by their paths in the sandbox."""
+        return {f"{PRIVATE_FOLDER}/{name}": content for name, content in self.files.items()}
+
+    @property
+    def collect(self) -> tuple[str, ...]:
+        """The path in the sandbox of the file that is brought back."""
+        return (f"{PRIVATE_FOLDER}/{self.output}",) if self.output else ()
 
 
 class PytestRunner:
@@ -106,52 +137,81 @@ class PytestRunner:
         compile_for_later: bool = False,
         watched: Collection[str] = (),
         wall_s: float | None = None,
+        records_reach: bool = False,
+        recorded: RecordedRun | None = None,
+        addition: RunAddition | None = None,
     ) -> tuple[RunResult, PytestReport]:
         """Run pytest once, and return how it ended and its report.
 
         Args:
-            only: Ids of the tests to run; empty for all.
+            only: Ids of the tests to run, of test functions with all their parameters, and files; empty for all.
             isolated: Ids of the tests that also run in a process of their own.
             compile_for_later: Whether to keep the bytecode of this run. The files must be the task's own: a
                 candidate could put other bytecode in its place, which runs of other candidates would load.
             watched: Paths whose changes the result names. The plugin itself gives time stamps to sources whose
                 bytecode is kept, and to all sources if `compile_for_later` is set.
+            records_reach: Whether to record which functions each test runs (see `report_plugin/reach.py`). The files
+                must be the task's own.
+            recorded: The result of an earlier run on the same files, which takes the place of this one.
+            addition: What the run has besides the reporting plugin.
         """
-        key = secrets.token_bytes(32)
         project_files = drop_private_files(files)
-        python_files = [path for path in project_files if path.endswith(".py")]
-        unchanged_files = self._bytecode.list_unchanged_sources(project_files)
-        unwatched_files = self._list_unwatched_files(project_files)
-        parameters = {
-            "report": f"{BOX}/{REPORT_PATH}",
-            "key": key.hex(),
-            "only": sorted(only),
-            "isolated": sorted(isolated),
-            "root": BOX,
+        run = recorded.load() if recorded is not None else None
+        addition = addition or RunAddition()
+        was_recorded = run is not None
+        if run is None:
+            key = secrets.token_bytes(32)
+            parameters = {
+                **self._describe_files(project_files, compile_for_later=compile_for_later),
+                "report": f"{BOX}/{REPORT_PATH}",
+                "reach": f"{BOX}/{REACH_PATH}" if records_reach else "",
+                "key": key.hex(),
+                "only": sorted(only),
+                "isolated": sorted(isolated),
+                "root": BOX,
+                "wall_s": wall_s or self._line.settings.test_timeout_s,
+            }
+            request = self._line.request(
+                {
+                    **project_files,
+                    **self._bytecode.select_unchanged(project_files),
+                    **load_plugin(),
+                    **self._load_django_plugin(),
+                    **addition.private_files,
+                },
+                {
+                    **self._environment(f"{PLUGIN}.plugin", f"{options} {addition.options}"),
+                    **addition.variables,
+                },
+                stdin=json.dumps(parameters).encode("ascii"),
+                wall_s=wall_s,
+                preload=self._preload(),
+                collect=(REPORT_PATH, BYTECODE_PATH, REACH_PATH, *addition.collect),
+                watched=(*watched, *load_plugin()) if watched else (),
+            )
+            run = await self._sandbox.run(request), key
+        result, key = run
+        report = read_report(result.files.get(REPORT_PATH, b""), key)
+        if recorded is not None and not was_recorded and report.exit_code is not None:
+            recorded.save(result, key)
+        if compile_for_later:
+            self._bytecode = read_compiled_files(result.files.get(BYTECODE_PATH, b""), project_files)
+        return result, report
+
+    def _describe_files(self, files: Mapping[str, bytes], *, compile_for_later: bool) -> dict[str, Any]:
+        """Return what the plugin must know about the files of a run."""
+        unwatched_files = self._list_unwatched_files(files)
+        python_files = [path for path in files if path.endswith(".py")]
+        return {
             "compiled": f"{BOX}/{BYTECODE_PATH}" if compile_for_later else "",
             # The sources that get the fixed time stamp.
-            "sources": python_files if compile_for_later else unchanged_files,
-            "wall_s": wall_s or self._line.settings.test_timeout_s,
+            "sources": python_files if compile_for_later else self._bytecode.list_unchanged_sources(files),
             "unchanged": unwatched_files,
             "lists_opened": unwatched_files is self._protected_files,
             "tests": self._test_files,
             "libraries": sorted(select_libraries(self._test_imports)),
             "imported": sorted({name.partition(".")[0] for name in self._test_imports}),
         }
-        result = await self._sandbox.run(
-            self._line.request(
-                {**project_files, **self._bytecode.select_unchanged(project_files), **_load_plugin()},
-                self._environment(f"{PLUGIN}.plugin", options),
-                stdin=json.dumps(parameters).encode("ascii"),
-                wall_s=wall_s,
-                preload=self._preload(),
-                collect=(REPORT_PATH, BYTECODE_PATH),
-                watched=(*watched, *_load_plugin()) if watched else (),
-            )
-        )
-        if compile_for_later:
-            self._bytecode = read_compiled_files(result.files.get(BYTECODE_PATH, b""), project_files)
-        return result, read_report(result.files.get(REPORT_PATH, b""), key)
 
     def _list_unwatched_files(self, files: Mapping[str, bytes]) -> list[str]:
         """Return the files whose code is not watched.
@@ -183,12 +243,24 @@ class PytestRunner:
         private_files = {f"{PRIVATE_FOLDER}/{name}": text for name, text in suture_files.items()}
         return self._sandbox.open(
             self._line.request(
-                {**files, **self._bytecode.select_unchanged(files), **private_files},
+                {
+                    **files,
+                    **self._bytecode.select_unchanged(files),
+                    **private_files,
+                    **self._load_django_plugin(),
+                },
                 self._environment(plugin),
                 wall_s=wall_s,
                 preload=self._preload(),
             )
         )
+
+    def _load_django_plugin(self) -> dict[str, bytes]:
+        """Return the file of the plugin for Django's tests, if the command names it."""
+        if DJANGO_PLUGIN not in self._line.task.test_command:
+            return {}
+        source = resources.files("suture.judge.runners.report_plugin").joinpath("django_plugin.py")
+        return {f"{PRIVATE_FOLDER}/{DJANGO_PLUGIN}.py": source.read_bytes()}
 
     def _environment(self, plugin: str, options: str = "") -> dict[str, str]:
         environment = self._line.environment()
@@ -227,7 +299,7 @@ def is_misused(result: RunResult, report: PytestReport) -> bool:
 
 
 @cache
-def _load_plugin() -> dict[str, bytes]:
+def load_plugin() -> dict[str, bytes]:
     """Return the files of the reporting plugin at their paths inside the sandbox."""
     folder = resources.files("suture.judge.runners").joinpath("report_plugin")
     files = [file for file in folder.iterdir() if file.name.endswith(".py")]

@@ -11,9 +11,11 @@ from dataclasses import replace
 from suture.core.records import CheckOutcome, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
+from suture.judge.coverage.test_reach import TestReach, read_reach
 from suture.judge.failures import decode_output
 from suture.judge.runners.collection import CollectionResult, read_collection
 from suture.judge.runners.command_line import CommandLine, CommandRun
+from suture.judge.runners.django_command import DjangoCommand
 from suture.judge.runners.exit_status_runner import ExitStatusRunner
 from suture.judge.runners.pytest_outcomes import (
     find_changed_input,
@@ -25,17 +27,20 @@ from suture.judge.runners.pytest_outcomes import (
     make_notes,
     make_outcomes,
     needs_base_report,
-    reject_unconfirmed_pass,
+    reject_unconfirmed_passes,
 )
 from suture.judge.runners.pytest_report import (
     Pair,
     PytestReport,
     find_renamed_functions,
     find_unstable_functions,
+    get_function,
+    make_test_outcome,
     map_ids_by_position,
     rename_tests,
 )
-from suture.judge.runners.pytest_runner import PytestRunner, is_misused
+from suture.judge.runners.pytest_runner import REACH_PATH, PytestRunner, RunAddition, is_misused
+from suture.judge.runners.recorded_runs import RecordedRun
 from suture.judge.runners.reporting_runner import ReportingRunner
 from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
@@ -49,14 +54,30 @@ class TestCommand:
 
     Args:
         interpreter: The interpreter that `python` in the command stands for.
+        recorded: Where the results of runs on the task's own files are kept, if they may be used again.
+        records_reach: Whether to record which functions each test runs, in the run on the task's own files.
+        only: Ids of test functions, and test files, to which all runs are restricted; empty for all tests.
     """
 
     __test__ = False  # keeps pytest from collecting this class
 
     def __init__(
-        self, task: Task, sandbox: Sandbox, settings: SandboxSettings, interpreter: Interpreter
+        self,
+        task: Task,
+        sandbox: Sandbox,
+        settings: SandboxSettings,
+        interpreter: Interpreter,
+        *,
+        recorded: RecordedRun | None = None,
+        records_reach: bool = False,
+        only: Collection[str] = (),
     ) -> None:
         self._task = task
+        self._recorded = recorded
+        self._records_reach = records_reach
+        self._only = frozenset(only)
+        self.reach: TestReach | None = None
+        """Which functions each test ran on the task's own files; `None` if that is unknown."""
         self.sandbox = sandbox
         self._line = CommandLine(task=task, settings=settings, interpreter=interpreter)
         self.interpreter = interpreter
@@ -70,6 +91,8 @@ class TestCommand:
         self._other_runner: ExitStatusRunner | ReportingRunner = ExitStatusRunner(self._line, sandbox)
         self._collected = CollectionResult()
         self._pytest = PytestRunner(self._line, sandbox)
+        self._django: DjangoCommand | None = None
+        """The user's own command, if it is Django's and pytest runs its tests."""
         self._first_run: tuple[RunResult, PytestReport] | None = None
         self._unstable_functions: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
@@ -106,16 +129,46 @@ class TestCommand:
             UsageError: The command cannot start, or there are no tests.
         """
         if not self.is_pytest:
+            await self._collect_django(run=run)
+        if not self.is_pytest:
             await self._collect_without_pytest()
+        elif self._django is None:
+            await self._collect_with_pytest(run=run)
+
+    async def _collect_django(self, *, run: bool) -> None:
+        """Have pytest run the tests of Django's own command, if both find and judge the same tests."""
+        django = await DjangoCommand.try_base(self._line, self.sandbox)
+        if django is None:
             return
+        self._pytest = PytestRunner(django.pytest_line, self.sandbox)
+        try:
+            await self._collect_with_pytest(run=True)
+        except UsageError:
+            return
+        if self._first_run is None or not django.agrees_with(*self._first_run):
+            self._first_run = None
+            self._collected = CollectionResult()
+            return
+        self.is_pytest, self._django = True, django
+        self._first_run = self._first_run if run else None
+
+    async def _collect_with_pytest(self, *, run: bool) -> None:
         result, report = await self._pytest.run(
-            self._task.files, options="" if run else "--collect-only", compile_for_later=True
+            self._task.files,
+            options="" if run else "--collect-only",
+            only=self._only,
+            compile_for_later=True,
+            records_reach=run and self._records_reach,
+            recorded=self._recorded if run else None,
         )
         if run and (report.items or report.uncollectable):
+            if self._records_reach:
+                self.reach = read_reach(result.files.get(REACH_PATH, b""))
+                result, report = await self._run_unrecorded(result, report)
             self._first_run = result, report
         elif run:  # other processes collect its tests, or pytest ended before the collection
             result, report = await self._pytest.run(
-                self._task.files, options="--collect-only", compile_for_later=True
+                self._task.files, options="--collect-only", only=self._only, compile_for_later=True
             )
         if not report.begun or is_misused(result, report):
             self._line.refuse_start(result)
@@ -130,6 +183,32 @@ class TestCommand:
                 f"{self._line.shown!r} collects no tests",
                 remedy="write a function `test_...` in a file `test_*.py`, or name its file in the command",
             )
+
+    async def _run_unrecorded(
+        self, result: RunResult, report: PytestReport
+    ) -> tuple[RunResult, PytestReport]:
+        """Return a run on the task's own files without the recording, if that made a test fail."""
+        outcomes = make_outcomes(report, result, read_collection(report, self._task.files))
+        failed = {outcome.check_id for outcome in outcomes if outcome.status not in ("passed", "skipped")}
+        if not failed:
+            return result, report
+        _, alone = await self._pytest.run(
+            self._task.files, only={get_function(test) for test in failed}, recorded=self._record("failed")
+        )
+        passing = {test for test in failed if make_test_outcome(test, alone.phases.get(test, ())).passed}
+        if not passing:
+            return result, report
+        return await self._pytest.run(
+            self._task.files, only=self._only, compile_for_later=True, recorded=self._record("unrecorded")
+        )
+
+    def _record(self, name: str) -> RecordedRun | None:
+        return replace(self._recorded, name=name) if self._recorded is not None else None
+
+    def forget_recorded(self) -> None:
+        """Remove the recorded runs on the task's own files."""
+        if self._recorded is not None:
+            self._recorded.forget_all()
 
     async def _collect_without_pytest(self) -> None:
         reporting_runner = await ReportingRunner.try_base(self._line, self.sandbox)
@@ -155,11 +234,13 @@ class TestCommand:
             outcomes = [judge_skip(outcome, report, base, self._task) for outcome in outcomes]
         base = await self._get_base_report() if needs_base_report(report) else report
         outcomes = judge_examples(outcomes, report, self._collected, files)
-        outcomes = [reject_unconfirmed_pass(outcome, report, base) for outcome in outcomes]
+        outcomes = reject_unconfirmed_passes(outcomes, report, base)
         outcomes += find_machinery_changes(self._line.shown, report, base, self._is_protected_test)
         outcomes += find_reached_code(self._line.shown, report, base, files, self._task.files)
         outcomes += [] if is_base else await self._find_input_change(result, report)
         outcomes += find_inconsistent_ending(self._line.shown, result, outcomes)
+        if self._django is not None and not is_base:
+            outcomes += await self._django.confirm(files, outcomes)
         notes = make_notes(report, base, result, outcomes)
         return CommandRun(
             outcomes=tuple(outcomes), output=decode_output(result), notes=notes, wall_s=result.wall_s
@@ -178,14 +259,16 @@ class TestCommand:
             first_run, self._first_run = self._first_run, None
             return first_run
         watched = self._task.files.keys() if is_base else self._inputs.files
-        result, report = await self._pytest.run(files, watched=watched)
+        result, report = await self._pytest.run(files, only=self._only, watched=watched)
         ids = self._collected.ids
         if is_base:
             self._base_result = result
             self._unstable_functions = find_unstable_functions(ids, report.items)
         renamed = find_renamed_functions(ids, report.items)
         if renamed and self._unstable_functions is None:
-            _, collection = await self._pytest.run(self._task.files, options="--collect-only")
+            _, collection = await self._pytest.run(
+                self._task.files, options="--collect-only", only=self._only
+            )
             self._unstable_functions = find_unstable_functions(ids, collection.items)
         if renamed and self._unstable_functions:
             names = map_ids_by_position(ids, report.items, renamed & self._unstable_functions)
@@ -193,17 +276,23 @@ class TestCommand:
         return result, report
 
     async def run_selected(
-        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+        self,
+        files: Mapping[str, bytes],
+        tests: Collection[str],
+        wall_s: float | None = None,
+        *,
+        options: str = "",
     ) -> tuple[CheckOutcome, ...]:
         """Run some of the tests outside of a verdict.
 
         Args:
             tests: Ids of the tests; empty for all. A command that is not pytest runs whole.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
+            options: Options of pytest.
         """
         if not self.is_pytest:
             return await self._other_runner.run_selected(files, tests, wall_s)
-        result, report = await self._pytest.run(files, only=tests, wall_s=wall_s)
+        result, report = await self._pytest.run(files, only=tests, wall_s=wall_s, options=options)
         return self._select(report, result, tests)
 
     async def run_together_and_isolated(
@@ -238,6 +327,30 @@ class TestCommand:
         outcomes = make_outcomes(report, result, self._collected)
         return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)
 
+    def restrict(self, only: Collection[str]) -> TestCommand:
+        """Return the same command restricted to some tests.
+
+        Args:
+            only: Ids of test functions, and test files; another command than pytest is not restricted.
+        """
+        other = copy(self)
+        other._only = frozenset(only)
+        other._collected = self._collected.restrict(other._only)
+        other._first_run = None
+        other._recorded = None
+        return other
+
+    async def run_with(
+        self, files: Mapping[str, bytes], addition: RunAddition, tests: Collection[str] = ()
+    ) -> bytes | None:
+        """Run pytest outside of a verdict, and return the output of an addition; `None` if it wrote none.
+
+        Args:
+            tests: Ids of test functions, and test files; empty for all.
+        """
+        result, _ = await self._pytest.run(files, only=tests or self._only, addition=addition)
+        return result.files.get(*addition.collect)
+
     def copy_with_settings(self, settings: SandboxSettings) -> TestCommand:
         """Return the same command with other limits, with everything that is known about its tests."""
         return self._copy_with_line(replace(self._line, settings=settings))
@@ -250,7 +363,10 @@ class TestCommand:
         other = copy(self)
         other._line, other.interpreter = line, line.interpreter
         other._other_runner = self._other_runner.copy_with_line(line)
-        other._pytest = self._pytest.copy_with_line(line)
+        other._django = None if self._django is None else self._django.copy_with_line(line)
+        other._pytest = self._pytest.copy_with_line(
+            line if other._django is None else other._django.pytest_line
+        )
         return other
 
     def copy_with_files(self, files: Mapping[str, bytes]) -> TestCommand:
@@ -311,7 +427,9 @@ class TestCommand:
             return self._base_report
 
     async def _run_base(self) -> PytestReport:
-        self._base_result, report = await self._pytest.run(self._task.files, watched=self._task.files)
+        self._base_result, report = await self._pytest.run(
+            self._task.files, only=self._only, watched=self._task.files, recorded=self._record("watched")
+        )
         return report
 
     async def _find_input_change(self, result: RunResult, report: PytestReport) -> list[CheckOutcome]:

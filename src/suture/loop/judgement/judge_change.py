@@ -10,15 +10,19 @@ from dataclasses import replace
 from suture.core.records import Task
 from suture.core.records.judgement import (
     ChangeFinding,
+    ComparedTests,
     FindingSeverity,
     GuardedLines,
+    JudgeDepth,
     Judgement,
     JudgementOutcome,
 )
-from suture.core.settings import Settings
+from suture.core.settings import JudgeSettings, Settings
 from suture.errors import UsageError
+from suture.judge.certificates.certificate import check_statuses
 from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
 from suture.judge.mutation_testing.mutant_runs import (
+    MutationResult,
     build_mutant_detector,
     find_mutable_lines,
     measure_mutation_score,
@@ -26,7 +30,16 @@ from suture.judge.mutation_testing.mutant_runs import (
 from suture.loop.judgement.code_findings import find_code_findings, find_guard_findings, find_size_findings
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_findings import TestSources, find_test_findings, read_test_sources
-from suture.loop.judgement.test_runs import JudgeTools, TestRuns, TestsDoNotRun, compare_runs, run_tests
+from suture.loop.judgement.test_runs import (
+    Base,
+    BaseDiffers,
+    JudgeTools,
+    TestRuns,
+    TestsDoNotRun,
+    compare_runs,
+    prepare_base,
+    run_tests,
+)
 from suture.project.python_source.behaviour_changes import find_behaviour_lines
 from suture.project.workspace import unified_diff
 
@@ -34,12 +47,26 @@ SEVERITIES: tuple[FindingSeverity, ...] = ("reject", "remark", "note")
 """From the gravest to the mildest."""
 UNTESTED_PATHS = re.compile(r"(?:docs?|documentation)/|(?:setup|noxfile|conf)\.py$")
 """Matches files of documentation and packaging, which tests do not run."""
+MAX_AFFECTED_SHARE = 0.5
+"""Of the tests. Where a change can affect more of them, selecting them saves too little. Chosen by judgement."""
+MIN_STOPPABLE_S, MIN_STOPPABLE_TESTS = 10.0, 50
+"""Seconds and tests of a suite for which it is worth to run the affected tests first, and again with all others.
+
+Chosen by judgement.
+"""
+LEFT_OUT = GuardedLines(unmeasured="left_out", mistakes_unmeasured="left_out")
 MAX_DETAIL_CHARS = 2000
 """Length of a command's output in a judgement, from its end."""
 
 
 async def judge_change(
-    change: ProposedChange, task: Task, tools: JudgeTools, settings: Settings, *, base: str = ""
+    change: ProposedChange,
+    task: Task,
+    tools: JudgeTools,
+    settings: Settings,
+    *,
+    base: str = "",
+    depth: JudgeDepth = "complete",
 ) -> Judgement:
     """Return the verdict on a change.
 
@@ -47,6 +74,7 @@ async def judge_change(
         task: Says how to test, and which files decide; its files are not used.
         settings: `judge.*` is the policy.
         base: What the change is compared with, for people.
+        depth: How much is found out.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -59,30 +87,81 @@ async def judge_change(
     if not change.changed:
         return replace(judgement, outcome="accepted", reason="no_change")
     try:
-        runs = await run_tests(change, task, tools)
+        judgement = await _judge_against_base(judgement, change, task, tools, settings, depth)
     except TestsDoNotRun as fault:
         finding = ChangeFinding(code="tests_do_not_run", severity="reject", names=(fault.message,))
         judgement = replace(judgement, outcome="rejected", findings=(finding,))
     except UsageError as fault:
         judgement = replace(judgement, reason="base_does_not_run", detail=fault.message)
-    else:
-        judgement = await _judge_runs(judgement, change, runs, tools, settings)
     return replace(judgement, seconds=round(time.monotonic() - started_s, 3))
 
 
-async def _judge_runs(
-    judgement: Judgement, change: ProposedChange, runs: TestRuns, tools: JudgeTools, settings: Settings
+async def _judge_against_base(
+    judgement: Judgement,
+    change: ProposedChange,
+    task: Task,
+    tools: JudgeTools,
+    settings: Settings,
+    depth: JudgeDepth,
 ) -> Judgement:
-    if not runs.before.outcomes and not runs.after.outcomes:
+    """Judge a change. A result of an earlier judgement that no longer holds is found out again."""
+    base = await prepare_base(change, task, tools)
+    try:
+        return await _judge_tests(judgement, change, base, tools, settings, depth)
+    except BaseDiffers:
+        base.forget()
+    base = await prepare_base(change, task, tools)
+    return await _judge_tests(judgement, change, base, tools, settings, depth)
+
+
+async def _judge_tests(
+    judgement: Judgement,
+    change: ProposedChange,
+    base: Base,
+    tools: JudgeTools,
+    settings: Settings,
+    depth: JudgeDepth,
+) -> Judgement:
+    sources = read_test_sources(change)
+    if depth == "first_rejection" and _is_worth_selecting(base, settings.judge):
+        runs = await run_tests(change, base, tools, is_partial=True)
+        tests = await compare_runs(runs, sources.changed_ids(runs.after))
+        if tests.newly_failing:
+            judgement = replace(judgement, scope=runs.describe_scope("verdict_certain"))
+            return await _judge_runs(judgement, change, sources, runs, tests, tools, settings, depth)
+    runs = await run_tests(change, base, tools, is_partial=depth == "quick")
+    judgement = replace(judgement, scope=runs.describe_scope("quick" if depth == "quick" else "all"))
+    if not base.verdict.outcomes and not runs.after.outcomes:
         return replace(judgement, reason="no_tests", detail=runs.before.output[-MAX_DETAIL_CHARS:])
     if runs.before.evidence == "exit_status" and not runs.before.passed and not runs.after.passed:
         return replace(judgement, reason="fails_anyway", detail=runs.after.output[-MAX_DETAIL_CHARS:])
-    sources = read_test_sources(change)
     tools.on_step("repeating")
     tests = await compare_runs(runs, sources.changed_ids(runs.after))
+    return await _judge_runs(judgement, change, sources, runs, tests, tools, settings, depth)
+
+
+def _is_worth_selecting(base: Base, policy: JudgeSettings) -> bool:
+    """Return whether to run the affected tests first, because a failure of one rejects the change."""
+    decides = "test_newly_fails" not in (*policy.remarks, *policy.ignores)
+    is_long = base.verdict.wall_s >= MIN_STOPPABLE_S and len(base.verdict.outcomes) >= MIN_STOPPABLE_TESTS
+    return decides and is_long and base.affected_share <= MAX_AFFECTED_SHARE
+
+
+async def _judge_runs(
+    judgement: Judgement,
+    change: ProposedChange,
+    sources: TestSources,
+    runs: TestRuns,
+    tests: ComparedTests,
+    tools: JudgeTools,
+    settings: Settings,
+    depth: JudgeDepth,
+) -> Judgement:
     proof = (*tests.fixed, *tests.proving)
     tools.on_step("guards")
-    guards = await _measure_guards(change, runs, proof, settings)
+    guards = LEFT_OUT
+    if judgement.scope.kind != "verdict_certain":
+        guards = await _measure_guards(change, runs, proof, settings.judge, is_quick=depth == "quick")
     tools.on_step("signs")
     findings = [
         *find_test_findings(sources, runs, tests),
@@ -90,7 +169,7 @@ async def _judge_runs(
         *find_guard_findings(guards, has_proof=bool(proof)),
         *find_size_findings(change, judgement.diff),
     ]
-    findings = apply_policy(findings, settings, sources)
+    findings = apply_policy(findings, settings.judge)
     return replace(
         judgement,
         outcome=decide(findings),
@@ -98,20 +177,23 @@ async def _judge_runs(
         tests=tests,
         guards=guards,
         evidence=runs.after.evidence,
+        runs={
+            "before": check_statuses(runs.before),
+            "guarded": check_statuses(runs.guarded),
+            "unhelped": check_statuses(runs.unhelped),
+            "after": check_statuses(runs.after),
+        },
     )
 
 
-def apply_policy(
-    findings: Iterable[ChangeFinding], settings: Settings, sources: TestSources
-) -> list[ChangeFinding]:
-    """Return the findings with the severity that the settings give them, the gravest first."""
-    policy = settings.judge
+def apply_policy(findings: Iterable[ChangeFinding], policy: JudgeSettings) -> list[ChangeFinding]:
+    """Return the findings with the severity that a policy gives them, the gravest first."""
     judged: list[ChangeFinding] = []
     for finding in findings:
         severity = finding.severity
         if finding.code in policy.rejects:
             severity = "reject"
-        elif finding.code in policy.remarks or (severity == "reject" and _is_accepted(finding, settings)):
+        elif finding.code in policy.remarks or (severity == "reject" and _is_accepted(finding, policy)):
             severity = "remark"
         elif finding.code in policy.ignores:
             continue
@@ -119,11 +201,11 @@ def apply_policy(
     return sorted(judged, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _is_accepted(finding: ChangeFinding, settings: Settings) -> bool:
+def _is_accepted(finding: ChangeFinding, policy: JudgeSettings) -> bool:
     """Return whether a person has accepted what the change does to the tests."""
     codes = ("failing_test_weakened", "broken_test_weakened", "expectation_follows_code", "test_hook_added",
              "test_not_run_any_more", "test_support_changed")  # fmt: skip
-    return settings.judge.accept_tests and finding.code in codes
+    return policy.accept_tests and finding.code in codes
 
 
 def decide(findings: Iterable[ChangeFinding]) -> JudgementOutcome:
@@ -135,9 +217,10 @@ def decide(findings: Iterable[ChangeFinding]) -> JudgementOutcome:
 
 
 async def _measure_guards(
-    change: ProposedChange, runs: TestRuns, proof: tuple[str, ...], settings: Settings
+    change: ProposedChange, runs: TestRuns, proof: tuple[str, ...], policy: JudgeSettings, *, is_quick: bool
 ) -> GuardedLines:
     """Measure which changed statements the tests run, and which deliberate mistakes in them they notice."""
+    affected = runs.base.affected if runs.base.affected_share <= MAX_AFFECTED_SHARE else None
     suite, language = runs.new_suite, runs.new_suite.task.language
     behaviour = _find_behaviour(change, runs.code)
     if not any(lines is None or lines for lines in behaviour.values()):
@@ -146,17 +229,22 @@ async def _measure_guards(
     old_suite = replace(suite, task=replace(suite.task, files=change.before))
     code_after = {**change.before, **{path: change.after[path] for path in runs.code}}
     measured_after = {**change.after, **{path: change.before[path] for path in change.removed}}
-    coverage = await measure_coverage(old_suite, measured_after)
-    mutable = find_mutable_lines(change.before, code_after, language)
-    detector = await build_mutant_detector(suite, runs.final.files or runs.code, runs.after, proof)
-    mutation = await measure_mutation_score(
-        change.after,
-        _select_behaviour(mutable, behaviour),
-        detector,
-        max_mutants=settings.judge.mistakes,
-        timeout_s=settings.judge.mistakes_seconds,
-        language=language,
-    )
+    coverage = await measure_coverage(old_suite, measured_after, affected.only if affected else ())
+    mutation = MutationResult(unmeasured="left_out")
+    if not is_quick:
+        mutable = find_mutable_lines(change.before, code_after, language)
+        reaching = frozenset(filter(affected.contain, runs.after.passed)) if affected else None
+        detector = await build_mutant_detector(
+            suite, runs.final.files or runs.code, runs.after, proof, reaching
+        )
+        mutation = await measure_mutation_score(
+            change.after,
+            _select_behaviour(mutable, behaviour),
+            detector,
+            max_mutants=policy.mistakes,
+            timeout_s=policy.mistakes_seconds,
+            language=language,
+        )
     changed = {
         path: tuple(lines.start for lines in ranges)
         for path, ranges in _select_behaviour(

@@ -1,15 +1,29 @@
-"""Run the tests without and with a change, and compare how each test ended."""
+"""Run the tests without and with a change, and compare how each test ended.
+
+What is known need not run: the base may be known from an earlier judgement, and a test whose file and support did not
+change ends alike by the old and by the new tests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from suture.core.records import Candidate, Task, Verdict
-from suture.core.records.judgement import ComparedTests, JudgeStep
+from suture.core.records.judgement import ComparedTests, JudgedScope, JudgeStep, ScopeKind
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
+from suture.judge.runners.pytest_report import get_function
+from suture.loop.judgement.affected_tests import (
+    AffectedTests,
+    find_affected_tests,
+    find_importers_of,
+    find_test_modules,
+    get_file,
+)
+from suture.loop.judgement.base_results import find_recorded_run
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.project.languages import Interpreter
 from suture.sandbox import Sandbox
@@ -26,12 +40,48 @@ class JudgeTools:
     Attributes:
         interpreter: What `python` means in the test command.
         on_step: Called with each step when it begins.
+        recorded_runs: Folder in which the results of the tests of a base are kept; `None` to keep none.
     """
 
     sandbox: Sandbox
     settings: SandboxSettings
     interpreter: Interpreter | None
     on_step: Callable[[JudgeStep], None] = lambda step: None
+    recorded_runs: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Base:
+    """The state before a change, after its tests ran.
+
+    Attributes:
+        suite: Judges by the tests of this state.
+        verdict: How they ended.
+        affected: The tests that the change can affect; `None` if these may be all tests.
+        is_recorded: Whether the tests ran in an earlier judgement.
+    """
+
+    suite: Suite
+    verdict: Verdict
+    affected: AffectedTests | None
+    is_recorded: bool
+
+    @property
+    def affected_share(self) -> float:
+        """The share of the tests of this state that the change can affect, from 0 to 1."""
+        tests = [outcome.check_id for outcome in self.verdict.outcomes]
+        if self.affected is None or not tests:
+            return 1.0
+        return sum(map(self.affected.contain, tests)) / len(tests)
+
+    def forget(self) -> None:
+        """Remove the recorded result of the tests."""
+        if self.suite.command is not None:
+            self.suite.command.forget_recorded()
+
+
+class BaseDiffers(Exception):
+    """The tests of a base end otherwise than they did in an earlier judgement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +97,8 @@ class TestRuns:
         unhelped: The old code by the new tests; `None` if they do not start without the change.
         after: The new code by the new tests.
         final: The candidate that makes the changed project out of the files of `new_suite`.
+        base: The state before the change.
+        is_partial: Whether only the affected tests ran.
     """
 
     __test__ = False  # keeps pytest from collecting this class
@@ -59,6 +111,14 @@ class TestRuns:
     unhelped: Verdict | None
     after: Verdict
     final: Candidate
+    base: Base
+    is_partial: bool = False
+
+    def describe_scope(self, kind: ScopeKind) -> JudgedScope:
+        """Return which of the tests ran with the change."""
+        ran = {outcome.check_id for outcome in self.after.outcomes}
+        total = ran | {outcome.check_id for outcome in self.base.verdict.outcomes}
+        return JudgedScope(kind=kind, ran=len(ran), total=len(total if self.is_partial else ran))
 
 
 class TestsDoNotRun(Exception):
@@ -71,65 +131,166 @@ class TestsDoNotRun(Exception):
         self.message = message
 
 
-async def run_tests(change: ProposedChange, task: Task, tools: JudgeTools) -> TestRuns:
-    """Run the old and the new tests on the old and the new code.
+async def prepare_base(change: ProposedChange, task: Task, tools: JudgeTools) -> Base:
+    """Run the tests of the state before a change, or take their result from an earlier judgement.
 
     Args:
         task: Says how to test, and which files decide; its files are not used.
 
     Raises:
-        UsageError: The tests of the base do not start.
-        TestsDoNotRun: Those of the change do not.
+        UsageError: The tests do not start.
         SandboxError: The sandbox failed.
     """
     tools.on_step("tests_without_change")
-    old_suite = await _prepare(replace(task, files=change.before), tools)
-    before = await check_candidate(UNCHANGED, old_suite)
-    code = change.find_code(old_suite)
-    candidate = Candidate(files=code, origin="repair", label="the change")
+    task = replace(task, files=change.before)
+    recorded = None
+    if tools.recorded_runs is not None and tools.interpreter is not None:
+        recorded = await find_recorded_run(
+            tools.recorded_runs, task, tools.sandbox, tools.settings, tools.interpreter
+        )
+    is_recorded = recorded is not None and recorded.exists
+    suite = await prepare_suite(
+        task,
+        tools.sandbox,
+        tools.settings,
+        tools.interpreter,
+        run=True,
+        recorded=recorded,
+        records_reach=True,
+    )
+    verdict = await check_candidate(UNCHANGED, suite)
+    reach = suite.command.reach if suite.command is not None else None
+    affected = find_affected_tests(change, suite, verdict, reach) if reach is not None else None
+    return Base(suite=suite, verdict=verdict, affected=affected, is_recorded=is_recorded)
+
+
+async def run_tests(
+    change: ProposedChange, base: Base, tools: JudgeTools, *, is_partial: bool = False
+) -> TestRuns:
+    """Run the old and the new tests on the old and the new code.
+
+    Args:
+        is_partial: Whether to run only the tests that the change can affect, as far as they are known.
+
+    Raises:
+        TestsDoNotRun: The tests of the change do not start.
+        SandboxError: The sandbox failed.
+    """
     tools.on_step("tests_with_change")
-    guarded = await check_candidate(candidate, old_suite) if code else before
+    affected = base.affected if is_partial else None
+    code = change.find_code(base.suite)
+    candidate = Candidate(files=code, origin="repair", label="the change")
+    before = _select(base.verdict, affected.contain) if affected is not None else base.verdict
+    runs = TestRuns(
+        old_suite=base.suite.restrict(affected.only) if affected is not None else base.suite,
+        new_suite=base.suite.restrict(affected.only) if affected is not None else base.suite,
+        code=code,
+        before=before,
+        guarded=before,
+        unhelped=before,
+        after=before,
+        final=candidate,
+        base=base,
+        is_partial=affected is not None,
+    )
+    if affected is not None and not affected.only:
+        return runs
     mixed = change.with_new_tests(code)
     if mixed == dict(change.before) and not change.removed:
-        return TestRuns(
-            old_suite=old_suite,
-            new_suite=old_suite,
-            code=code,
-            before=before,
-            guarded=guarded,
-            unhelped=before,
-            after=guarded,
-            final=candidate,
-        )
-    removed_code = [path for path in change.removed if path in mixed]
+        guarded = await check_candidate(candidate, runs.old_suite) if code else before
+        return replace(runs, guarded=guarded, after=guarded)
+    own_files = find_separate_test_files(change, base.suite, code)
+    if own_files:
+        return await _run_separate_tests(change, own_files, mixed, runs, tools)
+    return await _run_all_tests(change, mixed, runs, tools)
+
+
+def find_separate_test_files(change: ProposedChange, suite: Suite, code: Collection[str]) -> frozenset[str]:
+    """Return the changed test files, if nothing else that decides has changed and no other file imports them."""
+    files = find_test_modules(change, suite)
+    is_pytest = suite.command is not None and suite.command.is_pytest
+    if not is_pytest or {*change.changed} - {*code} - files or find_importers_of(files, change) - files:
+        return frozenset()
+    return files
+
+
+async def _run_separate_tests(
+    change: ProposedChange,
+    own_files: frozenset[str],
+    mixed: Mapping[str, bytes],
+    runs: TestRuns,
+    tools: JudgeTools,
+) -> TestRuns:
+    """Run changed test files four times, and the other tests once: theirs are the old tests and the new ones."""
+
+    def is_own(test: str) -> bool:
+        return get_file(test) in own_files
+
+    def is_other(test: str) -> bool:
+        return not is_own(test)
+
+    task = replace(runs.old_suite.task, files=mixed)
+    try:
+        new_suite = await _prepare(task, tools, runs, run=False)
+    except UsageError:
+        return await _run_all_tests(change, mixed, runs, tools)
+    has_old = any(is_own(outcome.check_id) for outcome in runs.before.outcomes)
+    after = await check_candidate(runs.final, new_suite)
+    guarded, unhelped = runs.before, after
+    if runs.code:
+        # One after the other: tests that run side by side can disturb each other.
+        unhelped = await check_candidate(UNCHANGED, new_suite.restrict(own_files))
+        unhelped = _join(_select(unhelped, is_own), _select(runs.before, is_other))
+        guarded = _select(after, is_other)
+        if has_old:
+            own = await check_candidate(runs.final, runs.base.suite.restrict(own_files))
+            guarded = _join(_select(own, is_own), guarded)
+    return replace(runs, new_suite=new_suite, guarded=guarded, unhelped=unhelped, after=after)
+
+
+async def _run_all_tests(
+    change: ProposedChange, mixed: Mapping[str, bytes], runs: TestRuns, tools: JudgeTools
+) -> TestRuns:
+    """Run all old tests on the new code, and all new tests on the old and the new code."""
+    guarded = await check_candidate(runs.final, runs.old_suite) if runs.code else runs.before
+    task = replace(runs.old_suite.task, files=mixed)
     new_suite: Suite | None = None
     unhelped: Verdict | None = None
+    final = runs.final
     try:
-        new_suite = await _prepare(replace(task, files=mixed), tools)
+        new_suite = await _prepare(task, tools, runs, run=True)
         unhelped = await check_candidate(UNCHANGED, new_suite)
     except UsageError:
         pass  # The new tests need the new code to start.
-    if new_suite is None or removed_code:
+    if new_suite is None or any(path in mixed for path in change.removed):
         try:
-            new_suite = await _prepare(replace(task, files=change.after), tools)
+            new_suite = await _prepare(replace(task, files=change.after), tools, runs, run=True)
         except UsageError as fault:
             raise TestsDoNotRun(fault.message) from fault
-        candidate = UNCHANGED
-    after = await check_candidate(candidate, new_suite)
-    return TestRuns(
-        old_suite=old_suite,
-        new_suite=new_suite,
-        code=code,
-        before=before,
-        guarded=guarded,
-        unhelped=unhelped,
-        after=after,
-        final=candidate,
+        final = UNCHANGED
+    is_known = unhelped is not None and not final.files and new_suite.task.files == mixed
+    after = unhelped if unhelped is not None and is_known else await check_candidate(final, new_suite)
+    return replace(runs, new_suite=new_suite, guarded=guarded, unhelped=unhelped, after=after, final=final)
+
+
+async def _prepare(task: Task, tools: JudgeTools, runs: TestRuns, *, run: bool) -> Suite:
+    affected = runs.base.affected if runs.is_partial else None
+    only = affected.only if affected is not None else frozenset[str]()
+    return await prepare_suite(task, tools.sandbox, tools.settings, tools.interpreter, run=run, only=only)
+
+
+def _select(verdict: Verdict, is_chosen: Callable[[str], bool]) -> Verdict:
+    """Return a verdict without the other tests; outcomes of the command as a whole stay."""
+    outcomes = tuple(
+        outcome for outcome in verdict.outcomes if "::" not in outcome.check_id or is_chosen(outcome.check_id)
     )
+    return replace(verdict, outcomes=outcomes)
 
 
-async def _prepare(task: Task, tools: JudgeTools) -> Suite:
-    return await prepare_suite(task, tools.sandbox, tools.settings, tools.interpreter, run=True)
+def _join(verdict: Verdict, other: Verdict) -> Verdict:
+    """Return the outcomes of two verdicts, each once."""
+    outcomes = {outcome.check_id: outcome for outcome in (*other.outcomes, *verdict.outcomes)}
+    return replace(verdict, outcomes=tuple(outcomes.values()))
 
 
 async def compare_runs(runs: TestRuns, changed_tests: Iterable[str]) -> ComparedTests:
@@ -137,6 +298,9 @@ async def compare_runs(runs: TestRuns, changed_tests: Iterable[str]) -> Compared
 
     Args:
         changed_tests: Ids of tests that are new or have another source than before.
+
+    Raises:
+        BaseDiffers: A result of an earlier judgement is not what such a run gives now.
     """
     before, after = runs.before, runs.after
     after_ids = {outcome.check_id for outcome in after.outcomes}
@@ -167,13 +331,48 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
 
 
 async def _find_flaky(runs: TestRuns, newly_failing: frozenset[str], fixed: frozenset[str]) -> frozenset[str]:
-    """Return those of some tests that end differently when they run again on the same files."""
+    """Return those of some tests that end differently when they run again on the same files.
+
+    Tests that end as before when they run without the others are not flaky. For the rest, all tests run again.
+
+    Raises:
+        BaseDiffers: A result of an earlier judgement is not what such a run gives now.
+    """
     flaky: set[str] = set()
+    doubtful = newly_failing - await _confirm_failures(runs, newly_failing)
     for _ in range(FLAKY_RERUNS):
-        if newly_failing - flaky:
+        if doubtful - flaky:
             again = await check_candidate(runs.final, runs.new_suite)
-            flaky |= newly_failing & again.passed
-    if fixed:
+            flaky |= doubtful & again.passed
+    broken = doubtful & runs.before.passed
+    fixed_alone = fixed & (await _run_alone(UNCHANGED, runs.old_suite, fixed)).passed
+    if fixed_alone or broken:
         again = await check_candidate(UNCHANGED, runs.old_suite)
-        flaky |= fixed & again.passed
+        differing = (fixed_alone & again.passed) | (broken & again.failed)
+        if differing and runs.base.is_recorded:
+            raise BaseDiffers
+        flaky |= differing
     return frozenset(flaky)
+
+
+async def _confirm_failures(runs: TestRuns, tests: frozenset[str]) -> frozenset[str]:
+    """Return those of some tests that fail again without the others, and pass so without the change."""
+    if not tests or not _can_run_alone(runs.new_suite):
+        return frozenset()
+    failed = tests & (await _run_alone(runs.final, runs.new_suite, tests)).failed
+    known = failed & runs.before.passed
+    passed = (await _run_alone(UNCHANGED, runs.old_suite, known)).passed
+    return (failed - known) | (known & passed)
+
+
+async def _run_alone(candidate: Candidate, suite: Suite, tests: frozenset[str]) -> Verdict:
+    """Run some tests without the others; all tests, if the command cannot select them."""
+    if not tests:
+        return Verdict(candidate=candidate.hash, outcomes=(), evidence="exit_status")
+    if _can_run_alone(suite):
+        suite = suite.restrict({get_function(test) for test in tests})
+    return await check_candidate(candidate, suite)
+
+
+def _can_run_alone(suite: Suite) -> bool:
+    return suite.command is not None and suite.command.is_pytest

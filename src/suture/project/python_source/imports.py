@@ -58,3 +58,32 @@ def loaded_files(files: Mapping[str, str], entry_paths: Collection[str]) -> froz
         }
         waiting += [file for file in possible_files if file in files]
     return frozenset(loaded)
+
+
+def find_importers(files: Mapping[str, str], paths: Collection[str]) -> frozenset[str]:
+    """Return the files whose import loads one of some files, directly or through other files.
+
+    Whatever folder absolute imports begin at, a module is found by the end of its path. That is too much rather than
+    too little.
+
+    Args:
+        files: Path -> source, of all Python files of the program.
+    """
+    by_module: dict[str, set[str]] = {}
+    for path in files:
+        parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+        for start in range(len(parts)):
+            by_module.setdefault("/".join(parts[start:]), set()).add(path)
+    importers: dict[str, set[str]] = {}
+    for path, source in files.items():
+        loaded = {file for name in imported_paths(source, path) for file in by_module.get(name, ())}
+        packages = {folder / "__init__.py" for file in loaded for folder in PurePosixPath(file).parents}
+        for file in (*loaded, *map(str, packages)):
+            importers.setdefault(file, set()).add(path)
+    found: set[str] = set()
+    waiting = list(paths)
+    while waiting:
+        path = waiting.pop()
+        waiting += importers.get(path, set()) - found
+        found |= importers.get(path, set())
+    return frozenset(found)

@@ -19,6 +19,7 @@ from suture.interfaces.cli.repair.judge_hook import (
     MAX_REASONS,
     answer_hook,
     read_hook_call,
+    spare_agent,
 )
 from suture.interfaces.cli.repair.watch_command import print_superseded
 from suture.interfaces.cli.terminal.command_options import (
@@ -58,22 +59,29 @@ class ReportOptions:
         Path | None,
         Option("--attest", metavar="FILE", help="Write an in-toto statement of the verdict, unsigned."),
     ] = None
+    certificate: Annotated[
+        Path | None,
+        Option(
+            "--certificate",
+            metavar="FILE",
+            help="Write the verdict with its evidence, which `suture verify` replays.",
+        ),
+    ] = None
 
     @property
-    def are_requested(self) -> bool:
-        """Whether any file is to be written."""
-        return any(path is not None for path in (self.sarif, self.junit, self.attest))
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are to be written."""
+        return tuple(filter(None, (self.sarif, self.junit, self.attest, self.certificate)))
 
     def refuse_links(self, checkout: Path) -> None:
         """Refuse files that a link in the checkout would redirect."""
         from suture.interfaces.ci.report_files import refuse_linked_file
 
-        for path in (self.sarif, self.junit, self.attest):
-            if path is not None:
-                refuse_linked_file(path, checkout)
+        for path in self.paths:
+            refuse_linked_file(path, checkout)
 
     def write(self, judgement: Judgement, settings: Settings, checkout: Path) -> None:
-        """Write the files that the options name."""
+        """Write the files that the options name, except for the certificate, which the judgement writes."""
         from suture.interfaces.ci.judgement_reports import render_judgement_junit, render_judgement_sarif
         from suture.interfaces.ci.report_files import write_report_file
         from suture.interfaces.ci.test_result_statement import render_statement
@@ -87,6 +95,7 @@ class ReportOptions:
 
 
 @handle_errors
+@spare_agent
 def judge(
     path: Annotated[str, Argument(metavar="PATH", help="The project's folder.")] = ".",
     base: Annotated[
@@ -107,6 +116,9 @@ def judge(
     python: Python = None,
     accept_tests: Annotated[
         bool, Option("--accept-tests", help="Accept what the change does to the tests, after reading it.")
+    ] = False,
+    quick: Annotated[
+        bool, Option("--quick", help="Run only the tests that the change can affect; the verdict says so.")
     ] = False,
     explain: Annotated[bool, Option("--explain", help="Print everything that was found.")] = False,
     markdown: Annotated[bool, Option("--markdown", help="Print Markdown, for a comment.")] = False,
@@ -137,13 +149,15 @@ def judge(
 
     require_at_most_one({"--base": base is not None, "--patch": patch is not None, "--staged": staged})
     require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain, "--hook": hook})
+    require_at_most_one({"--quick": quick, "--attest": reports.attest is not None})
+    require_at_most_one({"--quick": quick, "--certificate": reports.certificate is not None})
     once_only = {
         "--json": as_json,
         "--markdown": markdown,
         "--hook": hook,
         "--staged": staged,
         "--patch": patch is not None,
-        "--sarif, --junit and --attest": reports.are_requested,
+        "--sarif, --junit, --attest and --certificate": bool(reports.paths),
     }
     for name, is_set in once_only.items():
         require_at_most_one({"--watch": watch, name: is_set})
@@ -165,6 +179,8 @@ def judge(
         protect=protect or (),
         settings=settings,
         on_step=None if hook else print_step,
+        certificate=reports.certificate,
+        quick=quick,
     )
     if watch:
         with require_extra("watch"):

@@ -19,13 +19,17 @@ import pytest
 from .assert_watch import FailedAsserts
 from .bytecode import backdate, save_bytecode
 from .failure_facts import MAX_TEXT_CHARS, FailureFacts, get_test_file, is_doctest
-from .import_path import describe_imports
+from .import_path import PRIVATE_FOLDER, describe_imports
 from .machinery import TestMachinery
 from .origins import Origins
+from .reach import ReachRecorder
 from .signing import SignedReport
 from .time_limits import TestTimeout, TimeLimits
 from .watch import OWN_REPORT, TEST_TEXT, Watch, install_watch
 from .worker_processes import WORKER_PARAMETERS, load_in_workers, take_worker_parameters
+
+ROOT = os.path.dirname(PRIVATE_FOLDER)
+"""The project's folder. The command may run in a folder below it."""
 
 
 class Reporter:
@@ -48,7 +52,7 @@ class Reporter:
         self._isolated = frozenset(parameters["isolated"])
         self._bytecode_path = parameters["compiled"]
         self._sources = parameters["sources"]
-        self._root = os.getcwd()
+        self._root = ROOT
         self._early = early
         self._may_rerun = config.pluginmanager.hasplugin("rerunfailures")
         self._reported_here = set()  # type: set[tuple[str, str]]
@@ -57,6 +61,9 @@ class Reporter:
         config.pluginmanager.register(self._limits, "suture-time-limits")
         self._facts = FailureFacts(self._root, self._limits)
         self._start(config)
+        if parameters["reach"]:
+            recorder = ReachRecorder(self._root, parameters["reach"], self._id)
+            config.pluginmanager.register(recorder, "suture-reach")
 
     def _start(self, config: Any) -> None:
         """Report that pytest started and what it would collect, in case it never gets that far."""
@@ -65,9 +72,11 @@ class Reporter:
         named = getattr(config.known_args_namespace, "file_or_dir", None) or []
         if not named and root == self._root:
             named = config.getini("testpaths")
+        if not named and os.getcwd() != self._root:
+            named = ["."]
         self._write(
             event="begin",
-            named=[str(name) for name in named if os.path.exists(str(name).split("::")[0])],
+            named=[self._from_root(str(name)) for name in named if os.path.exists(str(name).split("::")[0])],
             patterns=[str(pattern) for pattern in config.getini("python_files")],
             left_out=[str(name) for name in config.getini("norecursedirs")],
             rootdir=self._prefix,
@@ -81,6 +90,13 @@ class Reporter:
         if self._prefix == "." or not path:
             return nodeid
         return os.path.normpath(os.path.join(self._prefix, path)) + separator + name
+
+    def _from_root(self, name: str) -> str:
+        """Return a path or test id of the command, whose working folder may be below the project's."""
+        path, separator, test = name.partition("::")
+        if os.getcwd() == self._root or os.path.isabs(path):
+            return name
+        return os.path.relpath(path, self._root) + separator + test
 
     def _write(self, **event: Any) -> None:
         self._send("write", event)
@@ -96,7 +112,10 @@ class Reporter:
     def pytest_collection_modifyitems(self, items: Any) -> None:
         """Keep only the requested tests."""
         if self._only:
-            items[:] = [item for item in items if self._id(item.nodeid) in self._only]
+            items[:] = [item for item in items if self._is_requested(self._id(item.nodeid))]
+
+    def _is_requested(self, name: str) -> bool:
+        return not self._only.isdisjoint((name, name.partition("[")[0], name.partition("::")[0]))
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Report the collected tests."""
@@ -301,7 +320,7 @@ def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
     """Start to watch this process and to report; no test and no conftest.py is loaded yet."""
     root = parameters["root"]
     failed_asserts = FailedAsserts()
-    machinery = TestMachinery(config, os.getcwd(), parameters["libraries"], parameters["imported"])
+    machinery = TestMachinery(config, ROOT, parameters["libraries"], parameters["imported"])
     report = SignedReport(parameters["report"], bytes.fromhex(parameters["key"]), parameters.get("name", ""))
     secret_files = {parameters["report"]: OWN_REPORT}
     secret_files.update((os.path.join(root, path), TEST_TEXT) for path in parameters["tests"])
@@ -318,7 +337,7 @@ def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
 SEARCH_PATH = list(sys.path)
 PARAMETERS = _read_parameters()
 for _parameters in PARAMETERS:
-    if _parameters["root"] == os.getcwd():  # bytecode contains the absolute paths of its sources
+    if _parameters["root"] == os.getcwd() == ROOT:  # bytecode contains the absolute paths of its sources
         backdate(_parameters["sources"])
         sys.dont_write_bytecode = not _parameters["compiled"]
     else:
