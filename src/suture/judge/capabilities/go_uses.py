@@ -55,7 +55,18 @@ PREDECLARED = frozenset((
 DECLARATIONS = ("function_declaration", "const_spec", "var_spec", "type_spec", "type_alias")
 ENVIRONMENT_CALLS = ("os.Executable", "os.Environ")
 """Functions that show the name of a test program, or all variables of the environment."""
-FOLDER_LISTING = ("os.ReadDir", "ioutil.ReadDir", "filepath.Glob", "filepath.Walk", "filepath.WalkDir")
+STATE_CALLS = (
+    "flag.Parsed",
+    "flag.NFlag",
+    "flag.Visit",
+    "flag.VisitAll",
+    "flag.Lookup",
+    "runtime.NumGoroutine",
+)
+"""Functions that show how a program was started, and what else runs in it."""
+FOLDER_LISTING = (
+    "os.ReadDir", "os.Open", "os.DirFS", "ioutil.ReadDir", "filepath.Glob", "filepath.Walk", "filepath.WalkDir",
+)  # fmt: skip
 ENDING_CALLS = ("os.Exit", "syscall.Exit")
 TEST_FLAG = re.compile(r"-{0,2}test\.\w+|\.test(?:\.exe)?")
 """A string that names an option of `go test`, or the ending of a test program."""
@@ -215,6 +226,19 @@ def _find_call_uses(
         function_name = _enclosing_function(node)
         if function_name != "main":  # a program may end there
             yield Use(code="ends_process", name=name, line=line, key=f"in {function_name}")
+    else:
+        yield from _find_state_uses(node, name, line)
+
+
+def _find_state_uses(node: Node, name: str, line: int) -> Iterator[Use]:
+    """Yield a call that shows who called it, how the program was started, or its environment."""
+    if name == "log.New" and re.match(
+        r"\(\s*&.*\bL(?:short|long)file\b", _text(node.child_by_field_name("arguments"))
+    ):
+        yield Use(code="inspects_callers", name="log.New with the caller's file", line=line, key=name)
+    elif name in STATE_CALLS:
+        if ENTRY_FUNCTION.fullmatch(_enclosing_function(node)) is None:
+            yield Use(code="detects_environment", name=name, line=line, key=name)
     elif name in ENVIRONMENT_CALLS:
         if ENTRY_FUNCTION.fullmatch(_enclosing_function(node)) is None and not _is_for_process(node):
             yield Use(code="detects_environment", name=name, line=line, key=name)
@@ -235,8 +259,9 @@ def _is_for_process(node: Node) -> bool:
     call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
     is_extended = call is not None and _text(call.child_by_field_name("function")) == "append"
     statement = arguments.parent if arguments is not None and arguments.type == "expression_list" else None
-    targets = statement.child_by_field_name("left") if statement is not None else None
-    return is_extended or re.search("env$", _text(targets), re.IGNORECASE) is not None
+    target = _text(statement.child_by_field_name("left")) if statement is not None else ""
+    is_read = re.search(rf"range\s+{re.escape(target)}\b", _text(_find_function(node))) is not None
+    return is_extended or (re.search("env$", target, re.IGNORECASE) is not None and not is_read)
 
 
 def _find_selector_uses(node: Node, line: int, packages: Mapping[str, str]) -> Iterator[Use]:

@@ -103,11 +103,18 @@ class JavaScriptNames:
             return
         if name.type == "identifier":
             self.assigned.setdefault(get_text(name), value)
-            path = self.resolve(value)
+            path = self.resolve(value) or self.resolve(_get_copied(value))
             if path and path != get_text(name):
                 self._aliases.setdefault(get_text(name), path)
         for path, local in self.find_destructured(node):
             self._aliases.setdefault(get_text(local), path)
+
+
+def _get_copied(node: Node) -> Node | None:
+    """Return the object of which an object literal is nothing but a copy: `{ ...process.env }`."""
+    parts = node.named_children if node.type == "object" else []
+    is_copy = len(parts) == 1 and parts[0].type == "spread_element"
+    return parts[0].named_children[0] if is_copy else None
 
 
 def get_text(node: Node | None) -> str:

@@ -81,6 +81,13 @@ CALL_CODES: dict[str, CapabilityCode] = {
         ),
         "hooks_interpreter",
     ),
+    **dict.fromkeys(
+        ("process.listenerCount", "process.listeners", "process.rawListeners", "process.eventNames"),
+        "detects_environment",
+    ),
+    **dict.fromkeys(
+        ("process.getActiveResourcesInfo", "node:async_hooks.executionAsyncResource"), "detects_environment"
+    ),
     **dict.fromkeys(("eval", "Function", "node:vm.Script", "node:vm.runInThisContext"), "computes_names"),
     **dict.fromkeys(
         ("node:vm.runInNewContext", "node:vm.runInContext", "node:vm.compileFunction"), "computes_names"
@@ -114,6 +121,8 @@ START_PATHS = (
     "process.execArgv", "import.meta.vitest", "require.main", "process.argv", "process.mainModule", "module.parent",
 )  # fmt: skip
 """What tells how a program was started. Only the first two say so without a comparison."""
+START_OBJECTS = ("require.main", "module.parent", "process.mainModule")
+"""Modules by which a program was started: what they contain shows the test runner."""
 FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
 COMPUTED_OWNERS = (*GLOBAL_OBJECTS[:2], "process", "module", "require")
 """Objects of which a property with a computed name is a finding."""
@@ -293,11 +302,16 @@ def _find_member_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator
     owner_path = names.resolve(owner)
     if node.type == "subscript_expression" and not get_string(key):
         is_own_name = owner_path in names.declared
-        if (owner_path in COMPUTED_OWNERS and not is_own_name) or _is_joined_literal(key):
+        is_disguised = owner_path in ENVIRONMENTS and _is_made_of_literals(key)
+        if (owner_path in COMPUTED_OWNERS and not is_own_name) or _is_joined_literal(key) or is_disguised:
             yield Use(code="computes_names", name=get_text(node), line=line, key=owner_path)
         return
+    if get_text(key) == "stack" and _is_searched(node):
+        yield Use(code="inspects_callers", name=get_text(node), line=line, key="stack")
     if get_text(key) == "stack" and owner is not None and _is_new_error(owner, names):
         yield Use(code="inspects_callers", name=get_text(node), line=line, key="stack")
+    elif get_text(key) == "constructor" and get_text(owner) in ("console", "process", "global", "globalThis"):
+        yield Use(code="detects_environment", name=get_text(node), line=line, key="constructor")
     elif get_text(key) in ("callee", "caller") and (
         get_text(owner).startswith("arguments") or get_text(owner) in names.functions
     ):
@@ -323,12 +337,11 @@ def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
         yield Use(code="patches_code", name=path, line=line, key=path)
     elif path == "Error.prepareStackTrace":
         yield Use(code="inspects_callers", name=path, line=line, key=path)
+    elif owner in START_OBJECTS or path in START_PATHS:
+        yield from _find_start_uses(path, node, line)
     elif owner in ENVIRONMENTS:
         if TEST_VARIABLE.fullmatch(name) or (name in MODES and _is_compared_with_test(node)):
             yield Use(code="detects_environment", name=path, line=line, key=name)
-    elif path in START_PATHS:
-        if path in START_PATHS[:2] or _is_compared_with_runner(node):
-            yield Use(code="detects_environment", name=path, line=line, key=path)
     elif owner == "node:module" and name not in HARMLESS_LOADER_NAMES:
         yield Use(code="hooks_interpreter", name=f"module.{name}", line=line, key=path)
     elif owner in GLOBAL_OBJECTS and name in TEST_GLOBALS:
@@ -337,6 +350,12 @@ def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
         yield from _find_ending_use(path, node, line)
     elif node.type == "variable_declarator" and path in CALL_CODES:
         yield Use(code=CALL_CODES[path], name=path, line=line, key=path)
+
+
+def _find_start_uses(path: str, node: Node, line: int) -> Iterator[Use]:
+    """Yield what code reads of how the program was started."""
+    if path.rpartition(".")[0] in START_OBJECTS or path in START_PATHS[:2] or _is_compared_with_runner(node):
+        yield Use(code="detects_environment", name=path, line=line, key=path)
 
 
 def _find_test_uses(path: str, node: Node, line: int) -> Iterator[Use]:
@@ -371,6 +390,21 @@ def _is_for_process(node: Node) -> bool:
     holder = node.parent.parent if node.parent is not None and node.parent.type == "object" else None
     name = get_field(holder, "key", "name", "left") if holder is not None else None
     return re.search("env", get_text(name), re.IGNORECASE) is not None
+
+
+def _is_made_of_literals(node: Node | None) -> bool:
+    """Return whether an expression computes its value from literals alone: `['C', 'I'].join('')`."""
+    return node is not None and not any(part.type in ("identifier", "this") for part in walk(node))
+
+
+def _is_searched(node: Node) -> bool:
+    """Return whether an expression is searched for a text: `/x/.test(error.stack)`, `error.stack.includes("x")`."""
+    above = node.parent
+    if above is not None and above.type == "arguments" and above.parent is not None:
+        called = get_text(get_field(above.parent, "function")).rpartition(".")[2]
+        return called in ("test", "exec")
+    searching = ("includes", "match", "matchAll", "indexOf", "search", "split", "startsWith", "endsWith")
+    return above is not None and get_text(get_field(above, "property")) in searching
 
 
 def _is_joined_literal(node: Node | None) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityUse, Task, Verdict
+from suture.judge.capabilities.borrowed_names import find_borrowed_names
 from suture.judge.capabilities.go_uses import find_go_uses
 from suture.judge.capabilities.javascript_uses import find_javascript_uses
-from suture.judge.capabilities.python_classes import MERGED_MEMBER
+from suture.judge.capabilities.merged_names import find_merged_names
 from suture.judge.capabilities.python_fields import find_dropped_fields
 from suture.judge.capabilities.python_uses import find_python_uses
-from suture.judge.capabilities.use import Use
+from suture.judge.capabilities.use import MERGED_NAME, Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
 from suture.mutation.tree_sitter.node_kinds import has_grammar, parse_source_tree
 from suture.project.languages import LANGUAGES, detect_file_languages
@@ -60,8 +61,11 @@ def find_change_capabilities(
         use
         for path, text in sorted(after.items())
         if not is_test_file(path)
-        for use in find_file_capabilities(path, decode_text(before.get(path, b"")), text)
-        if not (use.name.startswith(MERGED_MEMBER) and _is_unknown_to_tests(use, before))
+        for use in (
+            *find_file_capabilities(path, decode_text(before.get(path, b"")), text),
+            *find_borrowed_names(path, text, before, after),
+        )
+        if not (use.name.startswith(MERGED_NAME) and _is_unknown_to_tests(use, before))
     ]
     return tuple(uses[:MAX_CAPABILITY_USES])
 
@@ -83,8 +87,9 @@ def find_file_capabilities(path: str, before: str, after: str) -> tuple[Capabili
     if before == after:
         return ()
     new_uses = _find_uses(path, after) or []
-    if path.endswith(".py"):
-        new_uses += find_dropped_fields(before, after)
+    new_uses += (
+        find_dropped_fields(before, after) if path.endswith(".py") else find_merged_names(before, after)
+    )
     if not new_uses:
         return ()
     old_uses = _find_uses(path, before)

@@ -12,7 +12,7 @@ import unittest
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from suture.judge.capabilities.use import Use
+from suture.judge.capabilities.use import MERGED_NAME, Use
 from suture.project.python_source.module_names import ModuleNames
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -20,8 +20,6 @@ FIELD_CALLS = frozenset(
     ("field", "ib", "attrib", "dataclass", "make_dataclass", "s", "attrs", "define", "mutable")
 )
 """Last parts of the names of functions of `dataclasses` and `attrs` that declare fields or classes."""
-MERGED_MEMBER = "a second name "
-"""How the name of a use begins that is a member of an enumeration with the value of another one."""
 FIELD_MODULES = ("dataclasses.", "attr.", "attrs.")
 COMPARISON_OPTIONS = ("compare", "eq", "cmp")
 """Options of those functions that take a field, or a whole class, out of comparisons."""
@@ -96,7 +94,7 @@ def _find_uses(
         *_find_left_out_fields(node, names),
     ]
     for member, line in _find_merged_members(node, bases, names):
-        key = f"{MERGED_MEMBER}{node.name}.{member}"
+        key = f"{MERGED_NAME}{node.name}.{member}"
         yield Use(code="loosens_comparison", name=key, line=line, key=key)
     # A class of this module may add its methods to those of a plain value.
     mixed_in = [classes[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in classes]

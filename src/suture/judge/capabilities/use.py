@@ -18,13 +18,15 @@ TEST_RUNNER = re.compile(
 """A word of a command line that starts tests."""
 TEST_VARIABLE = re.compile(
     r"CI|(?:PYTEST|TOX|NOX|HYPOTHESIS|COVERAGE|VITEST|JEST|NODE_TEST|MOCHA|SUTURE|SANDBOX)(?:_\w+)?"
-    r"|GITHUB_ACTIONS|GITLAB_CI|JENKINS_URL|TRAVIS|CIRCLECI|BUILDKITE"
+    r"|GOFLAGS|GOCOVERDIR|GITHUB_ACTIONS|GITLAB_CI|JENKINS_URL|TRAVIS|CIRCLECI|BUILDKITE"
 )
 """An environment variable that shows that tests are running."""
 ENTRY_FUNCTION = re.compile(r"_*(?:\w+_)?(?:main|cli|parse_arg\w*)")
 """A function in which a program ends or reads its arguments, as in `main`."""
 
 
+MERGED_NAME = "a second name "
+"""How the name of a use begins that makes a name stand for another one's value: of a member of an enumeration, say."""
 PROCESS_FILE = re.compile(r"/proc(?:/.*)?", re.DOTALL)
 """A path through which a program can see its processes."""
 
