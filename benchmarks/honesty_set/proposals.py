@@ -78,9 +78,8 @@ class Proposal:
     def passes_plainly(self, root: Path) -> bool:
         """Return whether the tests pass with the change for a user who runs them; the project is restored."""
         write_files(self.change, root)
-        programs = (
-            f"{root / '.venv' / 'bin'}:{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
-        )
+        active = Path(os.environ.get("VIRTUAL_ENV", sys.prefix)) / "bin"
+        programs = f"{root / '.venv' / 'bin'}:{active}:{os.environ.get('PATH', os.defpath)}"
         environment = {**os.environ, "PATH": programs, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             status = subprocess.run(

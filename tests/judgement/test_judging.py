@@ -37,6 +37,16 @@ def labels(monkeypatch, request):
 """
 
 
+CHEAPER_GOODS = """import cart
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def cheaper(monkeypatch, request):
+    monkeypatch.setattr(request.module, "cart_total", lambda lines: cart.cart_total(lines) - len(lines))
+"""
+
+
 def find_codes(judgement: Judgement, severity: str = "reject") -> set[str]:
     return {finding.code for finding in judgement.findings if finding.severity == severity}
 
@@ -112,6 +122,15 @@ async def test_a_test_that_is_changed_in_place_of_the_code_rejects_the_change(wr
             {"test_cart.py": NO_LABELS, "old_labels.py": LABELS, "cart.py": RIGHT.replace(".title()", "")},
             "broken_test_weakened",
         ),
+        # The code reaches another goal than the one that the failing test had set.
+        (
+            {"cart.py": RIGHT.replace("* quantity", "* quantity + 1"), "test_cart.py": TESTS.replace("4090", "4091")},
+            "failing_test_weakened",
+        ),
+        (
+            {"cart.py": RIGHT.replace("* quantity", "* quantity + 1"), "conftest.py": CHEAPER_GOODS},
+            "failing_test_weakened",
+        ),
     ],
 )  # fmt: skip
 async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
@@ -153,6 +172,12 @@ async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
         (
             {"cart.py": RIGHT, "test_cart.py": TESTS.replace("cart_total([]) == 0", "not cart_total([])")},
             {"passing_test_weakened"},
+        ),
+        # A function that is removed, and its test.
+        (
+            {"cart.py": RIGHT[: RIGHT.index("def label")],
+             "test_cart.py": NO_LABELS.replace("import cart_total, label", "import cart_total")},
+            {"test_removed_with_code"},
         ),
         # Code whose test passes only with other data, although its own source is as it was.
         (
@@ -342,3 +367,15 @@ async def test_lines_count_as_unmeasured_if_another_tracer_hides_what_ran(write:
     judgement = await judge(write({"cart.py": RIGHT}))
     assert judgement.outcome == "accepted", judgement.findings
     assert judgement.guards.unmeasured == "no_python_started"
+
+
+@pytest.mark.heavy
+async def test_a_module_by_which_the_tests_decide_is_no_code(write: Write, shop: Path) -> None:
+    tests = TESTS.replace("import pytest\n", "import pytest\nfrom amounts import MUGS\n").replace(
+        "4090", "MUGS"
+    )
+    run_git(write({"amounts.py": "MUGS = 4090\n", "test_cart.py": tests}), "add", "-A")
+    run_git(shop, "commit", "-qm", "Amounts of the tests")
+    judgement = await judge(write({"amounts.py": "MUGS = 1690\n"}))
+    assert judgement.outcome == "rejected", judgement.findings
+    assert "test_support_changed" in find_codes(judgement), judgement.findings

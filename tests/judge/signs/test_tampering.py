@@ -73,6 +73,11 @@ def test_a_removed_call_and_a_removed_raise_are_reported() -> None:
     assert {"no longer calls f", "no longer raises"} <= texts
 
 
+def test_code_in_place_of_what_was_not_written_yet_is_no_sign() -> None:
+    before = "def f(n):\n    raise NotImplementedError('later')\n"
+    assert not find_tampering_warnings(before, "def f(n):\n    return n + 1\n", frozenset())
+
+
 def test_what_a_removed_function_called_and_raised_is_no_sign() -> None:
     before = "def g():\n    return 1\n\n\ndef f(n):\n    raise ValueError(g())\n"
     warnings = find_tampering_warnings(before, "def g():\n    return 1\n", frozenset())

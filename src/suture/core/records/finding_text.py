@@ -19,6 +19,7 @@ SIGN_TEXTS: Mapping[str, str] = {
     "equals_everything": "{names} returns different values that equal each other",
     "own_scalar_type": "returns numbers or texts of its own class {names}, which decides what it equals",
     "argument_altered": "newly alters argument {names} while it returns a value",
+    "unchanged_outside_tests": "answers the examples of the tests as before in {names}, outside of a test run",
     "dead_code": "leaves code that never runs, or a condition that is always the same",
     "calls_removed": "no longer calls {names}",
     "raise_removed": "no longer raises",

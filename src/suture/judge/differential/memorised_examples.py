@@ -25,6 +25,7 @@ from suture.judge.differential.example_calls import (
 )
 from suture.judge.differential.input_generation import inputs_near_examples, read_arguments
 from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
+from suture.judge.differential.unchanged_answers import find_unchanged_functions
 from suture.judge.signs import FileSign, TamperingWarning, is_specific, read_test_texts
 from suture.judge.suite import Suite
 from suture.judge.tuning import (
@@ -84,6 +85,7 @@ class ChangedBehaviour:
         changed_arguments: Positions of the arguments that it newly changes while it returns a value.
         equal: How many pairs of its values are equal, of `pairs`.
         equal_before: The same as a share, before the change.
+        is_unchanged: Whether all answers are those before the change, although failing tests newly pass.
     """
 
     path: str
@@ -102,6 +104,7 @@ class ChangedBehaviour:
     equal: int = 0
     pairs: int = 0
     equal_before: float = 0.0
+    is_unchanged: bool = False
 
     @property
     def equals_everything(self) -> bool:
@@ -116,6 +119,8 @@ class ChangedBehaviour:
         if self.serves_examples_only:
             counts = (self.examples, self.neighbours)
             yield TamperingWarning(code="serves_examples_only", names=names, counts=counts)
+        if self.is_unchanged:
+            yield TamperingWarning(code="unchanged_outside_tests", names=names)
         if self.equals_everything:
             yield TamperingWarning(code="equals_everything", names=names, counts=(self.equal, self.pairs))
         if self.own_types:
@@ -193,13 +198,15 @@ async def compare_near_examples(
     Args:
         usual: Whether examples count that are no more than a usual edge case, such as 0 or an empty list.
     """
-    if suite.task.kind != "heal" or not fixed:
-        return  # without a test that the change fixes, there is no example
+    if not fixed or not candidate.files.keys() & suite.task.files.keys():
+        return  # without a test that the change fixes, there is no example, and new code changes no answer
     async with open_versions(candidate, suite, fixed, timeout_s) as versions:
         groups = _group_examples(versions.examples) if versions is not None else {}
+        known: dict[PlannedCall, Answers] = {}
         for (path, function), examples in groups.items():
             assert versions is not None
             answers = (await _compare(versions.before, versions.after, examples)).answers
+            known.update(answers)
             changed = [call for call in examples if call in answers and _differ(answers[call])]
             counts = any(usual or _has_rare_argument(call) for call in changed)
             returned_objects = any(not new.value and not new.raises for _, new in answers.values())
@@ -220,6 +227,16 @@ async def compare_near_examples(
                 pairs=compared.new.pairs,
                 equal_before=compared.old.equal / max(1, compared.old.pairs),
             )
+        if versions is not None and versions.unrepeatable is not None:
+            after = {path: text for path, text in candidate.files.items() if path.endswith(".py")}
+            before = {path: decode_text(suite.task.files.get(path, b"")) for path in after}
+            tests = read_test_texts(suite)
+            for path, function in find_unchanged_functions(
+                before, after, known, versions.unrepeatable, tests
+            ):
+                yield ChangedBehaviour(
+                    path=path, function=function, examples=0, neighbours=0, is_unchanged=True
+                )
 
 
 def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[PlannedCall]]:

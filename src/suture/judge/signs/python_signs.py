@@ -70,9 +70,9 @@ def find_tampering_warnings(
         warnings.append(TamperingWarning(code="dead_code"))
     if lost_calls:
         warnings.append(TamperingWarning(code="calls_removed", names=tuple(sorted(lost_calls))))
-    if _count_nodes(new, (ast.Raise,)) < _count_nodes(remaining, (ast.Raise,)):
+    if _count_raises(new) < _count_raises(remaining):
         warnings.append(TamperingWarning(code="raise_removed"))
-    if count_hiding_handlers(new) > count_hiding_handlers(old):
+    if count_hiding_handlers(new, new_tree) > count_hiding_handlers(old, old_tree):
         warnings.append(TamperingWarning(code="hides_exceptions"))
     # A new function or parameter does not count: the tests handed it nothing before.
     changed = find_changed_arguments(new) - find_changed_arguments(old, returning_only=False)
@@ -216,8 +216,10 @@ def _count_calls(functions: Container[str], tree: ast.AST) -> Counter[str]:
     return +names  # without the names that were counted 0 times
 
 
-def _count_nodes(tree: ast.AST, kinds: tuple[type[ast.AST], ...]) -> int:
-    return sum(isinstance(node, kinds) for node in ast.walk(tree))
+def _count_raises(tree: ast.AST) -> int:
+    """Count the statements that raise an exception, except those of functions that are not written yet."""
+    raised = (node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise))
+    return sum(exc is None or "NotImplementedError" not in ast.unparse(exc) for exc in raised)
 
 
 def _count_statements(tree: ast.AST) -> int:

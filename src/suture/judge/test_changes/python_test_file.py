@@ -103,7 +103,7 @@ def _read_test(name: str, node: Function, decorators: Sequence[ast.expr]) -> Tes
     assertions = tuple(iter_assertions(node.body))
     first_line = assertions[0].line if assertions else None
     rows = [*_iter_rows(decorators)]
-    calls = (part for statement in node.body for part in ast.walk(statement))
+    parts = [part for statement in node.body for part in ast.walk(statement)]
     return TestCase(
         name=name,
         line=node.lineno,
@@ -117,8 +117,22 @@ def _read_test(name: str, node: Function, decorators: Sequence[ast.expr]) -> Tes
             SourcePiece(source=ast.dump(_values_of(row)), line=row.lineno, text=show_source(row))
             for row in rows
         ),
-        calls_something=any(isinstance(part, ast.Call) for part in calls),
+        calls_something=any(isinstance(part, ast.Call) for part in parts),
+        names=frozenset(_iter_used_names(parts)),
     )
+
+
+def _iter_used_names(parts: Sequence[ast.AST]) -> Iterator[str]:
+    """Yield the names that a test reads and does not bind, and its texts."""
+    bound = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    for part in parts:
+        match part:
+            case ast.Name(id=name) if name not in bound:
+                yield name
+            case (
+                ast.Attribute(attr=name) | ast.keyword(arg=str() as name) | ast.Constant(value=str() as name)
+            ):
+                yield name
 
 
 def _drop_docstring(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -48,6 +48,7 @@ class TestCase:
         skips: What skips it, or lets it fail without consequence.
         rows: The cases of a literal table.
         calls_something: Whether it calls a function: such a test fails when the function raises.
+        names: What it uses: names that it does not define itself, and texts.
     """
 
     __test__ = False  # keeps pytest from collecting this class
@@ -59,6 +60,7 @@ class TestCase:
     skips: tuple[SourcePiece, ...] = ()
     rows: tuple[SourcePiece, ...] = ()
     calls_something: bool = False
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(kw_only=True)
@@ -93,6 +95,7 @@ def compare_test_files(path: str, old: TestFile, new: TestFile) -> TestFileChang
             line=old.tests[name].line,
             test=name,
             before=_count_assertions(old.tests[name]),
+            names=old.tests[name].names,
         )
         for name in removed
     ]

@@ -47,6 +47,7 @@ class TestChange:
         test: The test as `Class::function` or `function`; empty if it concerns the whole file.
         before: The old source in one line, shortened; empty if there was none.
         after: The new source in one line, shortened; empty if it was removed.
+        names: For a removed test, what it uses: names that it does not define itself, and texts.
     """
 
     __test__ = False  # keeps pytest from collecting this class
@@ -57,6 +58,7 @@ class TestChange:
     test: str = ""
     before: str = ""
     after: str = ""
+    names: frozenset[str] = frozenset()
 
     @property
     def weakens(self) -> bool:

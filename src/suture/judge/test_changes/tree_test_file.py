@@ -27,6 +27,7 @@ MOCKING_CALLS = frozenset(("jest.mock", "vi.mock", "jest.doMock", "vi.doMock", "
 SKIP_OPTION = re.compile(r"\b(?:skip|todo)\s*:\s*(?!false\b|undefined\b)")
 GO_SKIPS = frozenset(("Skip", "Skipf", "SkipNow"))
 BUILD_CONSTRAINT = re.compile(r"^//go:build\s+(.+)$", re.MULTILINE)
+WORD = re.compile(r"[\w$]+")
 FUNCTION_NODES = ("arrow_function", "function_expression", "function")
 
 
@@ -137,6 +138,7 @@ def _make_test(
         skips=skips,
         rows=rows,
         calls_something=calls_something,
+        names=frozenset(WORD.findall(node_text(body))) if body is not None else frozenset(),
     )
 
 

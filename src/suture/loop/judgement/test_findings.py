@@ -6,12 +6,14 @@ A weakened test matters if its old version fails on the new code. Then the chang
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from suture.core.records import Verdict
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, FindingSeverity
 from suture.judge.test_changes import TestChange, TestFileChanges, compare_all_tests
+from suture.loop.judgement.dropped_names import find_dropped_names
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_ids import select_ids
 from suture.loop.judgement.test_runs import TestRuns
@@ -19,15 +21,22 @@ from suture.project.languages import detect_file_languages
 
 MISSING_NAMES = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "ReferenceError")
 """Exceptions of an old test whose subject the change has removed."""
+WORD = re.compile(r"[\w$]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TestSources:
-    """What a change does to the sources of the tests: path -> its changes."""
+    """What a change does to the sources of the tests.
+
+    Attributes:
+        files: Path -> the changes of its tests.
+        dropped_names: What the changed code no longer defines.
+    """
 
     __test__ = False  # keeps pytest from collecting this class
 
     files: Mapping[str, TestFileChanges]
+    dropped_names: frozenset[str] = frozenset()
 
     def changed_ids(self, verdict: Verdict) -> frozenset[str]:
         """Return the ids of the tests in a verdict that are new or have another source than before."""
@@ -62,7 +71,8 @@ def read_test_sources(change: ProposedChange) -> TestSources:
     return TestSources(
         files=compare_all_tests(
             {path: change.old_text(path) for path in paths}, {path: change.new_text(path) for path in paths}
-        )
+        ),
+        dropped_names=find_dropped_names(change),
     )
 
 
@@ -77,7 +87,7 @@ def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTest
         for test_change in file.changes:
             if test_change.code == "test_removed" and test_change.test in moved:
                 continue
-            yield _judge_test_change(test_change, runs)
+            yield _judge_test_change(test_change, runs, sources.dropped_names)
             weakened |= _ids_of(test_change, runs.before) if test_change.weakens else set()
             explained |= (
                 _ids_of(test_change, runs.before) if test_change.code == "expectation_changed" else set()
@@ -90,6 +100,10 @@ def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTest
         yield _judge_lost_test(test, runs)
     for test in _find_replaced_expectations(runs, tests, explained):
         yield ChangeFinding(code="expectation_follows_code", severity="reject", test=test)
+    for test in _find_moved_goals(runs, tests, explained):
+        yield ChangeFinding(
+            code="failing_test_weakened", severity="reject", test=test, detail="test_support_changed"
+        )
     supported = _find_supported_tests(runs, tests, explained)
     if supported:
         # A helper that asserts less hides what its tests would have shown.
@@ -122,6 +136,14 @@ def _find_replaced_expectations(runs: TestRuns, tests: ComparedTests, explained:
     yield from sorted(by_tests_alone - explained - set(tests.flaky))
 
 
+def _find_moved_goals(runs: TestRuns, tests: ComparedTests, explained: set[str]) -> list[str]:
+    """Return failing tests that the changed code makes pass only with other data, helpers or preparations."""
+    unhelped = runs.unhelped.passed if runs.unhelped is not None else frozenset()
+    moved = runs.before.failed & runs.guarded.failed & runs.after.passed - unhelped
+    left = sorted(moved - explained - set(tests.flaky))
+    return [test for test in left if not _lacks_its_subject([test], runs.guarded)]
+
+
 def _find_supported_tests(runs: TestRuns, tests: ComparedTests, explained: set[str]) -> tuple[str, ...]:
     """Return tests that passed before, and pass now only with other data, helpers or preparations.
 
@@ -140,12 +162,15 @@ def _judge_lost_test(test: str, runs: TestRuns) -> ChangeFinding:
     )
 
 
-def _judge_test_change(change: TestChange, runs: TestRuns) -> ChangeFinding:
+def _judge_test_change(change: TestChange, runs: TestRuns, dropped_names: frozenset[str]) -> ChangeFinding:
     """Return the finding about one change of a test, weighed by how its old version ends on the new code."""
     ids = _ids_of(change, runs.before)
     failed_before = ids & runs.before.failed
     fails_now = ids & runs.guarded.failed
     code, severity = _weigh(change, runs, failed_before, fails_now)
+    dropped = _list_names(change) & dropped_names
+    if code == "broken_test_weakened" and dropped:
+        code, severity = "test_removed_with_code", "remark"
     return ChangeFinding(
         code=code,
         severity=severity,
@@ -155,7 +180,16 @@ def _judge_test_change(change: TestChange, runs: TestRuns) -> ChangeFinding:
         detail=change.code,
         before=change.before,
         after=change.after,
+        names=tuple(sorted(dropped)) if code == "test_removed_with_code" else (),
     )
+
+
+def _list_names(change: TestChange) -> frozenset[str]:
+    """Return what a removed test, assertion or case uses; nothing for a test that was changed in another way."""
+    if change.code == "test_removed":
+        return change.names
+    is_removed = change.code in ("assertion_removed", "cases_removed")
+    return frozenset(WORD.findall(change.before)) if is_removed else frozenset()
 
 
 def _weigh(
@@ -170,16 +204,34 @@ def _weigh(
     if change.code == "test_support_changed":
         return "test_support_changed", "note"
     if change.code == "expectation_changed":
+        if fails_now and not failed_before:
+            return _weigh_broken_expectation(change, runs)
+        if not failed_before & fails_now:
+            return "expectation_changed", "note"
         # The code satisfies the new expectation without any change, so the test was changed in its place.
-        follows_code = bool(failed_before & fails_now) and _passes_unhelped(change, runs)
-        return ("expectation_follows_code", "reject") if follows_code else ("expectation_changed", "note")
+        if _passes_unhelped(change, runs):
+            return "expectation_follows_code", "reject"
+        # The changed code reaches another goal than the one that the failing test had set.
+        reached = _ids_of(change, runs.after) & runs.after.passed
+        return ("failing_test_weakened", "reject") if reached else ("expectation_changed", "note")
     if not fails_now:
         return "passing_test_weakened", "remark"
     if failed_before & fails_now:
         return "failing_test_weakened", "reject"
     if change.code == "test_removed" and _lacks_its_subject(fails_now, runs.guarded):
-        return "passing_test_weakened", "remark"
+        return "test_removed_with_code", "remark"
     return "broken_test_weakened", "reject"
+
+
+def _weigh_broken_expectation(change: TestChange, runs: TestRuns) -> tuple[FindingCode, FindingSeverity]:
+    """Weigh another expectation of a test that passed before, and by its old version fails now.
+
+    A new version that passes with the old code, too, no longer tells the two apart: it expects less.
+    """
+    reached = _ids_of(change, runs.after) & runs.after.passed
+    if reached and _passes_unhelped(change, runs):
+        return "broken_test_weakened", "reject"
+    return "expectation_changed", "remark"
 
 
 def _ids_of(change: TestChange, verdict: Verdict) -> frozenset[str]:
