@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from dataclasses import replace
 from typing import Any, cast
 
@@ -41,6 +42,7 @@ from suture.loop.review.answering import get_answer
 from suture.loop.run_spec import ForkOrigin
 from suture.loop.services.candidate_store import Lineage, make_attempt
 from suture.loop.state import LoopState, initial_state, judged_attempts, with_judged_attempts
+from suture.loop.tuning import VERIFICATION_RUNS, VERIFICATION_S
 
 GraphInput = LoopState | Command[str] | None
 """The input of the graph: a first state, an answer, or `None` to continue from its checkpoint."""
@@ -94,6 +96,8 @@ async def resume_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any
     graph = build_graph(checkpointer)
     snapshot = await graph.aget_state(_config(context))
     has_state = "schema_version" in snapshot.values  # The very first checkpoint of a run is empty.
+    if snapshot.values.get("found_repairs"):
+        _grant_verification_time(cast(LoopState, snapshot.values), context)
     if has_state and not snapshot.next:
         await rewind(context, graph)
         snapshot = await graph.aget_state(_config(context))
@@ -105,6 +109,16 @@ async def resume_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any
         return await _run_to_end(context, graph, initial_state(context.folder.id))
     await enter_state(origin.state, context, graph)
     return await _run_to_end(context, graph, None)
+
+
+def _grant_verification_time(state: LoopState, context: RunContext) -> None:
+    """Raise the run's limit of seconds so that the repairs that it has found can be verified."""
+    limit_s, used_s = context.budget.limits.seconds, context.budget.spend().seconds
+    baseline = context.candidates.baseline_verdict(state)
+    run_s = baseline.wall_s if baseline is not None else 0.0
+    needed_s = VERIFICATION_RUNS * run_s + VERIFICATION_S
+    if limit_s is not None and limit_s < used_s + needed_s:
+        context.budget.limits = replace(context.budget.limits, seconds=used_s + needed_s)
 
 
 async def _run_to_end(context: RunContext, graph: CompiledGraph, graph_input: GraphInput) -> Result:
@@ -161,7 +175,9 @@ async def _end_by_fault(fault: BaseException, context: RunContext, graph: Compil
         cancelled.stopped_run_id = context.folder.id
         raise cancelled from None
     if isinstance(fault, BudgetExceeded):
-        reason = Reason(code="budget_exceeded", detail=str(fault))
+        reason = Reason(
+            code="budget_exceeded", detail=str(fault), fault=fault.kind, limit=math.ceil(fault.limit)
+        )
         return await _end(context, graph, "budget_exhausted", reason)
     if isinstance(fault, StorageError):
         raise fault  # The run folder cannot be written, so there is nowhere to record it.
@@ -189,6 +205,8 @@ async def _end(context: RunContext, graph: CompiledGraph, outcome: Outcome, reas
     snapshot = await graph.aget_state(_config(context))
     state = cast(LoopState, {**initial_state(context.folder.id), **snapshot.values})
     state = _with_recorded_candidates(state, context)
+    if outcome == "budget_exhausted" and state.get("found_repairs"):
+        reason = replace(reason, notes=(*reason.notes, "repair_unverified"))
     best = find_best(judged_attempts(state))
     certified = None
     may_deliver = context.settings.loop.autonomy != "review_all" and outcome != "cancelled"
@@ -197,7 +215,8 @@ async def _end(context: RunContext, graph: CompiledGraph, outcome: Outcome, reas
             # If the sandbox fails too, the candidate is delivered without a certificate.
             with contextlib.suppress(SandboxError, PrerequisiteError, UsageError):
                 certified = await certify_best(state, context)
-        outcome, reason = "healed", replace(reason, code="checks_pass", cut_short_by=reason.code)
+        reason = replace(reason, code="checks_pass", cut_short_by=reason.code, notes=())
+        outcome = "healed"
     return write_result(state, context, outcome, reason, certified)
 
 

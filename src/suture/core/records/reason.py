@@ -52,9 +52,9 @@ ReasonCode = Literal[
     "waiting_for_answer",
 ]
 """Why the policy chose a move, or why a run ended. `render_reason` says what each code means."""
-ReasonNote = Literal["critic_objects", "low_confidence", "model_chose"]
-"""What qualifies an ending: a critic's objection, a setting that turned a repair into `not_healed`, or that a model
-chose between changes that the tests do not distinguish."""
+ReasonNote = Literal["critic_objects", "low_confidence", "model_chose", "repair_unverified"]
+"""What qualifies an ending: a critic's objection, a setting that turned a repair into `not_healed`, that a model
+chose between changes that the tests do not distinguish, or that there was no time to verify a repair that was found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +64,9 @@ class Reason:
     Attributes:
         code: The reason.
         detail: What the code does not say: the message of a fault, the name of a recipe, a question.
-        fault: For the code `fault`, the name of the exception's class.
+        fault: For the code `fault`, the name of the exception's class; for `budget_exceeded`, that of the limit.
         count: The number that the code is about, such as failing checks, rounds or turns.
-        limit: The limit of that number.
+        limit: The limit of that number; for `budget_exceeded`, the limit, rounded up.
         cut_short_by: For the code `checks_pass`, why the run ended before its last step; `None` if it did
             not.
         notes: What qualifies the ending.
@@ -85,6 +85,7 @@ class Reason:
 
 NOTE_TEXTS: dict[ReasonNote, str] = {
     "critic_objects": "; the critic still objects, and decides nothing",
+    "repair_unverified": "; a repair was found, and is not verified yet",
     "model_chose": "; your tests do not decide between several changes, and the model chose this one",
 }
 

@@ -103,6 +103,7 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
 
 def caution_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     """Yield what qualifies a result besides its rivals: doubts, untested and ignored files, warnings."""
+    yield from unverified_repair_lines(result, folder)
     yield from failing_test_lines(result)
     yield from objection_lines(result, folder)
     if result.ok and (untested := untested_files(result, folder)):
@@ -122,6 +123,14 @@ def judgement_lines(result: Result) -> Iterator[str]:
         yield from (
             f"  reject    {reason}" for reason in list_reasons(result.judgement, MAX_SUMMARY_FINDINGS)
         )
+
+
+def unverified_repair_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """Yield the diff of a repair that passed its trials, and for whose verdict there was no time."""
+    search = last_payload(read_ledger(folder.ledger_path).events, kinds.SearchFinished)
+    if "repair_unverified" in result.reason.notes and search is not None and search.repairs:
+        yield "Found, not verified yet:"
+        yield from (f"  {line}" for line in search.repairs[0].diff.splitlines())
 
 
 def warning_lines(result: Result) -> Iterator[str]:
@@ -155,6 +164,8 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         return
     started = last_payload(events, kinds.RunStarted)
     used_no_model = started is not None and started.model == NO_MODEL
+    if result.reason.code == "budget_exceeded" and last_payload(events, kinds.MovesDecided) is None:
+        return  # there is no step to continue from, and the reason names the limit
     yield from _continuation_lines(result, folder.id, used_no_model=used_no_model)
 
 
@@ -168,6 +179,11 @@ def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Ite
         yield "Use a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."
     elif result.reason.code == "no_answer":
         return  # the reason names the remedy
+    elif "repair_unverified" in result.reason.notes:
+        yield f"Verify it: suture resume {run}"
+    elif result.reason.code == "budget_exceeded" and result.reason.limit:
+        raised = f"budget.{result.reason.fault}={2 * result.reason.limit}"
+        yield f"Continue with a higher limit: suture fork {run} --set {raised}"
     elif result.outcome == "budget_exhausted" and (used_no_model or result.verdict is None):
         return  # the reason names the limit to raise; a larger model would not help
     elif result.outcome in ("stuck", "budget_exhausted", "not_healed"):

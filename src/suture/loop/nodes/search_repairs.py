@@ -18,7 +18,7 @@ from suture.core.ledger.kinds import (
     TrialAgreement,
 )
 from suture.core.records import content_hash, decode_record, encode_record
-from suture.errors import BudgetExceeded, SandboxError
+from suture.errors import SandboxError
 from suture.judge import Suite
 from suture.judge.signs import render_tampering_warning
 from suture.loop import tuning
@@ -52,9 +52,11 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
         hunks = await find_suspect_hunks(project, context) if is_python else ()
         session = await context.prefetch.open_session(project, suite, limits)
         result = await find_repairs(project, limits, hunks, session)
-        plausible = await rank_repairs(result, project, seed=limits.seed, seconds=_ranking_s(limits, result))
-        divergences: dict[str, str] = {}
-        if is_python and not plausible.repairs and baseline is not None:  # For the model that is asked next.
+    # Outside of the time limit, which would lose what was found; it has a limit of its own.
+    plausible = await rank_repairs(result, project, seed=limits.seed, seconds=_ranking_s(limits, result))
+    divergences: dict[str, str] = {}
+    if is_python and not plausible.repairs and baseline is not None:  # For the model that is asked next.
+        async with context.budget.time_limit():
             facts = collect_deciding_facts(baseline, context.trust_threshold)
             changes = [change for change, _ in result.partial]
             divergences = await find_divergences(facts, changes, result.texts, context)
@@ -165,7 +167,7 @@ async def _judge_repairs(
     """Judge the most likely repairs one after the other, until one of them passes.
 
     If the sandbox fails, the next repair is still judged, so that a repair that passes is recorded; the fault
-    is raised at the end.
+    is raised at the end. If the time is up first, all repairs stay found, so that `suture resume` verifies them.
     """
     baseline = context.candidates.baseline_verdict(state)
     run_s = baseline.wall_s if baseline is not None else 0.0
@@ -176,8 +178,6 @@ async def _judge_repairs(
         try:
             candidate = context.candidates.load(proposal.blob)
             verdict = await judge(candidate, suite, context, trial_run_s=run_s)
-        except BudgetExceeded:
-            raise  # the other repairs stay found, and `suture resume` verifies them
         except SandboxError as fault:
             faults.append(fault)
             if len(faults) == tuning.MAX_SANDBOX_FAULTS:

@@ -47,7 +47,7 @@ class RecordedRun:
         is_own: Whether it is among the runs of whoever reads it. A run of somebody else chooses neither the
             sandbox nor an address nor an interpreter, and changes no files.
         can_resume_after_end: Whether it can be resumed although it ended: the machinery failed, something was
-            missing, or the user stopped it.
+            missing, the user stopped it, or a repair that it found waits for its verdict.
         replays: The run that it replays; empty if it replays none.
         events: All events of its ledger.
     """
@@ -203,7 +203,7 @@ def is_transient_end(final_event: Event) -> bool:
     """Return whether the cause of a run's end may be gone by now, so that the run could continue."""
     payload = final_event.payload
     if isinstance(payload, RunFinished):
-        return payload.outcome in RESUMABLE_OUTCOMES
+        return payload.outcome in RESUMABLE_OUTCOMES or "repair_unverified" in payload.reason.notes
     error = getattr(errors, payload.error_type, None) if isinstance(payload, RunFailed) else None
     return isinstance(error, type) and issubclass(error, PrerequisiteError)
 

@@ -1,0 +1,56 @@
+"""A repair that the search has found is not lost if there is no time left for its verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from project_files import write_files
+from suture.api import HealOptions, heal, resume
+from suture.core.ledger import RunFolder
+from suture.core.settings import load_settings
+from suture.errors import UsageError
+from suture.interfaces.narrative.result_text import render_full_result
+from suture.loop.evaluation import judging
+from suture.loop.nodes import search_repairs
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.heavy]
+FILES = {
+    "tax.py": "def gross(net):\n    return net - net // 5\n",
+    "test_tax.py": "from tax import gross\n\ndef test_gross():\n    assert gross(100) == 120\n"
+    "\ndef test_zero():\n    assert gross(0) == 0\n",
+}
+
+
+async def test_resume_verifies_a_repair_for_which_there_was_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = write_files(tmp_path / "project", FILES)
+    overrides = {"paths.home": str(tmp_path / "state"), "model.name": "none", "budget.seconds": "60"}
+    settings = load_settings(project, overrides).settings
+
+    async def judge_slowly(*arguments: object, **options: object) -> object:
+        context = arguments[2]
+        async with context.budget.time_limit():  # type: ignore[attr-defined]
+            await asyncio.sleep(600)
+        return await judging.judge(*arguments, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(search_repairs, "judge", judge_slowly)
+        result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))
+    assert result.outcome == "budget_exhausted"
+    assert result.reason.notes == ("repair_unverified",)
+    (path,) = (tmp_path / "state" / "runs").iterdir()
+    shown = "\n".join(render_full_result(result, settings.budget, RunFolder(path)))
+    assert "Found, not verified yet:" in shown
+    assert "+    return net + net // 5" in shown
+    assert f"suture resume {result.run_id}" in shown
+
+    verified = await resume(result.run_id, settings=settings)
+    assert verified.outcome == "healed"
+    assert "+    return net + net // 5" in verified.diff
+    with pytest.raises(UsageError, match="has ended"):
+        await resume(result.run_id, settings=settings)
