@@ -10,7 +10,7 @@ from suture.core.settings import SandboxSettings
 from suture.judge.extraction.program_plans import find_stated_classes, find_stated_functions
 from suture.judge.runners.go_build_cache import add_go_build_cache
 from suture.judge.runners.installed_modules import list_importable_modules, list_node_packages
-from suture.judge.runners.recorded_runs import RecordedRun
+from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.smoke.smoke_checks import SmokeChecks
 from suture.judge.split.call_runner import CallRunner
@@ -110,7 +110,7 @@ async def prepare_suite(
     *,
     run: bool = False,
     packages: NewProjectPackages | AddedPackages | None = None,
-    recorded: RecordedRun | None = None,
+    recorded: BaseRunRecord | None = None,
     records_reach: bool = False,
     only: Collection[str] = (),
 ) -> Suite:

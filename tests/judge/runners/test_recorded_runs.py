@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from suture.judge.runners.recorded_runs import RecordedRun
+from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.tuning import MAX_RECORDED_RUN_AGE_S
 from suture.sandbox import RunResult
 
@@ -24,7 +24,7 @@ RESULT = RunResult(
 
 
 def test_a_result_comes_back_as_it_was_for_its_key_and_name_alone(tmp_path: Path) -> None:
-    record = RecordedRun(folder=tmp_path / "judge", key="ab")
+    record = BaseRunRecord(folder=tmp_path / "judge", key="ab")
     assert record.load() is None
     record.save(RESULT, b"key")
     assert record.load() == (RESULT, b"key")
@@ -35,7 +35,7 @@ def test_a_result_comes_back_as_it_was_for_its_key_and_name_alone(tmp_path: Path
 
 
 def test_a_damaged_record_and_a_link_count_as_none(tmp_path: Path) -> None:
-    record = RecordedRun(folder=tmp_path, key="ab")
+    record = BaseRunRecord(folder=tmp_path, key="ab")
     record.save(RESULT, b"key")
     (path,) = tmp_path.iterdir()
     content = path.read_bytes()
@@ -49,15 +49,15 @@ def test_a_damaged_record_and_a_link_count_as_none(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_stopped_is_not_recorded(tmp_path: Path) -> None:
-    record = RecordedRun(folder=tmp_path, key="ab")
+    record = BaseRunRecord(folder=tmp_path, key="ab")
     record.save(replace(RESULT, status="timeout"), b"key")
     assert not record.exists
 
 
 def test_records_that_were_not_used_for_long_are_removed(tmp_path: Path) -> None:
-    old = RecordedRun(folder=tmp_path, key="ab")
+    old = BaseRunRecord(folder=tmp_path, key="ab")
     old.save(RESULT, b"key")
     (path,) = tmp_path.iterdir()
     os.utime(path, (path.stat().st_mtime - 2 * MAX_RECORDED_RUN_AGE_S,) * 2)
-    RecordedRun(folder=tmp_path, key="cd").save(RESULT, b"key")
+    BaseRunRecord(folder=tmp_path, key="cd").save(RESULT, b"key")
     assert not old.exists

@@ -21,7 +21,7 @@ from typing import Any
 
 from suture.judge.runners.command_line import CommandLine
 from suture.judge.runners.pytest_report import PytestReport, read_report
-from suture.judge.runners.recorded_runs import RecordedRun
+from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.test_imports import find_test_imports, select_libraries
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.project.languages.django_tests import PLUGIN as DJANGO_PLUGIN
@@ -138,7 +138,7 @@ class PytestRunner:
         watched: Collection[str] = (),
         wall_s: float | None = None,
         records_reach: bool = False,
-        recorded: RecordedRun | None = None,
+        recorded: BaseRunRecord | None = None,
         addition: RunAddition | None = None,
     ) -> tuple[RunResult, PytestReport]:
         """Run pytest once, and return how it ended and its report.

@@ -25,7 +25,7 @@ SIMPLE_FIELDS = ("status", "exit_code", "signal", "truncated", "wall_s", "cpu_s"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedRun:
+class BaseRunRecord:
     """The place of a run's result.
 
     Attributes:

@@ -40,7 +40,7 @@ from suture.judge.runners.pytest_report import (
     rename_tests,
 )
 from suture.judge.runners.pytest_runner import REACH_PATH, PytestRunner, RunAddition, is_misused
-from suture.judge.runners.recorded_runs import RecordedRun
+from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.reporting_runner import ReportingRunner
 from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
@@ -68,7 +68,7 @@ class TestCommand:
         settings: SandboxSettings,
         interpreter: Interpreter,
         *,
-        recorded: RecordedRun | None = None,
+        recorded: BaseRunRecord | None = None,
         records_reach: bool = False,
         only: Collection[str] = (),
     ) -> None:
@@ -202,7 +202,7 @@ class TestCommand:
             self._task.files, only=self._only, compile_for_later=True, recorded=self._record("unrecorded")
         )
 
-    def _record(self, name: str) -> RecordedRun | None:
+    def _record(self, name: str) -> BaseRunRecord | None:
         return replace(self._recorded, name=name) if self._recorded is not None else None
 
     def forget_recorded(self) -> None:

@@ -14,14 +14,14 @@ from suture.core.codec import encode_record
 from suture.core.records import Task, content_hash
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.pytest_runner import load_plugin
-from suture.judge.runners.recorded_runs import RecordedRun
+from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.project.languages import Interpreter, is_pytest_command
 from suture.sandbox import Sandbox, mounts_for_interpreter
 
 
 async def find_recorded_run(
     folder: Path, task: Task, sandbox: Sandbox, settings: SandboxSettings, interpreter: Interpreter
-) -> RecordedRun | None:
+) -> BaseRunRecord | None:
     """Return the place of the result of a base's tests.
 
     There is none for other commands than pytest, and where code in the sandbox could write it.
@@ -50,7 +50,7 @@ async def find_recorded_run(
             await asyncio.to_thread(hash_environment, interpreter),
         ]
     )
-    return RecordedRun(folder=folder, key=key)
+    return BaseRunRecord(folder=folder, key=key)
 
 
 def hash_bytes(content: bytes) -> str:
