@@ -168,7 +168,6 @@ def test_a_reply_changes_exactly_these_files(case: Mapping[str, Any]) -> None:
 
     assert [problem.code for problem in change.problems] == case.get("problems", [])
     assert unified_diff(encode(PROJECT), encode({**PROJECT, **change.files})) == case.get("diff", "")
-    assert sorted(part.code for part in change.ignored) == sorted(case.get("ignored", []))
 
 
 def test_a_problem_shows_the_nearest_lines_with_their_numbers() -> None:

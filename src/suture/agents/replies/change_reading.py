@@ -1,8 +1,8 @@
 """Read the changes in a model's reply, in any usual form: path -> new text of the file.
 
 A reply may hold whole files, functions, search/replace blocks, diffs, patches and the inputs of edit tools, all
-of them side by side. They are applied in their order. Every part is accounted for: it changes a file, it is a
-problem for the model to mend, or it is named as no change.
+of them side by side. They are applied in their order. Each part changes a file, is a problem for the model to mend, or
+is no change, such as a quotation or a command.
 """
 
 from __future__ import annotations
@@ -16,17 +16,13 @@ from suture.agents.replies.code_merging import (
     PYTHON_ENDINGS,
     drops_statements,
     find_defined_names,
+    first_line,
     is_usage,
     merge_code,
     shows_results,
 )
-from suture.agents.replies.edit_problems import (
-    EditFault,
-    EditProblem,
-    IgnoredCode,
-    IgnoredPart,
-)
-from suture.agents.replies.reply_parts import CodePart, IgnorablePart, ReplyPart, TextEdit, UnusablePart
+from suture.agents.replies.edit_problems import EditFault, EditProblem
+from suture.agents.replies.reply_parts import CodePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.reply_scanning import find_unfenced_code, scan_reply
 from suture.agents.replies.text_edits import ELISION, apply_hunks, are_applied
 from suture.agents.replies.tree_definitions import has_tree_grammar
@@ -54,12 +50,10 @@ class ReadChange:
     Attributes:
         files: Path -> new text of each file that changes or is new.
         problems: What could not be applied, in the order of the reply.
-        ignored: The blocks that are no change, in the order of the reply.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     problems: tuple[EditProblem, ...] = ()
-    ignored: tuple[IgnoredPart, ...] = ()
 
     def render_problems(self) -> str:
         """Return all problems for the model; empty if there are none."""
@@ -105,7 +99,6 @@ def read_change(
     return ReadChange(
         files=changed,
         problems=tuple(sorted(reading.problems, key=lambda problem: problem.number)),
-        ignored=tuple(sorted(reading.ignored, key=lambda part: part.number)),
     )
 
 
@@ -122,8 +115,9 @@ class _Reading:
     Attributes:
         originals: Path -> text of the project's files, with line feeds as line ends.
         shown: Paths of the files that the model saw.
-        steps: Path -> (number, part) of the parts that apply, in their order.
+        steps: Path -> the parts that apply, in their order.
         texts: Path -> text after these steps.
+        examples: (path, number) of the blocks that only seem to use the code.
     """
 
     originals: Mapping[str, str]
@@ -131,10 +125,10 @@ class _Reading:
     protected: frozenset[str]
     may_create: bool
     is_cut: bool
-    steps: dict[str, list[tuple[int, TextEdit | CodePart]]] = field(default_factory=dict)
+    steps: dict[str, list[TextEdit | CodePart]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     problems: list[EditProblem] = field(default_factory=list)
-    ignored: list[IgnoredPart] = field(default_factory=list)
+    examples: list[tuple[str | None, int]] = field(default_factory=list)
 
     def changed(self) -> dict[str, str]:
         """Return the files that differ, without those that have a problem."""
@@ -147,10 +141,10 @@ class _Reading:
 
     def report_unused_code(self) -> None:
         """Report a block that was taken for an example if the reply has nothing else that could be its change."""
-        examples = [part for part in self.ignored if part.code == "example"]
-        if examples and not self.problems and not self.changed():
-            self.ignored.remove(examples[0])
-            self.problems.append(EditFault("no_place").at(examples[0].path, examples[0].number))
+        if self.examples and not self.problems and not self.changed():
+            self.problems.append(
+                EditFault("no_place").at(*min(self.examples, key=lambda example: example[1]))
+            )
 
     def add(self, number: int, part: ReplyPart) -> None:
         """Apply a part of the reply, or note why it is not applied."""
@@ -160,7 +154,7 @@ class _Reading:
                 raise EditFault("incomplete")
             if isinstance(part, TextEdit):
                 path = self._find_edited_file(part)
-                self._apply_edit(number, part, path)
+                self._apply_edit(part, path)
             elif isinstance(part, CodePart):
                 found = self._find_code_file(part)
                 path = found or path
@@ -168,53 +162,44 @@ class _Reading:
             elif isinstance(part, UnusablePart):
                 path = part.path and (self._match_path(part.path) or part.path)
                 raise EditFault(part.code, quote=part.quote)
-            elif isinstance(part, IgnorablePart):
-                self._ignore(part.code, number, path)
         except EditFault as fault:
             self.problems.append(fault.at(path, number))
-
-    def _ignore(self, code: IgnoredCode, number: int, path: str | None) -> None:
-        self.ignored.append(IgnoredPart(code=code, number=number, path=path))
 
     def _text(self, path: str) -> str:
         return self.texts.get(path, self.originals.get(path, ""))
 
     # Text edits
 
-    def _apply_edit(self, number: int, part: TextEdit, path: str) -> None:
+    def _apply_edit(self, part: TextEdit, path: str) -> None:
         exists = path in self.originals or path in self.texts
         self._require_writable(path, exists=exists)
         if part.hunks and all(hunk.old == hunk.new for hunk in part.hunks):
-            self._ignore("quotation", number, path)
             return
         if part.is_new and self._text(path).strip():
             code = "".join(hunk.new for hunk in part.hunks)
-            self._replace_file(number, CodePart(line=part.line, path=path, code=code, is_whole=True), path)
+            self._replace_file(CodePart(line=part.line, path=path, code=code, is_whole=True), path)
             return
         text = self._text(path)
         try:
             self.texts[path] = apply_hunks(part.hunks, text)
         except EditFault as fault:
-            if path in self.steps and are_applied(part.hunks, self.originals.get(path, ""), text):
-                self._ignore("already_applied", number, path)
-            elif not self._supersede(number, part, path):
+            is_done = path in self.steps and are_applied(part.hunks, self.originals.get(path, ""), text)
+            if not is_done and not self._supersede(part, path):
                 raise fault
             return
-        self.steps.setdefault(path, []).append((number, part))
+        self.steps.setdefault(path, []).append(part)
 
-    def _supersede(self, number: int, part: TextEdit, path: str) -> bool:
+    def _supersede(self, part: TextEdit, path: str) -> bool:
         """Apply an edit in place of the earlier ones that replace the same text; return whether it applies."""
         wanted = {hunk.old for hunk in part.hunks}
         steps = self.steps.get(path, [])
-        earlier = [
-            (n, s) for n, s in steps if isinstance(s, TextEdit) and wanted & {hunk.old for hunk in s.hunks}
-        ]
+        earlier = [s for s in steps if isinstance(s, TextEdit) and wanted & {hunk.old for hunk in s.hunks}]
         remaining = [step for step in steps if step not in earlier]
         if not earlier:
             return False
         text = self.originals.get(path, "")
         try:
-            for _, step in [*remaining, (number, part)]:
+            for step in [*remaining, part]:
                 text = (
                     apply_hunks(step.hunks, text)
                     if isinstance(step, TextEdit)
@@ -223,9 +208,7 @@ class _Reading:
         except EditFault:
             return False
         self.texts[path] = text
-        self.steps[path] = [*remaining, (number, part)]
-        for old_number, _ in earlier:
-            self._ignore("superseded", old_number, path)
+        self.steps[path] = [*remaining, part]
         return True
 
     def _find_edited_file(self, part: TextEdit) -> str:
@@ -249,12 +232,12 @@ class _Reading:
         only = self.shown if len(self.shown) == 1 else self._mentioned_paths(part.mentioned)[-1:]
         if only:
             return only[0]
-        raise EditFault("names_no_file", quote=_first_line(part.hunks[0].old) if part.hunks else "")
+        raise EditFault("names_no_file", quote=first_line(part.hunks[0].old) if part.hunks else "")
 
     def _fits(self, part: TextEdit, path: str) -> bool:
         """Return whether all hunks apply to a file that may change."""
         text = self._text(path)
-        first = _first_line(part.hunks[0].old) if part.hunks else ""
+        first = first_line(part.hunks[0].old) if part.hunks else ""
         if path in self.protected or not first or first not in text:
             return False
         try:
@@ -267,51 +250,46 @@ class _Reading:
 
     def _apply_code(self, number: int, part: CodePart, path: str | None) -> None:
         if path is None:
-            self._ignore(self._classify_unplaced(part), number, part.path)
+            if part.label and part.may_be_code and not TEST_CODE.search(part.code):
+                self.examples.append((part.path, number))
             return
         part = replace(part, code=_without_path_comment(part, path))
         current = self._text(path)
         exists = path in self.originals or path in self.texts
         if exists and self._is_quotation(path, part):
-            self._ignore("quotation", number, path)
             return
         self._require_writable(path, exists=exists)
         if not part.is_closed and not is_valid_python(part.code):
             raise EditFault("incomplete")
         if part.is_whole or not current.strip():
-            self._replace_file(number, part, path)
+            self._replace_file(part, path)
             return
         text = self._merge(path, current, part)
         if text == current:
             if path in self.steps:
-                self._ignore("already_applied", number, path)
-            elif is_usage(part.code, path):
-                self._ignore("example", number, path)
-            else:
-                raise EditFault("partial_file", quote=_first_line(part.code))
+                return
+            if not is_usage(part.code, path):
+                raise EditFault("partial_file", quote=first_line(part.code))
+            self.examples.append((path, number))
             return
         if text.rstrip() == part.code.rstrip():
-            self._replace_file(number, part, path)
+            self._replace_file(part, path)
             return
         if path.endswith(PYTHON_ENDINGS) and drops_statements(part.code, text):
             if part.path is not None and not shows_results(part.code):
-                raise EditFault("partial_file", quote=_first_line(part.code))
-            self._ignore("example", number, path)
+                raise EditFault("partial_file", quote=first_line(part.code))
+            self.examples.append((path, number))
         self.texts[path] = text
-        self.steps.setdefault(path, []).append((number, part))
+        self.steps.setdefault(path, []).append(part)
 
     def _merge(self, path: str, text: str, part: CodePart) -> str:
         return merge_code(path, text, part.code, _context_of(part), is_whole=part.is_whole)
 
-    def _replace_file(self, number: int, part: CodePart, path: str) -> None:
+    def _replace_file(self, part: CodePart, path: str) -> None:
         """Take a part as the whole file: what the reply said about this file before no longer counts."""
         self.texts[path] = self._merge(path, self.originals.get(path, ""), replace(part, is_whole=True))
-        for old_number, _ in self.steps.get(path, []):
-            self._ignore("superseded", old_number, path)
-        for problem in [problem for problem in self.problems if problem.path == path]:
-            self.problems.remove(problem)
-            self._ignore("superseded", problem.number, path)
-        self.steps[path] = [(number, part)]
+        self.problems = [problem for problem in self.problems if problem.path != path]
+        self.steps[path] = [part]
 
     def _is_quotation(self, path: str, part: CodePart) -> bool:
         """Return whether code is in the project's file as it is, so that it is no change of it."""
@@ -328,11 +306,6 @@ class _Reading:
             return self._merge(path, original, part) == original
         except EditFault:
             return False
-
-    def _classify_unplaced(self, part: CodePart) -> IgnoredCode:
-        if TEST_CODE.search(part.code):
-            return "test"
-        return "example" if part.label and part.may_be_code else "output"
 
     def _find_code_file(self, part: CodePart) -> str | None:
         """Return the file that code belongs to; `None` if it belongs to none."""
@@ -461,10 +434,6 @@ def _clean_path(name: str) -> str:
     while path.startswith("./"):
         path = path[2:]
     return path
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
 LANGUAGE_ENDINGS = {

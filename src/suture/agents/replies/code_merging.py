@@ -66,9 +66,9 @@ def _is_whole_file(path: str, original: str, code: str) -> bool:
             return True
     elif has_tree_grammar(path):
         names = find_tree_names(path, original)
-        if names and names <= find_tree_names(path, code) and _first_line(original) == _first_line(code):
+        if names and names <= find_tree_names(path, code) and first_line(original) == first_line(code):
             return True
-    if _first_line(original) != _first_line(code):
+    if first_line(original) != first_line(code):
         return False
     old, new = (
         Counter(line.strip() for line in text.split("\n") if line.strip()) for text in (original, code)
@@ -76,7 +76,8 @@ def _is_whole_file(path: str, original: str, code: str) -> bool:
     return (old & new).total() >= MIN_WHOLE_FILE_SHARE * old.total()
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
+    """Return the first line of a text that is not blank."""
     return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
@@ -100,7 +101,7 @@ def _merge_python(original: str, code: str, context: str) -> str:
     _, moved = move_to_margin(code)
     tree = parse_module(moved)
     if tree is None:
-        raise EditFault("syntax_error", quote=_first_line(code))
+        raise EditFault("syntax_error", quote=first_line(code))
     if not is_valid_python(original):
         raise EditFault("partial_file")
     _require_complete_functions(tree, moved, original)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from suture.agents.tuning import MAX_QUOTED_CHARS
 
@@ -30,19 +30,6 @@ ProblemCode = Literal[
     "incomplete",
     "unreadable",
 ]
-PROBLEM_CODES: tuple[ProblemCode, ...] = get_args(ProblemCode)
-
-IgnoredCode = Literal[
-    "quotation", "already_applied", "superseded", "shell", "output", "data", "test", "example", "incomplete"
-]
-"""Why a block of a reply is no change:
-
-- `quotation`: it shows text of a file as it is.
-- `already_applied`: an earlier block of the same reply made the same change.
-- `superseded`: a later block of the same reply changes the same place.
-- `shell`, `output`, `data`, `test`, `example`: a command, a log, data without a file, a test, a use of the code.
-- `incomplete`: the reply was cut off inside it, and an earlier block has the change.
-"""
 
 EXPLANATIONS: dict[ProblemCode, str] = {
     "text_not_found": "the text to replace is not in the file. Copy it from the lines below",
@@ -106,21 +93,6 @@ class EditProblem:
         lines = [f"Edit {self.number}{where}{quote} was not applied: {explanation}.{candidates}"]
         lines += [f"{line.number:5}  {line.text}" for line in self.nearest]
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, kw_only=True)
-class IgnoredPart:
-    """A block of a reply that is not taken for a change.
-
-    Attributes:
-        code: Why.
-        number: Its number among the parts of the reply, from 1.
-        path: The file that it names, if any.
-    """
-
-    code: IgnoredCode
-    number: int
-    path: str | None = None
 
 
 class EditFault(Exception):

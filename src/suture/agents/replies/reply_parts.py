@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from suture.agents.replies.edit_problems import IgnoredCode, ProblemCode
+from suture.agents.replies.edit_problems import ProblemCode
 from suture.agents.replies.fenced_blocks import NOT_CODE_LABELS
 from suture.agents.replies.text_edits import DiffHunk
 
@@ -74,5 +74,3 @@ class UnusablePart(ReplyPart):
 @dataclass(frozen=True, kw_only=True)
 class IgnorablePart(ReplyPart):
     """A block that is no change, such as a command or a log."""
-
-    code: IgnoredCode

@@ -249,7 +249,7 @@ def _read_block(block: CodeBlock, mentioned: str) -> list[ReplyPart]:
     is_script = (block.path or "").endswith(SHELL_SUFFIXES)  # a file of the project, and no command
     if label in SHELL_LABELS and not is_script:
         written = _read_heredocs(lines, block.line)
-        return written or [IgnorablePart(line=block.line, path=block.path, code="shell")]
+        return written or [IgnorablePart(line=block.line, path=block.path)]
     if label in ("json", "jsonc", "json5", "tool_call", "tool_code", ""):
         parts = parse_json_parts(block.code, block.line, mentioned, block.path)
         if parts:
@@ -257,10 +257,9 @@ def _read_block(block: CodeBlock, mentioned: str) -> list[ReplyPart]:
         if EDIT_KEY.search(block.code) and not is_valid_python(block.code):
             problem: ProblemCode = "unreadable" if block.is_closed else "incomplete"
             return [UnusablePart(line=block.line, path=block.path, code=problem, quote=lines[0])]
-    if label in OUTPUT_LABELS and block.path is None:
-        return [IgnorablePart(line=block.line, code="output")]
-    if label in DATA_LABELS and block.path is None and not WHOLE_FILE_WORDS.search(block.line_before):
-        return [IgnorablePart(line=block.line, code="data")]
+    is_data = label in DATA_LABELS and not WHOLE_FILE_WORDS.search(block.line_before)
+    if block.path is None and (label in OUTPUT_LABELS or is_data):
+        return [IgnorablePart(line=block.line)]
     code = "" if not block.code.strip() else block.code
     says_whole = block.path is not None and WHOLE_FILE_WORDS.search("\n".join(_last_lines(mentioned, 3)))
     is_whole = block.is_tag or bool(says_whole)
