@@ -47,6 +47,12 @@ STUCK_RUN_FACTOR = 4.0
 STUCK_RUN_EXTRA_S = 5.0
 """The second of two runs counts as hanging, not as short of time, after `STUCK_RUN_FACTOR` times the duration
 of the first run and `STUCK_RUN_EXTRA_S` seconds."""
+MAX_FLAKY_RERUNS = 8
+"""Further runs in which a test must show that it is flaky. One that fails in a quarter of its runs shows it in 90 % of
+cases."""
+MAX_FLAKY_SHARE = 0.5
+"""Tests that fail on a candidate, as a share of those that pass, up to which they are run again. Chosen by judgement;
+not measured."""
 REPORTING_RESERVE_S = 1.0
 """Seconds at the end of the run that are kept for reporting the result of a single run of the suite."""
 MAX_JUDGED_REPAIRS = 8

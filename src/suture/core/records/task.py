@@ -62,6 +62,8 @@ VerdictNoteCode = Literal[
     "smoke_checks_only",
     "passed_once",
     "not_repeated",
+    "order_dependent",
+    "flaky_tests",
     "scan_refused",
     "scan_asks",
 ]

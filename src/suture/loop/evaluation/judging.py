@@ -18,6 +18,7 @@ from suture.core.records import Candidate, Verdict
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.loop.context import RunContext
+from suture.loop.evaluation.flaky_tests import excuse_flaky_tests
 from suture.loop.evaluation.repeated_runs import merge_runs, run_twice
 from suture.loop.policy.attempts import Attempt, failure_signature
 from suture.loop.policy.stagnation import code_fingerprint
@@ -78,8 +79,9 @@ async def judge(
         else:
             first = await run()
             second = await run() if needs_second_run(first) else None
-    verdict = first if second is None else merge_runs(first, second)
-    unrepeated = sorted(first.passed - second.passed) if second is not None else []
+        merged = first if second is None else merge_runs(first, second)
+        verdict = await excuse_flaky_tests(merged, candidate, suite, context)
+    unrepeated = sorted((first.passed - second.passed) & verdict.failed) if second is not None else []
     if unrepeated:
         checks = tuple(unrepeated[:MAX_LISTED_CHECKS])
         context.ledger.append(CandidateUnconfirmed(candidate=candidate.hash, checks=checks))
