@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from judgement.conftest import CART, RIGHT, TESTS, run_git
 from suture.api import JudgeOptions, judge, verify
@@ -19,6 +20,7 @@ from suture.core.records import content_hash, decode_record
 from suture.core.records.judgement import JudgedState, Judgement
 from suture.core.settings import JudgeSettings, Settings
 from suture.errors import UsageError
+from suture.interfaces.cli.app import app
 from suture.judge.certificates import JudgementCertificate, ReplayedClaim
 from suture.judge.certificates.certificate import render_certificate, seal_certificate, sha256_hex
 from suture.judge.certificates.judgement_certificate import hash_tree
@@ -267,3 +269,33 @@ async def test_a_rejected_change_on_another_machine_is_confirmed_with_what_diffe
         f"it differs: Python {here} here, 3.8.1 certified, gone missing here, 2 certified"
     )
     assert details["verdict"] == "rejected"
+
+
+@pytest.mark.heavy
+async def test_the_commands_judge_and_verify_agree_until_somebody_edits_the_certificate(
+    write: Write, tmp_path: Path
+) -> None:
+    root, path, statement = (
+        write({"cart.py": RIGHT}),
+        tmp_path / "judgement.json",
+        tmp_path / "statement.json",
+    )
+    environ = {"SUTURE_HOME": str(tmp_path / "home"), "GITHUB_ACTIONS": "", "SUTURE_JUDGE_MISTAKES": "1"}
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, arguments, env=environ)
+
+    judged = run("judge", str(root), "--certificate", str(path), "--attest", str(statement), "--json")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert json.loads(judged.stdout)["certificate_sha256"] == digest
+    assert digest in statement.read_text()
+    confirmed = run("verify", str(path))
+    assert (confirmed.exit_code, confirmed.stdout.splitlines()[-1]) == (0, "confirmed: Accepted.")
+    answer = json.loads(run("verify", str(path), "--json").stdout)
+    assert (answer["ok"], answer["judged_by"]["verdict"]) == (True, "accepted")
+    path.write_text(path.read_text().replace('"failed"', '"passed"'))
+    edited = run("verify", str(path))
+    assert (edited.exit_code, edited.stdout.splitlines()) == (
+        1,
+        ["FALSE     certificate: it was changed after it was sealed", "not confirmed"],
+    )

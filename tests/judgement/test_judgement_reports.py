@@ -184,6 +184,11 @@ def test_the_statement_has_the_form_of_in_toto_and_of_its_predicate() -> None:
     assert json.loads(content)["command"] == ["python", "-m", "pytest"]
 
 
+def test_the_statement_names_the_certificate_by_its_digest() -> None:
+    configuration = read_statement(replace(REJECTED, certificate_sha256=SHA256))["predicate"]["configuration"]
+    assert {"name": "certificate", "digest": {"sha256": SHA256}} in configuration
+
+
 def test_the_statement_says_which_tests_pass_and_fail() -> None:
     predicate = read_statement(REJECTED)["predicate"]
     assert predicate["result"] == "FAILED"

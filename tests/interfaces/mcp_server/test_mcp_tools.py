@@ -164,6 +164,28 @@ async def test_a_change_can_be_judged(tmp_path: Path, mode: Mode) -> None:
         assert not list((tmp_path / "home").glob("runs/*")), "a judgement is no run"
 
 
+@pytest.mark.heavy
+async def test_a_judgement_can_be_verified_by_its_certificate(tmp_path: Path) -> None:
+    project = write_project(tmp_path / "projects" / "cart", BROKEN_PROJECT)
+    commit_all(project)
+    (project / "cart.py").write_text(BROKEN_PROJECT["cart.py"].replace(" + 1", ""))
+    async with start_client(tmp_path, "--model", "none", roots=(tmp_path / "projects",)) as client:
+        arguments = {"path": str(project), "test": TEST_COMMAND, "certificate": True}
+        report = read_content(await client.call_tool("judge", arguments))
+        _, _, _, judgement, _ = report["certificate"].split("/")
+        certificate: Any = (await client.read_resource(report["certificate"])).contents[0]
+        kept = tmp_path / "home" / "judgements" / f"{judgement}.json"
+        assert kept.read_text() == certificate.text
+
+        verification = read_content(await client.call_tool("verify", {"run": judgement}))
+        assert verification["ok"] is True, verification
+        assert verification["findings"][-1] == {"name": "verdict", "ok": True, "detail": "accepted"}
+
+        kept.write_text(kept.read_text().replace('"accepted"', '"rejected"'))
+        forged = read_content(await client.call_tool("verify", {"run": judgement}))
+        assert (forged["ok"], forged["findings"][0]["name"]) == (False, "certificate")
+
+
 def commit_all(project: Path) -> None:
     author = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
     for arguments in (("init", "-q"), ("add", "-A"), (*author, "commit", "-q", "-m", "The cart")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from interfaces.web.real_server import Server
 from interfaces.web.uploaded_projects import BROKEN_PROJECT, write_project
+from suture.judge.certificates import JudgementCertificate
+from suture.judge.certificates.certificate import parse_any_certificate
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.heavy]
 ROUTE = "/v1/judgements"
@@ -41,6 +44,17 @@ def test_a_change_in_a_root_is_judged_and_leaves_no_run(server: Server, project:
     assert report["ok"] is True, report
     assert report["judgement"]["tests"]["fixed"] == ["test_cart.py::test_total"]
     assert server.get("/v1/runs").json()["total"] == 0
+
+
+def test_the_certificate_of_a_judgement_is_returned_on_request(server: Server, project: Path) -> None:
+    report = server.post(ROUTE, {"path": str(project), "test": BARE_PYTEST, "certificate": True}).json()
+    text = report["certificate"]
+    assert report["judgement"]["certificate_sha256"] == hashlib.sha256(text.encode()).hexdigest()
+    certificate = parse_any_certificate(text.encode())
+    assert isinstance(certificate, JudgementCertificate)
+    assert certificate.judgement.outcome == report["outcome"] == "accepted"
+    without = server.post(ROUTE, {"path": str(project), "test": BARE_PYTEST}).json()
+    assert (without["certificate"], without["judgement"]["certificate_sha256"]) == ("", "")
 
 
 def test_a_patch_that_breaks_a_test_is_rejected_with_a_sentence(server: Server, project: Path) -> None:

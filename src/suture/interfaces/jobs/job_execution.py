@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -165,6 +166,20 @@ async def _execute_judge(job: Job, settings: Settings, flags: Mapping[str, objec
     project = await asyncio.to_thread(locate_project, request, settings, job.run)
     settings = load_settings(project, flags).settings  # with those of the project, so they are checked again
     require_sandbox(settings)
+    with tempfile.TemporaryDirectory(prefix="suture-judge-") as folder:
+        certificate = Path(folder) / "certificate.json" if request.get("certificate") else None
+        answer, exit_code = await _judge_in_time(project, request, settings, certificate)
+    return JobEnd(exit_code=exit_code, answer=answer, seconds=time.monotonic() - started_s)
+
+
+async def _judge_in_time(
+    project: Path, request: Mapping[str, Any], settings: Settings, certificate: Path | None
+) -> tuple[dict[str, Any], int]:
+    """Return a judgement as JSON values, with the text of its certificate if there is a file for it, and the exit code.
+
+    Raises:
+        BudgetExceeded: It was not done after `budget.seconds`.
+    """
     options = JudgeOptions(
         base=request.get("base") or None,
         patch=request.get("patch"),
@@ -173,6 +188,7 @@ async def _execute_judge(job: Job, settings: Settings, flags: Mapping[str, objec
         protect=request.get("protect") or (),
         settings=settings,
         on_step=_make_step_writer(str(request.get("steps") or "")),
+        certificate=certificate,
     )
     limit_s = settings.budget.seconds
     try:
@@ -183,11 +199,10 @@ async def _execute_judge(job: Job, settings: Settings, flags: Mapping[str, objec
             raise
         message = f"the judgement was not done after {limit_s:g} s"
         raise BudgetExceeded("seconds", limit_s, limit_s, message=message) from fault
-    return JobEnd(
-        exit_code=JUDGEMENT_EXIT_CODES[judgement.outcome],
-        answer=judgement_as_json(judgement),
-        seconds=time.monotonic() - started_s,
-    )
+    answer = judgement_as_json(judgement)
+    if certificate is not None:
+        answer["certificate"] = await asyncio.to_thread(certificate.read_text, "ascii")
+    return answer, JUDGEMENT_EXIT_CODES[judgement.outcome]
 
 
 def _make_step_writer(path: str) -> Callable[[JudgeStep], None] | None:

@@ -22,7 +22,7 @@ from suture.core.settings import Settings
 from suture.core.settings.rendering import describe_invalid_value
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs.job_execution import require_sandbox
-from suture.interfaces.mcp.mcp_tools import add_tools, find_requested_run, read_run_diff
+from suture.interfaces.mcp.mcp_tools import add_tools, find_judgement, find_requested_run, read_run_diff
 from suture.interfaces.mcp.server_context import ServerContext
 from suture.interfaces.narrative.run_story import run_as_json, run_summary_row
 from suture.judge.certificates import find_certificate
@@ -139,13 +139,32 @@ def _add_resources(server: MCPServer[Any], context: ServerContext) -> None:
     @server.resource("suture://runs/{run}/certificate", mime_type="application/json")
     def certificate(run: str) -> str:
         """The certificate of a healed run."""
+        return _read_certificate(
+            lambda: find_certificate(find_requested_run(context, run).path, context.home)
+        )
 
-        def read_certificate() -> str:
-            path = find_certificate(find_requested_run(context, run).path, context.home)
-            content = read_state_file(path, MAX_CERTIFICATE_BYTES, "the certificate", follow=False)
-            return content.decode("ascii")
+    @server.resource("suture://judgements/{judgement}/certificate", mime_type="application/json")
+    def judgement_certificate(judgement: str) -> str:
+        """The certificate of a judgement."""
 
-        return str(_read_resource(read_certificate))
+        def find() -> Path:
+            path = find_judgement(context, judgement)
+            if path is None:
+                raise UsageError(
+                    f"no certificate of a judgement {judgement!r:.80} is kept here",
+                    remedy="call `judge` with `certificate`",
+                )
+            return path
+
+        return _read_certificate(find)
+
+
+def _read_certificate(find: Callable[[], Path]) -> str:
+    def read() -> str:
+        content = read_state_file(find(), MAX_CERTIFICATE_BYTES, "the certificate", follow=False)
+        return content.decode("ascii")
+
+    return str(_read_resource(read))
 
 
 def _read_resource(read: Callable[[], Any]) -> Any:

@@ -17,7 +17,7 @@ from suture.api import Review, pending_review
 from suture.api.past_runs import find_run_folder
 from suture.core.ledger import RunFolder, get_run_state, last_payload, load_result, read_ledger
 from suture.core.ledger.kinds import CertificateWritten
-from suture.core.safe_files import read_state_file
+from suture.core.safe_files import read_state_file, replace_file
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs import JobKind
 from suture.interfaces.jobs.job import RUN_ID
@@ -41,6 +41,7 @@ from suture.interfaces.narrative.result_text import is_heal_run
 from suture.interfaces.narrative.review_text import render_review_question
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+from suture.judge.certificates import locate_judgement
 from suture.loop import list_recipes
 
 MAX_STEPS = 200
@@ -55,6 +56,7 @@ Autonomy = Annotated[
 Recipe = Annotated[str | None, Field(description="The strategy, such as adaptive or greedy.")]
 Seconds = Annotated[float | None, Field(gt=0, description="Max wall-clock seconds.")]
 Run = Annotated[str, Field(description="A run's id; `last` is the newest.")]
+Certified = Annotated[str, Field(description="The id of a run or of a judgement; `last` is the newest run.")]
 REQUESTED_RUN = re.compile(rf"last|{RUN_ID}")
 """How a client names a run."""
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -133,6 +135,9 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
             str | None, Field(description="The test command; default: detected from the files.")
         ] = None,
         protect: Annotated[list[str], Field(description="Globs of further files that decide.")] = [],  # noqa: B006
+        certificate: Annotated[
+            bool, Field(description="Keep the evidence, so that `verify` can judge again.")
+        ] = False,
         seconds: Seconds = None,
     ) -> ChangeReport | InputRequiredResult:
         """Judge a change, whoever made it: run the tests without and with it, and find what games them.
@@ -151,17 +156,24 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
             "staged": staged,
             "test": test,
             "protect": protect,
+            "certificate": certificate,
         }
-        end = await run_judge_job(context, call, request, tool_settings(context, None, None, seconds))
-        return ChangeReport.from_answer(end.answer)
+        judgement, end = await run_judge_job(
+            context, call, request, tool_settings(context, None, None, seconds)
+        )
+        report = ChangeReport.from_answer(end.answer)
+        if not certificate:
+            return report
+        replace_file(locate_judgement(judgement, context.home), str(end.answer["certificate"]))
+        return report.model_copy(update={"certificate": f"suture://judgements/{judgement}/certificate"})
 
     @server.tool(annotations=READ_ONLY)
-    async def verify(call: Call, run: Run) -> VerificationReport:
-        """Verify a healed run's certificate again, in a clean sandbox and without a model."""
-        folder = find_requested_run(context, run)
-        _, end = await run_tool_job(context, call, "verify", {}, run=folder.id)
+    async def verify(call: Call, run: Certified) -> VerificationReport:
+        """Verify the certificate of a healed run or of a judgement again, in a clean sandbox and without a model."""
+        run_id = run if find_judgement(context, run) else find_requested_run(context, run).id
+        _, end = await run_tool_job(context, call, "verify", {}, run=run_id)
         return VerificationReport(
-            run=folder.id, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"])
+            run=run_id, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"])
         )
 
     @server.tool(annotations=READ_ONLY)
@@ -202,6 +214,12 @@ def find_requested_run(context: ServerContext, run: str) -> RunFolder:
         return find_run_folder(run, context.settings)
     except SutureError as fault:
         raise tool_error(fault) from fault
+
+
+def find_judgement(context: ServerContext, name: str) -> Path | None:
+    """Return the file of a judgement's certificate; `None` if none of this id is kept."""
+    path = locate_judgement(name, context.home)
+    return path if REQUESTED_RUN.fullmatch(name) and path.is_file() else None
 
 
 def tool_settings(
@@ -296,6 +314,9 @@ class ChangeReport(BaseModel):
     )
     mistakes: int = Field(default=0, description="Deliberate mistakes that were tried in the changed lines.")
     mistakes_noticed: int = 0
+    certificate: str = Field(
+        default="", description="The certificate's resource; verify it with `verify` and the id in it."
+    )
     seconds: float
 
     @classmethod
@@ -307,7 +328,7 @@ class ChangeReport(BaseModel):
             reasons = [answer["headline"]]
         tests, guards = answer["tests"], answer["guards"]
         return cls(
-            **_pick(answer, cls, without=("findings", "files", "tests", "passed")),
+            **_pick(answer, cls, without=("findings", "files", "tests", "passed", "certificate")),
             reasons=reasons[:MAX_REPORTED],
             findings=findings[:MAX_REPORTED],
             left_out=max(0, len(findings) - MAX_REPORTED),

@@ -117,19 +117,21 @@ async def run_tool_job(
 
 async def run_judge_job(
     context: ServerContext, call: Context[Any, Any], request: Mapping[str, Any], flags: Mapping[str, Any]
-) -> JobEnd:
-    """Judge a change in a process of its own, and report each step to the client."""
+) -> tuple[str, JobEnd]:
+    """Judge a change in a process of its own, and report each step to the client; return its id and its end."""
     with tempfile.TemporaryDirectory(prefix="suture-judge-") as folder:
         steps = Path(folder) / "steps"
         forward_task = asyncio.create_task(_forward_steps(steps, call))
         try:
-            _, end = await run_tool_job(context, call, "judge", {**request, "steps": str(steps)}, flags=flags)
+            job, end = await run_tool_job(
+                context, call, "judge", {**request, "steps": str(steps)}, flags=flags
+            )
         finally:
             forward_task.cancel()
             await asyncio.wait([forward_task])
             if not forward_task.cancelled():
                 forward_task.exception()  # retrieved, so that asyncio does not log it; the verdict stands
-    return end
+    return job.id, end
 
 
 async def _forward_steps(path: Path, call: Context[Any, Any]) -> None:

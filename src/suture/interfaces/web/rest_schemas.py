@@ -75,6 +75,7 @@ class JudgeRequest(BaseModel):
     staged: bool = Field(default=False, description="Judge what is staged, against HEAD.")
     test: Line | None = Field(default=None, description="The test command; default: detected from the files.")
     protect: Lines = Field(default=[], description="Globs of further files that decide.")
+    certificate: bool = Field(default=False, description="Return a certificate for `suture verify`, too.")
     seconds: float | None = Field(default=None, gt=0, le=10**6, description="Max wall-clock seconds.")
 
 
@@ -179,6 +180,10 @@ class JudgementReport(BaseModel):
     headline: str = Field(description="The verdict and the gravest finding.")
     judgement: dict[str, Any] = Field(
         description="Everything that was found, as `suture judge --json` prints it."
+    )
+    certificate: str = Field(
+        default="",
+        description="The text of the certificate's file, for `suture verify`, if it was requested.",
     )
 
 

@@ -111,7 +111,8 @@ async def judge(request_body: JudgeRequest, service: WebServiceDependency, calle
         ok=bool(answer["ok"]),
         outcome=str(answer["outcome"]),
         headline=str(answer["headline"]),
-        judgement=dict(answer),
+        judgement={name: value for name, value in answer.items() if name != "certificate"},
+        certificate=str(answer.get("certificate", "")),
     )
 
 

@@ -13,6 +13,7 @@ from suture.judge.certificates.verification import (
     find_certificate,
     load_any_certificate,
     load_certificate,
+    locate_judgement,
     verify_certificate,
 )
 
@@ -24,5 +25,6 @@ __all__ = [
     "find_certificate",
     "load_any_certificate",
     "load_certificate",
+    "locate_judgement",
     "verify_certificate",
 ]

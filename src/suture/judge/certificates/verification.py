@@ -27,8 +27,15 @@ from suture.project.recorded_task import load_interpreter
 from suture.project.workspace import take_snapshot
 from suture.sandbox import Sandbox, discover_programs
 
-JUDGEMENTS_FOLDER = "judgements"
-"""Folder of the state that keeps the certificates of judgements that other programs asked for, by their ids."""
+
+def locate_judgement(name: str, home: Path) -> Path:
+    """Return the file of a judgement's certificate that is kept for another program, which may not exist.
+
+    Args:
+        name: The id of the judgement.
+        home: The folder of Suture's state.
+    """
+    return home / "judgements" / f"{name}.json"
 
 
 def find_certificate(name: str | Path, home: Path) -> Path:
@@ -45,9 +52,8 @@ def find_certificate(name: str | Path, home: Path) -> Path:
     path = Path(name)
     if os.path.isfile(path):  # noqa: PTH113  # any text may be a name; Path.is_file raises for some
         return path
-    judgement = home / JUDGEMENTS_FOLDER / f"{path.name}.json"
-    if path.name == str(name) and judgement.is_file():
-        return judgement
+    if path.name == str(name) and locate_judgement(path.name, home).is_file():
+        return locate_judgement(path.name, home)
     is_folder = os.path.isdir(path)  # noqa: PTH112 # as above
     folder = path if is_folder else find_run(home, str(name)).path
     if not (folder / CERTIFICATE_FILE).is_file():
