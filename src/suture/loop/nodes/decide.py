@@ -17,12 +17,18 @@ from suture.loop.state import LoopState
 
 
 async def decide_moves(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Return the update with the moves of the next round, or with the outcome of the run."""
+    """Return the update with the moves of the next round, or with the outcome of the run.
+
+    Raises:
+        BudgetExceeded: No seconds are left for another round.
+    """
     context = runtime.context
     progress = summarise_progress(state, context)
     escalation = find_escalation(progress, context.recipe)
     has_escalated = escalation is not None or progress.escalated > 0
     moves = decide(progress, _recipe_for_model(context, has_escalated=has_escalated))
+    if moves[0].kind != "stop" or moves[0].outcome == "stuck":
+        context.budget.require_time()  # no round begins after the limit, and none that it stopped counts as stuck
     best = progress.best
     _warn_near_limit(context)
     context.ledger.append(
