@@ -110,6 +110,18 @@ def test_a_wrapper_of_one_test_command_is_reported_by_that_command(tmp_path: Pat
     assert [path for path in task.files if not is_protected(path, task.protected)] == ["code.py"]
 
 
+def test_code_beside_its_tests_in_one_file_is_named(tmp_path: Path) -> None:
+    text = "def rate(a):\n    return a\n\ndef test_rate():\n    assert rate(1) == 2\n"
+    with pytest.raises(UsageError, match="'test_rate.py' holds the code beside its tests"):
+        build_heal_task(write_files(tmp_path, {"test_rate.py": text}))
+
+
+def test_tests_without_code_are_no_project(tmp_path: Path) -> None:
+    text = "import pytest\n\n@pytest.fixture\ndef one():\n    return 1\n\ndef test_one(one):\n    assert one\n"
+    with pytest.raises(UsageError, match="holds no Python code"):
+        build_heal_task(write_files(tmp_path, {"test_one.py": text}))
+
+
 def test_an_empty_task_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="empty"):
         build_write_task("  \n")

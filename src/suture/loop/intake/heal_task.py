@@ -9,7 +9,7 @@ from pathlib import Path
 
 from suture.core.records import Task
 from suture.errors import UsageError
-from suture.loop.intake.given_tests import find_tests_by_content
+from suture.loop.intake.given_tests import find_tests_by_content, holds_code_and_tests
 from suture.loop.tuning import MAX_BUG_REPORT_CHARS
 from suture.project.languages import (
     LANGUAGES,
@@ -171,6 +171,12 @@ def _no_code_error(snapshot: Snapshot) -> UsageError:
                 f" ({render_exclusion(reason)})",
                 remedy="rename it" if reason == "unprintable_name" else "name a folder with other code",
             )
+    mixed = next((path for path in snapshot.files if holds_code_and_tests(path, snapshot.files[path])), None)
+    if mixed is not None:
+        return UsageError(
+            f"{mixed!r} holds the code beside its tests, and tests must not change",
+            remedy="move the code into a file of its own, and import it in the tests",
+        )
     first_label, *other_labels = (facts.label for facts in LANGUAGES.values())
     return UsageError(
         f"{str(snapshot.root)!r} holds no {first_label} code to heal, nor {' or '.join(other_labels)}",
