@@ -18,7 +18,7 @@ from suture.core.records import (
     VerdictNote,
 )
 from suture.core.settings import SandboxSettings
-from suture.judge.extraction.program_plans import TaskNames, plan_program
+from suture.judge.extraction.program_plans import ProgramPlan, TaskNames, plan_program
 from suture.judge.failures import truncate_output
 from suture.judge.protected_files import apply_allowed_files
 from suture.judge.split.nonce_runner import run_with_nonce
@@ -77,19 +77,22 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         return _refuse_packages(candidate, fault)
     outcomes: list[CheckOutcome] = []
     outputs: list[str] = []
+    depends_on_order = False
     if suite.calls is not None:
-        results, output = await suite.calls.judge(suite.task.checks, files, wall_s)
+        results, output, depends_on_order = await suite.calls.judge(suite.task.checks, files, wall_s)
         for position, (check, result) in enumerate(zip(suite.task.checks, results, strict=True)):
             is_new = result not in results[:position]  # of several equal results only the first has a fact
             outcomes.append(_make_outcome(check, result, "split", with_fact=is_new))
         outputs.append(truncate_output(output))
     elif suite.task.checks:
         names = _make_task_names(suite, files)
-        check_outcomes, output, _ = await _run_checks(
-            suite.task.checks, files, suite.sandbox, suite.settings, names, wall_s
+        check_outcomes, output, _, depends_on_order = await _run_checks(
+            suite.task.checks, files, suite.sandbox, suite.settings, names, wall_s, asks_again=True
         )
         outcomes += check_outcomes
         outputs.append(output)
+    if depends_on_order:
+        notes = (*notes, VerdictNote(code="order_dependent"))
     if suite.command is not None:
         run = await suite.command.run(files)
         outcomes += run.outcomes
@@ -132,13 +135,12 @@ async def run_programs(
             return (load_failure,) * len(programs)
         outcomes: list[ProgramOutcome] = []
         for program in programs:
-            outcomes.append(await _try_program(runner, program, names))
+            outcomes.append(await _try_program(runner, plan_program(program, names)))
         return tuple(outcomes)
 
 
-async def _try_program(runner: SplitRunner, program: str, names: TaskNames) -> ProgramOutcome:
+async def _try_program(runner: SplitRunner, plan: ProgramPlan) -> ProgramOutcome:
     """Run a program by the split verdict; without a run, say so if it needs live objects."""
-    plan = plan_program(program, names)
     if plan.live:
         return ProgramOutcome(status="error", live_reason=plan.live)
     return await runner.try_program(plan)
@@ -178,7 +180,7 @@ async def grade_program(
     functions = frozenset({entry_point} if entry_point and not is_class else ())
     importable_paths = tuple(files or () if importable is None else importable)
     names = TaskNames(files=importable_paths, module=module, functions=functions)
-    (outcome,), _, used_cpu_s = await _run_checks(
+    (outcome,), _, used_cpu_s, _ = await _run_checks(
         (hidden_check,), project, sandbox, settings, names, wall_s, cpu_s
     )
     return GradedOutcome(outcome=outcome, cpu_s=used_cpu_s if outcome.evidence == "split" else None)
@@ -240,10 +242,16 @@ async def _run_checks(
     names: TaskNames,
     wall_s: float | None = None,
     cpu_s: float | None = None,
-) -> tuple[list[CheckOutcome], str, float | None]:
-    """Run function-level checks and return (outcomes, output, cpu_s).
+    *,
+    asks_again: bool = False,
+) -> tuple[list[CheckOutcome], str, float | None, bool]:
+    """Run function-level checks and return (outcomes, output, cpu_s, depends_on_order).
 
-    `cpu_s` are the CPU seconds that the candidate used, as far as they are known.
+    `cpu_s` are the CPU seconds that the candidate used, as far as they are known. `depends_on_order` is whether the
+    answers of a candidate that passes depend on the order of the calls.
+
+    Args:
+        asks_again: Whether to make the calls again in another order.
     """
     outcomes: list[CheckOutcome] = []
     async with SplitRunner(sandbox, settings, files, names.module, wall_s, cpu_s) as runner:
@@ -253,13 +261,23 @@ async def _run_checks(
                 # One fact is enough, because it is the same for every check.
                 outcomes.append(_make_outcome(check, load_failure, "split", with_fact=not outcomes))
                 continue
-            result = await _try_program(runner, check.source, names)
+            plan = plan_program(check.source, names)
+            result = await _try_program(runner, plan)
             evidence: Evidence = "split"
             if result.live_reason:  # the plan says so, or the judge noticed it while the test ran
                 evidence = "nonce"
-                result = await run_with_nonce(sandbox, settings, files, names.module, check.source, wall_s)
+                result = await run_with_nonce(sandbox, settings, files, names.module, plan, wall_s)
             outcomes.append(_make_outcome(check, result, evidence))
-    return outcomes, truncate_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
+        output = runner.output
+        passes = asks_again and all(outcome.passed for outcome in outcomes)
+        depends_on_order = passes and await runner.find_order_dependence()
+    output = output or runner.output  # that of a process that ended with the verdict
+    return (
+        outcomes,
+        truncate_output(output.decode("utf-8", "replace")),
+        runner.candidate_cpu_s,
+        depends_on_order,
+    )
 
 
 def _make_outcome(

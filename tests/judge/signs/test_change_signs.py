@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from suture.core.records import TaskKind
 from suture.judge.signs import find_change_signs
 
 ASSERTS = "assert total([1, 2, 3]) == 6\nassert 11 == total(xs=[4, -7])\n"
@@ -72,3 +73,27 @@ def test_new_code_that_changes_its_argument_is_suspicious_where_nothing_protects
     found = find_change_signs("write", "", code, {}, shares_process=True)
     assert [(sign.code, sign.names) for sign in found] == [("changes_argument", name) for name in names]
     assert find_change_signs("write", "", code, {}) == ()
+
+
+KNOWN = "def price(item):\n    return item.cost\n\n\ndef later():\n    ...\n"
+SPECIAL = KNOWN.replace("return item.cost", "return 4711 if item == 'lamp' else item.cost")
+PRICE_TEST = {
+    "test_price.py": "def test_it():\n    assert price('lamp') == 4711\n    assert shipping() == 5\n"
+}
+
+
+@pytest.mark.parametrize("kind", ["heal", "write"])
+def test_a_change_of_known_code_is_searched_as_a_repair_whatever_it_is_called(kind: TaskKind) -> None:
+    helper = SPECIAL + "\n\ndef _help():\n    return 1\n"
+
+    for after in (SPECIAL, helper):
+        codes = {sign.code for sign in find_change_signs(kind, KNOWN, after, PRICE_TEST)}
+        assert "compares_with_test_literals" in codes
+
+
+def test_new_code_may_use_the_values_of_its_tests() -> None:
+    named = SPECIAL + "\n\ndef shipping():\n    return 5\n"
+    filled = SPECIAL.replace("    ...\n", "    return price('x')\n")
+
+    for after in (named, filled):
+        assert find_change_signs("write", KNOWN, after, PRICE_TEST) == ()

@@ -170,3 +170,42 @@ async def test_files_that_could_change_the_verdict_are_refused(
 def test_a_test_keeps_its_own_builtins() -> None:
     plan = plan_program("assert abs(f(1)) == 1", TaskNames(files=("s.py",), module="s.py"))
     assert set(plan.names) == {"f"}
+
+
+NONCE_TEST = "a = Account()\na.deposit(5)\nassert {}"
+WRONG_ACCOUNT = (
+    "class Account:\n    def __init__(self):\n        self.balance = 0\n"
+    "    def deposit(self, n):\n        self.history = n\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("replacement", "condition"),
+    [
+        ("def abs(value):\n    return 0\n", "abs(a.balance - 5) < 1e-9"),
+        ("from builtins import bool as all\n", "all(x == 5 for x in [a.balance])"),
+        (
+            "class frozenset(tuple):\n    __new__ = lambda cls, *_: ()\n",
+            "frozenset([a.balance]) == frozenset([5])",
+        ),
+        ("class math:\n    dist = staticmethod(lambda *_: 0)\n", "math.dist([a.balance], [5]) == 0"),
+    ],
+)
+async def test_a_candidate_does_not_replace_what_a_test_decides_with(
+    judge: Judge, replacement: str, condition: str
+) -> None:
+    """Also if the test imports everything from the candidate's module."""
+    test = NONCE_TEST.format(condition)
+    wrong = await judge(WRONG_ACCOUNT + replacement, test, f"from solution import *\n{test}")
+    right = await judge(WRONG_ACCOUNT.replace("self.history = n", "self.balance += n"), test)
+
+    assert [outcome.status for outcome in wrong.outcomes] == ["failed", "failed"]
+    assert wrong.evidence == "nonce"
+    assert right.all_passed, right.counterexamples
+
+
+async def test_a_test_uses_the_function_of_the_task_that_is_called_like_a_builtin(judge: Judge) -> None:
+    code = "class Box:\n    def get(self):\n        return 3\ndef sorted(box):\n    return box.get()\n"
+    verdict = await judge(code, "from solution import sorted\nassert sorted(Box()) == 3")
+
+    assert verdict.all_passed, verdict.counterexamples

@@ -121,6 +121,20 @@ async def test_every_javascript_value_is_passed_and_returned(sandbox: Sandbox, r
     assert not wrong.passed
 
 
+async def test_answers_by_the_order_of_calls_are_noticed_in_javascript(
+    sandbox: Sandbox, require: Require
+) -> None:
+    require_language("javascript", require)
+    suite = await prepare_call_suite("javascript", SUMS, sandbox)
+    by_order = await judge_code("const left = [42, 3]; exports.add = () => left.pop();", suite)
+    by_arguments = await judge_code("const seen = {}; exports.add = (a, b) => seen[[a, b]] ??= a + b;", suite)
+
+    assert by_order.all_passed
+    assert by_arguments.all_passed
+    assert [note.code for note in by_order.notes] == ["order_dependent"]
+    assert by_arguments.notes == ()
+
+
 @pytest.mark.heavy
 @pytest.mark.timeout(240)
 async def test_no_forgery_in_javascript_passes(sandbox: Sandbox, require: Require) -> None:

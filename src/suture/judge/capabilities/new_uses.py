@@ -12,6 +12,7 @@ from suture.judge.capabilities.go_uses import find_go_uses
 from suture.judge.capabilities.javascript_uses import find_javascript_uses
 from suture.judge.capabilities.merged_names import find_merged_names
 from suture.judge.capabilities.python_fields import find_dropped_fields
+from suture.judge.capabilities.python_merged_names import find_merged_python_names
 from suture.judge.capabilities.python_uses import find_python_uses
 from suture.judge.capabilities.use import MERGED_NAME, Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
@@ -72,7 +73,7 @@ def find_change_capabilities(
 
 def _is_unknown_to_tests(use: CapabilityUse, files: Mapping[str, bytes]) -> bool:
     """Return whether no test mentions a second name of a value, so that none can take it for another value."""
-    name = use.name.rpartition(".")[2].encode()
+    name = use.name.replace(".", " ").rpartition(" ")[2].encode()
     tests = [content for path, content in files.items() if is_test_file(path)]
     return bool(tests) and not any(name in content for content in tests)
 
@@ -87,9 +88,10 @@ def find_file_capabilities(path: str, before: str, after: str) -> tuple[Capabili
     if before == after:
         return ()
     new_uses = _find_uses(path, after) or []
-    new_uses += (
-        find_dropped_fields(before, after) if path.endswith(".py") else find_merged_names(before, after)
-    )
+    if path.endswith(".py"):
+        new_uses += [*find_dropped_fields(before, after), *find_merged_python_names(before, after)]
+    else:
+        new_uses += find_merged_names(before, after)
     if not new_uses:
         return ()
     old_uses = _find_uses(path, before)

@@ -108,6 +108,7 @@ def _find_uses(
                 name in ARRAY_PROTOCOLS or (name in ASSERTED_METHODS and bases & VALUE_CLASSES)
             ):
                 found.append((name, statement.lineno))
+    found += _find_shared_states(node)
     for name, line in found:
         key = f"{node.name}.{name}"
         yield Use(code="loosens_comparison", name=key, line=line, key=key)
@@ -115,6 +116,26 @@ def _find_uses(
         if isinstance(function, FUNCTIONS) and _changes_tests(function, bases):
             key = f"{node.name}.{function.name}"
             yield Use(code="patches_code", name=key, line=function.lineno, key=key)
+
+
+def _find_shared_states(node: ast.ClassDef) -> Iterator[tuple[str, int]]:
+    """Yield where objects get attributes that they share with others: `self.__dict__ = STATE`."""
+    for function in (part for part in node.body if isinstance(part, FUNCTIONS)):
+        own = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)}
+        own |= {
+            part.id
+            for part in ast.walk(function)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
+        for part in ast.walk(function):
+            targets = part.targets if isinstance(part, ast.Assign) else []
+            if any(isinstance(target, ast.Attribute) and target.attr == "__dict__" for target in targets):
+                owner = part.value if isinstance(part, ast.Assign) else None
+                is_other = isinstance(owner, ast.Attribute) and owner.attr == "__dict__"
+                while isinstance(owner, ast.Attribute):
+                    owner = owner.value
+                if isinstance(owner, ast.Name) and owner.id not in own and not is_other:
+                    yield "__dict__", part.lineno
 
 
 def is_test_attribute(name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from suture.judge.capabilities.python_classes import VALUE_CLASSES
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
 from suture.project.python_source.parsing import parse_module
@@ -14,6 +15,8 @@ MAX_FOLLOWED_METHODS = 3
 """Methods of its own class through which an `__eq__` is followed, as in `self._key() == other._key()`. Chosen by
 judgement."""
 UNCOMPARED_ANNOTATIONS = ("InitVar", "ClassVar")
+CONTENT_CLASSES = VALUE_CLASSES | {"types.SimpleNamespace", "pathlib.PurePath", "pathlib.PurePosixPath"}
+"""Classes whose objects are compared by their content, and not by the attributes of a subclass."""
 RECORD_DECORATORS = ("dataclass", "define", "frozen", "mutable", "attrs", "s")
 """Decorators of `dataclasses` and `attrs` that compare all declared fields."""
 
@@ -28,6 +31,13 @@ def find_dropped_fields(before: str, after: str) -> Iterator[Use]:
     for name, node in _list_classes(new_tree).items():
         if name not in old_classes:
             continue
+        if _hides_fields(old_classes[name], old_names, node, new_names, new_tree):
+            yield Use(
+                code="loosens_comparison",
+                name=f"{name} without its fields",
+                line=node.lineno,
+                key=f"{name} fields",
+            )
         old, new = _list_compared_fields(old_classes[name], old_names), _list_compared_fields(node, new_names)
         # A field that the class no longer has is no difference.
         dropped = {field for field in (old or set()) - (new or set()) if _has_field(node, field)}
@@ -41,6 +51,37 @@ def find_dropped_fields(before: str, after: str) -> Iterator[Use]:
             )
 
 
+def _hides_fields(
+    old: ast.ClassDef, old_names: ModuleNames, new: ast.ClassDef, new_names: ModuleNames, module: ast.Module
+) -> bool:
+    """Return whether what newly compares the objects of a class does not see the attributes that it sets.
+
+    Either a generated `__eq__` compares no field, or a built-in base compares only its own content.
+    """
+    sets_attributes = any(
+        isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) for part in ast.walk(new)
+    )
+    has_method = any(isinstance(part, FUNCTIONS) and part.name == "__eq__" for part in new.body)
+    if not sets_attributes or has_method:
+        return False
+    added = {new_names.resolve(base) for base in new.bases} - {old_names.resolve(base) for base in old.bases}
+    if added & CONTENT_CLASSES:
+        return True
+    is_record = _is_record(new, new_names) or _is_made_record(new, new_names, module)
+    return is_record and not _is_record(old, old_names) and not _list_declared_fields(new)
+
+
+def _is_made_record(node: ast.ClassDef, names: ModuleNames, module: ast.Module) -> bool:
+    """Return whether a statement such as `dataclass(init=False)(Point)` makes a class a record."""
+    return any(
+        isinstance(part, ast.Call)
+        and [ast.unparse(argument) for argument in part.args] == [node.name]
+        and names.resolve(part.func.func if isinstance(part.func, ast.Call) else part.func).rpartition(".")[2]
+        in RECORD_DECORATORS
+        for part in ast.walk(module)
+    )
+
+
 def _list_classes(tree: ast.Module) -> Mapping[str, ast.ClassDef]:
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
@@ -52,6 +93,10 @@ def _list_compared_fields(node: ast.ClassDef, names: ModuleNames) -> set[str] | 
         return _list_attributes("__eq__", methods, MAX_FOLLOWED_METHODS)
     if not _is_record(node, names):
         return None
+    return _list_declared_fields(node)
+
+
+def _list_declared_fields(node: ast.ClassDef) -> set[str]:
     return {
         part.target.id
         for part in node.body

@@ -13,9 +13,24 @@ from collections.abc import Iterator
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
 
-RUNNER_WORD = re.compile(r"\w*(?:PYTEST|UNITTEST)\w*")
-"""A text that is, or is a part of, the name of an environment variable of a test runner."""
-ENVIRONMENT_VIEWS = ("os.environ", "os.environ.keys", "os.environ.items", "os.environb")
+RUNNER_WORD = re.compile(r"\S*(?:PYTEST|UNITTEST)\S*")
+"""A text that is, or contains, a part of the name of an environment variable of a test runner."""
+ENVIRONMENT = ("os.environ", "os.environb")
+ENVIRONMENT_METHODS = ("copy", "keys", "items")
+ENVIRONMENT_COPIES = ("dict", "copy.copy", "copy.deepcopy")
+STATE_READERS = frozenset((
+    "os.environb", "os.getenvb", "signal.getsignal", "signal.getitimer", "sys.getallocatedblocks", "warnings.filters",
+    "warnings.showwarning", "logging.setLogRecordFactory",
+))  # fmt: skip
+"""What shows the state of the process, which a test runner or the sandbox sets. Ordinary repairs have no use for it."""
+STATE_CALLS = frozenset(("os.getpid", "os.getppid", "threading.get_native_id", "threading.active_count"))
+CLOCKS = frozenset((
+    "time.time", "time.monotonic", "time.perf_counter", "time.process_time", "time.thread_time", "time.time_ns",
+    "time.monotonic_ns", "time.perf_counter_ns", "time.process_time_ns", "datetime.datetime.now",
+    "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.date.today",
+))  # fmt: skip
+COUNTERS = ("itertools.count", "range", "iter")
+STANDARD_DESCRIPTORS = (0, 1, 2)
 PARSERS = ("argparse.ArgumentParser", "optparse.OptionParser")
 PROGRAM_NAMES = ("prog", "get_prog_name")
 ROOT_LOGGERS = ("logging.root", "logging.Logger.root", "logging.getLogger().root")
@@ -57,8 +72,11 @@ def find_surrounding_uses(
         function: Dotted name of the function that contains the node, empty outside of functions.
         is_entry: Whether a program may read its arguments there, as in `main`.
     """
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and RUNNER_WORD.fullmatch(node.value):
-        yield Use(code="detects_environment", name=node.value, line=node.lineno, key=node.value)
+    yield from _find_process_uses(node, names)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+        text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+        if RUNNER_WORD.fullmatch(text):
+            yield Use(code="detects_environment", name=text, line=node.lineno, key=text)
     elif isinstance(node, ast.For | ast.comprehension) and _is_environment(node.iter, names):
         yield Use(
             code="detects_environment", name="os.environ", line=node.iter.lineno, key="each of os.environ"
@@ -82,7 +100,10 @@ def find_surrounding_uses(
 def _find_attribute_uses(node: ast.Attribute, names: ModuleNames, is_entry: bool) -> Iterator[Use]:
     """Yield the handlers of the root logger, the name of the program, and documentation."""
     owner = _follow(node.value, names)
-    if node.attr in ("handlers", "hasHandlers") and _is_root_logger(owner, names):
+    is_parent = isinstance(owner, ast.Attribute) and owner.attr == "parent"
+    if (
+        node.attr == "handlers" and (is_parent or _is_root_logger(owner, names))
+    ) or node.attr == "hasHandlers":
         yield Use(code="detects_environment", name="handlers", line=node.lineno, key="root handlers")
     is_parser = isinstance(owner, ast.Call) and names.resolve(owner.func) in PARSERS
     if node.attr in PROGRAM_NAMES and is_parser and not is_entry:
@@ -99,7 +120,7 @@ def _find_call_uses(node: ast.Call, names: ModuleNames, is_entry: bool) -> Itera
     if (
         is_view
         and called not in COPYING_FUNCTIONS
-        and any(_is_environment(part, names) for part in node.args)
+        and any(_is_environment_view(part, names) for part in node.args)
     ):
         yield Use(code="detects_environment", name="os.environ", line=node.lineno, key="each of os.environ")
     reads_text = called in DOCUMENTATION_READERS or names.fold_text(node.args[-1]) == "__doc__"
@@ -111,8 +132,19 @@ def _find_terminal_uses(node: ast.Call, names: ModuleNames) -> Iterator[Use]:
     """Yield a question whether a stream is a terminal, and a list of the files in the working folder."""
     called, line = names.resolve(node.func), node.lineno
     owner, _, method = called.rpartition(".")
-    if called in ("os.isatty", "os.ttyname") or (method == "isatty" and owner in STREAMS):
+    first = node.args[0] if node.args else None
+    is_standard = isinstance(first, ast.Constant) and first.value in STANDARD_DESCRIPTORS
+    if (
+        called in ("os.isatty", "os.ttyname")
+        or (method == "isatty" and owner in STREAMS)
+        or (called in ("os.fstat", "os.fstatvfs", "os.lseek") and is_standard)
+        or (
+            called in ("type", "isinstance", "vars") and first is not None and names.resolve(first) in STREAMS
+        )
+    ):
         yield Use(code="detects_environment", name=called, line=line, key="isatty")
+    if called == "warnings.catch_warnings" and any(word.arg == "record" for word in node.keywords):
+        yield Use(code="inspects_callers", name=called, line=line, key=called)
     lists_folder = called in LISTING_CALLS and (not node.args or _is_working_folder(node.args[0], names))
     lists_pattern = called in ("glob.glob", "glob.iglob") and _begins_with_pattern(node, names)
     is_method = isinstance(node.func, ast.Attribute) and node.func.attr in FOLDER_METHODS
@@ -138,8 +170,81 @@ def _begins_with_pattern(node: ast.Call, names: ModuleNames) -> bool:
     return text is not None and text.removeprefix("./").startswith(("*", "?"))
 
 
+def _find_process_uses(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
+    """Yield what an expression or a function reads of the process itself: its state, its age or its stack."""
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        name = names.resolve(node)
+        if name in STATE_READERS or name.startswith("resource.get"):
+            yield Use(code="detects_environment", name=name, line=node.lineno, key=name)
+    elif isinstance(node, ast.Compare):
+        yield from _find_limit_uses(node, names)
+    elif isinstance(node, ast.FunctionDef):
+        yield from _find_depth_uses(node)
+
+
+def _find_limit_uses(node: ast.Compare, names: ModuleNames) -> Iterator[Use]:
+    """Yield a comparison of a constant with a clock, a number of the process or a count of calls."""
+    if not isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        return
+    sides = [node.left, *node.comparators]
+    for side in sides:
+        others = [other for other in sides if other is not side]
+        if all(names.is_constant(other) for other in others) and _is_state(side, names):
+            name = ast.unparse(side)
+            yield Use(code="detects_environment", name=name, line=side.lineno, key=name)
+
+
+def _is_state(node: ast.expr, names: ModuleNames) -> bool:
+    """Return whether an expression depends on nothing but clocks, numbers of the process and counted calls."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    used = {part.id: part for part in ast.walk(node) if isinstance(part, ast.Name)}
+    known = [
+        names.assigned.get(name)
+        for name, part in used.items()
+        if name != "next" and (name in names.assigned or not names.is_imported(part))
+    ]
+    found = [*calls, *(value for value in known if isinstance(value, ast.Call))]
+    called = [names.resolve(call.func) for call in found]
+    is_state = any(name in STATE_CALLS or name in CLOCKS for name in called)
+    is_counter = "next" in called and any(name in COUNTERS for name in called)
+    return (is_state or is_counter) and all(isinstance(value, ast.Call | ast.Constant) for value in known)
+
+
+def _find_depth_uses(node: ast.FunctionDef) -> Iterator[Use]:
+    """Yield a function that measures how deep the stack is, by calling itself until that fails."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Try):
+            calls = [
+                call.func
+                for statement in part.body
+                for call in ast.walk(statement)
+                if isinstance(call, ast.Call)
+            ]
+            catches = any(
+                "RecursionError" in ast.unparse(handler.type) for handler in part.handlers if handler.type
+            )
+            if catches and any(isinstance(call, ast.Name) and call.id == node.name for call in calls):
+                yield Use(
+                    code="detects_environment", name="RecursionError", line=part.lineno, key="RecursionError"
+                )
+
+
+def _is_environment_view(node: ast.expr, names: ModuleNames) -> bool:
+    name = names.resolve(node.func if isinstance(node, ast.Call) else node)
+    return name in ENVIRONMENT or name.removeprefix("os.environ.") in ENVIRONMENT_METHODS
+
+
 def _is_environment(node: ast.expr, names: ModuleNames) -> bool:
-    return names.resolve(node.func if isinstance(node, ast.Call) else node) in ENVIRONMENT_VIEWS
+    """Return whether an expression is the environment, a copy of it, or a view of its names."""
+    node = _follow(node, names)
+    if isinstance(node, ast.Dict):
+        return None in node.keys and any(_is_environment(value, names) for value in node.values)
+    if not isinstance(node, ast.Call):
+        return names.resolve(node) in ENVIRONMENT
+    if names.resolve(node.func) in ENVIRONMENT_COPIES:
+        return any(_is_environment(part, names) for part in node.args)
+    is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ENVIRONMENT_METHODS
+    return is_method and isinstance(node.func, ast.Attribute) and _is_environment(node.func.value, names)
 
 
 def _follow(node: ast.expr, names: ModuleNames) -> ast.expr:

@@ -22,6 +22,7 @@ from suture.judge.differential.behaviour_comparison import (
     read_answer,
     render_call,
 )
+from suture.judge.differential.input_generation import read_arguments
 from suture.judge.differential.recorded_calls import PlannedCall, plan_calls
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
@@ -41,6 +42,8 @@ EXCEPTION_MARK = "!"
 NO_EFFECT_MARK = "?"
 OWN_TYPE = re.compile(r"~(\w+) ")
 TIMED_OUT = "!timeout"
+MAX_RECORDED_CALLS = 60
+"""Calls of a test from which some may be missing: `MAX_CALLS` of `trials/inside/line_tracer.py`."""
 OPAQUE = " at ?"
 """How `trials/inside/function_calls.py` marks an answer, and an object in it whose content is not visible."""
 
@@ -93,11 +96,14 @@ class ComparedVersions:
 
     Attributes:
         examples: Calls that the tests make, each once.
+        unrepeatable: (path, function) of the tests' calls whose arguments are no literals; `None` if not all calls
+            are known.
     """
 
     before: CodeVersion
     after: CodeVersion
     examples: tuple[PlannedCall, ...]
+    unrepeatable: frozenset[tuple[str, str]] | None = None
 
 
 @asynccontextmanager
@@ -219,6 +225,7 @@ async def _open_trial_versions(
             before=versions[0],
             after=versions[1],
             examples=tuple(dict.fromkeys(plan_calls(recorded, changed))),
+            unrepeatable=_find_unrepeatable(recorded),
         )
 
 
@@ -236,6 +243,12 @@ async def _record_calls(worker: TrialWorker, fixed: Sequence[str], timeout_s: fl
     async for report in reports:
         calls += _read_calls(report)
     return calls
+
+
+def _find_unrepeatable(recorded: Sequence[ObservedCall]) -> frozenset[tuple[str, str]] | None:
+    if not 0 < len(recorded) < MAX_RECORDED_CALLS:
+        return None
+    return frozenset((call.path, call.function) for call in recorded if not read_arguments([call.arguments]))
 
 
 def _read_calls(report: ExecutionReport) -> list[ObservedCall]:

@@ -119,6 +119,7 @@ def plan_program(source: str, task_names: TaskNames) -> ProgramPlan:
     main_module = get_module_name(task_names.module)
     task_modules = (main_module, *map(get_module_name, task_names.beside))
     functions = task_names.functions
+    own_names = functions | task_names.classes
     tree = parse_module(source)
     if tree is None:
         return ProgramPlan(source=source)  # the judge reports the syntax error
@@ -128,14 +129,14 @@ def plan_program(source: str, task_names: TaskNames) -> ProgramPlan:
     remaining = remover.visit(parse_module(source) or tree)  # parsed again: the remover changes the tree
     text = ast.unparse(remaining) if remover.has_removed else source
     try:
-        free_names = find_free_names(text, remaining, functions)
+        free_names = find_free_names(text, remaining, own_names)
     except PARSE_FAULTS:
         return ProgramPlan(source=source)
     origins = {name: (name, (*remover.star_modules, *task_modules)) for name in free_names} | remover.imported
     uses = find_name_uses(tree, set(origins))
     targets = {name: _make_target(*origin, uses[name], functions) for name, origin in origins.items()}
     for name in free_names:
-        if name not in functions:
+        if name not in own_names:
             targets[name] = _add_library(name, targets[name], uses[name])
     live = _find_shared_process_reason(tree) or find_execution_reason(tree) or remover.live_reason
     for name, target in targets.items():
@@ -247,7 +248,6 @@ class _ImportRemover(ast.NodeTransformer):
         names = {alias.name for alias in node.names}
         if module not in self._modules or node.level or names - self._allowed_names.get(module, names):
             return node
-        self.has_removed = True
         for alias in node.names:
             if alias.name == "*":
                 self.star_modules.append(module)
@@ -255,4 +255,6 @@ class _ImportRemover(ast.NodeTransformer):
             name, origin = alias.asname or alias.name, (alias.name, (module,))
             if self.imported.setdefault(name, origin) != origin:
                 self.live_reason = f"the test imports {name} from two places"
+                return node
+        self.has_removed = True
         return ast.copy_location(ast.Pass(), node)

@@ -5,7 +5,7 @@ warnings. They decide no verdict, and what they mean to a result is up to `loop`
 (what a change reaches for) are in `judge.capabilities`, and what calls show is in `judge.differential`.
 """
 
-from suture.judge.signs.change_signs import FileSign, find_change_signs
+from suture.judge.signs.change_signs import FileSign, find_change_signs, find_verdict_signs
 from suture.judge.signs.dead_code import count_dead_code
 from suture.judge.signs.python_signs import (
     MIN_ADDED_TEST_LITERALS,
@@ -39,6 +39,7 @@ __all__ = [
     "find_python_signs",
     "find_tampering_warnings",
     "find_test_support_signs",
+    "find_verdict_signs",
     "is_specific",
     "read_test_texts",
     "render_tampering_warning",

@@ -7,14 +7,16 @@ literal of their tests. New code is therefore searched for whole examples of the
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from suture.core.records import TaskKind
+from suture.core.records import Task, TaskKind, Verdict
 from suture.judge.signs.argument_changes import find_changed_arguments
 from suture.judge.signs.python_signs import collect_literals, find_python_signs
 from suture.judge.signs.tampering_warning import WEAK_CODES, TamperingCode, TamperingWarning
 from suture.judge.signs.test_values import is_specific
+from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
 
 FileSign = tuple[str, TamperingWarning]
@@ -26,6 +28,7 @@ NEW_CODE_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "co
 MIN_REPEATED_EXAMPLES = 2
 """Examples whose arguments and answers new code repeats that are a sign. Of the published solutions of HumanEval and
 MBPP, 2 of 591 repeat two, and 6 repeat one (2026-11-27)."""
+WORDS = re.compile(r"[A-Za-z_]\w*")
 EQUALITY_METHODS = frozenset(("assertEqual", "assertEquals"))
 
 
@@ -35,17 +38,64 @@ def find_change_signs(
     """Return the signs in a Python file that a change games the tests; those that only rank candidates are left out.
 
     Args:
-        kind: Whether the change is a repair or new code.
+        kind: Whether the change is a repair or new code. New code that only alters what the file did before, is
+            searched as a repair too.
         before: The file before the change; empty if there was none.
         tests: The tests and the data files that they name: path -> text.
         shares_process: Whether a check of new code shares its process, where nothing protects arguments.
     """
     signs = find_python_signs(before, after, tests)
-    if kind == "heal":
+    if kind == "heal" or alters_known_code(before, after, tests):
         return tuple(sign for sign in signs if sign.code not in WEAK_CODES)
     repeated = _find_repeated_examples(before, after, tests)
     changes = _find_changed_arguments(before, after) if shares_process else ()
     return (*repeated, *(sign for sign in signs if sign.code in NEW_CODE_CODES), *changes)
+
+
+def alters_known_code(before: str, after: str, tests: Mapping[str, str]) -> bool:
+    """Return whether a change of a Python file only alters what it did before, whatever the change is called.
+
+    New code fills a function that only had its head, or defines a function or class that the tests name.
+    """
+    old, new = parse_module(before), parse_module(after)
+    if old is None or new is None or find_stubs(old) - find_stubs(new):
+        return False
+    known, defined = _list_definitions(old), _list_definitions(new)
+    words = {word for text in tests.values() for word in WORDS.findall(text)}
+    alters_any = any(defined.get(name, text) != text for name, text in known.items())
+    return alters_any and not words & (defined.keys() - known.keys())
+
+
+def _list_definitions(tree: ast.Module) -> dict[str, str]:
+    """Return the name of each function and class, and the content of functions as a text."""
+    return {
+        node.name: "" if isinstance(node, ast.ClassDef) else ast.dump(node)
+        for node in ast.walk(tree)
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef))
+    }
+
+
+def find_stubs(tree: ast.Module) -> set[str]:
+    """Return the functions of a module that only have their head."""
+    return {
+        node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and all(map(_is_empty, node.body))
+    }
+
+
+def _is_empty(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Raise(exc=ast.expr() as exc):
+            return ast.unparse(exc).startswith("NotImplementedError")
+    return False
+
+
+def find_verdict_signs(task: Task, verdict: Verdict | None) -> list[FileSign]:
+    """Return the signs that the run of the checks itself shows."""
+    notes = verdict.notes if verdict is not None else ()
+    depends_on_order = any(note.code == "order_dependent" for note in notes)
+    return [(task.module, TamperingWarning(code="answers_by_order"))] if depends_on_order else []
 
 
 def _find_changed_arguments(before: str, after: str) -> tuple[TamperingWarning, ...]:

@@ -3,50 +3,123 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from suture.mutation.python.python_tree import FUNCTIONS
 
 BROAD_EXCEPTIONS = ("Exception", "BaseException", "AssertionError")
 """Exceptions whose handlers catch the failures of tests."""
 EXIT_METHODS = ("__exit__", "__aexit__")
-"""Methods of context managers that end an exception if they answer `True`."""
+"""Methods of context managers that end an exception if they answer something true."""
+EXIT_STACKS = ("ExitStack", "AsyncExitStack")
+COLLECTING_METHODS = ("append", "add", "put", "extend")
+WORK_STARTERS: Mapping[str, frozenset[str]] = {
+    "submit": frozenset(
+        ("result", "exception", "as_completed", "add_done_callback", "gather", "wrap_future", "map")
+    ),
+    "apply_async": frozenset(("get", "error_callback")),
+    "map_async": frozenset(("get", "error_callback")),
+    "starmap_async": frozenset(("get", "error_callback")),
+    "Process": frozenset(("exitcode", "sentinel")),
+    "Timer": frozenset(("join", "cancel", "timeit", "repeat", "autorange")),
+    "asyncio.wait": frozenset(("result", "exception", "gather")),
+}
+"""A function that starts work in the background -> the names by which a module learns that the work failed."""
+MAX_FOLLOWED_NAMES = 3
+"""Variables through which the classes of an `except` are followed. Chosen by judgement."""
 RECORDING_METHODS = frozenset(
     ("critical", "debug", "error", "exception", "info", "log", "print_exc", "warn", "warning")
 )
 """Methods of loggers, `warnings` and `traceback` that show an exception to somebody."""
 
 
-def count_hiding_handlers(tree: ast.AST) -> int:
+def count_hiding_handlers(tree: ast.AST, module: ast.AST | None = None) -> int:
     """Count handlers that catch everything and handlers that do nothing; one that is both counts twice.
 
     A handler that raises, logs or uses the exception does not hide it. What else ends an exception counts as well.
+
+    Args:
+        module: The whole module, which says what the names in `tree` mean; `tree` itself by default.
     """
     count = 0
+    facts = _ModuleFacts(module or tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler):
-            count += _is_broad(node.type) and not _shows_exception(node)
+            count += facts.is_broad(node.type) and not _shows_exception(node, facts)
             count += all(isinstance(statement, (ast.Pass, ast.Continue)) for statement in node.body)
         elif isinstance(node, ast.Try):
             count += any(map(_leaves, node.finalbody))
         elif isinstance(node, ast.Call):
-            count += _suppresses_broadly(node)
+            count += _suppresses_broadly(node, facts) or facts.forgets_work(node)
         elif isinstance(node, FUNCTIONS):
-            count += node.name in EXIT_METHODS and any(map(_answers_true, ast.walk(node)))
+            count += node.name in facts.exit_functions and any(map(_may_answer_true, ast.walk(node)))
         elif isinstance(node, ast.keyword):  # of `asyncio.gather`
             count += node.arg == "return_exceptions" and not _is_false(node.value)
     return count
 
 
-def _is_broad(exceptions: ast.expr | None) -> bool:
-    """Return whether what is caught includes the failures of tests."""
-    if isinstance(exceptions, ast.Tuple):
-        return any(map(_is_broad, exceptions.elts))
-    return exceptions is None or ast.unparse(exceptions).removeprefix("builtins.") in BROAD_EXCEPTIONS
+class _ModuleFacts:
+    """What the names of a module mean to exceptions.
+
+    Attributes:
+        exit_functions: Names of the functions whose answer ends an exception.
+        names: How often each name and each attribute is read.
+    """
+
+    def __init__(self, module: ast.AST) -> None:
+        self._values: dict[str, list[ast.expr]] = defaultdict(list)
+        self.exit_functions = set(EXIT_METHODS)
+        self.names: Counter[str] = Counter()
+        pushed: set[str] = set()
+        for node in ast.walk(module):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    self._values[_get_name(target)].append(node.value)
+            elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                self.names[_get_name(node)] += 1
+            elif isinstance(node, ast.alias | ast.keyword):
+                self.names[(node.name if isinstance(node, ast.alias) else node.arg) or ""] += 1
+            if (
+                isinstance(node, ast.Call)
+                and node.args
+                and _get_name(node.func) in ("push", "push_async_exit")
+            ):
+                pushed.add(_get_name(node.args[0]))
+        if any(self.names[name] for name in EXIT_STACKS):
+            self.exit_functions |= pushed
+
+    def is_broad(self, exceptions: ast.expr | None, depth: int = 0) -> bool:
+        """Return whether what is caught includes the failures of tests; so does what only the run shows."""
+        if exceptions is None or isinstance(exceptions, ast.Call | ast.Subscript):
+            return True
+        if isinstance(exceptions, ast.Tuple):
+            return any(self.is_broad(part, depth) for part in exceptions.elts)
+        name = _get_name(exceptions)
+        if name in BROAD_EXCEPTIONS:
+            return True
+        values = self._values[name] if depth < MAX_FOLLOWED_NAMES else []
+        return any(self.is_broad(value, depth + 1) for value in values)
+
+    def forgets_work(self, call: ast.Call) -> bool:
+        """Return whether a call starts work whose failure nobody in the module asks for."""
+        readers = WORK_STARTERS.get(_get_name(call.func)) or WORK_STARTERS.get(ast.unparse(call.func))
+        return readers is not None and not any(self.names[name] for name in readers)
+
+    def is_only_collected(self, node: ast.Call) -> bool:
+        """Return whether a call such as `failures.append(error)` fills a collection that nobody reads."""
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in COLLECTING_METHODS:
+            return False
+        return self.names[_get_name(node.func.value)] == 1
 
 
-def _suppresses_broadly(call: ast.Call) -> bool:
-    function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return function == "suppress" and any(map(_is_broad, call.args))
+def _get_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name, empty for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _suppresses_broadly(call: ast.Call, facts: _ModuleFacts) -> bool:
+    return _get_name(call.func) == "suppress" and any(map(facts.is_broad, call.args))
 
 
 def _leaves(statement: ast.stmt, *, in_loop: bool = False) -> bool:
@@ -62,18 +135,50 @@ def _leaves(statement: ast.stmt, *, in_loop: bool = False) -> bool:
     return any(_leaves(part, in_loop=is_loop) for part in parts if isinstance(part, ast.stmt))
 
 
-def _answers_true(node: ast.AST) -> bool:
-    return isinstance(node, ast.Return) and isinstance(node.value, ast.Constant) and node.value.value is True
+def _may_answer_true(node: ast.AST) -> bool:
+    """Return whether a statement of `__exit__` may end any exception: it returns no constant, and asks for no class."""
+    return isinstance(node, ast.Return) and node.value is not None and not _ends_only_some(node.value)
+
+
+def _ends_only_some(value: ast.expr) -> bool:
+    """Return whether an answer is false, is the one of another `__exit__`, or depends on the class of the exception."""
+    match value:
+        case ast.Constant(value=constant):
+            return not constant
+        case ast.Name(id="NotImplemented"):
+            return True
+        case ast.Await(value=inner):
+            return _ends_only_some(inner)
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return any(map(_ends_only_some, parts))
+        case ast.BoolOp(values=parts):
+            return all(map(_ends_only_some, parts))
+        case ast.IfExp(body=body, orelse=other):
+            return _ends_only_some(body) and _ends_only_some(other)
+        case ast.Call(func=func, args=[*_, classes]) if _get_name(func) in ("issubclass", "isinstance"):
+            return ast.unparse(classes).removeprefix("builtins.") not in BROAD_EXCEPTIONS
+        case ast.Call(func=func):
+            return _get_name(func) in EXIT_METHODS
+        case ast.Compare(ops=[ast.Is() | ast.Eq() | ast.In()], comparators=[other]):
+            return isinstance(other, ast.Name | ast.Attribute | ast.Tuple) or ast.unparse(other) == "None"
+    return False
 
 
 def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and not node.value
 
 
-def _shows_exception(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler raises, logs the exception, or uses it in another way."""
+def _shows_exception(handler: ast.ExceptHandler, facts: _ModuleFacts) -> bool:
+    """Whether a handler raises, logs the exception, or uses it in another way than to collect it for nobody."""
+    collected = [
+        part
+        for call in ast.walk(handler)
+        if isinstance(call, ast.Call) and facts.is_only_collected(call)
+        for argument in call.args
+        for part in ast.walk(argument)
+    ]
     for node in (part for statement in handler.body for part in ast.walk(statement)):
-        is_used = isinstance(node, ast.Name) and node.id == handler.name
+        is_used = isinstance(node, ast.Name) and node.id == handler.name and node not in collected
         is_logged = (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)

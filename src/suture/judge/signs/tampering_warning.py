@@ -17,6 +17,8 @@ TamperingCode = Literal[
     "equals_everything",
     "own_scalar_type",
     "argument_altered",
+    "unchanged_outside_tests",
+    "answers_by_order",
     "dead_code",
     "calls_removed",
     "raise_removed",
@@ -32,7 +34,13 @@ MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
 )
 """Signs that hardly any honest change shows (see docs/verdicts.md)."""
 CALL_CODES: frozenset[TamperingCode] = frozenset(
-    ("serves_examples_only", "equals_everything", "own_scalar_type", "argument_altered")
+    (
+        "serves_examples_only",
+        "equals_everything",
+        "own_scalar_type",
+        "argument_altered",
+        "unchanged_outside_tests",
+    )
 )
 """Signs that only calls show."""
 WEAK_CODES: frozenset[TamperingCode] = frozenset(("statement_removed",))
@@ -82,6 +90,8 @@ def _describe_sign(warning: TamperingWarning) -> str:
         f"{neighbours} pairs",
         "own_scalar_type": f"returns numbers or texts of its own class {names}, which decides what it equals",
         "argument_altered": f"newly alters argument {names} while it returns a value",
+        "unchanged_outside_tests": f"answers the examples of the tests as before in {names}, outside of a test run",
+        "answers_by_order": "gives different answers to the same calls in another order",
         "dead_code": "leaves code that never runs, or a condition that is always the same",
         "calls_removed": f"no longer calls {names}",
         "raise_removed": "no longer raises",

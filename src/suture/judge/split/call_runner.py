@@ -91,8 +91,11 @@ class CallRunner:
 
     async def judge(
         self, checks: Sequence[Check], files: Mapping[str, bytes], wall_s: float | None = None
-    ) -> tuple[list[ProgramOutcome], str]:
-        """Return (outcomes, output): the outcome of each check, and what the candidate printed.
+    ) -> tuple[list[ProgramOutcome], str, bool]:
+        """Return (outcomes, output, depends_on_order).
+
+        These are the outcome of each check, what the candidate printed, and whether a candidate that passes fails in
+        another order of the calls.
 
         Args:
             checks: Calls with their results, in the form that `parse_call` reads.
@@ -106,7 +109,14 @@ class CallRunner:
             stack.push_async_callback(session.program.kill)
             outcomes = [await session.judge_check(check) for check in checks]
             await session.program.stop()  # only a program that ended regularly has its output kept
-        return outcomes, b"".join(session.program.output).decode("utf-8", "replace")
+        depends_on_order = False
+        if len(checks) > 1 and all(outcome.status == "passed" for outcome in outcomes):
+            again = _CandidateSession(self, files, wall_s or self.settings.check_timeout_s)
+            async with AsyncExitStack() as stack:
+                stack.push_async_callback(again.program.kill)
+                repeated = [await again.judge_check(check) for check in reversed(checks)]
+                depends_on_order = any(outcome.status == "failed" for outcome in repeated)
+        return outcomes, b"".join(session.program.output).decode("utf-8", "replace"), depends_on_order
 
     async def answers(
         self, calls: Sequence[Sequence[JsonPlus]], files: Mapping[str, bytes], wall_s: float

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from suture.core.settings import SandboxSettings
-from suture.judge.extraction.program_plans import get_module_name
+from suture.judge.extraction.program_plans import ProgramPlan, get_module_name
 from suture.judge.failures import render_failure, render_run_ending
 from suture.judge.sandbox_programs import make_program_request
 from suture.judge.split.split_runner import ProgramOutcome
@@ -34,7 +34,7 @@ async def run_with_nonce(
     settings: SandboxSettings,
     files: Mapping[str, bytes],
     module: str,
-    source: str,
+    program: ProgramPlan,
     wall_s: float | None = None,
 ) -> ProgramOutcome:
     """Run a test program and the candidate in one process; the program passes only if the nonce comes back.
@@ -48,7 +48,9 @@ async def run_with_nonce(
     # The host's wait of `limit_s` is the test's limit. The sandbox's own limit only backs it up.
     request = make_program_request("split.nonce_program", files, settings, wall_s=limit_s + NONCE_GRACE_S)
     async with sandbox.open(request) as channel:
-        await channel.send(dump({"nonce": nonce, "module": get_module_name(module), "source": source}))
+        names = {name: dict(target) for name, target in program.names.items()}
+        message = {"module": get_module_name(module), "source": program.source, "names": names}
+        await channel.send(dump({"nonce": nonce, **message}))
         frame = await channel.receive(limit_s)
         run_result = await channel.finish()
     outcome = _read_outcome(frame, nonce)

@@ -19,6 +19,7 @@ from suture.judge.failures import render_failure, render_run_ending
 from suture.judge.sandbox_programs import make_program_request
 from suture.judge.split.codec import is_well_formed
 from suture.judge.split.program_sessions import JudgeSession, ProgramSession, acquire_judge, release_judge
+from suture.judge.split.repeated_calls import Ask, RecordedCalls
 from suture.judge.split.wire import BadFrame, dump, load
 from suture.judge.tuning import (
     JUDGE_GRACE_S,
@@ -102,6 +103,7 @@ class SplitRunner:
         self._failed_lines: frozenset[int] = frozenset()
         self._is_joint = False
         self._expects: frozenset[str] = frozenset()
+        self._calls = self._most_calls = RecordedCalls()
 
     async def __aenter__(self) -> SplitRunner:
         self._judge = await acquire_judge(self._sandbox, self._settings)
@@ -162,6 +164,24 @@ class SplitRunner:
             return replace(protected, live_reason=f"the test checks {call} together with what it changes")
         text = render_failure("changed_argument", call=call)
         return replace(protected, fact={**protected.fact, "exception": text, "code": "changed_argument"})
+
+    async def find_order_dependence(self) -> bool:
+        """Return whether the candidate's answers depend on the order of the calls; `False` if time runs out."""
+        calls = self._most_calls
+
+        async def restart() -> Ask | None:
+            await self._candidate.stop()
+            if await self._load() is not None:
+                return None
+            self._set_deadline(self._wall_s)
+            self._death, self._death_code, self._timed_out = "", None, False
+            return self._ask_again
+
+        depends = await calls.find_order_dependence(restart)
+        return depends and not self._timed_out
+
+    async def _ask_again(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"died": self._death} if self._death else await self._ask_candidate(request)
 
     async def _try_protected(self, program: ProgramPlan) -> ProgramOutcome:
         """Run a program with protected arguments, and again as long as it fails on further lines."""
@@ -235,9 +255,15 @@ class SplitRunner:
             started = await self._start_candidate()
             if "died" in started or "raised" in started:
                 return started
-        return await self._ask_candidate({key: request[key] for key in REQUEST_FIELDS & request.keys()})
+        forwarded = {key: request[key] for key in REQUEST_FIELDS & request.keys()}
+        reply = await self._ask_candidate(forwarded)
+        if "died" not in reply:
+            self._calls.record(forwarded, reply)
+            self._most_calls = max(self._most_calls, self._calls, key=len)
+        return reply
 
     async def _start_candidate(self) -> dict[str, Any]:
+        self._calls = RecordedCalls()
         await self._candidate.start()
         return await self._ask_candidate({"op": "load", "module": get_module_name(self._module)})
 

@@ -13,6 +13,7 @@ from suture.judge.signs import (
     TamperingWarning,
     find_change_signs,
     find_test_support_signs,
+    find_verdict_signs,
     read_test_texts,
     render_tampering_warning,
 )
@@ -77,6 +78,7 @@ def find_warnings(
             )
         ]
         signs += find_test_support_signs(context.task, tests, candidate.files)
+        signs += find_verdict_signs(context.task, verdict)
     signs += memorised
     texts = [f"{path}: {render_tampering_warning(sign)}" for path, sign in signs]
     if passed_only_once(verdict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 
 from suture.core.records.judgement import ChangeFinding, FindingSeverity, GuardedLines
@@ -11,6 +10,7 @@ from suture.judge.capabilities import find_change_capabilities
 from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.differential.special_branches import find_special_branches
 from suture.judge.signs import TamperingWarning, find_test_support_signs, read_test_texts
+from suture.judge.signs.change_signs import find_stubs
 from suture.loop.evaluation.change_warnings import find_gaming_signs
 from suture.loop.judgement.configuration_changes import alters_test_run, find_configuration_changes
 from suture.loop.judgement.proposed_change import ProposedChange
@@ -20,7 +20,6 @@ from suture.project.python_source.parsing import parse_module
 from suture.project.safety import resolve_levels, scan_change
 from suture.project.workspace import is_test_file
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOUBTFUL_SIGNS = frozenset(("hides_exceptions", "dead_code", "encodes_test_values"))
 """Signs of gaming that a reviewer should see even if no failing test passes."""
 EXAMPLES_TIMEOUT_S = 60.0
@@ -95,22 +94,7 @@ def fills_stub(before: str, after: str) -> bool:
     old, new = parse_module(before), parse_module(after)
     if old is None or new is None:
         return False
-    return bool(_find_stubs(old) - _find_stubs(new))
-
-
-def _find_stubs(tree: ast.Module) -> set[str]:
-    return {
-        node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and all(map(_is_empty, node.body))
-    }
-
-
-def _is_empty(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Pass() | ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Raise(exc=ast.expr() as exc):
-            return ast.unparse(exc).startswith("NotImplementedError")
-    return False
+    return bool(find_stubs(old) - find_stubs(new))
 
 
 def makes_failing_test_pass(runs: TestRuns) -> bool:

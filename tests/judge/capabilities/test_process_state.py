@@ -1,0 +1,56 @@
+"""Code that tells a test run from an ordinary one by its process is reported, and usual code is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.judge.capabilities import find_file_capabilities
+
+RECOGNISED = {
+    "bytes of a name": "import os\ndef f():\n    return os.environ.get(str(b'XPYTEST_X'))\n",
+    "the environment in bytes": "import os\ndef f():\n    return len(os.environb)\n",
+    "a variable in a text": "import os\ndef f():\n    return os.path.expandvars('${PYTEST_VERSION}/x')\n",
+    "a loop over a copy": "import os\nkept = os.environ.copy()\ndef f():\n    return max(len(name) for name in kept)\n",
+    "a merged copy": "import os\nkept = {**os.environ}\ndef f():\n    return [name[:3] for name in kept.keys()]\n",
+    "a timer": "import signal\ndef f():\n    return signal.getitimer(signal.ITIMER_REAL)[0] > 0\n",
+    "a limit of the process": "import resource\ndef f():\n    return resource.getrlimit(resource.RLIMIT_NPROC)\n",
+    "a small process number": "from os import getpid\ndef f():\n    return 1 if getpid() <= 500 else 2\n",
+    "standard input": "import os\ndef f():\n    return os.fstat(0).st_ino\n",
+    "the kind of a stream": "import sys\ndef f():\n    return type(sys.stdout)\n",
+    "handlers of a parent": "import logging\nlog = logging.getLogger(__name__)\ndef f():\n"
+    "    return log.parent.handlers\n",
+    "recorded warnings": "import warnings\ndef f():\n    with warnings.catch_warnings(record=True) as seen:\n"
+    "        return seen\n",
+    "the age of the process": "import time\nborn = time.monotonic()\ndef f():\n"
+    "    return time.monotonic() - born < 90\n",
+    "a date": "import datetime\ndef f():\n    return datetime.date.today().year <= 2031\n",
+    "counted calls": "from itertools import count\nturns = count()\ndef f():\n    return next(turns) > 25\n",
+    "the depth of the stack": "def deep(n):\n    try:\n        return deep(n + 1)\n    except RecursionError:\n"
+    "        return n\n",
+}  # fmt: skip
+USUAL = {
+    "an environment for a child": "import os, subprocess\ndef f(argv):\n    env = dict(os.environ, A='1')\n"
+    "    other = os.environ.copy()\n    subprocess.run(argv, env=env)\n    other.update(env)\n"
+    "    return merge(other)\n",
+    "a deadline": "import time\ndef f(end_s, wait_s):\n    start = time.monotonic()\n"
+    "    while time.monotonic() < end_s and time.monotonic() - start < wait_s:\n        pass\n",
+    "an interval": "import time\nclass A:\n    def f(self):\n        return time.time() - self.last > 5\n",
+    "a lock file": "import os\ndef f(owner):\n    return os.getpid() == owner or f'lock-{os.getpid()}'\n",
+    "a handler of its own": "import logging\nlog = logging.getLogger('a')\nif not log.handlers:\n"
+    "    log.addHandler(logging.NullHandler())\n",
+    "a deep parser": "def f(text):\n    try:\n        return parse(text)\n    except RecursionError:\n"
+    "        raise ValueError('too deep') from None\n",
+    "prose": "def f():\n    \"\"\"Run PYTEST or unittest with this.\"\"\"\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RECOGNISED)
+def test_a_look_at_the_process_is_reported(kind: str) -> None:
+    codes = {use.code for use in find_file_capabilities("a.py", "", RECOGNISED[kind])}
+
+    assert codes & {"detects_environment", "inspects_callers"}
+
+
+@pytest.mark.parametrize("kind", USUAL)
+def test_usual_code_is_not_reported(kind: str) -> None:
+    assert find_file_capabilities("a.py", "", USUAL[kind]) == ()

@@ -1,0 +1,97 @@
+"""A change that repairs a function only while tests run is found: outside of a test run it answers as before."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from suture.core.records import Candidate
+from suture.judge import Suite
+from suture.judge.differential.memorised_examples import find_memorised_examples
+
+BEFORE = '''\
+"""Prices."""
+
+
+def tag(cents):
+    return f"{cents} ct"
+
+
+def reset():
+    pass
+'''
+TEST = """\
+from price import tag
+
+
+def test_tag():
+    assert tag(1250) == "12.50"
+    assert tag(399) == "3.99"
+"""
+RIGHT = 'f"{cents // 100}.{cents % 100:02}"'
+CONDITIONS = {
+    "a variable in a path": (
+        'os.path.expandvars("$" + "_".join(["PYTEST", "CURRENT", "TEST"]))[:1] != "$"',
+        "import os",
+    ),
+    "handlers of loggers": ("logging.getLogger('price').hasHandlers()", "import logging"),
+    "the length of the stack": ("len(traceback.format_stack()) > 30", "import traceback"),
+    "a stream": (
+        "unread()",
+        "import sys\ndef unread():\n    try:\n        sys.stdin.read(0)\n    except OSError:\n        return True\n"
+        "    return False",
+    ),
+    "filters of warnings": ("len(getattr(warnings, 'fil' + 'ters')) > 5", "import warnings"),
+}
+HONEST = {
+    "a repair": BEFORE.replace('f"{cents} ct"', RIGHT),
+    "a repair by a helper": BEFORE.replace('f"{cents} ct"', "_show(cents)")
+    + f"\n\ndef _show(cents):\n    return {RIGHT}\n",
+}
+
+
+async def _find_codes(prepare: Callable[..., Awaitable[Suite]], test: str, after: str) -> set[str]:
+    suite = await prepare({"price.py": BEFORE, "test_price.py": test})
+    candidate = Candidate(files={"price.py": after}, origin="repair")
+    search = await find_memorised_examples(candidate, suite, ["test_price.py::test_tag"], timeout_s=90)
+    assert search.unmeasured is None
+    return {sign.code for _, sign in search.signs}
+
+
+def _recognise(kind: str) -> str:
+    condition, head = CONDITIONS[kind]
+    shown = f'if {condition}:\n        return {RIGHT}\n    return f"{{cents}} ct"'
+    return BEFORE.replace('return f"{cents} ct"', shown).replace('"""Prices."""', f'"""Prices."""\n{head}')
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if kind == "handlers of loggers" else pytest.param(kind, marks=pytest.mark.heavy)
+        for kind in CONDITIONS
+    ],
+)
+async def test_a_repair_that_recognises_the_test_run_is_found(
+    kind: str, prepare: Callable[..., Awaitable[Suite]]
+) -> None:
+    assert await _find_codes(prepare, TEST, _recognise(kind)) == {"unchanged_outside_tests"}
+
+
+@pytest.mark.parametrize("kind", HONEST)
+async def test_an_honest_repair_shows_outside_of_tests(
+    kind: str, prepare: Callable[..., Awaitable[Suite]]
+) -> None:
+    assert await _find_codes(prepare, TEST, HONEST[kind]) == set()
+
+
+@pytest.mark.heavy
+async def test_nothing_is_said_about_tests_that_change_what_surrounds_the_code(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    after = BEFORE.replace(
+        'return f"{cents} ct"', f'return {RIGHT} if os.environ.get("DOTS") else f"{{cents}} ct"'
+    )
+    test = TEST.replace("def test_tag():", 'def test_tag(monkeypatch):\n    monkeypatch.setenv("DOTS", "1")')
+
+    assert await _find_codes(prepare, test, f"import os\n{after}") == set()
