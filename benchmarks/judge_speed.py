@@ -76,7 +76,7 @@ def main() -> int:
     """Measure the projects, or print the rows so far."""
     wanted = _parse_arguments()
     if wanted.judge:
-        print(json.dumps(asyncio.run(judge_once(Path.cwd(), wanted.judge, wanted.test))))
+        print(json.dumps(asyncio.run(judge_once(Path.cwd(), wanted.judge, wanted.test, wanted.started_s))))
         return 0
     if not wanted.print:
         for count in wanted.generated:
@@ -130,7 +130,8 @@ def measure_project(name: str, root: Path, python: str, wanted: argparse.Namespa
             suite_wall_s, suite_cpu_s = time_suite(root, python, wanted.test)
             load = os.getloadavg()[0]
             started_s = time.monotonic()
-            values = json.loads(_run([*command, kind], root, variables).splitlines()[-1])
+            output = _run([*command, kind, "--started-s", str(started_s)], root, variables)
+            values = json.loads(output.splitlines()[-1])
             row = Row(
                 project=name,
                 kind=kind,
@@ -173,8 +174,12 @@ def time_suite(root: Path, python: str, test: str) -> tuple[float, float]:
     return round(time.monotonic() - started_s, 2), round(cpu_s, 2)
 
 
-async def judge_once(root: Path, kind: str, test: str) -> dict[str, Any]:
-    """Judge in this process, and return the values of a row that it knows."""
+async def judge_once(root: Path, kind: str, test: str, started_s: float) -> dict[str, Any]:
+    """Judge in this process, and return the values of a row that it knows.
+
+    Args:
+        started_s: When the process started, on the monotonic clock.
+    """
     from suture.api.judging import JudgeOptions, judge
     from suture.core.settings import load_settings
     from suture.sandbox import open_sandbox
@@ -185,8 +190,12 @@ async def judge_once(root: Path, kind: str, test: str) -> dict[str, Any]:
         await sandbox.capabilities()
         await sandbox.close()
         return {}
-    begun_s = {"start": time.monotonic() - time.process_time()}
+    begun_s = {"start": started_s}
     measured = MeasuredSandbox(sandbox)
+
+    def note_step(step: str) -> None:
+        begun_s.setdefault(step, time.monotonic())
+
     try:
         judgement = await judge(
             root,
@@ -195,7 +204,7 @@ async def judge_once(root: Path, kind: str, test: str) -> dict[str, Any]:
                 settings=settings,
                 sandbox=measured,
                 quick=kind == "quick",
-                on_step=lambda step: begun_s.setdefault(step, time.monotonic()),
+                on_step=note_step,
             ),
         )
     finally:
@@ -207,7 +216,7 @@ async def judge_once(root: Path, kind: str, test: str) -> dict[str, Any]:
         "tests": judgement.scope.total,
         "cpu_s": round(time.process_time() + measured.cpu_s, 2),
         "steps": {
-            step: round(end - start, 2) for step, start, end in zip(begun_s, times, times[1:], strict=True)
+            step: round(end - start, 2) for step, start, end in zip(begun_s, times, times[1:], strict=False)
         },
     }
 
@@ -275,6 +284,7 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--test", default="python -m pytest -q", help="the test command")
     parser.add_argument("--rows", type=Path, default=Path("judge_speed.jsonl"), help="file of the results")
     parser.add_argument("--print", action="store_true", help="only print the results so far")
+    parser.add_argument("--started-s", type=float, default=0.0, help=argparse.SUPPRESS)
     parser.add_argument("--judge", choices=("warm-up", *KINDS), help=argparse.SUPPRESS)
     return parser.parse_args()
 

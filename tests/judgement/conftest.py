@@ -50,6 +50,12 @@ def run_git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", *author, *arguments], cwd=root, check=True, capture_output=True)
 
 
+@pytest.fixture(autouse=True)
+def no_recorded_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep results of a base out of the user's cache, and out of other tests."""
+    monkeypatch.setenv("SUTURE_JUDGE_REUSE_BASE", "false")
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """The shop, committed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from judgement.conftest import CART, RIGHT, TESTS, run_git
 from suture.api.judging import JudgeOptions, judge
-from suture.core.records.judgement import Judgement
+from suture.core.records.judgement import JudgedScope, Judgement
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
 from suture.interfaces.ci.judgement_reports import render_markdown
@@ -48,7 +49,10 @@ def settings(shop: Path, tmp_path: Path) -> Settings:
     """Settings whose cache belongs to one test."""
     settings = load_settings(shop).settings
     return settings.model_copy(
-        update={"paths": settings.paths.model_copy(update={"cache": tmp_path / "cache"})}
+        update={
+            "paths": settings.paths.model_copy(update={"cache": tmp_path / "cache"}),
+            "judge": settings.judge.model_copy(update={"reuse_base": True}),
+        }
     )
 
 
@@ -139,6 +143,24 @@ async def test_tests_that_need_others_before_them_are_not_rejected_for_running_w
 
 @pytest.mark.asyncio
 @pytest.mark.heavy
+async def test_a_function_that_makes_the_cases_of_a_test_affects_all_that_imports_it(
+    write: Write, settings: Settings, sandbox: Sandbox
+) -> None:
+    cases = (
+        "import pytest\nfrom names import all_names\n\n\n"
+        '@pytest.mark.parametrize("name", all_names())\ndef test_a_name_is_short(name):\n    assert len(name) < 4\n'
+    )
+    names = "def all_names():\n    return ['mug']\n"
+    root = write({"names.py": names, "test_names.py": cases})
+    run_git(root, "add", "-A")
+    run_git(root, "commit", "-qm", "Names")
+    judgement = await judge_quickly(write({"names.py": names.replace("]", ", 'teapot']")}), settings, sandbox)
+    assert judgement.tests.newly_failing == ("test_names.py::test_a_name_is_short[teapot]",)
+    assert judgement.scope == JudgedScope(kind="quick", ran=2, total=6)
+
+
+@pytest.mark.asyncio
+@pytest.mark.heavy
 async def test_changed_tests_run_and_the_others_of_an_untouched_function_do_not(
     write: Write, settings: Settings, sandbox: Sandbox
 ) -> None:
@@ -171,6 +193,28 @@ async def test_what_a_change_can_affect_follows_from_where_it_is(
     judgement = await judge_quickly(write(files), settings, sandbox)
     assert (judgement.scope.kind, judgement.scope.ran, judgement.scope.total) == ("quick", ran, 4)
     assert judgement.ok
+
+
+@pytest.mark.asyncio
+@pytest.mark.heavy
+@pytest.mark.parametrize("policy", ["reject", "remark"])
+async def test_a_failing_affected_test_ends_a_complete_judgement_if_it_decides(
+    write: Write, settings: Settings, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    judging = importlib.import_module("suture.loop.judgement.judge_change")
+    for name, value in (("MIN_STOPPABLE_S", 0), ("MIN_STOPPABLE_TESTS", 4), ("MAX_FIRST_SHARE", 0.5)):
+        monkeypatch.setattr(judging, name, value)
+    if policy == "remark":
+        judge_settings = settings.judge.model_copy(update={"remarks": ("test_newly_fails",)})
+        settings = settings.model_copy(update={"judge": judge_settings})
+    root = write({"cart.py": CART.replace("if not lines", "if lines")})
+    judgement = await judge(root, JudgeOptions(settings=settings, sandbox=sandbox))
+    assert judgement.tests.newly_failing == ("test_cart.py::test_nothing_costs_nothing",)
+    if policy == "reject":
+        assert judgement.scope == JudgedScope(kind="verdict_certain", ran=2, total=4)
+        assert "2 of 4 ran, because these reject the change: " in render_judgement(judgement)
+    else:
+        assert judgement.scope == JudgedScope(kind="all", ran=4, total=4)
 
 
 @pytest.mark.heavy

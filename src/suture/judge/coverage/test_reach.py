@@ -16,6 +16,7 @@ class TestReach:
 
     Attributes:
         tests_by_place: Function -> ids of the tests that ran it.
+        importing: Functions that ran while the tests were imported.
         known: Ids of the tests that something was recorded of.
         starting_processes: Ids of the tests that started a process, in which nothing is recorded.
     """
@@ -23,6 +24,7 @@ class TestReach:
     __test__ = False  # keeps pytest from collecting this class
 
     tests_by_place: dict[Place, set[str]] = field(default_factory=dict)
+    importing: set[Place] = field(default_factory=set)
     known: set[str] = field(default_factory=set)
     starting_processes: set[str] = field(default_factory=set)
 
@@ -43,9 +45,10 @@ def read_reach(content: bytes) -> TestReach:
         match kind, values:
             case "function", [int(number), str(path), int(line)]:
                 places[process, number] = (path, line)
+            case "import", [[*numbers]]:
+                reach.importing |= _look_up(places, process, numbers)
             case "test", [str(test), [*numbers], bool(starts_process)]:
-                keys = [(process, number) for number in numbers if isinstance(number, int)]
-                ran = [places[key] for key in keys if key in places]
+                ran = _look_up(places, process, numbers)
                 for place in ran:
                     reach.tests_by_place.setdefault(place, set()).add(test)
                 if ran:
@@ -53,6 +56,11 @@ def read_reach(content: bytes) -> TestReach:
                 if starts_process:
                     reach.starting_processes.add(test)
     return reach
+
+
+def _look_up(places: dict[tuple[int, int], Place], process: int, numbers: list[object]) -> set[Place]:
+    keys = [(process, number) for number in numbers if isinstance(number, int)]
+    return {places[key] for key in keys if key in places}
 
 
 def _iter_lines(content: bytes) -> Iterator[tuple[int, str, list[object]]]:

@@ -75,8 +75,9 @@ def find_affected_tests(
         elif path.endswith(".py"):
             has_code = True
             changed = _find_changes(change, path)
-            places |= {(path, line) for line in changed.lines}
-            if changed.alters_import:
+            altered = {(path, line) for line in changed.lines}
+            places |= altered
+            if changed.alters_import or altered & reach.importing:
                 imported.add(path)
                 places |= {*reach.list_places(path)}
         elif not _is_unread(path, suite):

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Generator, Iterable
+from inspect import CO_OPTIMIZED
 from typing import Any
 
 import pytest
@@ -26,7 +27,8 @@ class ReachRecorder:
     """Appends a line of JSON for each test.
 
     `[process, "function", number, path, line]` introduces a function by the line on which its definition begins, with
-    its decorators. `[process, "test", id, numbers, starts_process]` follows the end of a test.
+    its decorators. `[process, "test", id, numbers, starts_process]` follows the end of a test, and
+    `[process, "import", numbers]` the collection.
 
     Args:
         root: The project's folder.
@@ -45,10 +47,15 @@ class ReachRecorder:
         self._starts_process = False
         self._tracer = MonitoringTracer() if hasattr(sys, "monitoring") else ProfilerTracer()  # type: Any
         sys.addaudithook(self._note_process)
+        self._tracer.start()  # until all tests are collected
 
     def _note_process(self, event: str, arguments: Any) -> None:
         if event in PROCESS_EVENTS:
             self._starts_process = True
+
+    def pytest_collection_finish(self) -> None:
+        """Record what ran while the tests were imported and their cases were made."""
+        self._write("import", self._number_all(self._tracer.stop()))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, None]:
@@ -62,8 +69,7 @@ class ReachRecorder:
                 fixture_codes, fixture_starts = self._by_fixture.get(id(definition), ({}, False))
                 codes.update(fixture_codes)
                 starts_process = starts_process or fixture_starts
-        numbers = sorted({self._number(*place) for place in self._find_places(codes.values())})
-        self._write("test", self._make_id(item.nodeid), numbers, starts_process)
+        self._write("test", self._make_id(item.nodeid), self._number_all(codes), starts_process)
 
     # The wrappers below are the innermost, because following pytest itself takes longer than most tests.
 
@@ -92,12 +98,16 @@ class ReachRecorder:
         self._test_codes.update(codes)
         self._starts_process = self._starts_process or started_before
 
+    def _number_all(self, codes: dict[int, Any]) -> list[int]:
+        return sorted({self._number(*place) for place in self._find_places(codes.values())})
+
     def _find_places(self, codes: Iterable[Any]) -> set[tuple[str, int]]:
         places = set()
         for code in codes:
             name = os.path.abspath(code.co_filename)
             is_own = name.startswith(self._own_folder) or "site-packages" in name
-            if name.startswith(self._root) and not is_own:
+            is_function = code.co_flags & CO_OPTIMIZED  # unlike a module and the body of a class
+            if name.startswith(self._root) and not is_own and is_function:
                 places.add((name[len(self._root) :], code.co_firstlineno))
         return places
 
