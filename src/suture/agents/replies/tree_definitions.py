@@ -67,7 +67,6 @@ class _Source:
     lines: list[str]
     definitions: tuple[TreeDefinition, ...]
     imports: tuple[tuple[int, int], ...]
-    other_lines: tuple[int, ...]
     is_valid: bool
 
 
@@ -279,25 +278,21 @@ def _imported_words(text: str) -> set[str]:
 def _read(path: str, text: str) -> _Source:
     facts = find_facts(path)
     if facts is None:
-        return _Source(lines=text.split("\n"), definitions=(), imports=(), other_lines=(), is_valid=False)
+        return _Source(lines=text.split("\n"), definitions=(), imports=(), is_valid=False)
     root = parse_tree(text, path, facts.grammars)
-    definitions, imports, others = _scan(root.children)
+    definitions, imports = _scan(root.children)
     return _Source(
         lines=text.split("\n"),
         definitions=definitions,
         imports=imports,
-        other_lines=others,
         is_valid=not root.has_error,
     )
 
 
-def _scan(
-    nodes: Sequence[Node],
-) -> tuple[tuple[TreeDefinition, ...], tuple[tuple[int, int], ...], tuple[int, ...]]:
-    """Return the definitions, the lines of the imports, and the first lines of the other statements."""
+def _scan(nodes: Sequence[Node]) -> tuple[tuple[TreeDefinition, ...], tuple[tuple[int, int], ...]]:
+    """Return the definitions, and the lines of the imports."""
     definitions: list[TreeDefinition] = []
     imports: list[tuple[int, int]] = []
-    others: list[int] = []
     comment_start: int | None = None
     above = -1  # the last line of the comment or decorator before a node
     named = [node for node in nodes if node.is_named]
@@ -324,9 +319,7 @@ def _scan(
                     has_own_lines=before < first and last < after,
                 )
             )
-        else:
-            others.append(first)
-    return tuple(definitions), tuple(imports), tuple(others)
+    return tuple(definitions), tuple(imports)
 
 
 def _text(node: Node | None) -> str:
