@@ -283,7 +283,7 @@ def gate_agent(name: str, script: str, programs: Path) -> GatedRow:
         settings = Settings(
             paths=PathSettings(home=home),
             proposer=ProposerSettings(command=command, outside=True, turns=len(turns)),
-            judge=JudgeSettings(mistakes=0),
+            judge=JudgeSettings(mistakes=0, reuse_base=False),
             budget=BudgetSettings(seconds=MAX_RUN_S),
         )
         os.environ["SUTURE_HOME"] = str(Path(folder) / "agents_home")

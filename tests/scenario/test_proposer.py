@@ -62,8 +62,9 @@ async def run_proposer(
     proposer_settings = settings.model_copy(
         update={"proposer": proposer, "judge": JudgeSettings(mistakes=0, mistakes_seconds=0)}
     )
-    options = replace(options or HealOptions(), test="python -m unittest", settings=proposer_settings)
-    result = await heal(project, options)
+    options = options or HealOptions()
+    test = options.test or "python -m unittest"
+    result = await heal(project, replace(options, test=test, settings=proposer_settings))
     return result, read_events(settings.paths.home, result.run_id)
 
 
@@ -144,6 +145,23 @@ async def test_a_change_that_mends_a_part_is_handed_back_with_the_tests_that_sti
 
     assert result.outcome == "not_healed"
     assert "the test command still fails" in load_output(settings, result, list_proposer_turns(events)[1])
+
+
+@pytest.mark.heavy
+async def test_how_the_tests_end_without_the_change_is_kept_for_the_next_turn(
+    project: Path, settings: Settings, tmp_path: Path
+) -> None:
+    paths = settings.paths.model_copy(update={"cache": tmp_path / "cache"})
+    options = HealOptions(test="python -m pytest -q")
+    half = "sed -i 's/w + h/w * h/' shapes.py\ndate +%N >> notes.txt\n"
+
+    _, events = await run_proposer(
+        half, project, settings.model_copy(update={"paths": paths}), turns=2, options=options
+    )
+
+    assert [judged.turn for judged in list_judged_turns(events)] == [1, 2]
+    bases = {path.name.partition("-")[0] for path in (tmp_path / "cache/judge").iterdir()}
+    assert len(bases) == 1
 
 
 async def test_files_that_the_user_protects_are_as_they_were_and_the_rest_is_judged(

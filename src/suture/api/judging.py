@@ -22,6 +22,7 @@ from suture.loop.judgement import (
     JudgeTools,
     ProposedChange,
     certify_judgement,
+    find_recorded_runs,
     judge_change,
     refuse_published_secrets,
 )
@@ -29,8 +30,6 @@ from suture.project.workspace import take_snapshot
 from suture.project.workspace.project_states import ProjectStates, read_git_states, read_patched_states
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
-RECORDED_RUNS_FOLDER = "judge"
-"""Folder of the cache for the results of the tests of a base."""
 PROJECT_SETTING_FILES = ("suture.toml", "pyproject.toml", ".env")
 """Files of a project in which Suture's settings may stand."""
 
@@ -108,7 +107,7 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
             settings=settings.sandbox,
             interpreter=discover_programs(subject.root, os.environ, task.language, settings.sandbox.python),
             on_step=options.on_step or (lambda step: None),
-            recorded_runs=settings.paths.cache / RECORDED_RUNS_FOLDER if settings.judge.reuse_base else None,
+            recorded_runs=find_recorded_runs(settings),
         )
         judgement = await judge_change(change, task, tools, settings, base=states.base, depth=depth)
         judgement = replace(judgement, state=_identify_state(states, judgement.files))

@@ -12,11 +12,19 @@ from pathlib import Path
 
 from suture.core.codec import encode_record
 from suture.core.records import Task, content_hash
-from suture.core.settings import SandboxSettings
+from suture.core.settings import SandboxSettings, Settings
 from suture.judge.runners.pytest_runner import load_plugin
 from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.project.languages import Interpreter, is_pytest_command
 from suture.sandbox import Sandbox, mounts_for_interpreter
+
+RECORDED_RUNS_FOLDER = "judge"
+"""Folder of the cache for the results of the tests of a base."""
+
+
+def find_recorded_runs(settings: Settings) -> Path | None:
+    """Return the folder in which the results of the tests of bases are kept; `None` if the settings keep none."""
+    return settings.paths.cache / RECORDED_RUNS_FOLDER if settings.judge.reuse_base else None
 
 
 async def find_recorded_run(

@@ -16,7 +16,7 @@ from suture.core.records import Candidate, Reason
 from suture.core.records.finding_text import list_reasons
 from suture.core.records.judgement import Judgement
 from suture.loop.context import RunContext
-from suture.loop.judgement import JudgeTools, ProposedChange, judge_change
+from suture.loop.judgement import JudgeTools, ProposedChange, find_recorded_runs, judge_change
 from suture.loop.nodes.propose import RoundBranch
 from suture.loop.state import LoopState, ended_state
 from suture.loop.tuning import MAX_GATE_REASONS
@@ -119,7 +119,10 @@ async def _judge_turn(number: int, files: Mapping[str, bytes], context: RunConte
         return context.folder.load_record(Judgement, earlier.judgement)
     change = ProposedChange(context.task.files, files)
     tools = JudgeTools(
-        sandbox=context.sandbox, settings=context.settings.sandbox, interpreter=context.interpreter
+        sandbox=context.sandbox,
+        settings=context.settings.sandbox,
+        interpreter=context.interpreter,
+        recorded_runs=find_recorded_runs(context.settings),
     )
     async with context.budget.time_limit():
         judgement = await judge_change(change, context.task, tools, context.settings, base=BASE)
