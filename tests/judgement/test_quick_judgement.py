@@ -229,12 +229,7 @@ def test_the_command_line_says_how_many_tests_ran_and_ends_by_the_verdict(write:
     assert values["headline"].startswith("Rejected (quick judgement, 2 of 4 tests ran): ")
 
 
-def test_a_quick_judgement_gives_no_attestation(shop: Path, tmp_path: Path) -> None:
-    for option in ("--attest", "--certificate"):
-        arguments = ["judge", str(shop), "--quick", option, str(tmp_path / "file")]
-        assert CliRunner().invoke(app, arguments).exit_code == 2
-
-
+@pytest.mark.asyncio
 async def test_python_cannot_ask_for_a_certificate_of_a_quick_judgement(shop: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="quick judgement gets no certificate"):
         await judge(shop, JudgeOptions(quick=True, certificate=tmp_path / "certificate.json"))

@@ -125,6 +125,8 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("judge untested", 2, "no git repository"),
     ("judge --patch missing.diff", 2, "missing.diff"),
     ("judge --staged --base main", 2, "exclude each other"),
+    ("judge --quick --attest statement.json", 2, "exclude each other"),
+    ("judge --quick --certificate judgement.json", 2, "exclude each other"),
     ("judge untested --patch broken.json", 2, "does not apply"),
     ("verify nobody", 2, "no run called"),
     (f"verify {TORN_RUN}", 2, "no certificate"),
