@@ -86,6 +86,7 @@ def add_file(data: CertificateData, path: str, *, is_listed: bool) -> None:
         (lambda data: add_file(data, "conftest.py", is_listed=False), "project", "conftest.py"),
         (lambda data: add_file(data, "cart.pyc", is_listed=True), "project", "cart.pyc"),
         (lambda data: add_file(data, "sitecustomize.so", is_listed=True), "project", "sitecustomize.so"),
+        (lambda data: data.update(links={"cart.py": "."}), "project", "no links to folders of the project: cart.py"),
         (lambda data: data["judgement"].update(diff=data["judgement"]["diff"].replace("* q", "+ q")), "diff", ""),
         (lambda data: data["judgement"]["state"]["files"].update({"cart.py": "00"}), "diff", "certified '00'"),
         (lambda data: data["judgement"]["state"].update(tree="00"), "diff", "digest"),

@@ -18,7 +18,7 @@ from suture.judge.certificates.certificate import (
     seal_certificate,
     sha256_hex,
 )
-from suture.judge.certificates.static_checks import ClaimRefuted, check_project_files
+from suture.judge.certificates.static_checks import ClaimRefuted, check_links, check_project_files
 from suture.sandbox import BubblewrapSandbox
 
 SOURCES = {
@@ -98,9 +98,11 @@ def test_an_additional_file_that_could_change_the_result_is_named(path: str) -> 
     assert path in refuted.value.detail
 
 
-async def replay_claims(folder: Path, sandbox: BubblewrapSandbox, settings: Settings) -> list[ReplayedClaim]:
+async def replay_claims(
+    folder: Path, sandbox: BubblewrapSandbox, settings: Settings, **changes: object
+) -> list[ReplayedClaim]:
     certificate = folder.parent / "certificate.json"
-    certificate.write_text(render_certificate(certify(SOURCES)))
+    certificate.write_text(render_certificate(certify(SOURCES, **changes)))
     return [claim async for claim in verify(certificate, project=folder, settings=settings, sandbox=sandbox)]
 
 
@@ -125,3 +127,26 @@ async def test_ignored_files_that_could_change_the_result_are_named(
     assert first.ok, first.detail
     assert "not certified: shop/__pycache__, sitecustomize.py" in first.detail
     assert "notes.txt" not in first.detail
+
+
+@pytest.mark.parametrize(
+    "links", [{"shop": "tests"}, {"conftest.py": "shop/prices.py"}, {"a/../b": "shop"}, {"more": "."}]
+)
+def test_a_link_that_no_project_has_refutes_the_certificate(links: Mapping[str, str]) -> None:
+    with pytest.raises(ClaimRefuted, match="no links to folders of the project"):
+        check_links(links, SOURCES)
+
+
+async def test_a_certified_link_must_be_in_the_project_and_is_shown(
+    tmp_path: Path, sandbox: BubblewrapSandbox, settings: Settings
+) -> None:
+    root = tmp_path / "project"
+    for path, content in SOURCES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    task = Task(statement="", kind="heal", test_command=("python", "-m", "pytest"), links={"pytest": "shop"})
+    (refuted,) = await replay_claims(root, sandbox, settings, task=task)
+    assert (refuted.name, refuted.ok) == ("project", False)
+    (root / "pytest").symlink_to("shop")
+    first = (await replay_claims(root, sandbox, settings, task=task))[0]
+    assert (first.ok, "links: pytest -> shop" in first.detail) == (True, True)

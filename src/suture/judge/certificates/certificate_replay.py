@@ -17,6 +17,7 @@ from suture.judge.certificates.static_checks import (
     ClaimRefuted,
     check_certified_diff,
     check_changed_paths,
+    check_links,
     check_project_files,
     find_deciding_paths,
     find_further_files,
@@ -38,6 +39,7 @@ from suture.judge.signs import (
     TamperingWarning,
     find_change_signs,
     find_test_support_signs,
+    find_verdict_signs,
     read_test_texts,
     render_tampering_warning,
 )
@@ -73,6 +75,7 @@ async def replay_certificate(
     interpreter: Interpreter | None,
     *,
     left_out: Iterable[str] = (),
+    links: Mapping[str, str] | None = None,
 ) -> AsyncIterator[ReplayedClaim]:
     """Verify what a certificate says, and yield each statement with what was found.
 
@@ -86,6 +89,7 @@ async def replay_certificate(
         interpreter: What `python` means in the test command.
         left_out: Paths in the project's folder that `project` does not have, such as caches and ignored files.
             The replay does not read them; those that may decide for the user are named.
+        links: The project's links to its own folders; `None` if they are not known.
 
     Raises:
         PrerequisiteError: The change needs packages that are not kept here; none are fetched.
@@ -94,7 +98,8 @@ async def replay_certificate(
         files = check_project_files(certificate, project, interpreter)
         counts = f"{len(files)} files have the certified hashes"
         further = _render_further(find_further_files(certificate, project))
-        yield confirm("project", f"{counts}{further}{render_left_out(left_out)}")
+        shown_links = check_links(certificate.task.links, {*files, *certificate.result}, links)
+        yield confirm("project", f"{counts}{further}{shown_links}{render_left_out(left_out)}")
         after = check_certified_diff(certificate, files)
         yield confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
         task = replace(strip_task(certificate.task), files=files)
@@ -303,6 +308,7 @@ async def _find_signs(
         )
     ]
     signs += find_test_support_signs(suite.task, tests, candidate.files)
+    signs += find_verdict_signs(suite.task, verdict)
     if certificate.claims.shows_memorising:
         return signs
     return [*signs, *(await find_memorised_examples(candidate, suite, certificate.fixed)).signs]

@@ -145,6 +145,40 @@ def check_project_files(
     return {path: project[path] for path in certificate.project}
 
 
+def check_links(
+    certified: Mapping[str, str], paths: Iterable[str], actual: Mapping[str, str] | None = None
+) -> str:
+    """Return the certified links of a project to its folders as text; empty if there are none.
+
+    A link in the place of a file or folder, or to anything but a folder of the project, refutes a certificate.
+
+    Args:
+        certified: Path of a link -> the folder that it leads to.
+        paths: The files before and after the change.
+        actual: The links of the verifier's project; `None` if they are not known.
+    """
+    names = set(paths)
+    folders = {folder.as_posix() for path in names for folder in PurePosixPath(path).parents} - {"."}
+    wrong = [
+        link
+        for link, folder in certified.items()
+        if folder not in folders
+        or link in names | folders
+        or PurePosixPath(link).as_posix() != link
+        or {"..", "/", "."} & {*PurePosixPath(link).parts}
+    ]
+    require(
+        not wrong, "project", f"these are no links to folders of the project: {', '.join(wrong[:MAX_LISTED])}"
+    )
+    if actual is not None:
+        require_equal("project", certified, actual)
+    return (
+        "; links: " + ", ".join(f"{link} -> {folder}" for link, folder in certified.items())
+        if certified
+        else ""
+    )
+
+
 def find_further_files(certificate: AnyCertificate, project: Iterable[str]) -> list[str]:
     """Return the project's files that the certificate does not name and that could change the result, sorted."""
     return find_deciding_paths({*project} - certificate.project.keys())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
@@ -108,23 +108,27 @@ async def verify_certificate(
     """
     # A language whose plugin is missing refutes nothing, so looking it up raises a UsageError here.
     LANGUAGES[certificate.task.language]
-    files, left_out, interpreter = _find_files_and_interpreter(certificate, folder, project, settings)
-    claims = replay_certificate(certificate, files, sandbox, settings, interpreter, left_out=left_out)
+    language, links = certificate.task.language, None
+    left_out: list[str] = []
+    if project is None:
+        files, interpreter = _find_files_and_interpreter(certificate, folder, settings)
+    else:
+        snapshot = take_snapshot(project, secrets=settings.sandbox.secrets)
+        interpreter = discover_programs(snapshot.root, os.environ, language, settings.sandbox.python)
+        # The folder of git is in every project and in no snapshot: that it is missing tells the reader nothing.
+        left_out = [path for path, reason in snapshot.skipped.items() if reason != "version_control"]
+        files, links = revert_certified_change(certificate, snapshot.files), snapshot.links
+    claims = replay_certificate(
+        certificate, files, sandbox, settings, interpreter, left_out=left_out, links=links
+    )
     async for claim in claims:
         yield claim
 
 
 def _find_files_and_interpreter(
-    certificate: Certificate, folder: Path, project: Path | None, settings: Settings
-) -> tuple[Mapping[str, bytes], Collection[str], Interpreter | None]:
-    """Return the files to check against the certified hashes, the paths not read, and the tests' interpreter."""
-    if project is not None:
-        snapshot = take_snapshot(project, secrets=settings.sandbox.secrets)
-        language = certificate.task.language
-        interpreter = discover_programs(snapshot.root, os.environ, language, settings.sandbox.python)
-        # The folder of git is in every project and in no snapshot: that it is missing tells the reader nothing.
-        left_out = [path for path, reason in snapshot.skipped.items() if reason != "version_control"]
-        return revert_certified_change(certificate, snapshot.files), left_out, interpreter
+    certificate: Certificate, folder: Path, settings: Settings
+) -> tuple[Mapping[str, bytes], Interpreter]:
+    """Return the files in the folder of a run, and its tests' interpreter."""
     run = RunFolder(folder)
     if not (folder / "blobs").is_dir():
         raise UsageError(
@@ -137,7 +141,7 @@ def _find_files_and_interpreter(
             files[path] = run.load_blob(sha256)
         except StorageError:
             continue  # the replay reports which files are missing
-    return files, (), _find_interpreter(run, certificate.task.language, settings)
+    return files, _find_interpreter(run, certificate.task.language, settings)
 
 
 def _find_interpreter(run: RunFolder, language: Language, settings: Settings) -> Interpreter:

@@ -85,6 +85,7 @@ def certify_judgement(
             given_command=given_command,
             protect=tuple(protect),
             built_files=tuple(built_files),
+            links=task.links,
             source_roots=interpreter.source_roots if interpreter else (),
             environment=describe_environment(interpreter),
             policy=dump_policy(settings),

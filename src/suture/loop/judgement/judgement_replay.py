@@ -28,6 +28,7 @@ from suture.judge.certificates.static_checks import (
     MAX_LISTED,
     ClaimName,
     ClaimRefuted,
+    check_links,
     check_project_files,
     require,
     require_equal,
@@ -78,7 +79,9 @@ async def replay_judgement(
         files = check_project_files(
             certificate, given.files, discover_interpreter(given.root, os.environ, python)
         )
-        yield confirm("project", f"{len(files)} files have the certified hashes{render_left_out(left_out)}")
+        links = check_links(certificate.links, {*files, *certificate.result}, given.links)
+        shown = f"{links}{render_left_out(left_out)}"
+        yield confirm("project", f"{len(files)} files have the certified hashes{shown}")
         change = ProposedChange(files, _apply_change(certificate, files))
         yield confirm(
             "diff", f"it changes {_list_texts(certified.files) or 'nothing'}, with the certified result"
@@ -130,7 +133,7 @@ def _find_files(
             f"the certificate leaves out the content of {len(missing)} file(s), such as {missing[0]!r}",
             remedy="name the project, with or without the change: --project PATH",
         )
-    return Snapshot(root=Path.cwd(), files=certificate.contents), ()
+    return Snapshot(root=Path.cwd(), files=certificate.contents, links=certificate.links), ()
 
 
 def _apply_change(certificate: JudgementCertificate, before: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -153,7 +156,7 @@ def _build_task(certificate: JudgementCertificate, before: Snapshot, settings: S
     """Return how to test the files before the change, which is derived from them and from the given command."""
     command = certificate.judgement.command
     task = build_task_from_snapshot(
-        Snapshot(root=before.root, files=before.files, built_files=certificate.built_files),
+        replace(before, built_files=certificate.built_files),
         test=certificate.given_command or None,
         protect=certificate.protect,
         python=settings.sandbox.python,
