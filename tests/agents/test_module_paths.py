@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.project.python_source.imports import imported_paths, loaded_files
+from suture.project.python_source.imports import find_importers, imported_paths, loaded_files
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,17 @@ def test_a_package_at_the_root_is_loaded_with_its_modules() -> None:
     files = {"__init__.py": "import logging", "cart.py": "", "shop/till.py": ""}
     assert loaded_files(files, ["cart.py"]) == {"__init__.py", "cart.py"}
     assert loaded_files(files, ["shop/till.py"]) == {"__init__.py", "shop/till.py"}
+
+
+def test_what_imports_a_module_directly_or_not_wherever_imports_begin() -> None:
+    files = {
+        "src/shop/__init__.py": "",
+        "src/shop/money.py": "",
+        "src/shop/cart.py": "from . import money",
+        "tests/test_cart.py": "from shop.cart import total",
+        "tests/test_shop.py": "import shop",
+    }
+    assert find_importers(files, ["src/shop/money.py"]) == {"src/shop/cart.py", "tests/test_cart.py"}
+    package = find_importers(files, ["src/shop/__init__.py"])
+    assert package == {"src/shop/cart.py", "tests/test_cart.py", "tests/test_shop.py"}
+    assert find_importers(files, ["tests/test_cart.py"]) == frozenset()
