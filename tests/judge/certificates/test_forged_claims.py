@@ -9,6 +9,7 @@ import pytest
 
 from judge.certificates.forging import change_claims, forge_certificate, make_checks
 from suture.core.records import Check, Task, content_hash, encode_record
+from suture.core.records.task import Project
 from suture.core.settings import Settings
 from suture.judge.certificates import Certificate, InvalidCertificate, ReplayedClaim
 from suture.judge.certificates.certificate import (
@@ -131,6 +132,34 @@ async def test_a_search_without_time_is_named_and_what_it_missed_limits_the_conf
     assert "inputs near them" in found["signs"].detail
     assert honest.confidence > MAX_MEMORISED_CONFIDENCE
     assert found["confidence"].detail.startswith(f"at most {MAX_MEMORISED_CONFIDENCE:.2f} instead of ")
+
+
+async def test_a_repair_is_searched_as_one_even_if_its_certificate_calls_it_new_code(
+    sandbox: BubblewrapSandbox, settings: Settings
+) -> None:
+    sources = ("assert total([60, 40]) == 100", "assert total([3, 1, 2]) == 6")
+    feature = Project(kind=None, name="sums")
+    task = replace(make_task("heal", sources), kind="write", project=feature)
+    by_checksum = await forge_certificate(task, {"sums.py": BY_CHECKSUM}, sandbox, settings)
+    refuted = (await replay(by_checksum, task, sandbox, settings))["signs"]
+    assert (refuted.ok, "inputs near them" in refuted.detail) == (False, True), refuted
+
+    by_literal = BY_CHECKSUM.replace("is_known else", "is_known or len(xs) == 77 else")
+    test = Check(id="77", provenance="user", source="assert total([1] * 77) == 77\n")
+    longer = replace(task, checks=(*task.checks, test))
+    compared = await forge_certificate(longer, {"sums.py": by_literal}, sandbox, settings)
+    refuted = (await replay(compared, longer, sandbox, settings))["signs"]
+    assert (refuted.ok, "compares with 77" in refuted.detail) == (False, True), refuted
+
+
+async def test_answers_by_the_order_of_calls_are_named(
+    sandbox: BubblewrapSandbox, settings: Settings
+) -> None:
+    task = make_task()
+    by_order = {"sums.py": "left = [17, 11, 6]\n\n\ndef total(xs):\n    return left.pop()\n"}
+    silent = await forge_certificate(task, by_order, sandbox, settings)
+    refuted = (await replay(silent, task, sandbox, settings))["signs"]
+    assert (refuted.ok, "in another order" in refuted.detail) == (False, True), refuted
 
 
 async def test_two_checks_with_one_id_refute_a_certificate(

@@ -128,14 +128,16 @@ def _find_shared_states(node: ast.ClassDef) -> Iterator[tuple[str, int]]:
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
         }
         for part in ast.walk(function):
-            targets = part.targets if isinstance(part, ast.Assign) else []
-            if any(isinstance(target, ast.Attribute) and target.attr == "__dict__" for target in targets):
-                owner = part.value if isinstance(part, ast.Assign) else None
-                is_other = isinstance(owner, ast.Attribute) and owner.attr == "__dict__"
-                while isinstance(owner, ast.Attribute):
-                    owner = owner.value
-                if isinstance(owner, ast.Name) and owner.id not in own and not is_other:
-                    yield "__dict__", part.lineno
+            if not isinstance(part, ast.Assign):
+                continue
+            sets_all = any(
+                isinstance(target, ast.Attribute) and target.attr == "__dict__" for target in part.targets
+            )
+            owner = part.value
+            while isinstance(owner, ast.Attribute) and owner.attr != "__dict__":
+                owner = owner.value
+            if sets_all and isinstance(owner, ast.Name) and owner.id not in own:
+                yield "__dict__", part.lineno
 
 
 def is_test_attribute(name: str) -> bool:

@@ -107,10 +107,11 @@ class _ModuleFacts:
         return readers is not None and not any(self.names[name] for name in readers)
 
     def is_only_collected(self, node: ast.Call) -> bool:
-        """Return whether a call such as `failures.append(error)` fills a collection that nobody reads."""
+        """Return whether a call such as `failures.append(error)` fills a variable of the module that nobody reads."""
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in COLLECTING_METHODS:
             return False
-        return self.names[_get_name(node.func.value)] == 1
+        owner = node.func.value
+        return isinstance(owner, ast.Name) and bool(self._values[owner.id]) and self.names[owner.id] == 1
 
 
 def _get_name(node: ast.expr) -> str:

@@ -30,7 +30,13 @@ TamperingCode = Literal[
 ]
 
 MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
-    ("encodes_test_values", "serves_examples_only", "equals_everything", "own_scalar_type")
+    (
+        "encodes_test_values",
+        "serves_examples_only",
+        "equals_everything",
+        "own_scalar_type",
+        "unchanged_outside_tests",
+    )
 )
 """Signs that hardly any honest change shows (see docs/verdicts.md)."""
 CALL_CODES: frozenset[TamperingCode] = frozenset(
