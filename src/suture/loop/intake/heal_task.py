@@ -250,7 +250,8 @@ def _detect_command(
         for name, content in snapshot.files.items()
         if name.startswith(start)
     }
-    detected = detect_command(files, tests, has_pytest)
+    # A folder of a Go module may lack the file that makes it a project.
+    detected = detect_command(files, tests, has_pytest) or detect_command(snapshot.files, tests, has_pytest)
     if detected is None:
         raise UsageError(
             f"{str(snapshot.root)!r} holds no tests", remedy='say how to test it: --test "COMMAND"'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -219,12 +220,18 @@ def _compiler_errors(package: str, output: RunnerOutput, printed: str) -> list[s
 
 
 def _folder(package: str, output: RunnerOutput) -> str:
-    """Return a package's folder in the project, if `go.mod` shows it; `.` is the root."""
-    match = MODULE.search(output.files.get("go.mod", b""))
-    module = match[1].decode() if match else ""
-    if module and (package == module or package.startswith(f"{module}/")):
-        return package[len(module) + 1 :] or "."
+    """Return a package's folder in the project, if a `go.mod` shows it; `.` is the root."""
+    for module, folder in _list_modules(output.files).items():
+        if package == module or package.startswith(f"{module}/"):
+            return posixpath.normpath(posixpath.join(folder, package[len(module) + 1 :]))
     return package
+
+
+def _list_modules(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the name of each module of a project -> its folder; a workspace has several."""
+    paths = [path for path in files if posixpath.basename(path) == "go.mod"]
+    matches = [(MODULE.search(files[path]), posixpath.dirname(path)) for path in paths]
+    return {match[1].decode("utf-8", "replace"): folder for match, folder in matches if match is not None}
 
 
 def detect_go_tests(project: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
@@ -240,9 +247,7 @@ def find_missing_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str
     A missing module of the project itself is a fault of the code, for which the function returns `None`.
     """
     match = MISSING_MODULE.search(line)
-    module_line = MODULE.search(files.get("go.mod", b""))
-    module = module_line[1].decode("utf-8", "replace") if module_line else ""
-    if match is None or (module and (match["name"] == module or match["name"].startswith(f"{module}/"))):
+    if match is None or any(f"{match['name']}/".startswith(f"{module}/") for module in _list_modules(files)):
         return None
     why = f"the module of {match['name']!r} is not there"
     return why, "run `go mod download` in the project, or vendor it"
