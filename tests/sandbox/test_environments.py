@@ -7,13 +7,14 @@ import hashlib
 import os
 import sys
 import venv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from suture.core.settings import load_settings
 from suture.errors import PrerequisiteError, UsageError
-from suture.sandbox import discover_interpreter, get_own_interpreter
+from suture.sandbox import discover_interpreter, discover_programs, get_own_interpreter, lend_pytest
 from suture.sandbox.runtimes.environments import find_environments, find_missing_packages, required_packages
 
 PYPROJECT = """[project]
@@ -205,3 +206,27 @@ def test_required_packages_are_read_from_requirement_files(tmp_path: Path) -> No
 def test_a_malformed_pyproject_requires_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     assert required_packages(tmp_path) == frozenset()
+
+
+def test_a_folder_in_which_the_tests_run_may_have_an_environment_of_its_own(tmp_path: Path) -> None:
+    environment = tmp_path / "app" / ".venv"
+    venv.create(environment, symlinks=True)
+    environ = {"PATH": os.environ["PATH"]}
+    assert discover_programs(tmp_path, environ, "python", folder="app").prefix == str(environment)
+    assert discover_programs(tmp_path, environ, "python").prefix != str(environment)
+
+
+def test_a_project_without_pytest_is_lent_what_it_lacks(tmp_path: Path) -> None:
+    venv.create(tmp_path / ".venv", symlinks=True)
+    interpreter = discover_programs(tmp_path, {}, "python")
+    (Path(interpreter.site_packages[0]) / "packaging").mkdir()
+    lent = lend_pytest(interpreter)
+    assert lent is not None
+    names = {Path(path).name for path in lent.loaned_pytest}
+    assert {"pytest", "_pytest", "pluggy"} <= names
+    assert "packaging" not in names
+
+    (Path(interpreter.site_packages[0]) / "pytest").mkdir()
+    assert lend_pytest(interpreter) == interpreter
+    old = replace(interpreter, version="3.8", site_packages=())
+    assert lend_pytest(old) is None

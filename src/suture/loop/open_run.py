@@ -15,7 +15,7 @@ from suture.loop.context import RunContext
 from suture.loop.recipes.recipe_files import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import RecordedModel
-from suture.project.languages import LANGUAGES
+from suture.project.languages import LANGUAGES, find_working_folder
 from suture.project.safety import resolve_levels
 from suture.sandbox import discover_programs, open_sandbox
 from suture.storage.database import checkpoint_location, open_checkpointer, share_run
@@ -51,7 +51,13 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
         interpreter = spec.interpreter
         if interpreter is None and (task.test_command or task.project or LANGUAGES[task.language].program):
             python = settings.sandbox.python
-            interpreter = discover_programs(spec.project, os.environ, task.language, python)
+            interpreter = discover_programs(
+                spec.project,
+                os.environ,
+                task.language,
+                python,
+                folder=find_working_folder(task.test_command),
+            )
         with (
             share_run(settings, folder) as share,
             Ledger(folder.ledger_path, clock, on_written=share) as ledger,

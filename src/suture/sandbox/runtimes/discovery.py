@@ -213,7 +213,12 @@ def _read_running_interpreter(root: Path | None) -> Interpreter:
 
 
 def discover_programs(
-    project: Path | None, environ: Mapping[str, str], language: Language, python: Path | None = None
+    project: Path | None,
+    environ: Mapping[str, str],
+    language: Language,
+    python: Path | None = None,
+    *,
+    folder: str = "",
 ) -> Interpreter:
     """Return what `python` means for a project, and what else its test command needs.
 
@@ -222,11 +227,20 @@ def discover_programs(
         environ: The user's environment variables.
         language: The language of the tests.
         python: The interpreter that the user has named.
+        folder: The folder of the project in which the tests run; it may have a `.venv` of its own.
 
     Raises:
         PrerequisiteError: Python's environment is broken, or the language's programs are missing.
     """
-    interpreter = discover_interpreter(project, environ, python)
+    has_own_environment = bool(
+        project and folder and python is None and os.path.lexists(project / folder / ".venv")
+    )
+    if project is not None and has_own_environment:
+        interpreter = discover_interpreter(project / folder, environ)
+        roots = tuple(os.path.normpath(os.path.join(folder, root)) for root in interpreter.source_roots)  # noqa: PTH118
+        interpreter = replace(interpreter, source_roots=roots)
+    else:
+        interpreter = discover_interpreter(project, environ, python)
     return replace(interpreter, toolchain=discover_toolchain(project, environ, language))
 
 
