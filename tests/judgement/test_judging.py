@@ -37,6 +37,9 @@ def labels(monkeypatch, request):
 """
 
 
+NOT_ON_WINDOWS = TESTS.replace("import pytest\n", "import pytest\nimport sys\n").replace(
+    "@pytest.mark.par", "@pytest.mark.skipif(sys.platform == 'win32', reason='no')\n@pytest.mark.par"
+)
 CHEAPER_GOODS = """import cart
 import pytest
 
@@ -178,6 +181,12 @@ async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
             {"cart.py": RIGHT[: RIGHT.index("def label")],
              "test_cart.py": NO_LABELS.replace("import cart_total, label", "import cart_total")},
             {"test_removed_with_code"},
+        ),
+        # A test that does not run on another system.
+        (
+            {"cart.py": RIGHT,
+             "test_cart.py": NOT_ON_WINDOWS},
+            set(),
         ),
         # Code whose test passes only with other data, although its own source is as it was.
         (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from suture.core.records.judgement import ChangeFinding, FindingSeverity, GuardedLines
 from suture.core.settings import SafetySettings
@@ -23,8 +23,8 @@ from suture.project.workspace import is_test_file
 DOUBTFUL_SIGNS = frozenset(("hides_exceptions", "dead_code", "encodes_test_values"))
 """Signs of gaming that a reviewer should see even if no failing test passes."""
 EXAMPLES_TIMEOUT_S = 60.0
-"""Wall-clock seconds for the calls near the examples of the tests. It is longer than in a run, because a verdict must
-not depend on how busy the machine is: at a load of 13 processes per core, 15 s missed 9 of 27 special cases."""
+"""Wall-clock seconds for the calls near the examples of the tests. It is longer than in a run, whose clock the
+certification shares: a verdict must not depend on how busy the machine is. By judgement."""
 LARGE_CHANGE_LINES = 800
 """Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
 
@@ -37,14 +37,15 @@ async def find_code_findings(
     Args:
         fixed: Ids of the tests that fail before the change and pass after it.
     """
+    gains = makes_failing_test_pass(runs, fixed)
     findings = [
-        *_find_signs(change, runs),
-        *_find_capabilities(change, runs),
+        *_find_signs(change, runs, gains=gains),
+        *_find_capabilities(change, runs, gains=gains),
         *_scan(change, runs.code, safety),
     ]
     memorised = await find_memorised_examples(runs.final, runs.new_suite, fixed, timeout_s=EXAMPLES_TIMEOUT_S)
     findings += [_make_sign_finding(path, sign, gains=True) for path, sign in memorised.signs]
-    if makes_failing_test_pass(runs):
+    if gains:
         findings += [
             ChangeFinding(
                 code="memorises_examples" if branch.is_certain else "games_tests",
@@ -69,9 +70,8 @@ def _find_configuration(change: ProposedChange) -> Iterator[ChangeFinding]:
         yield ChangeFinding(code="configuration_changed", severity=severity, path=path)
 
 
-def _find_signs(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:
+def _find_signs(change: ProposedChange, runs: TestRuns, *, gains: bool) -> Iterator[ChangeFinding]:
     tests = read_test_texts(runs.new_suite)
-    gains = makes_failing_test_pass(runs)
     for path, text in sorted(runs.code.items()):
         before = change.old_text(path)
         is_new = path not in change.before or fills_stub(before, text)
@@ -97,9 +97,13 @@ def fills_stub(before: str, after: str) -> bool:
     return bool(find_stubs(old) - find_stubs(new))
 
 
-def makes_failing_test_pass(runs: TestRuns) -> bool:
-    """Return whether an old test that failed passes with the new code, so that gaming the tests can have paid."""
-    return bool(runs.before.failed & runs.guarded.passed)
+def makes_failing_test_pass(runs: TestRuns, fixed: Iterable[str]) -> bool:
+    """Return whether an old test that failed passes with the new code, so that gaming the tests can have paid.
+
+    Args:
+        fixed: Ids of the tests that fail before the change and pass after it, without those that end by chance.
+    """
+    return not (runs.before.failed & runs.guarded.passed).isdisjoint(fixed)
 
 
 def _make_sign_finding(path: str, sign: TamperingWarning, *, gains: bool) -> ChangeFinding:
@@ -117,9 +121,8 @@ def _make_sign_finding(path: str, sign: TamperingWarning, *, gains: bool) -> Cha
     )
 
 
-def _find_capabilities(change: ProposedChange, runs: TestRuns) -> Iterator[ChangeFinding]:
+def _find_capabilities(change: ProposedChange, runs: TestRuns, *, gains: bool) -> Iterator[ChangeFinding]:
     # Ordinary programs end processes and compute names. Where such code makes no failing test pass, it gains nothing.
-    gains = makes_failing_test_pass(runs)
     texts = {path: change.new_text(path) for path in change.changed if path in change.after}
     for use in find_change_capabilities(change.before, texts):
         # A process that ends early hides failing tests from a command that is judged by its exit status elsewhere.

@@ -22,6 +22,7 @@ from suture.project.languages import detect_file_languages
 MISSING_NAMES = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "ReferenceError")
 """Exceptions of an old test whose subject the change has removed."""
 WORD = re.compile(r"[\w$]+")
+CONDITIONAL_SKIP = re.compile(r"skip_?(?:if|unless)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +216,10 @@ def _weigh(
         reached = _ids_of(change, runs.after) & runs.after.passed
         return ("failing_test_weakened", "reject") if reached else ("expectation_changed", "note")
     if not fails_now:
-        return "passing_test_weakened", "remark"
+        # A test that is skipped elsewhere, as on another system, still runs here.
+        ids = _ids_of(change, runs.after)
+        runs_here = CONDITIONAL_SKIP.search(change.after) and ids and ids <= runs.after.passed
+        return "passing_test_weakened", "note" if runs_here else "remark"
     if failed_before & fails_now:
         return "failing_test_weakened", "reject"
     if change.code == "test_removed" and _lacks_its_subject(fails_now, runs.guarded):

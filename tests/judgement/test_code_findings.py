@@ -1,0 +1,35 @@
+"""Findings about the code of a change that need no run."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from suture.loop.judgement.code_findings import fills_stub, makes_failing_test_pass
+
+
+@pytest.mark.parametrize(
+    ("fixed", "gains"),
+    [(("test_a",), True), (("test_a", "test_new"), True), (("test_new",), False), ((), False)],
+)
+def test_a_test_that_ends_by_chance_or_is_new_is_no_gain(fixed: tuple[str, ...], gains: bool) -> None:
+    runs: Any = SimpleNamespace(
+        before=SimpleNamespace(failed=frozenset({"test_a", "test_by_chance"})),
+        guarded=SimpleNamespace(passed=frozenset({"test_a", "test_by_chance"})),
+    )
+    assert makes_failing_test_pass(runs, fixed) == gains
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fills"),
+    [
+        ("def f(n):\n    raise NotImplementedError\n", "def f(n):\n    return n\n", True),
+        ('def f(n):\n    """Say n."""\n    ...\n', "def f(n):\n    return n\n", True),
+        ("def f(n):\n    raise ValueError\n", "def f(n):\n    return n\n", False),
+        ("def f(n):\n    pass\n", "def f(n):\n    pass\n\n\ndef g():\n    return 1\n", False),
+    ],
+)
+def test_code_for_a_function_that_had_only_its_head_is_new_code(before: str, after: str, fills: bool) -> None:
+    assert fills_stub(before, after) == fills
