@@ -89,14 +89,22 @@ def test_settings_load_only_pydantic() -> None:
     assert loaded_packages("import suture.core.settings") & HEAVY == {"pydantic"}
 
 
-def test_models_load_no_vendor_before_the_first_call() -> None:
-    code = """
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("openai:a", "anthropic:b"), {"pydantic"}),
+        # Ollama's server is asked for the context size of its model when this is opened.
+        (("ollama:c",), {"pydantic", "httpx"}),
+    ],
+)
+def test_models_load_no_vendor_before_the_first_call(names: tuple[str, ...], expected: set[str]) -> None:
+    code = f"""
 from suture.models import open_role_models
 from suture.core.settings import ModelSettings, Settings
-for name in ("openai:a", "anthropic:b", "ollama:c"):
+for name in {names!r}:
     open_role_models(Settings(model=ModelSettings(name=name, base_url="http://127.0.0.1:9/v1")))
 """
-    assert loaded_packages(code) & HEAVY == {"pydantic"}
+    assert loaded_packages(code) & HEAVY == expected
 
 
 def test_the_database_loads_the_checkpointer_only_when_opened() -> None:
