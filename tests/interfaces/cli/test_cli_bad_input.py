@@ -125,6 +125,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("judge untested", 2, "no git repository"),
     ("judge --patch missing.diff", 2, "missing.diff"),
     ("judge --staged --base main", 2, "exclude each other"),
+    ("judge --watch --certificate judgement.json", 2, "exclude each other"),
     ("judge --quick --attest statement.json", 2, "exclude each other"),
     ("judge --quick --certificate judgement.json", 2, "exclude each other"),
     ("judge untested --patch broken.json", 2, "does not apply"),

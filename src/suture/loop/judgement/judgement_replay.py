@@ -284,8 +284,9 @@ def _render_guards(judgement: Judgement) -> str:
     coverage = f"the tests run {runs} of {guards.changed} changed statements"
     if guards.unmeasured:
         coverage = f"coverage is not measured: {render_unmeasured(guards.unmeasured)}"
-    late = "; there was no time for more" if guards.mistakes_unmeasured == "no_time" else ""
-    return f"{coverage}; they notice {guards.noticed} of {guards.mistakes} deliberate mistakes{late}"
+    late = ", and there was no time for more" if guards.mistakes_unmeasured == "no_time" else ""
+    mistakes = f"{guards.noticed} of {guards.mistakes} deliberate mistakes are noticed{late}"
+    return f"{coverage}; {mistakes}" if guards.mistakes or late else coverage
 
 
 def _list_findings(judgement: Judgement) -> dict[str, str]:

@@ -189,6 +189,8 @@ def judge(
         return
     judgement = run_sync(judge_project(path, options))
     reports.write(judgement, settings, Path(path))
+    if reports.certificate is not None:
+        print_note(f"Certificate: {reports.certificate}. Replay it: suture verify {reports.certificate}")
     if call is not None:
         reasons = render_reasons(judgement, MAX_REASONS)
         print_json(answer_hook(judgement, reasons, call, settings.paths.home))
