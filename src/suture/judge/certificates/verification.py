@@ -58,7 +58,8 @@ def find_certificate(name: str | Path, home: Path) -> Path:
     folder = path if is_folder else find_run(home, str(name)).path
     if not (folder / CERTIFICATE_FILE).is_file():
         raise UsageError(
-            f"run {folder.name} has no certificate", remedy="choose a run that healed: suture history"
+            f"run {folder.name} has no certificate",
+            remedy="choose a run that a search or a model healed: suture history",
         )
     return folder / CERTIFICATE_FILE
 
