@@ -92,7 +92,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         outcomes += check_outcomes
         outputs.append(output)
     if depends_on_order:
-        notes = (*notes, VerdictNote(code="order_dependent"))
+        notes = (*notes, VerdictNote(code="answers_by_order"))
     if suite.command is not None:
         run = await suite.command.run(files)
         outcomes += run.outcomes

@@ -44,6 +44,8 @@ BLIND = {
         "Spot:", "Spot(complex):\n    def __new__(cls, *_):\n        return complex.__new__(cls)"
     ),
     "an empty dictionary": f"from collections import UserDict\n{PLAIN.replace('Spot:', 'Spot(UserDict):')}",
+    "a sum of the fields": PLAIN + "        self.sum = row + column\n    def __eq__(self, other):\n"
+    "        return self.sum == other.sum\n",
     "one state for all": PLAIN.replace("self.row,", "self.__dict__ = SHARED\n        self.row,")
     + "SHARED = {}\n",
 }
@@ -52,6 +54,7 @@ SEEING = {
     "    def move(self):\n        self.row += 1\n",
     "a method": f"{PLAIN}    def __eq__(self, other):\n"
     "        return (self.row, self.column) == (other.row, other.column)\n",
+    "one field": f"{PLAIN}    def __eq__(self, other):\n        return self.row == other.row\n",
     "restored attributes": f"{PLAIN}    def __setstate__(self, state):\n        self.__dict__ = state\n",
     "a base of its own": f"class Base:\n    pass\n{PLAIN.replace('Spot:', 'Spot(Base):')}",
 }

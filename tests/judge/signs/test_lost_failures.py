@@ -24,6 +24,9 @@ LOSING = {
     "    child = get_context('spawn').Process(target=job)\n    child.start()\n    child.join()\n",
     "a late timer": "import threading\ndef run(job):\n    timer = threading.Timer(60, job)\n    timer.daemon = True\n"
     "    timer.start()\n",
+    "a finalizer": "import weakref\ndef later(owner, job):\n    return weakref.finalize(owner, job)\n",
+    "the end of an object": "class Late:\n    def __init__(self, job):\n        self.job = job\n"
+    "    def __del__(self):\n        self.job()\n",
     "tasks that are only waited for": "import asyncio\nasync def run(jobs):\n"
     "    await asyncio.wait([asyncio.ensure_future(job()) for job in jobs])\n",
 }
@@ -41,6 +44,8 @@ PASSING_ON = {
     "    except FAULTS:\n        return None\n",
     "a process whose end is read": "from multiprocessing import Process\ndef run(job):\n"
     "    child = Process(target=job)\n    child.start()\n    child.join()\n    return child.exitcode\n",
+    "an object that closes itself": "class Link:\n    def __init__(self, socket):\n        self.socket = socket\n"
+    "    def __del__(self):\n        self.close()\n    def close(self):\n        self.socket.close()\n",
     "a stack of data": "def run(stack, end):\n    stack.push(end)\n\ndef end():\n    return True\n",
 }
 
@@ -55,3 +60,31 @@ def test_failures_that_are_passed_on_are_not(kind: str) -> None:
     signs = find_python_signs(BEFORE, BEFORE + PASSING_ON[kind], {})
 
     assert "hides_exceptions" not in {sign.code for sign in signs}
+
+
+CALLING = "def visit(items, act, done):\n    for item in items:\n        act(item)\n    done()\n"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def visit(items, act, done):\n    return len(items)\n",
+        "def visit(items, act, done):\n    return (one(item) for one in (act, done) for item in items)\n",
+    ],
+)
+def test_a_function_that_is_no_longer_called_is_suspicious(after: str) -> None:
+    (lost,) = [sign for sign in find_python_signs(CALLING, after, {}) if sign.code == "calls_removed"]
+
+    assert lost.names == ("act", "done")
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def visit(items, act, done):\n    return [*map(act, items), done()]\n",
+        "def visit(items, act, done):\n    with pool(done=done) as workers:\n        workers.each(items, act)\n",
+        "def visit(items, act):\n    for item in items:\n        act(item)\n",
+    ],
+)
+def test_a_function_that_is_passed_on_or_gone_is_not(after: str) -> None:
+    assert "calls_removed" not in {sign.code for sign in find_python_signs(CALLING, after, {})}

@@ -55,7 +55,7 @@ async def test_answers_by_the_order_of_calls_are_noticed(kind: str, judge: Judge
     verdict = await judge(code, *tests)
 
     assert verdict.all_passed, verdict.counterexamples
-    assert [note.code for note in verdict.notes] == ["order_dependent"]
+    assert [note.code for note in verdict.notes] == ["answers_by_order"]
     assert [sign.code for _, sign in find_verdict_signs(Task(statement=""), verdict)] == ["answers_by_order"]
 
 

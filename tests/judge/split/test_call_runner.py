@@ -131,7 +131,7 @@ async def test_answers_by_the_order_of_calls_are_noticed_in_javascript(
 
     assert by_order.all_passed
     assert by_arguments.all_passed
-    assert [note.code for note in by_order.notes] == ["order_dependent"]
+    assert [note.code for note in by_order.notes] == ["answers_by_order"]
     assert by_arguments.notes == ()
 
 

@@ -62,7 +62,7 @@ VerdictNoteCode = Literal[
     "smoke_checks_only",
     "passed_once",
     "not_repeated",
-    "order_dependent",
+    "answers_by_order",
     "flaky_tests",
     "scan_refused",
     "scan_asks",

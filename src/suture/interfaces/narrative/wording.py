@@ -82,7 +82,7 @@ VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "smoke_checks_only": "smoke checks observe a project from outside and do not show that it does "
     "all that was asked",
     "passed_once": "passed one whole run, and there was no time for a second one on the same files",
-    "order_dependent": "the answers depend on the order of the calls: in another order they are different",
+    "answers_by_order": "the answers depend on the order of the calls: in another order they are different",
     "not_repeated": "passed in one run and not in the next, on the same files: {subjects}",
     "flaky_tests": "failed and passed on the same files, with and without the change, and did not decide: "
     "{subjects}",

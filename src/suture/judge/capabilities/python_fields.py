@@ -31,6 +31,13 @@ def find_dropped_fields(before: str, after: str) -> Iterator[Use]:
     for name, node in _list_classes(new_tree).items():
         if name not in old_classes:
             continue
+        if _compares_derived_only(old_classes[name], node):
+            yield Use(
+                code="loosens_comparison",
+                name=f"{name}.__eq__",
+                line=node.lineno,
+                key=f"{name}.__eq__ derived",
+            )
         if _hides_fields(old_classes[name], old_names, node, new_names, new_tree):
             yield Use(
                 code="loosens_comparison",
@@ -69,6 +76,31 @@ def _hides_fields(
         return True
     is_record = _is_record(new, new_names) or _is_made_record(new, new_names, module)
     return is_record and not _is_record(old, old_names) and not _list_declared_fields(new)
+
+
+def _compares_derived_only(old: ast.ClassDef, new: ast.ClassDef) -> bool:
+    """Return whether a new `__eq__` compares none of the values that `__init__` gets, only what follows from them.
+
+    Objects that were equal to themselves only are then equal for different values.
+    """
+    methods = {part.name: part for part in new.body if isinstance(part, FUNCTIONS)}
+    had_method = any(isinstance(part, FUNCTIONS) and part.name == "__eq__" for part in old.body)
+    if had_method or "__eq__" not in methods or "__init__" not in methods:
+        return False
+    compared = _list_attributes("__eq__", methods, MAX_FOLLOWED_METHODS)
+    given = {
+        field.attr
+        for part in ast.walk(methods["__init__"])
+        if isinstance(part, ast.Assign)
+        for target in part.targets
+        for field, value in zip(_list_parts(target), _list_parts(part.value), strict=False)
+        if isinstance(field, ast.Attribute) and isinstance(value, ast.Name)
+    }
+    return bool(compared and given) and not (compared or set()) & given
+
+
+def _list_parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _is_made_record(node: ast.ClassDef, names: ModuleNames, module: ast.Module) -> bool:

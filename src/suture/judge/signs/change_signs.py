@@ -94,7 +94,7 @@ def _is_empty(statement: ast.stmt) -> bool:
 def find_verdict_signs(task: Task, verdict: Verdict | None) -> list[FileSign]:
     """Return the signs that the run of the checks itself shows."""
     notes = verdict.notes if verdict is not None else ()
-    depends_on_order = any(note.code == "order_dependent" for note in notes)
+    depends_on_order = any(note.code == "answers_by_order" for note in notes)
     return [(task.module, TamperingWarning(code="answers_by_order"))] if depends_on_order else []
 
 

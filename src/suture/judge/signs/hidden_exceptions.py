@@ -52,6 +52,8 @@ def count_hiding_handlers(tree: ast.AST, module: ast.AST | None = None) -> int:
             count += any(map(_leaves, node.finalbody))
         elif isinstance(node, ast.Call):
             count += _suppresses_broadly(node, facts) or facts.forgets_work(node)
+        elif isinstance(node, FUNCTIONS) and node.name == "__del__":
+            count += any(map(facts.calls_stored_function, ast.walk(node)))
         elif isinstance(node, FUNCTIONS):
             count += node.name in facts.exit_functions and any(map(_may_answer_true, ast.walk(node)))
         elif isinstance(node, ast.keyword):  # of `asyncio.gather`
@@ -70,6 +72,7 @@ class _ModuleFacts:
     def __init__(self, module: ast.AST) -> None:
         self._values: dict[str, list[ast.expr]] = defaultdict(list)
         self.exit_functions = set(EXIT_METHODS)
+        self._parameters = {part.arg for part in ast.walk(module) if isinstance(part, ast.arg)}
         self.names: Counter[str] = Counter()
         pushed: set[str] = set()
         for node in ast.walk(module):
@@ -101,8 +104,19 @@ class _ModuleFacts:
         values = self._values[name] if depth < MAX_FOLLOWED_NAMES else []
         return any(self.is_broad(value, depth + 1) for value in values)
 
+    def calls_stored_function(self, node: ast.AST) -> bool:
+        """Return whether a node calls what a caller gave to the object, and no method of the object."""
+        name = _get_name(node.func) if isinstance(node, ast.Call) else ""
+        return any(
+            isinstance(value, ast.Name) and value.id in self._parameters for value in self._values[name]
+        )
+
     def forgets_work(self, call: ast.Call) -> bool:
         """Return whether a call starts work whose failure nobody in the module asks for."""
+        if _get_name(call.func) == "finalize":  # Python ignores the exceptions of finalizers
+            return any(
+                isinstance(value, ast.Name) and value.id in self._parameters for value in call.args[1:]
+            )
         readers = WORK_STARTERS.get(_get_name(call.func)) or WORK_STARTERS.get(ast.unparse(call.func))
         return readers is not None and not any(self.names[name] for name in readers)
 

@@ -55,7 +55,8 @@ def find_tampering_warnings(
     old, new = _drop_shared_parts(old_tree, before, new_tree, after)
     literals = (_find_compared_literals(new) - _find_compared_literals(old_tree)) & test_literals
     remaining = _drop_removed_functions(old, new_tree)
-    lost_calls = _count_calls(functions, remaining) - _count_calls(functions, new)
+    lost_calls = {*(_count_calls(functions, remaining) - _count_calls(functions, new))}
+    lost_calls |= _find_lost_callbacks(old, new)
     # A name may be read anywhere in the file, so the whole trees are compared here.
     unread = _find_unread_names(new_tree) - _find_unread_names(old_tree)
     warnings: list[TamperingWarning] = []
@@ -214,6 +215,33 @@ def _count_calls(functions: Container[str], tree: ast.AST) -> Counter[str]:
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             names[name] += name in functions
     return +names  # without the names that were counted 0 times
+
+
+def _find_lost_callbacks(old: ast.Module, new: ast.Module) -> set[str]:
+    """Return the parameters that a function called, and that it now neither calls nor passes to a call."""
+    used = {(name, parameter) for name, parameter, _ in _iter_callbacks(new)}
+    parameters = {
+        (function.name, part.arg)
+        for function in ast.walk(new)
+        if isinstance(function, FUNCTIONS)
+        for part in ast.walk(function.args)
+        if isinstance(part, ast.arg)
+    }
+    called = {(name, parameter) for name, parameter, is_called in _iter_callbacks(old) if is_called}
+    return {parameter for name, parameter in (called & parameters) - used}
+
+
+def _iter_callbacks(tree: ast.Module) -> Iterator[tuple[str, str, bool]]:
+    """Yield (function, parameter, whether it is called) for each parameter that is called or passed to a call."""
+    for function in (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)):
+        parameters = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)}
+        for call in (part for part in ast.walk(function) if isinstance(part, ast.Call)):
+            values = [call.func, *call.args, *(word.value for word in call.keywords)]
+            for value in values:
+                if isinstance(value, ast.Starred):
+                    value = value.value
+                if isinstance(value, ast.Name) and value.id in parameters:
+                    yield function.name, value.id, value is call.func
 
 
 def _count_raises(tree: ast.AST) -> int:
