@@ -148,10 +148,10 @@ def measure_project(name: str, root: Path, python: str, wanted: argparse.Namespa
 def change_function(root: Path) -> str:
     """Insert a statement into the first function that a test names, and return the place."""
     files = [Path(name) for name in _run(["git", "ls-files", "*.py"], root).splitlines()]
-    tests = [path for path in files if path.name.startswith("test_")]
+    tests = [path for path in files if "test" in path.name]
     text = "\n".join((root / path).read_text() for path in tests)
     for path in files:
-        if path in tests or {"tests", "test", "docs", "examples"} & {*path.parts} or path.name == "setup.py":
+        if path in tests or {"tests", "test", "docs", "examples", "setup.py"} & {*path.parts}:
             continue
         lines = (root / path).read_text().splitlines(keepends=True)
         for node in ast.parse("".join(lines)).body:
