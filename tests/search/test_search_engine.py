@@ -96,8 +96,9 @@ class ScriptedSession(TrialSession):
     ) -> Sequence[CandidateRunner]:
         return self._runners[:1]
 
-    async def start_fallback(self) -> Sequence[CandidateRunner]:
-        return self._runners[1:]
+    async def start_fallback(self) -> Sequence[CandidateRunner] | None:
+        first, *others = self._runners
+        return others if first.is_lost else None
 
     def explain_no_runner(self, spectrum: Spectrum) -> SearchEnding:
         return "no_failing_test"
@@ -172,6 +173,14 @@ async def test_trials_that_can_run_no_test_are_replaced_by_slower_ones() -> None
     assert len(lost.tried) == 8
     assert {*lost.tried} <= {*slower.tried}  # none of the lost candidates is left out
     assert result.plausible
+
+
+async def test_trials_that_can_run_no_test_end_the_search_if_nothing_replaces_them() -> None:
+    lost = ScriptedRunner(CODE["javascript"], fixes_all("a + b"), size=8, is_lost=True)
+
+    result = await search("javascript", lost)
+
+    assert (result.ending, result.tried_count) == ("no_failing_test", 0)
 
 
 async def test_no_text_is_tried_twice() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
@@ -85,10 +84,6 @@ class PythonTree:
     def offset(self, line: int, column: int) -> int:
         """Return the byte offset of a line (from 1) and a column (in bytes, from 0)."""
         return self._starts[line - 1] + column
-
-    def line_at(self, offset: int) -> int:
-        """Return the line, from 1, of a byte offset."""
-        return bisect_right(self._starts, offset)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return the first byte of a node, and the first byte after it."""

@@ -110,11 +110,12 @@ class _Search:
             result.spectrum = await self._all_tests
         runners = await self._session.start_runners(result.spectrum, self._all_tests)
         ordered_count = await self._search_with(runners) if runners else 0
-        if not result.tried_count and (fallback := await self._session.start_fallback()):
-            runners = fallback
+        fallback = None if result.tried_count else await self._session.start_fallback()
+        if fallback is not None:
+            self._runners = fallback
             # `SearchLimits.trial_s` begins again, because the lost trials tried nothing.
             result.generation_s = self._clock.now_s()
-            ordered_count = await self._search_with(runners)
+            ordered_count = await self._search_with(fallback) if fallback else 0
         result.ending = self._explain_ending(ordered_count)
         result.seconds = self._clock.now_s()
         return result

@@ -54,9 +54,12 @@ class TrialSession(ABC):
             full_spectrum: A task that returns the complete spectrum.
         """
 
-    async def start_fallback(self) -> Sequence[CandidateRunner]:
-        """Return slower runners, if the first ones proved unable to run any test; otherwise empty."""
-        return ()
+    async def start_fallback(self) -> Sequence[CandidateRunner] | None:
+        """Return slower runners if the first ones proved unable to run any test; `None` if they did not.
+
+        It is empty if the slower trials show no failing test.
+        """
+        return None
 
     @abstractmethod
     def explain_no_runner(self, spectrum: Spectrum) -> SearchEnding:

@@ -107,10 +107,10 @@ class DriverSession(TrialSession):
             return [self._early.trials]
         return await start_command_trials(self._project, self._limits.max_seconds)
 
-    async def start_fallback(self) -> Sequence[CandidateRunner]:
+    async def start_fallback(self) -> Sequence[CandidateRunner] | None:
         """Return runs of the command, if the driver could not run any test."""
         if self._early is None or not self._early.trials.is_lost:
-            return ()
+            return None
         return await start_command_trials(self._project, self._limits.max_seconds)
 
     def explain_no_runner(self, spectrum: Spectrum) -> SearchEnding:
