@@ -16,7 +16,6 @@ from suture.judge.trials.drivers.driver_protocol import find_driver
 from suture.judge.trials.drivers.whole_runners import parse_start
 from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox
-from suture.search.search_records import SearchLimits, SearchResult
 
 pytestmark = pytest.mark.heavy
 
@@ -102,10 +101,10 @@ async def test_many_candidates_are_tried_in_one_process(
     texts = [text.replace(wrong, new) for new in ("range[0] == last[1]", "true", right)]
     texts.insert(2, texts[2].replace("MOST = 9", "MOST = 8"))  # under Jest, no test is traced on that line
     texts.insert(0, text.replace("const out = [];", "const out = []; while (true) out.pop();"))
-    search_result = SearchResult(texts={path: text})
-    await trials.try_all(make_proposals(path, text, texts), search_result, SearchLimits())
-    assert search_result.tried_count == len(texts)
-    assert [apply_edits(text, proposal.edits) for proposal in search_result.plausible] == [texts[-1]]
+    reports = await trials.run_batch(make_proposals(path, text, texts), 60.0)
+    assert len(reports) == len(texts)
+    plausible = [proposal for proposal, trial in reports if trial is not None and trial.is_plausible]
+    assert [apply_edits(text, proposal.edits) for proposal in plausible] == [texts[-1]]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from suture.judge.trials.drivers.driver_protocol import DRIVERS_BY_RUNNER, find_
 from suture.judge.trials.drivers.whole_runners import find_unreported, matching_files
 from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox
-from suture.search.search_records import SearchLimits, SearchResult
 
 CODE = """\
 exports.most = (items) => {
@@ -82,11 +81,10 @@ async def test_trials_see_the_tests_of_an_unreported_command(
         CODE.replace("return best", "while (true) best = 0; return best"),
         repaired,
     ]
-    search_result = SearchResult(texts={"src/most.js": CODE})
-    proposals = make_proposals("src/most.js", CODE, candidates)
-    await trials.try_all(proposals, search_result, SearchLimits())
-    assert search_result.tried_count == len(candidates)
-    assert [apply_edits(CODE, proposal.edits) for proposal in search_result.plausible] == [repaired]
+    reports = await trials.run_batch(make_proposals("src/most.js", CODE, candidates), 60.0)
+    assert len(reports) == len(candidates)
+    plausible = [proposal for proposal, trial in reports if trial is not None and trial.is_plausible]
+    assert [apply_edits(CODE, proposal.edits) for proposal in plausible] == [repaired]
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,12 @@ class FailingCommand(TestCommand):
     def __init__(self) -> None: ...
 
     async def run_selected(
-        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+        self,
+        files: Mapping[str, bytes],
+        tests: Collection[str],
+        wall_s: float | None = None,
+        *,
+        options: str = "",
     ) -> tuple[CheckOutcome, ...]:
         return (CheckOutcome(check_id="t", status="failed", evidence="nonce"),)
 
