@@ -85,12 +85,12 @@ class DjangoTests:
     def pytest_collectstart(self, collector: Any) -> None:
         """Report in each test file why Django could not start."""
         if self._fault is not None and isinstance(collector, pytest.Module):
-            fault = self._fault
+            fault, module = self._fault, collector  # type: Any, Any
 
             def fail() -> Any:
                 raise fault
 
-            collector.collect = fail
+            module.collect = fail
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: Any, items: Any) -> None:
