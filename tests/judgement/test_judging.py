@@ -107,6 +107,10 @@ async def test_a_test_that_is_changed_in_place_of_the_code_rejects_the_change(wr
         ({"cart.py": RIGHT + "\nraise RuntimeError\n"}, "test_newly_fails"),
         # The process ends with status 0 before pytest has reported the failing test.
         ({"cart.py": CART + "\n\nimport atexit, os\natexit.register(os._exit, 0)\n"}, "capability"),
+        (
+            {"cart.py": CART.replace("    goods = 0", "    import pytest\n    pytest.skip('later')\n    goods = 0")},
+            "capability",
+        ),
         ({"test_cart.py": TESTS.replace("def test_three", "def three")}, "failing_test_weakened"),
         (
             {"test_cart.py": TESTS.replace("@pytest.mark.par", "@pytest.mark.skip\n@pytest.mark.par"),

@@ -25,6 +25,8 @@ DOUBTFUL_SIGNS = frozenset(("hides_exceptions", "dead_code", "encodes_test_value
 EXAMPLES_TIMEOUT_S = 60.0
 """Wall-clock seconds for the calls near the examples of the tests. It is longer than in a run, whose clock the
 certification shares: a verdict must not depend on how busy the machine is. By judgement."""
+HIDING_USES = frozenset(("ends_process", "skips_tests"))
+"""Capabilities that hide failing tests where a command is judged by its exit status. Here the tests still fail."""
 LARGE_CHANGE_LINES = 800
 """Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
 
@@ -125,8 +127,7 @@ def _find_capabilities(change: ProposedChange, runs: TestRuns, *, gains: bool) -
     # Ordinary programs end processes and compute names. Where such code makes no failing test pass, it gains nothing.
     texts = {path: change.new_text(path) for path in change.changed if path in change.after}
     for use in find_change_capabilities(change.before, texts):
-        # A process that ends early hides failing tests from a command that is judged by its exit status elsewhere.
-        hides = use.code == "ends_process" and bool(runs.before.failed)
+        hides = use.code in HIDING_USES and bool(runs.before.failed)
         yield ChangeFinding(
             code="capability",
             severity="reject" if gains or hides else "remark",
