@@ -286,6 +286,8 @@ func TestLabel(t *testing.T) {
 class FailingCommand(TestCommand):
     """A command whose one test fails for every candidate."""
 
+    test_files = ()
+
     def __init__(self) -> None: ...
 
     async def run_selected(
