@@ -51,6 +51,7 @@ FINDINGS = [
     ("patches_code", "globals().update(f=print)"),
     ("patches_code", "def f(n):\n    type(n).__eq__ = lambda a, b: True"),
     ("ends_process", "def f(n):\n    os._exit(0)"),
+    ("ends_process", "def f(n):\n    os.execv('/bin/true', ['true'])"),
     ("ends_process", "def f(n):\n    sys.exit(0)"),
     ("ends_process", "def f(n):\n    raise SystemExit"),
     ("ends_process", "def f(n):\n    raise SystemExit(0)"),

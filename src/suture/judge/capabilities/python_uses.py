@@ -77,6 +77,7 @@ NAME_CODES: dict[str, CapabilityCode] = {
         (
             "os._exit", "posix._exit", "nt._exit", "os.abort", "os.kill", "posix.kill", "os.killpg",
             "signal.raise_signal", "signal.pthread_kill", "_thread.interrupt_main",
+            "os.execl", "os.execle", "os.execlp", "os.execlpe", "os.execv", "os.execve", "os.execvp", "os.execvpe",
         ),
         "ends_process",
     ),
