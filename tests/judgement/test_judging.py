@@ -166,9 +166,9 @@ async def test_a_change_that_games_or_breaks_the_tests_is_rejected(
         ),
         # A deliberate change of behaviour, and its tests.
         (
-            {"cart.py": RIGHT.replace("SHIPPING = 490", "SHIPPING = 500"),
-             "test_cart.py": TESTS.replace("4090", "4100")},
-            set(),
+            {"cart.py": RIGHT.replace(".title()", ".upper()"),
+             "test_cart.py": TESTS.replace('"Mug"', '"MUG"').replace('"Tea Pot"', '"TEA POT"')},
+            {"expectation_changed"},
         ),
         # A function gets another name, in the tests too.
         (

@@ -205,7 +205,7 @@ def _weigh(
     if change.code == "test_support_changed":
         return "test_support_changed", "note"
     if change.code == "expectation_changed":
-        if fails_now and not failed_before:
+        if fails_now and not failed_before and not _lacks_its_subject(fails_now, runs.guarded):
             return _weigh_broken_expectation(change, runs)
         if not failed_before & fails_now:
             return "expectation_changed", "note"
