@@ -112,12 +112,14 @@ def test_a_wrapper_of_one_test_command_is_reported_by_that_command(tmp_path: Pat
 
 def test_code_beside_its_tests_in_one_file_is_named(tmp_path: Path) -> None:
     text = "def rate(a):\n    return a\n\ndef test_rate():\n    assert rate(1) == 2\n"
-    with pytest.raises(UsageError, match="'test_rate.py' holds the code beside its tests"):
+    with pytest.raises(UsageError, match=r"'test_rate.py' holds the code beside its tests"):
         build_heal_task(write_files(tmp_path, {"test_rate.py": text}))
 
 
 def test_tests_without_code_are_no_project(tmp_path: Path) -> None:
-    text = "import pytest\n\n@pytest.fixture\ndef one():\n    return 1\n\ndef test_one(one):\n    assert one\n"
+    text = (
+        "import pytest\n\n@pytest.fixture\ndef one():\n    return 1\n\ndef test_one(one):\n    assert one\n"
+    )
     with pytest.raises(UsageError, match="holds no Python code"):
         build_heal_task(write_files(tmp_path, {"test_one.py": text}))
 
