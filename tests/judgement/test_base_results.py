@@ -61,7 +61,8 @@ async def find_key(
     sandbox: Any = None,
     settings: SandboxSettings = SandboxSettings(),  # noqa: B008 - it is immutable
 ) -> str | None:
-    record = await find_recorded_run(Path("cache"), task, sandbox or ClaimingSandbox(), settings, interpreter)
+    claiming: Any = sandbox or ClaimingSandbox()
+    record = await find_recorded_run(Path("cache"), task, claiming, settings, interpreter)
     return record.key if record is not None else None
 
 
