@@ -254,6 +254,7 @@ async def _run_checks(
         asks_again: Whether to make the calls again in another order.
     """
     outcomes: list[CheckOutcome] = []
+    output, depends_on_order = b"", False
     async with SplitRunner(sandbox, settings, files, names.module, wall_s, cpu_s) as runner:
         load_failure = await runner.load()
         for check in checks:
@@ -268,10 +269,11 @@ async def _run_checks(
                 evidence = "nonce"
                 result = await run_with_nonce(sandbox, settings, files, names.module, plan, wall_s)
             outcomes.append(_make_outcome(check, result, evidence))
-        output = runner.output
-        passes = asks_again and all(outcome.passed for outcome in outcomes)
-        depends_on_order = passes and await runner.find_order_dependence()
-    output = output or runner.output  # that of a process that ended with the verdict
+        if asks_again and all(outcome.passed for outcome in outcomes):
+            await runner.stop_candidate()
+            output = runner.output  # without that of the calls in another order
+            depends_on_order = await runner.find_order_dependence()
+    output = output or runner.output
     return (
         outcomes,
         truncate_output(output.decode("utf-8", "replace")),

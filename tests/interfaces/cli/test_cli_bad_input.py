@@ -130,6 +130,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("judge --quick --certificate judgement.json", 2, "exclude each other"),
     ("judge untested --patch broken.json", 2, "does not apply"),
     ("verify nobody", 2, "no run called"),
+    ("verify nothing.json", 2, "there is no file"),
     (f"verify {TORN_RUN}", 2, "no certificate"),
     ("verify broken.json", 1, "not a certificate"),
     ("verify one.json", 1, "not confirmed"),

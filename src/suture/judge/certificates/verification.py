@@ -52,9 +52,11 @@ def find_certificate(name: str | Path, home: Path) -> Path:
     path = Path(name)
     if os.path.isfile(path):  # noqa: PTH113  # any text may be a name; Path.is_file raises for some
         return path
-    if path.name == str(name) and locate_judgement(path.name, home).is_file():
+    if path.name == str(name) and os.path.isfile(locate_judgement(path.name, home)):  # noqa: PTH113 # as above
         return locate_judgement(path.name, home)
     is_folder = os.path.isdir(path)  # noqa: PTH112 # as above
+    if not is_folder and path.suffix == ".json":
+        raise UsageError(f"there is no file {str(name)!r}", remedy="name a certificate or a run")
     folder = path if is_folder else find_run(home, str(name)).path
     if not (folder / CERTIFICATE_FILE).is_file():
         raise UsageError(

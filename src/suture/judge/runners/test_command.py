@@ -11,7 +11,7 @@ from dataclasses import replace
 from suture.core.records import CheckOutcome, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
-from suture.judge.coverage.test_reach import TestReach, read_reach
+from suture.judge.coverage.reached_functions import TestReach, read_reach
 from suture.judge.failures import decode_output
 from suture.judge.runners.collection import CollectionResult, read_collection
 from suture.judge.runners.command_line import CommandLine, CommandRun

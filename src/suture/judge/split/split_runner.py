@@ -165,6 +165,10 @@ class SplitRunner:
         text = render_failure("changed_argument", call=call)
         return replace(protected, fact={**protected.fact, "exception": text, "code": "changed_argument"})
 
+    async def stop_candidate(self) -> None:
+        """End the candidate's process, so that all its output is known."""
+        await self._candidate.stop()
+
     async def find_order_dependence(self) -> bool:
         """Return whether the candidate's answers depend on the order of the calls; `False` if time runs out."""
         calls = self._most_calls

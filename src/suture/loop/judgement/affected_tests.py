@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from suture.core.records import Verdict
 from suture.judge import Suite
-from suture.judge.coverage.test_reach import Place, TestReach
+from suture.judge.coverage.reached_functions import Place, TestReach
 from suture.judge.runners.pytest_report import get_function
 from suture.loop.judgement.changed_functions import ChangedFunctions, find_changed_functions
 from suture.loop.judgement.proposed_change import ProposedChange
