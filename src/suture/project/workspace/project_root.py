@@ -6,7 +6,7 @@ workspace find one another through a file of its root.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def _holds_workspace(parent: Path, folder: Path) -> bool:
     return is_module or _holds_any(parent, WORKSPACE_FILES)
 
 
-def _find_pytest_root(folder: Path, parents: Sequence[Path]) -> list[Path]:
+def _find_pytest_root(folder: Path, parents: list[Path]) -> list[Path]:
     """Return the nearest folder with pytest's configuration; pytest loads nothing from above it.
 
     Without any configuration, pytest loads each conftest.py up to the nearest `setup.py`.
