@@ -24,7 +24,7 @@ from suture.judge.certificates.certificate_replay import ReplayedClaim, replay_c
 from suture.judge.certificates.static_checks import revert_certified_change
 from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.recorded_task import load_interpreter
-from suture.project.workspace import take_snapshot
+from suture.project.workspace import take_snapshot_with_parents
 from suture.sandbox import Sandbox, discover_programs
 
 
@@ -116,7 +116,7 @@ async def verify_certificate(
     if project is None:
         files, interpreter = _find_files_and_interpreter(certificate, folder, settings)
     else:
-        snapshot = take_snapshot(project, secrets=settings.sandbox.secrets)
+        snapshot = take_snapshot_with_parents(project, secrets=settings.sandbox.secrets)
         interpreter = discover_programs(snapshot.root, os.environ, language, settings.sandbox.python)
         # The folder of git is in every project and in no snapshot: that it is missing tells the reader nothing.
         left_out = [path for path, reason in snapshot.skipped.items() if reason != "version_control"]
