@@ -315,6 +315,14 @@ async def test_a_project_whose_tests_never_ran_cannot_be_compared(write: Write) 
     assert (judgement.outcome, judgement.reason) == ("not_comparable", "fails_anyway")
 
 
+async def test_a_project_in_which_nothing_passes_cannot_be_compared(write: Write) -> None:
+    broken = "import no_such_package\n" + TESTS
+    run_git(write({"test_cart.py": broken}), "commit", "-q", "-a", "-m", "A package is missing")
+    judgement = await judge(write({"cart.py": RIGHT}))
+    assert (judgement.outcome, judgement.reason) == ("not_comparable", "nothing_passes")
+    assert "no_such_package" in judgement.detail
+
+
 async def test_an_unknown_base_and_a_patch_that_does_not_apply_are_errors(shop: Path) -> None:
     with pytest.raises(UsageError, match="no commit 'nowhere'"):
         await judge(shop, JudgeOptions(base="nowhere"))

@@ -9,7 +9,9 @@ from typing import Literal
 from suture.core.records.task import CheckStatus, Evidence, UnmeasuredReason
 
 JudgementOutcome = Literal["accepted", "accepted_with_remarks", "rejected", "not_comparable"]
-NotComparableReason = Literal["", "no_change", "base_does_not_run", "no_tests", "fails_anyway"]
+NotComparableReason = Literal[
+    "", "no_change", "base_does_not_run", "no_tests", "fails_anyway", "nothing_passes"
+]
 """Why a change cannot be compared with its base, or need not be; empty if it was compared."""
 FindingSeverity = Literal["reject", "remark", "note"]
 """What a finding does to the verdict: rejects the change, adds a remark, or only informs."""

@@ -31,6 +31,7 @@ REASON_TEXTS: Mapping[NotComparableReason, str] = {
     "base_does_not_run": "the tests do not run without the change",
     "no_tests": "no test was reported",
     "fails_anyway": "the command fails without and with the change, and does not say which test fails",
+    "nothing_passes": "no test passes, without the change or with it",
 }
 SCOPE_TEXTS: Mapping[ScopeKind, str] = {
     "all": "",
@@ -86,6 +87,8 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
     if judgement.base:
         files = len(judgement.files)
         yield "Change", f"{files} file{_s(files)} against {judgement.base}"
+    if judgement.reason == "nothing_passes":
+        yield "Next", "does the Python of .venv, VIRTUAL_ENV or sandbox.python have the project and its packages?"
     if judgement.evidence is None:
         return
     tests, guards, scope = judgement.tests, judgement.guards, judgement.scope

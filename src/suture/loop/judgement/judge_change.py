@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from suture.core.records import Task
+from suture.core.records import Task, Verdict
 from suture.core.records.judgement import (
     ChangeFinding,
     ComparedTests,
@@ -170,9 +171,14 @@ async def _judge_runs(
         *find_size_findings(change, judgement.diff),
     ]
     findings = apply_policy(findings, settings.judge)
+    outcome = decide(findings)
+    if outcome != "rejected" and not runs.before.passed and not runs.after.passed:
+        # Something other than the code is missing, or the change does not reach its goal.
+        judgement = replace(judgement, reason="nothing_passes", detail=_describe_failure(runs.after))
+        outcome = "not_comparable"
     return replace(
         judgement,
-        outcome=decide(findings),
+        outcome=outcome,
         findings=tuple(findings),
         tests=tests,
         guards=guards,
@@ -184,6 +190,12 @@ async def _judge_runs(
             "after": check_statuses(runs.after),
         },
     )
+
+
+def _describe_failure(verdict: Verdict) -> str:
+    """Return what most failing tests saw."""
+    seen = Counter(fact.exception for fact in verdict.counterexamples if fact.exception)
+    return seen.most_common(1)[0][0][:MAX_DETAIL_CHARS] if seen else ""
 
 
 def apply_policy(findings: Iterable[ChangeFinding], policy: JudgeSettings) -> list[ChangeFinding]:

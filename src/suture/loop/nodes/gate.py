@@ -44,7 +44,7 @@ async def gate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, An
                 return _end_without_change(ran, reasons, context)
             files = changed
             judgement = await _judge_turn(number, files, context)
-        if judgement.outcome == "not_comparable" and judgement.reason != "fails_anyway":
+        if judgement.outcome == "not_comparable" and judgement.reason not in FAILING_REASONS:
             detail = judgement.detail.strip() or judgement.reason
             return ended_state("infra_error", Reason(code="not_comparable", detail=detail))
         reasons = list_gate_reasons(judgement)
@@ -53,6 +53,10 @@ async def gate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, An
         restored = [f"{path} must not change and is as it was" for path in ran.restored]
         briefing = _make_next_briefing(briefing, judgement, (*reasons, *restored))
     return _reject(turns, reasons)
+
+
+FAILING_REASONS = ("fails_anyway", "nothing_passes")
+"""Why a change is not comparable whose program may go on: all that it was asked to mend still fails."""
 
 
 def list_gate_reasons(judgement: Judgement) -> tuple[str, ...]:
