@@ -88,7 +88,10 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
         files = len(judgement.files)
         yield "Change", f"{files} file{_s(files)} against {judgement.base}"
     if judgement.reason == "nothing_passes":
-        yield "Next", "does the Python of .venv, VIRTUAL_ENV or sandbox.python have the project and its packages?"
+        yield (
+            "Next",
+            "does the Python of .venv, VIRTUAL_ENV or sandbox.python have the project and its packages?",
+        )
     if judgement.evidence is None:
         return
     tests, guards, scope = judgement.tests, judgement.guards, judgement.scope
