@@ -400,3 +400,18 @@ async def test_a_module_by_which_the_tests_decide_is_no_code(write: Write, shop:
     judgement = await judge(write({"amounts.py": "MUGS = 1690\n"}))
     assert judgement.outcome == "rejected", judgement.findings
     assert "test_support_changed" in find_codes(judgement), judgement.findings
+
+
+async def test_a_link_to_a_file_is_no_change(write: Write) -> None:
+    shop = write({"cart.py": RIGHT})
+    (shop / "NAMES.md").symlink_to("docs/names.md")
+    (shop / "again.md").symlink_to("NAMES.md")
+    write({"docs/names.md": "Names.\n"})
+    run_git(shop, "add", "-A")
+    run_git(shop, "commit", "-q", "-m", "Links")
+    judgement = await judge(write({"docs/names.md": "All names.\n"}))
+    assert judgement.files == ("NAMES.md", "again.md", "docs/names.md")
+    run_git(shop, "add", "-A")
+    assert (await judge(shop, JudgeOptions(staged=True))).files == judgement.files
+    run_git(shop, "commit", "-q", "-m", "More names")
+    assert (await judge(shop)).reason == "no_change"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ from pathlib import Path
 
 from suture.errors import UsageError
 from suture.project.workspace.git import start_git
-from suture.project.workspace.repository import REGULAR_FILE_MODES, Repository, open_repository
+from suture.project.workspace.repository import LINK_MODES, REGULAR_FILE_MODES, Repository, open_repository
 from suture.project.workspace.snapshot import Snapshot
 
 DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 """Names of the branch that a change is usually compared with, in the order in which they are tried."""
 MAX_SHOWN_DIGITS = 9
+MAX_LINK_STEPS = 8
+"""Links that lead from one to another; Linux follows 40. Chosen by judgement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,14 +106,14 @@ def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = Fals
             fault.message, remedy="make a repository with a first commit, or judge a diff with --patch"
         ) from fault
     commit, label = (head, "HEAD") if staged and base is None else _find_base(repository, base, head)
-    committed = repository.read_tree(commit)
+    committed = _read_commit(repository, commit)
     left_out = {*snapshot.skipped, *snapshot.secrets}
     before = {path: content for path, content in committed.items() if path not in left_out}
     after = _read_index(repository, left_out) if staged else snapshot.files
     # Files that a build makes are in no commit, and belong to both states.
     built = {path: snapshot.files[path] for path in snapshot.built_files if path not in before}
     before = {path: _with_line_ends_of(content, after.get(path)) for path, content in before.items()}
-    at_head = committed if commit == head else repository.read_tree(head)
+    at_head = committed if commit == head else _read_commit(repository, head)
     return ProjectStates(
         before={**built, **before},
         after={**built, **after},
@@ -154,14 +157,45 @@ def _merge_base(repository: Repository, commit: str, head: str) -> str:
 
 
 def _read_index(repository: Repository, left_out: set[str]) -> dict[str, bytes]:
-    """Return the project's regular files as they are staged."""
+    """Return the project's files as they are staged."""
     blobs: dict[str, str] = {}
+    links: dict[str, str] = {}
     for entry in repository.git("ls-files", "-s", "-z").split(b"\0")[:-1]:
         fields, _, name = entry.partition(b"\t")
         mode, blob, stage = fields.decode().split()
-        if mode in REGULAR_FILE_MODES and stage == "0" and os.fsdecode(name) not in left_out:
-            blobs[os.fsdecode(name)] = blob
-    return dict(zip(blobs, repository.read_blobs(list(blobs.values())), strict=True))
+        if stage != "0" or os.fsdecode(name) in left_out:
+            continue
+        if mode in (*REGULAR_FILE_MODES, *LINK_MODES):
+            (links if mode in LINK_MODES else blobs)[os.fsdecode(name)] = blob
+    return _read_with_links(repository, blobs, links)
+
+
+def _read_commit(repository: Repository, commit: str) -> dict[str, bytes]:
+    return _read_with_links(
+        repository, repository.list_blobs(commit), repository.list_blobs(commit, LINK_MODES)
+    )
+
+
+def _read_with_links(
+    repository: Repository, blobs: Mapping[str, str], links: Mapping[str, str]
+) -> dict[str, bytes]:
+    """Return path -> content of files, and of links to them: a snapshot reads these as second names, too.
+
+    Args:
+        blobs: Path -> hash of the content.
+        links: Path -> hash of the target's path.
+    """
+    files = dict(zip(blobs, repository.read_blobs(list(blobs.values())), strict=True))
+    targets = dict(zip(links, repository.read_blobs(list(links.values())), strict=True))
+    for path in links:
+        place = path
+        for _ in range(MAX_LINK_STEPS):
+            if place in targets:
+                target = os.fsdecode(targets[place])
+                place = posixpath.normpath(posixpath.join(posixpath.dirname(place), target))
+        if place in blobs:
+            files[path] = files[place]
+    return files
 
 
 def _with_line_ends_of(committed: bytes, present: bytes | None) -> bytes:

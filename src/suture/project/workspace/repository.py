@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from suture.errors import StorageError, UsageError
 from suture.project.workspace.git import build_safe_environment, require_no_pipes, run_git, start_git
 
 REGULAR_FILE_MODES = ("100644", "100755")
+LINK_MODES = ("120000",)
 """Git's modes of files: plain and executable. Links and submodules have others."""
 PATH_MAX = 4096
 """Max length of a path on Linux, in bytes."""
@@ -132,15 +133,15 @@ class Repository:
         blobs = self.list_blobs(tree)
         return dict(zip(blobs, self.read_blobs(list(blobs.values())), strict=True))
 
-    def list_blobs(self, tree: str) -> dict[str, str]:
-        """Return the project's regular files in a tree, path relative to the project -> hash of its blob."""
+    def list_blobs(self, tree: str, modes: Container[str] = REGULAR_FILE_MODES) -> dict[str, str]:
+        """Return the project's regular files in a tree, or others, path relative to the project -> hash of its blob."""
         pathspecs = [self.prefix] if self.prefix else []
         listed = self.git("ls-tree", "-r", "-z", "--full-tree", tree, "--", *pathspecs)
         blobs: dict[str, str] = {}
         for entry in listed.split(b"\0")[:-1]:
             fields, _, name = entry.partition(b"\t")
             mode, _, blob = fields.decode().split()
-            if mode in REGULAR_FILE_MODES:
+            if mode in modes:
                 blobs[os.fsdecode(name).removeprefix(self.prefix)] = blob
         return blobs
 
