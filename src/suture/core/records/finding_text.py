@@ -112,7 +112,7 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     "secret": lambda f: "holds what looks like a secret",
     "no_test_guards_change": lambda f: "no test fails without the change, so nothing shows that it is needed",
     "lines_not_run": lambda f: (
-        f"no test runs {f.count} of the {f.total} changed statements (lines {_names(f)})"
+        f"no test runs {f.count} of {f.total} changed statements (line{'' if f.count == 1 else 's'} {_names(f)})"
     ),
     "mistakes_not_noticed": lambda f: (
         f"the tests do not notice {f.count} of {f.total} deliberate mistakes in the changed lines"
