@@ -59,6 +59,7 @@ __all__ = [
     "StorageError",
     "SutureError",
     "UsageError",
+    "describe_fault",
 ]
 
 
@@ -238,3 +239,10 @@ class Cancelled(SutureError):
     """The user stopped the run."""
 
     exit_code = 130
+
+
+def describe_fault(fault: Exception) -> str:
+    """Return what went wrong with a file, a socket or a text, without error numbers and names of codecs."""
+    if isinstance(fault, UnicodeDecodeError):
+        return f"it is no UTF-8 text (byte {fault.start})"
+    return fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.safe_files import read_regular_file, write_file_atomically
-from suture.errors import StorageError, UsageError
+from suture.errors import StorageError, UsageError, describe_fault
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
 from suture.interfaces.jobs.tuning import MAX_JOB_FILE_BYTES
 
@@ -116,5 +116,6 @@ class JobJournal:
             return None if content is None else json.loads(content)
         except (OSError, ValueError, RecursionError) as fault:
             raise StorageError(
-                f"the job's file {str(path)!r} cannot be read: {fault}", remedy="move the file away"
+                f"the job's file {str(path)!r} cannot be read: {describe_fault(fault)}",
+                remedy="move the file away",
             ) from fault

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from suture.core.safe_files import read_regular_file, write_file_atomically
-from suture.errors import StorageError, UsageError
+from suture.errors import StorageError, UsageError, describe_fault
 from suture.interfaces.web.tuning import MAX_TOKEN_FILE_BYTES
 
 Role = Literal["viewer", "runner", "reviewer", "admin"]
@@ -112,7 +112,7 @@ class AccessTokens:
             ]
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise StorageError(
-                f"the file of tokens {str(self._path)!r} cannot be read: {fault}",
+                f"the file of tokens {str(self._path)!r} cannot be read: {describe_fault(fault)}",
                 remedy="remove the file and create new tokens",
             ) from fault
 

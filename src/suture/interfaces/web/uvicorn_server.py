@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from suture.core.settings import Settings
-from suture.errors import PrerequisiteError, UsageError
+from suture.errors import PrerequisiteError, UsageError, describe_fault
 from suture.interfaces.jobs.job_execution import require_sandbox
 from suture.interfaces.web.access_tokens import AccessTokens
 from suture.interfaces.web.tuning import LISTEN_BACKLOG, SHUTDOWN_TIMEOUT_S
@@ -116,6 +116,6 @@ def _listen(host: str, port: int) -> socket.socket:
         return listening_socket
     except (OSError, UnicodeError) as fault:
         raise PrerequisiteError(
-            f"cannot listen on {host}:{port}: {fault}",
+            f"cannot listen on {host}:{port}: {describe_fault(fault)}",
             remedy="choose another port: --port N, or 0 for a free one",
         ) from fault

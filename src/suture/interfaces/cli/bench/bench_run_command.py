@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from suture.errors import Cancelled, SutureError, UsageError
+from suture.errors import Cancelled, SutureError, UsageError, describe_fault
 from suture.interfaces.cli.bench.bench_options import Parallel, Recordings, Replayed
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -147,7 +147,7 @@ def read_task_ids(path: Path) -> list[str]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as fault:
-        raise UsageError(f"the file of ids {str(path)!r} cannot be read: {fault}") from fault
+        raise UsageError(f"the file of ids {str(path)!r} cannot be read: {describe_fault(fault)}") from fault
     task_ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not task_ids:  # an empty list would mean every task
         raise UsageError(f"the file of ids {str(path)!r} names no task")

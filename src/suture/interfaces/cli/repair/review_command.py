@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from suture.errors import UsageError
+from suture.errors import UsageError, describe_fault
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, RunName, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
@@ -234,7 +234,8 @@ def edit_text(text: str, path: str) -> str | None:
             process = subprocess.run([*shlex.split(editor), str(file)], check=False)
         except (OSError, ValueError) as fault:
             raise UsageError(
-                f"the editor {editor!r} cannot be started: {fault}", remedy="set EDITOR to another editor"
+                f"the editor {editor!r} cannot be started: {describe_fault(fault)}",
+                remedy="set EDITOR to another editor",
             ) from fault
         new_text = file.read_text("utf-8", "surrogateescape")
     return new_text if process.returncode == 0 and new_text != text else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from suture.errors import PrerequisiteError, UsageError
+from suture.errors import PrerequisiteError, UsageError, describe_fault
 
 if TYPE_CHECKING:
     from suture.core.records import Task
@@ -256,7 +256,7 @@ def read_candidate_files(arguments: Iterable[str], task: Task, project: Path) ->
         try:
             text = source.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as fault:
-            raise UsageError(f"{str(source)!r} cannot be read: {fault}") from fault
+            raise UsageError(f"{str(source)!r} cannot be read: {describe_fault(fault)}") from fault
         texts[path if equals else _project_path(source, task, project)] = text
     return texts
 

@@ -13,7 +13,7 @@ from typing import Any
 from suture.core.ledger import RunFolder, new_run_id
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.safe_files import read_regular_file, write_file_atomically
-from suture.errors import StorageError, UsageError
+from suture.errors import StorageError, UsageError, describe_fault
 from suture.interfaces.editor.tuning import MAX_LISTED_SESSIONS, MAX_SESSION_FILE_BYTES
 from suture.interfaces.jobs.job import RUN_ID
 
@@ -121,4 +121,6 @@ class SessionStore:
             runs = [run for run in values["runs"] if SESSION_ID.fullmatch(run)]
             return Session(id=path.stem, cwd=Path(values["cwd"]), mode="", runs=runs)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as fault:
-            raise StorageError(f"the session's file {str(path)!r} cannot be read: {fault}") from fault
+            raise StorageError(
+                f"the session's file {str(path)!r} cannot be read: {describe_fault(fault)}"
+            ) from fault
