@@ -83,6 +83,17 @@ async def test_compiled_files_do_not_shadow_modules(sandbox: BubblewrapSandbox) 
     assert await was_forked(sandbox, files=files) is forks
 
 
+async def test_data_shadows_no_module(sandbox: BubblewrapSandbox) -> None:
+    forks = (await sandbox.capabilities()).mode != "cold"
+    files = {"statistics.ini": b"", "docs/statistics.md": b"", "statistics": b""}
+    assert await was_forked(sandbox, files=files) is forks
+
+
+async def test_a_compiled_extension_shadows_a_module(sandbox: BubblewrapSandbox) -> None:
+    assert not await was_forked(sandbox, files={"statistics.so": b""})
+    assert not await was_forked(sandbox, files={"statistics.pyc": b""})
+
+
 async def test_failing_preload_code_does_no_harm(sandbox: BubblewrapSandbox) -> None:
     request = RunRequest(
         argv=(get_own_interpreter().executable, "-m", "program"),

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.machinery import all_suffixes
 from types import CodeType
 from typing import Any
 
@@ -184,6 +185,10 @@ def supervise(
             view = view[os.write(REPORT_FD, view) :]
 
 
+MODULE_SUFFIXES = tuple(all_suffixes())
+"""Endings of the files that Python imports: sources, bytecode and compiled extensions."""
+
+
 def shadows_imported_module(files: dict[str, bytes]) -> bool:
     """Return whether a file would be imported in place of a module that this process has already imported.
 
@@ -193,6 +198,8 @@ def shadows_imported_module(files: dict[str, bytes]) -> bool:
     # Compiled files are only imported in place of their source.
     paths = {path for path in files if "/__pycache__/" not in f"/{path}"}
     folders = {path.rpartition("/")[0] for path in paths}
+    # No name of data is that of a module: pytest.ini is no module `pytest`.
+    paths = {path for path in paths if path.endswith(MODULE_SUFFIXES)}
     folders |= {folder[:index] for folder in folders for index, char in enumerate(folder) if char == "/"}
     names = set()
     for path in (*paths, *folders):
