@@ -62,6 +62,7 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
         bug_report=options.bug_report,
         secrets=settings.sandbox.secrets,
         python=settings.sandbox.python,
+        reads_parents=options.reads_parents,
     )
     task, snapshot = await run_in_daemon_thread(build)
     require_deliverable(delivery, snapshot.root)

@@ -75,6 +75,8 @@ class HealOptions(RunOptions):
         commit: Write the change into the project, and commit it.
         branch: Commit the change on a new branch of this name; nothing else changes.
         patch: Write the change into a new file as a diff.
+        reads_parents: Whether files above the folder may be read that decide its tests, up to the root of its
+            repository. Suture's servers read none, because a caller may only name folders below allowed ones.
     """
 
     test: str | Sequence[str] | None = None
@@ -86,6 +88,7 @@ class HealOptions(RunOptions):
     commit: bool = False
     branch: str | None = None
     patch: str | Path | None = None
+    reads_parents: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,17 @@ def test_a_write_run_provides_its_files(server: Server, written_run: str) -> Non
     assert len(list((server.home / "runs").glob(f"{written_run}*"))) == 1
 
 
+def test_nothing_above_the_named_folder_is_read(server: Server, folder: Path) -> None:
+    above = folder / "projects" / "above"
+    write_project(above / "shop", BROKEN_PROJECT)
+    (above / ".git").mkdir()
+    (above / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (above / "pytest.ini").write_text("[pytest]\n")
+    run = server.run(kind="heal", path=str(above / "shop"), test=TEST_COMMAND, model="none")
+    assert server.wait_for_state(run, "ended", "refused")["outcome"] == "healed"
+    assert "shop/" not in server.get(f"/v1/runs/{run}/diff").text
+
+
 def test_a_healed_archive_has_a_diff_and_a_verifiable_certificate(server: Server, healed_run: str) -> None:
     diff = server.get(f"/v1/runs/{healed_run}/diff")
     assert diff.headers["content-type"].startswith("text/x-diff")

@@ -109,6 +109,7 @@ async def _execute_heal(job: Job, settings: Settings, flags: Mapping[str, object
         bug_report=str(request.get("bug_report") or ""),
         settings=settings,
         run_id=job.run,
+        reads_parents=False,
     )
     return _job_end(await heal(project, options))
 

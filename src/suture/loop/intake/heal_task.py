@@ -28,6 +28,7 @@ from suture.project.workspace import (
     find_earlier_versions,
     is_protected,
     render_exclusion,
+    take_snapshot,
     take_snapshot_with_parents,
 )
 from suture.sandbox import discover_interpreter
@@ -43,6 +44,7 @@ def build_heal_task(
     secrets: Sequence[str] = (),
     python: Path | None = None,
     bug_report: str = "",
+    reads_parents: bool = True,
 ) -> tuple[Task, Snapshot]:
     """Build a task to repair existing code, and return it with the snapshot of the project.
 
@@ -55,13 +57,15 @@ def build_heal_task(
         since: The oldest commit that may have broken the tests; by default the last few commits.
         secrets: Globs of files that belong to the project although they look like secrets.
         python: The Python interpreter that the user has chosen for the tests.
+        reads_parents: Whether files above the folder may be read that decide its tests.
 
     Raises:
         UsageError: There is nothing to heal, there is no test command or more than one, the command needs a
             shell, or there is no such commit.
         PrerequisiteError: The project's Python environment is broken.
     """
-    snapshot = take_snapshot_with_parents(path, secrets=secrets)
+    read = take_snapshot_with_parents if reads_parents else take_snapshot
+    snapshot = read(path, secrets=secrets)
     task = build_task_from_snapshot(
         snapshot, test=test, protect=protect, only=only, since=since, python=python, bug_report=bug_report
     )
