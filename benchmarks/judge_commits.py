@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from row_files import append_row, read_rows
+from run_program import run_program
 from script_exit import run_script
 
 from suture.api.judging import JudgeOptions, judge
 from suture.errors import SutureError
 
-INSTALL_TIMEOUT_S = 900
 COMMIT_TIMEOUT_S = 900
 
 
@@ -73,14 +73,14 @@ def judge_repository(wanted: argparse.Namespace) -> None:
     done = {(row.project, row.commit) for row in read_rows(wanted.rows, Row)}
     with tempfile.TemporaryDirectory(prefix="commits-") as folder:
         root = Path(folder) / "project"
-        _run(["git", "clone", "-q", str(wanted.repository), str(root)], Path(folder))
+        run_program(["git", "clone", "-q", str(wanted.repository), str(root)], Path(folder))
         (root / ".git" / "info" / "exclude").write_text(".venv\n__pycache__\n*.egg-info\nbuild\n")
-        _run([sys.executable, "-m", "venv", ".venv"], root)
-        _run([".venv/bin/python", "-m", "pip", "install", "-q", "-e", *wanted.install], root)
+        run_program([sys.executable, "-m", "venv", ".venv"], root)
+        run_program([".venv/bin/python", "-m", "pip", "install", "-q", "-e", *wanted.install], root)
         for commit, subject in list_commits(root, wanted.skip, wanted.count):
             if (name, commit) in done:
                 continue
-            _run(["git", "checkout", "-q", "-f", commit], root)
+            run_program(["git", "checkout", "-q", "-f", commit], root)
             suite_seconds = time_suite(root, wanted.test)
             row = judge_commit(root, name, commit, subject, wanted.test, suite_seconds)
             append_row(wanted.rows, row)
@@ -89,7 +89,7 @@ def judge_repository(wanted: argparse.Namespace) -> None:
 
 def list_commits(root: Path, skip: int, count: int) -> list[tuple[str, str]]:
     """Return `(commit, subject)` of the last commits that touch Python files, merges left out."""
-    output = _run(
+    output = run_program(
         ["git", "log", "--no-merges", f"--skip={skip}", f"-n{count}", "--format=%H %s", "--", "*.py"], root
     )
     return [(commit, subject) for commit, _, subject in (line.partition(" ") for line in output.splitlines())]
@@ -148,15 +148,6 @@ def print_rows(rows: Sequence[Row]) -> None:
     for row in rows:
         if row.outcome not in ("accepted", "accepted_with_remarks"):
             print(f"  {row.outcome} {row.project} {row.commit[:10]} {row.subject[:70]}: {row.rejecting[:4]}")
-
-
-def _run(command: Sequence[str], folder: Path) -> str:
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=INSTALL_TIMEOUT_S
-    )
-    if done.returncode:
-        raise SutureError(f"{' '.join(command)[:80]} failed: {done.stderr.strip()[-300:]}")
-    return done.stdout
 
 
 def _parse_arguments() -> argparse.Namespace:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from row_files import append_row, read_rows
+from run_program import run_program
 from script_exit import run_script
 
 from suture.errors import SutureError
@@ -102,7 +103,7 @@ def prepare_generated(count: int) -> Iterator[Path]:
             (root / f"shop/{name}.py").write_text("\n\n".join(map(MODULE.format, numbers)))
             tests = "\n\n".join(TEST.format(number, name) for number in numbers)
             (root / f"test_{name}.py").write_text(f"from shop import {name}\n\n\n{tests}")
-        _run(["git", "init", "-q"], root)
+        run_program(["git", "init", "-q"], root)
         _commit(root)
         yield root
 
@@ -112,10 +113,10 @@ def prepare_clone(repository: Path, packages: Sequence[str]) -> Iterator[Path]:
     """Clone a project, and install it into an environment in the clone."""
     with tempfile.TemporaryDirectory(prefix="judge-speed-") as folder:
         root = Path(folder) / "project"
-        _run(["git", "clone", "-q", str(repository), str(root)], Path(folder))
+        run_program(["git", "clone", "-q", str(repository), str(root)], Path(folder))
         (root / ".git/info/exclude").write_text(".venv\n__pycache__\n*.egg-info\nbuild\n")
-        _run([sys.executable, "-m", "venv", ".venv"], root)
-        _run([".venv/bin/python", "-m", "pip", "install", "-q", "-e", *packages], root)
+        run_program([sys.executable, "-m", "venv", ".venv"], root)
+        run_program([".venv/bin/python", "-m", "pip", "install", "-q", "-e", *packages], root)
         yield root
 
 
@@ -125,12 +126,16 @@ def measure_project(name: str, root: Path, python: str, wanted: argparse.Namespa
     with tempfile.TemporaryDirectory(prefix="judge-cache-") as cache:
         variables = {"SUTURE_PATHS_CACHE": cache, "SUTURE_SANDBOX_PYTHON": python}
         command = [sys.executable, str(Path(__file__).resolve()), "--test", wanted.test, "--judge"]
-        _run([*command, "warm-up"], root, variables)  # attacks the sandbox once, and compiles Suture
+        run_program(
+            [*command, "warm-up"], root, variables, timeout_s=TIMEOUT_S
+        )  # attacks the sandbox once, and compiles Suture
         for kind in KINDS:
             suite_wall_s, suite_cpu_s = time_suite(root, python, wanted.test)
             load = os.getloadavg()[0]
             started_s = time.monotonic()
-            output = _run([*command, kind, "--started-s", str(started_s)], root, variables)
+            output = run_program(
+                [*command, kind, "--started-s", str(started_s)], root, variables, timeout_s=TIMEOUT_S
+            )
             values = json.loads(output.splitlines()[-1])
             row = Row(
                 project=name,
@@ -147,7 +152,7 @@ def measure_project(name: str, root: Path, python: str, wanted: argparse.Namespa
 
 def change_function(root: Path) -> str:
     """Insert a statement into the first function that a test names, and return the place."""
-    files = [Path(name) for name in _run(["git", "ls-files", "*.py"], root).splitlines()]
+    files = [Path(name) for name in run_program(["git", "ls-files", "*.py"], root).splitlines()]
     tests = [path for path in files if "test" in path.name]
     text = "\n".join((root / path).read_text() for path in tests)
     for path in files:
@@ -251,23 +256,8 @@ def print_rows(rows: Sequence[Row]) -> None:
 
 def _commit(root: Path) -> None:
     author = ["-c", "user.name=Benchmark", "-c", "user.email=benchmark@example.org"]
-    _run(["git", "add", "-A"], root)
-    _run(["git", *author, "commit", "-qm", "Base"], root)
-
-
-def _run(command: Sequence[str], folder: Path, variables: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **(variables or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT_S,
-    )
-    if done.returncode:
-        raise SutureError(f"{' '.join(command)[:80]} failed: {done.stderr.strip()[-300:]}")
-    return done.stdout
+    run_program(["git", "add", "-A"], root)
+    run_program(["git", *author, "commit", "-qm", "Base"], root)
 
 
 def _parse_arguments() -> argparse.Namespace:

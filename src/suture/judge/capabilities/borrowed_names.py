@@ -97,14 +97,12 @@ def _text(node: Node) -> str:
 
 
 def _find_declared(texts: Iterable[str]) -> set[str]:
-    return {
-        name
-        for text in texts
-        for name in (
-            *DECLARED.findall(text),
-            *(one for group in GROUP.findall(text) for one in GROUPED.findall(group)),
-        )
-    }
+    names: set[str] = set()
+    for text in texts:
+        names.update(DECLARED.findall(text))
+        for group in GROUP.findall(text):
+            names.update(GROUPED.findall(group))
+    return names
 
 
 def _get_package(text: str) -> str:
