@@ -172,7 +172,7 @@ async def _judge_runs(
     ]
     findings = apply_policy(findings, settings.judge)
     outcome = decide(findings)
-    if outcome != "rejected" and not runs.before.passed and not runs.after.passed:
+    if outcome != "rejected" and not runs.base.verdict.passed and not runs.after.passed:
         # Something other than the code is missing, or the change does not reach its goal.
         judgement = replace(judgement, reason="nothing_passes", detail=_describe_failure(runs.after))
         outcome = "not_comparable"
