@@ -37,7 +37,7 @@ async def test_a_run_of_the_embedded_model_is_replayable(tmp_path: Path, require
         require("local-model", False, str(fault))
     settings = Settings(
         model=ModelSettings(name=f"local:{SMALL}", max_tokens=120, context_tokens=4096, threads=1),
-        budget=BudgetSettings(attempts=3, seconds=500),
+        budget=BudgetSettings(attempts=2, seconds=500),
         paths=PathSettings(home=home, cache=cache),
         repair=RepairSettings(enabled=False),  # this test is about the model
     )

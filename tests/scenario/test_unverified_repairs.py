@@ -29,7 +29,7 @@ async def test_resume_verifies_a_repair_for_which_there_was_no_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = write_files(tmp_path / "project", FILES)
-    overrides = {"paths.home": str(tmp_path / "state"), "model.name": "none", "budget.seconds": "60"}
+    overrides = {"paths.home": str(tmp_path / "state"), "model.name": "none", "budget.seconds": "30"}
     settings = load_settings(project, overrides).settings
 
     async def judge_slowly(*arguments: object, **options: object) -> object:

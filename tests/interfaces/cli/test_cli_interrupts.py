@@ -50,7 +50,7 @@ def test_a_stopped_run_names_its_record_and_changes_no_file(
     home: Path,
     read_files: ReadFiles,
 ) -> None:
-    (broken_project / "test_slow.py").write_text("import time\n\n\ndef test_slow():\n    time.sleep(60)\n")
+    (broken_project / "test_slow.py").write_text("import time\n\n\ndef test_slow():\n    time.sleep(8)\n")
     before = read_files(broken_project)
     process = subprocess.Popen(
         [
