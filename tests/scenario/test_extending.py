@@ -15,7 +15,7 @@ from suture.bench import load_problems
 from suture.core.ledger import find_run
 from suture.core.settings import CertificationSettings, LoopSettings, Settings
 from suture.errors import PrerequisiteError, UsageError
-from suture.loop import load_recipe
+from suture.loop import list_installed_recipes, load_recipe
 from suture.testing import ScriptedModel
 
 PLUGIN = """
@@ -183,6 +183,11 @@ async def test_a_plugin_recipe_is_stored_with_the_run(choose_helpers: ChooseHelp
     (tmp_path / "test_plugin-1.0.dist-info" / "entry_points.txt").write_text("")
     replayed = await replay(result.run_id, settings=recipe_settings)
     assert replayed.same, replayed
+
+
+def test_a_plugin_recipe_is_listed(choose_helpers: ChooseHelpers) -> None:
+    choose_helpers("")
+    assert list_installed_recipes() == ("three",)
 
 
 def test_a_plugin_dataset_provides_problems(choose_helpers: ChooseHelpers) -> None:

@@ -10,7 +10,13 @@ and `run` turns them into its outcome, so that only functions whose callers hand
 
 from suture.loop.context import RunContext
 from suture.loop.open_run import open_run
-from suture.loop.recipes.recipe_files import describe_recipe, list_recipes, load_recipe, render_recipe_toml
+from suture.loop.recipes.recipe_files import (
+    describe_recipe,
+    list_installed_recipes,
+    list_recipes,
+    load_recipe,
+    render_recipe_toml,
+)
 from suture.loop.recipes.recipe_schema import Recipe
 from suture.loop.resume.recorded_run import RecordedRun, Replay, read_recorded_run
 from suture.loop.run_spec import RunSpec
@@ -22,6 +28,7 @@ __all__ = [
     "RunContext",
     "RunSpec",
     "describe_recipe",
+    "list_installed_recipes",
     "list_recipes",
     "load_recipe",
     "open_run",

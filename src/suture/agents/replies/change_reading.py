@@ -29,8 +29,9 @@ from suture.agents.replies.tree_definitions import has_tree_grammar
 from suture.agents.tuning import MAX_SIMILAR_PATHS
 from suture.errors import MalformedReply
 from suture.project.languages import LANGUAGES
+from suture.project.python_source.module_definitions import preserves_definitions
 from suture.project.python_source.parsing import limit_parsing_work
-from suture.project.python_source.splicing import move_to_margin, preserves_definitions
+from suture.project.python_source.splicing import move_to_margin
 from suture.project.python_source.statement_edits import is_valid_python
 from suture.project.workspace import is_creatable
 from suture.project.workspace.text_files import restore_line_endings

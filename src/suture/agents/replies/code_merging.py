@@ -12,15 +12,9 @@ from suture.agents.replies.edit_problems import EditFault, ProblemCode
 from suture.agents.replies.text_edits import ELIDING_COMMENT, ELISION
 from suture.agents.replies.tree_definitions import find_tree_names, has_tree_grammar, merge_tree_definitions
 from suture.agents.tuning import MIN_WHOLE_FILE_SHARE
+from suture.project.python_source.module_definitions import is_stub, preserves_definitions, top_level_names
 from suture.project.python_source.parsing import parse_module
-from suture.project.python_source.splicing import (
-    NoPlaceError,
-    is_stub,
-    merge_snippet,
-    move_to_margin,
-    preserves_definitions,
-    top_level_names,
-)
+from suture.project.python_source.splicing import NoPlaceError, merge_snippet, move_to_margin
 from suture.project.python_source.statement_edits import (
     bound_names,
     is_docstring,

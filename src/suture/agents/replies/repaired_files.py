@@ -13,8 +13,9 @@ from suture.agents.replies.reply_scanning import scan_reply
 from suture.agents.roles.coder import RepairBrief
 from suture.errors import EditDoesNotApply, MalformedReply, UnchangedCode
 from suture.models import Reply
+from suture.project.python_source.module_definitions import preserves_definitions, top_level_names
 from suture.project.python_source.parsing import limit_parsing_work, parse_module
-from suture.project.python_source.splicing import preserves_definitions, splice, top_level_names
+from suture.project.python_source.splicing import splice
 from suture.project.python_source.statement_edits import is_valid_python, strip_examples
 from suture.project.workspace import is_creatable
 

@@ -24,8 +24,9 @@ from suture.agents.tools.react_loop import (
 from suture.agents.tuning import MAX_SUBTASK_STEPS, MAX_TOOL_FILE_CHARS, MAX_TOOL_FILES
 from suture.core.ledger.kinds import ToolStep
 from suture.errors import MalformedReply
+from suture.project.python_source.module_definitions import preserves_definitions, top_level_names
 from suture.project.python_source.parsing import parse_module
-from suture.project.python_source.splicing import preserves_definitions, splice, top_level_names
+from suture.project.python_source.splicing import splice
 from suture.project.python_source.statement_edits import is_valid_python, remove_statements
 
 

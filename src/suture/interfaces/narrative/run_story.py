@@ -275,7 +275,7 @@ def _step_lines(run: str, state: _RunAfterStep) -> Iterator[str]:
             yield from (f"  {line}" for line in counterexample_lines(counterexample))
     yield f"spent: {describe_spend(state.spend, {})}"
     if state.next_decision:
-        yield f"next: {render_event(state.next_decision)}"
+        yield str(render_event(state.next_decision))
     yield f"continue from here: suture fork {run} --at {state.step} --set KEY=VALUE"
 
 

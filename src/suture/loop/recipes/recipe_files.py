@@ -73,6 +73,11 @@ def list_recipes() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".toml") for name in names))
 
 
+def list_installed_recipes() -> tuple[str, ...]:
+    """Return the names of the recipes that other installed packages offer, sorted, without loading them."""
+    return tuple(name for name in plugin_names(RECIPE_GROUP) if name not in list_recipes())
+
+
 def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> Recipe:
     """Load the recipe that the settings name, with defaults from the settings.
 
@@ -109,7 +114,7 @@ def _read_recipe_text(name: str) -> str:
     shipped = list_recipes()
     if name in shipped:
         return (RECIPE_FOLDER / f"{name}.toml").read_text("utf-8")
-    if name in plugin_names(RECIPE_GROUP):
+    if name in list_installed_recipes():
         return str(load_plugin(RECIPE_GROUP, name, what="recipe", where="loop.recipe"))
     similar = get_close_matches(name, shipped, n=1)
     remedy = f"did you mean {similar[0]!r}?" if similar else f"there are {', '.join(shipped)}"

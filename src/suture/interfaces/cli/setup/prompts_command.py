@@ -140,10 +140,10 @@ def check(project: Project = Path(), assignments: Assignments = None, as_json: J
 @recipes_app.command("list")
 @handle_errors
 def list_recipes_command(as_json: Json = False) -> None:
-    """List the recipes that come with Suture."""
-    from suture.loop import describe_recipe, list_recipes
+    """List the recipes that come with Suture, and those of installed packages."""
+    from suture.loop import describe_recipe, list_installed_recipes, list_recipes
 
-    recipes = [describe_recipe(name) for name in list_recipes()]
+    recipes = [describe_recipe(name) for name in (*list_recipes(), *list_installed_recipes())]
     table = format_table([(recipe.name, recipe.summary) for recipe in recipes])
     print_answer([recipe.model_dump(mode="json") for recipe in recipes], table, as_json=as_json)
 
