@@ -1,6 +1,6 @@
 """The layers of `src/suture`: imports point downward, and each outside library has one package that uses it.
 
-The order is that of docs/design/architecture.md. Imports inside functions and imports for types count too.
+The order is that of docs/architecture.md. Imports inside functions and imports for types count too.
 """
 
 from __future__ import annotations
@@ -179,9 +179,10 @@ def test_an_allowed_import_is_not_reported(tmp_path: Path, file: str, code: str)
     assert find_violations(tmp_path) == []
 
 
-def test_the_tour_names_files_that_exist() -> None:
-    tour = (SOURCE.parents[1] / "docs" / "design" / "tour.md").read_text("utf-8")
-    paths = set(re.findall(r"`((?:\w+/)+\w+\.py)`", tour))
+def test_the_documented_path_of_a_heal_names_files_that_exist() -> None:
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text("utf-8")
+    path_of_a_heal = page.partition("## The path of one heal\n")[2]
+    paths = set(re.findall(r"`((?:\w+/)+\w+\.py)`", path_of_a_heal))
     assert paths
     assert [path for path in sorted(paths) if not (SOURCE / path).is_file()] == []
 

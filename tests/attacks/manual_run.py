@@ -28,7 +28,7 @@ KNOWN_FAILURES: dict[str, dict[int, str]] = {
         49: "its processes are not visible on the host, so the row does not find the one that it waits for",
     }
 }
-"""Sandbox -> row -> why the attack succeeds; `docs/sandbox-backends.md` documents the same for users."""
+"""Sandbox -> row -> why the attack succeeds; `docs/sandbox.md` documents the same for users."""
 
 
 def main(backend: str, *rows: str) -> int:

@@ -100,11 +100,11 @@ def test_the_live_baseline_detects_a_model_that_solves_15_points_less(require: R
 
 def test_the_documented_error_rates_are_correct() -> None:
     """Each row of the table is recomputed; `recorded` is the rate of the baseline with that many tasks."""
-    page = (ROOT / "docs" / "reports.md").read_text()
+    page = (ROOT / "docs" / "benchmark.md").read_text()
     documented_rows = [
         line for line in page.splitlines() if re.match(r"\| (recorded, )?\d\d(\.\d)?% \|", line)
     ]
-    assert len(documented_rows) > 15
+    assert len(documented_rows) >= 8
     assert documented_rows == [render_error_rates(line) for line in documented_rows]
 
 

@@ -51,7 +51,7 @@ MAX_MEMORISED_CONFIDENCE = 0.5
 lowers the confidence too little for that: it leaves 0.7 of 0.8."""
 MAX_CONTRADICTED_CONFIDENCE = 0.5
 """Limit for code that fails a generated test below the trust threshold, for the same reason: such a test decides
-nothing, and of those that small models write a third to two thirds are right (docs/roles.md)."""
+nothing, and of those that small models write a third to two thirds are right (docs/loop.md)."""
 COMMAND_WEIGHT = 3.0
 """Weight of a command that is judged by its exit status: more than one test, but nobody knows how many."""
 NEW_CODE_FACTOR = 0.5

@@ -324,7 +324,7 @@ def test_every_documented_input_exists_in_the_action() -> None:
 
     steps = [step for job in jobs for step in job["steps"] if "suture@" in step.get("uses", "")]
 
-    assert [step["with"].get("do", "heal") for step in steps] == ["heal", "deliver", "judge"]
+    assert [step["with"].get("do", "heal") for step in steps] == ["judge", "heal", "deliver"]
     for step in steps:
         assert step["with"].keys() <= ACTION["inputs"].keys()
     assert ACTION["runs"]["using"] == "composite"

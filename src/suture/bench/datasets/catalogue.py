@@ -152,7 +152,7 @@ def _load_known_problems(name: str, dataset: Dataset, make: ProblemFactory) -> I
         except RECORD_FAULTS as fault:
             raise UsageError(
                 f"{stored.place} is not as the set {name!r} is published: {type(fault).__name__}: {fault}",
-                remedy="see docs/datasets.md for the formats",
+                remedy="see docs/benchmark.md for the formats",
             ) from fault
         if problem is not None:
             yield problem

@@ -4,7 +4,7 @@ EvalPlus publishes inputs, and a reference that defines the right answers.
 
 The inputs are JSON. Which of them stand for tuples, sets and complex numbers depends on the task's id, and
 what counts as equal depends on the function's name. Both follow EvalPlus of October 2025
-(`evalplus/data/mbpp.py`, `evalplus/eval/`); docs/datasets.md lists the differences.
+(`evalplus/data/mbpp.py`, `evalplus/eval/`); docs/benchmark.md lists the differences.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Outcome = Literal[
     "cancelled",
 ]
 FaultCause = Literal["suspect_test", "environment", "flaky", "order_dependent"]
-"""Why a failing test is not the code's fault (see docs/triage.md)."""
+"""Why a failing test is not the code's fault (see docs/layouts.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)

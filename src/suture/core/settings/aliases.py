@@ -220,7 +220,7 @@ def _with_provider(provider: str, name: str) -> str:
     return name if provider_of(name) in PROVIDERS and ":" in name else f"{provider}:{name}"
 
 
-_CRITIC = "use a recipe with a critic, such as `critic` (docs/recipes); trusted checks decide"
+_CRITIC = "use a recipe with a critic, such as `critic` (docs/recipes.md); trusted checks decide"
 _CHECKPOINTS = "every run is checkpointed; there is nothing to switch on"
 
 ARGUMENTS: tuple[Alias, ...] = (
@@ -242,7 +242,7 @@ ARGUMENTS: tuple[Alias, ...] = (
     Alias(name="enable_critic", says=_CRITIC),
     Alias(name="critic_confidence_threshold", says=_CRITIC),
     Alias(name="stuck_threshold", says="a run that repeats itself ends as `stuck`; see loop.repair_rounds"),
-    Alias(name="patience", says="use `patience` in a recipe of your own (docs/recipes)"),
+    Alias(name="patience", says="use `patience` in a recipe of your own (docs/recipes.md)"),
     Alias(
         name="min_delta", says="a candidate is better when it passes more trusted checks; there is no score"
     ),
@@ -250,11 +250,11 @@ ARGUMENTS: tuple[Alias, ...] = (
     Alias(name="schema_retries", says="a malformed reply is a spent attempt; use budget.attempts"),
     Alias(name="autonomy", setting="loop.autonomy"),
     Alias(name="autonomy_level", setting="loop.autonomy"),
-    Alias(name="enable_cross_session_memory", says="set memory.use (docs/memory.md)"),
+    Alias(name="enable_cross_session_memory", says="set memory.use (docs/runs.md)"),
     Alias(
         name="parallel_strategies", says="use the recipe `dual_oracle`, or `strategies` in one of your own"
     ),
-    Alias(name="enable_spec_tests", says="use a recipe with testers, such as `dual_oracle` (docs/recipes)"),
+    Alias(name="enable_spec_tests", says="use a recipe with testers, such as `dual_oracle` (docs/recipes.md)"),
     Alias(name="enable_checkpointing", says=_CHECKPOINTS),
     Alias(name="persist_checkpoints", says=_CHECKPOINTS),
     Alias(name="model_overrides", says="name the model of a role in the settings models.*"),

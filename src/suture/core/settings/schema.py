@@ -273,7 +273,7 @@ class PathSettings(SettingsGroup):
 
 
 class StoreSettings(SettingsGroup):
-    """The database of all runs (docs/store.md)."""
+    """The database of all runs (docs/runs.md)."""
 
     url: str | None = None
     """`sqlite:///FILE` or `postgresql://user@host/name`. By default, the file `suture.db` next to the runs."""
@@ -287,7 +287,7 @@ class StoreSettings(SettingsGroup):
 
 
 class MemorySettings(SettingsGroup):
-    """What is remembered across runs, and how it is used (docs/memory.md)."""
+    """What is remembered across runs, and how it is used (docs/runs.md)."""
 
     use: Literal["off", "search", "prompts", "on"] = "off"
     """What memories of earlier runs influence: nothing, the order of the search, prompts, or both (`on`)."""
@@ -308,7 +308,7 @@ class MemorySettings(SettingsGroup):
 
 
 class LogSettings(SettingsGroup):
-    """Structured logs: the events of the ledger, one JSON object per line (docs/store.md)."""
+    """Structured logs: the events of the ledger, one JSON object per line (docs/runs.md)."""
 
     file: Path | None = None
     """The log file. By default, no log is written."""
@@ -516,11 +516,11 @@ class LoopSettings(SettingsGroup):
     """Whether a repair of the search is not reported as healed if the tests do not decide that it is right
     (docs/proof.md). By default only in `suture ci`."""
     autonomy: Autonomy = "full_auto"
-    """When a person is asked: never, before repairs, or before each round and the end (docs/people.md)."""
+    """When a person is asked: never, before repairs, or before each round and the end (docs/runs.md)."""
 
 
 class ProposerSettings(SettingsGroup):
-    """A program that `suture heal` runs in place of a model, and whose change it judges (docs/proposers.md)."""
+    """A program that `suture heal` runs in place of a model, and whose change it judges (docs/agents.md)."""
 
     command: str | None = None
     """Command line for `/bin/sh`. What it changes is judged as by `suture judge`. By default, a model is asked."""
@@ -565,7 +565,7 @@ class JudgeSettings(SettingsGroup):
 
 
 class SafetySettings(SettingsGroup):
-    """What happens when new code does something that a safety rule covers (docs/safety.md)."""
+    """What happens when new code does something that a safety rule covers (docs/sandbox.md)."""
 
     block: Names = ()
     """Rules whose new uses never run; the coder is told why. `*` matches any letters."""

@@ -2,7 +2,7 @@
 
 The idea that independently written programs and tests vouch for each other is CodeT's (arXiv 2207.10397):
 candidates that pass the same set of checks agree, and a set weighs its candidates times its checks. The
-weight of each signal was fitted on recorded tests and answers (see docs/trust.md, benchmarks/trust.py).
+weight of each signal was fitted on recorded tests and answers (see docs/loop.md, benchmarks/trust.py).
 
 The outcomes of all generated checks on all candidates form a matrix, one row for each candidate.
 """

@@ -1,6 +1,6 @@
 """The database of all runs: projections of ledgers, memories, and what machines share.
 
-All of it can be rebuilt from the ledgers (docs/store.md). This package knows no graph state and no running
+All of it can be rebuilt from the ledgers (docs/runs.md). This package knows no graph state and no running
 loop. Importing it is cheap: `store` needs SQLAlchemy and is imported when a database is opened.
 """
 
