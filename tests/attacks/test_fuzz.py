@@ -16,7 +16,7 @@ from requirements import find_bubblewrap
 pytestmark = pytest.mark.heavy
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-TARGET_DURATION_S = 15.0
+TARGET_DURATION_S = 8.0
 """How long each target is fuzzed."""
 SEED = 1
 """Fixed, so that the same cases run each time; new cases are searched for manually."""
