@@ -110,10 +110,17 @@ def test_a_wrapper_of_one_test_command_is_reported_by_that_command(tmp_path: Pat
     assert [path for path in task.files if not is_protected(path, task.protected)] == ["code.py"]
 
 
-def test_code_beside_its_tests_in_one_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "test"), [("test_rate.py", None), ("a/tests/test_b.py", None), ("c.py", "pytest c.py")]
+)
+def test_code_beside_its_tests_in_one_file_may_change(path: str, test: str | None, tmp_path: Path) -> None:
     text = "def rate(a):\n    return a\n\ndef test_rate():\n    assert rate(1) == 2\n"
-    with pytest.raises(UsageError, match=r"'test_rate.py' holds the code beside its tests"):
-        build_heal_task(write_files(tmp_path, {"test_rate.py": text}))
+    task, _ = build_heal_task(write_files(tmp_path, {path: text}), test=test, protect=["own.py"])
+    assert not is_protected(path, task.protected)
+    assert is_protected("a/tests/test_other.py", task.protected)
+    assert is_protected("own.py", task.protected)
+    task, _ = build_heal_task(write_files(tmp_path, {"shop.py": "def total():\n    return 1\n"}), test=test)
+    assert is_protected(path, task.protected)
 
 
 def test_tests_without_code_are_no_project(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
 from suture.core.records import Candidate, VerdictNote
@@ -11,15 +11,26 @@ from suture.judge.runners.pytest_runner import PLUGIN
 from suture.judge.runners.run_inputs import find_test_data
 from suture.judge.suite import Suite
 from suture.project.languages import LANGUAGES, is_source
+from suture.project.mixed_files import keeps_tests
 from suture.project.workspace import (
     DEFAULT_PROTECTED,
+    decode_text,
     is_protected,
     overlay_candidate,
 )
 
 
+def find_protected_paths(paths: Iterable[str], suite: Suite) -> tuple[str, ...]:
+    """Return those of some paths that no candidate may write, sorted."""
+    files, mixed = suite.task.files, suite.mixed_files
+    unchanged = {path: decode_text(files[path]) if path in mixed else "" for path in paths}
+    return find_protected_files(unchanged, suite)
+
+
 def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str, ...]:
     """Return the candidate's paths that could change the verdict, sorted.
+
+    A file that holds code beside its tests is one of them only if the candidate changes what decides in it.
 
     Args:
         candidate_files: Path -> text, such as `Candidate.files`.
@@ -45,7 +56,10 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
             or _lies_in_a_file(normal_path, all_paths)
         )
         is_requested = normal_path in task.modules or is_dependency_file(normal_path, candidate_files, suite)
-        if normal_path in suite.test_files or (may_change_verdict and not is_requested):
+        changes_tests = normal_path in suite.test_files
+        if normal_path in suite.mixed_files:
+            changes_tests = not keeps_tests(decode_text(task.files[normal_path]), candidate_files[path])
+        if changes_tests or (may_change_verdict and not is_requested):
             refused.append(path)
     return tuple(sorted(refused))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from suture.core.records import Candidate, Task, Verdict
 from suture.core.settings import SandboxSettings
@@ -15,6 +16,7 @@ from suture.judge.runners.test_command import TestCommand
 from suture.judge.smoke.smoke_checks import SmokeChecks
 from suture.judge.split.call_runner import CallRunner
 from suture.project.languages import LANGUAGES, Interpreter, ModuleLookup, find_runner
+from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import decode_text, overlay_candidate
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, NewProjectPackages, with_packages_shown
@@ -49,6 +51,11 @@ class Suite:
     smoke: SmokeChecks | None = None
     calls: CallRunner | None = None
     packages: NewProjectPackages | AddedPackages | None = None
+
+    @cached_property
+    def mixed_files(self) -> frozenset[str]:
+        """The files that hold code beside the command's tests."""
+        return find_mixed_files(self.task.files)
 
     @property
     def interpreter(self) -> Interpreter | None:

@@ -16,7 +16,7 @@ from suture.agents.roles.text_coder import TextBrief
 from suture.agents.tuning import MAX_PROJECT_CHARS, MAX_WHOLE_FILE_CHARS
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.core.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
-from suture.judge import Suite, find_protected_files
+from suture.judge import Suite, find_protected_paths
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import (
@@ -215,7 +215,7 @@ class BriefBuilder:
         )
 
     def _protected_files(self, files: Mapping[str, bytes]) -> tuple[str, ...]:
-        return find_protected_files(dict.fromkeys(files, ""), self.suite)
+        return find_protected_paths(files, self.suite)
 
 
 def _count_passing_checks(verdict: Verdict, threshold: float) -> int | None:

@@ -40,7 +40,7 @@ from suture.agents.context.tree_test_source import find_tree_test
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.core.records import CheckOutcome, Counterexample, Language, Task, Verdict
 from suture.errors import UsageError
-from suture.judge import Suite, find_protected_files
+from suture.judge import Suite, find_protected_paths
 from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.workspace import decode_text, is_test_file
@@ -255,11 +255,13 @@ class _ProjectReader:
         endings = _source_endings(task.language)
         decoded = {path: decode_text(content) for path, content in files.items() if path.endswith(endings)}
         self.texts = {path: text for path, text in decoded.items() if is_encodable(text)}
-        protected = {*find_protected_files(dict.fromkeys(files, ""), suite), *suite.test_files}
+        protected = {*find_protected_paths(files, suite), *suite.test_files} - suite.mixed_files
         self.editable = {
             path: text
             for path, text in self.texts.items()
-            if path not in protected and not is_test_file(path) and is_source(path, task.language)
+            if path not in protected
+            and (path in suite.mixed_files or not is_test_file(path))
+            and is_source(path, task.language)
         }
         self.changed = frozenset(path for path in files if files[path] != task.files.get(path))
 

@@ -77,7 +77,13 @@ class AgentTools:
         """
         protected = set(find_protected_files(texts, self.turn.suite))
         blocked = self._blocked_files({**self.turn.parent_files, **changed, **texts})
-        refused = [f"{path} may not be changed" for path in sorted(protected & texts.keys())]
+        mixed = self.turn.suite.mixed_files
+        refused = [
+            f"the tests in {path} may not be changed, only its other code"
+            if path in mixed
+            else f"{path} may not be changed"
+            for path in sorted(protected & texts.keys())
+        ]
         refused += [f"the safety scan: {reason}" for path, reason in blocked.items() if path in texts]
         allowed = {
             path: text for path, text in texts.items() if path not in protected and path not in blocked

@@ -45,7 +45,7 @@ from suture.errors import (
     ModelError,
     ReplyLost,
 )
-from suture.judge import find_protected_files
+from suture.judge import find_protected_paths
 from suture.models import Message, Reply, Sampling, ToolCall
 from suture.models.profiles import ModelProfile, find_profile
 from suture.models.tuning import ASCII_CHARS_PER_TOKEN
@@ -304,7 +304,7 @@ class _Conversation:
 
     @cached_property
     def _protected_paths(self) -> tuple[str, ...]:
-        return find_protected_files(dict.fromkeys(self._turn.files, ""), self._turn.suite)
+        return find_protected_paths(self._turn.files, self._turn.suite)
 
     async def _use(
         self, inputs: ToolInputs, changed: Mapping[str, str]

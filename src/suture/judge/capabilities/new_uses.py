@@ -20,6 +20,7 @@ from suture.mutation.tree_sitter.node_kinds import has_grammar, parse_source_tre
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.workspace import decode_text, is_test_file
 
+from suture.project.mixed_files import find_mixed_files
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -61,11 +62,12 @@ def find_change_capabilities(
     uses = [
         use
         for path, text in sorted(after.items())
-        if not is_test_file(path)
+        if path in mixed or not is_test_file(path)
         for use in (
             *find_file_capabilities(path, decode_text(before.get(path, b"")), text),
             *find_borrowed_names(path, text, before, after),
         )
+    mixed = find_mixed_files(before)
         if not (use.name.startswith(MERGED_NAME) and _is_unknown_to_tests(use, before))
     ]
     return tuple(uses[:MAX_CAPABILITY_USES])

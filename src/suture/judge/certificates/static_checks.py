@@ -285,6 +285,8 @@ def check_changed_paths(
     protected = {path for path in paths if is_protected(path, default_protected())}
     if task.kind == "heal":
         protected |= paths & set(find_deciding_files(task.test_command, after, NOWHERE))
+        # Of these, `find_protected_files` compares what decides in them.
+        protected -= suite.mixed_files
     elif not task.test_command:
         # Without a test command only asserts decide. They run outside of the candidate's process, so it does
         # no harm that the requested module has the name of a protected file.

@@ -18,6 +18,7 @@ from suture.core.records import Counterexample, Task
 from suture.judge.failures import make_failure
 from suture.judge.tuning import MAX_MACHINERY_NAME_CHARS
 from suture.project.languages import LANGUAGES, detect_file_languages
+from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import DEFAULT_PROTECTED, decode_text, is_protected, is_test_file
 from suture.sandbox import RunResult
 
@@ -49,10 +50,11 @@ class RunInputs:
         """The project's tests, their configuration and their expected results, which no candidate may write."""
         task = self.task
         globs = task.protected or DEFAULT_PROTECTED
+        deciding = {*self.test_files, *find_mixed_files(task.files)}
         protected = {
             path
             for path in task.files
-            if path in self.test_files or path.endswith(SNAPSHOT_SUFFIX) or is_protected(path, globs)
+            if path in deciding or path.endswith(SNAPSHOT_SUFFIX) or is_protected(path, globs)
         }
         return frozenset(protected - {*task.modules}) | find_test_data(
             task.files, task, self.test_files, self.opened

@@ -45,6 +45,7 @@ from suture.judge.runners.reporting_runner import ReportingRunner
 from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.project.languages import Interpreter, is_pytest_command
+from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
 
@@ -247,7 +248,9 @@ class TestCommand:
         )
 
     def _is_protected_test(self, path: str) -> bool:
-        """Whether candidates may not write a file of the project."""
+        """Whether candidates may write nothing of a file of the project."""
+        if path in find_mixed_files(self._task.files):
+            return False
         return path in self.test_files or is_protected(path, self._task.protected or DEFAULT_PROTECTED)
 
     async def _run_all(self, files: Mapping[str, bytes], is_base: bool) -> tuple[RunResult, PytestReport]:

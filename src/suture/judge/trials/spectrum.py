@@ -16,6 +16,7 @@ from suture.judge.trials.tuning import (
     MIN_TEST_CPU_S,
     UNMEASURED_TEST_CPU_S,
 )
+from suture.project.mixed_files import find_test_lines
 from suture.project.python_source.parsing import parse_module
 
 COMPARABLE_OUTCOMES = {
@@ -74,10 +75,11 @@ def build_spectrum(
     """
     # Two lists of places come with an exception: `frames` has only those in files that candidates may change, and
     # `traceback` has all of the project, tests included.
+    closed = {path: lines for path, text in texts.items() if (lines := find_test_lines(path, text))}
     tests, calls = [], []
     for test in {**data.ordered, **data.alone, **data.traced}:
         traced = data.traced.get(test)
-        tests.append(_combine_runs(test, data, traced))
+        tests.append(_combine_runs(test, data, traced, closed))
         calls += [call for call in (traced.calls if traced else ()) if is_call(call)]
     if collection.frames and not any(test.failed for test in tests):
         tests.append(_make_import_failure(collection, failing))
@@ -109,8 +111,14 @@ def build_spectrum(
     )
 
 
-def _combine_runs(test: str, data: TraceData, traced: TestReport | None) -> TestRun:
-    """Return one test's run; times come from a run without tracing if there was one."""
+def _combine_runs(
+    test: str, data: TraceData, traced: TestReport | None, closed: Mapping[str, frozenset[int]]
+) -> TestRun:
+    """Return one test's run; times come from a run without tracing if there was one.
+
+    Args:
+        closed: Path -> lines of tests in files that candidates may change in part: no place to look for the fault.
+    """
     timed = data.alone.get(test) or data.ordered.get(test) or data.traced[test]
     # The run of all tests is like the user's run: a test may fail because of what earlier tests left.
     outcome = data.ordered[test].outcome if test in data.ordered else timed.outcome
@@ -121,8 +129,15 @@ def _combine_runs(test: str, data: TraceData, traced: TestReport | None) -> Test
         wall_s=timed.wall_s,
         error=timed.error or (traced.error if traced else ""),
         traceback=valid_places(timed.traceback or (traced.traceback if traced else ())),
-        lines={path: unpack_lines(packed) for path, packed in traced.lines.items()} if traced else {},
-        frames=valid_places(timed.frames or (traced.frames if traced else ())),
+        lines={
+            path: unpack_lines(packed) - closed.get(path, frozenset())
+            for path, packed in (traced.lines.items() if traced else ())
+        },
+        frames=tuple(
+            (path, line)
+            for path, line in valid_places(timed.frames or (traced.frames if traced else ()))
+            if line not in closed.get(path, ())
+        ),
     )
 
 

@@ -68,7 +68,7 @@ class MoveCandidates:
         written = _with_requested_packages(dict(files), self.suite)
         inherited = dict(self.context.candidates.load(parent.blob).files) if parent else {}
         candidate = Candidate(
-            files=_drop_protected({**inherited, **written}, self.suite),
+            files=drop_protected_files({**inherited, **written}, self.suite),
             origin="sample" if self.move.kind == "sample" or parent is None else "repair",
             parent=self.move.parent,
             label=label,
@@ -147,7 +147,7 @@ def _with_requested_packages(files: dict[str, str], suite: Suite) -> dict[str, s
         raise MalformedReply(f"no such packages are installed: {fault.reason}") from fault
 
 
-def _drop_protected(files: dict[str, str], suite: Suite) -> dict[str, str]:
+def drop_protected_files(files: dict[str, str], suite: Suite) -> dict[str, str]:
     """Return the files that a candidate may write: what is judged must be what is delivered.
 
     Raises:
@@ -155,6 +155,11 @@ def _drop_protected(files: dict[str, str], suite: Suite) -> dict[str, str]:
     """
     protected = find_protected_files(files, suite)
     allowed = {path: text for path, text in files.items() if path not in protected}
+    mixed = suite.mixed_files.intersection(protected)
+    if not allowed and mixed:
+        raise MalformedReply(
+            f"the reply changes tests in {', '.join(sorted(mixed))}: they must stay as they are"
+        )
     if not allowed:
         raise MalformedReply(f"the reply writes only files that are protected: {', '.join(protected)}")
     return allowed

@@ -10,7 +10,7 @@ from dataclasses import replace
 from suture.core.ledger.kinds import SearchSkipped
 from suture.core.records import Verdict
 from suture.errors import UsageError
-from suture.judge import RerunFailures, Suite, find_protected_files
+from suture.judge import RerunFailures, Suite, find_protected_paths
 from suture.judge.failures import hit_time_limit
 from suture.judge.runners.test_command import TestCommand
 from suture.loop import tuning
@@ -129,7 +129,7 @@ def failing_project(
 def editable_texts(suite: Suite) -> dict[str, str]:
     """Return the files in the task's language that a candidate may change: path -> text."""
     sources = {path: text for path, text in suite.task.files.items() if is_source(path, suite.task.language)}
-    protected = find_protected_files(dict.fromkeys(sources, ""), suite)
+    protected = find_protected_paths(sources, suite)
     return {path: decode_text(content) for path, content in sources.items() if path not in protected}
 
 

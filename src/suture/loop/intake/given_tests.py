@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,8 +10,6 @@ from posixpath import basename
 from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
 from suture.loop.tuning import MAX_TEST_FILE_BYTES
-from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import decode_text, is_test_file
 
 AMBIGUOUS_TEST_NAMES = ("tests.py", "test.py")
 """File names that some projects use for tests and others for code that helps with testing."""
@@ -66,18 +63,3 @@ def find_tests_by_content(files: Mapping[str, bytes]) -> Iterator[str]:
     for path, content in files.items():
         if basename(path) in AMBIGUOUS_TEST_NAMES and TEST_IMPORT_RE.search(content):
             yield path
-
-
-def holds_code_and_tests(path: str, content: bytes) -> bool:
-    """Return whether a file defines tests of pytest or unittest, and beside them functions that are no tests."""
-    tree = parse_module(content) if path.endswith(".py") and is_test_file(path) else None
-    if tree is None:
-        return False
-    plain = [
-        node
-        for node in tree.body
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and not node.name.startswith("test")
-        and not node.decorator_list
-    ]
-    return bool(plain) and is_pytest_source(decode_text(content))

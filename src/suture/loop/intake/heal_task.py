@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from suture.core.records import Task
 from suture.errors import UsageError
-from suture.loop.intake.given_tests import find_tests_by_content, holds_code_and_tests
+from suture.loop.intake.given_tests import find_tests_by_content
 from suture.loop.tuning import MAX_BUG_REPORT_CHARS
 from suture.project.languages import (
     LANGUAGES,
@@ -21,6 +21,7 @@ from suture.project.languages import (
     find_wrapped_tests,
     is_source,
 )
+from suture.project.mixed_files import find_mixed_files
 from suture.project.test_commands import escape_glob, find_deciding_files, split_command
 from suture.project.workspace import (
     Snapshot,
@@ -81,13 +82,22 @@ def build_task_from_snapshot(
     since: str | None = None,
     python: Path | None = None,
     bug_report: str = "",
+    protects_outside: bool = True,
 ) -> Task:
-    """Build a task to repair the code in a snapshot; arguments and errors are as for `build_heal_task`."""
+    """Build a task to repair the code in a snapshot; other arguments and errors are as for `build_heal_task`.
+
+    Args:
+        protects_outside: Whether files outside of the snapshot's folder must not change.
+    """
     # A build overwrites the files that it generates: a repair in one of them would be lost.
     generated = (escape_glob(name) for name in snapshot.built_files)
     tests = (escape_glob(name) for name in (*find_tests_by_content(snapshot.files), *snapshot.links))
-    outside, own = _globs_outside(snapshot.folder), _move_globs(protect, snapshot.folder)
-    protected: tuple[str, ...] = (*outside, *default_protected(), *own, *generated, *tests)
+    outside = _globs_outside(snapshot.folder) if protects_outside else ()
+    own = _move_globs(protect, snapshot.folder)
+    # The tests in these files are compared statement by statement, so the files may change.
+    mixed = find_mixed_files(snapshot.files)
+    defaults = (*default_protected(), *tests, *_globs_without(mixed))
+    protected: tuple[str, ...] = (*outside, *defaults, *own, *generated)
     writable = _move_globs(only, snapshot.folder)
     command = split_command(test or ())
     if test is not None and not command:
@@ -98,6 +108,7 @@ def build_task_from_snapshot(
         name
         for argv in dict.fromkeys((add_prefix(snapshot.folder, (), command), detected.command))
         for name in find_deciding_files(argv, snapshot.files, snapshot.root)
+        if name not in mixed
     ]
     protected += tuple(escape_glob(name) for name in deciding if not is_protected(name, protected))
     code = [name for name in snapshot.files if is_source(name, detected.language)]
@@ -175,17 +186,20 @@ def _no_code_error(snapshot: Snapshot) -> UsageError:
                 f" ({render_exclusion(reason)})",
                 remedy="rename it" if reason == "unprintable_name" else "name a folder with other code",
             )
-    mixed = next((path for path in snapshot.files if holds_code_and_tests(path, snapshot.files[path])), None)
-    if mixed is not None:
-        return UsageError(
-            f"{mixed!r} holds the code beside its tests, and tests must not change",
-            remedy="move the code into a file of its own, and import it in the tests",
-        )
     first_label, *other_labels = (facts.label for facts in LANGUAGES.values())
     return UsageError(
         f"{str(snapshot.root)!r} holds no {first_label} code to heal, nor {' or '.join(other_labels)}",
         remedy="name a folder with source files",
     )
+
+
+def _globs_without(paths: Iterable[str]) -> Iterator[str]:
+    """Yield globs that take files out of globs before them that cover the files, or a folder around them."""
+    for path in sorted(paths):
+        folders = [str(folder) for folder in reversed(PurePosixPath(path).parents)][1:]
+        for folder in map(escape_glob, folders):
+            yield from (f"!{folder}/", f"{folder}/*")
+        yield f"!{escape_glob(path)}"
 
 
 def _globs_outside(folder: str) -> tuple[str, ...]:
@@ -243,11 +257,12 @@ def _detect_command(
         return any((Path(folder) / "pytest").is_dir() for folder in interpreter.site_packages)
 
     # The protected files are the tests, and the configuration of tests.
+    mixed = find_mixed_files(snapshot.files)
     start = f"{snapshot.folder}/" if snapshot.folder else ""
     tests = [
         name.removeprefix(start)
         for name in snapshot.files
-        if name.startswith(start) and is_protected(name, protected)
+        if name.startswith(start) and (name in mixed or is_protected(name, protected))
     ]
     files = {
         name.removeprefix(start): content

@@ -180,6 +180,10 @@ async def run_tests(
     affected = base.affected if is_partial else None
     code = change.find_code(base.suite)
     candidate = Candidate(files=code, origin="repair", label="the change")
+    # The new code with the new tests: in a file that holds both, `code` has the old ones.
+    final = replace(
+        candidate, files=code | {path: change.new_text(path) for path in change.mixed.intersection(code)}
+    )
     before = _select(base.verdict, affected.contain) if affected is not None else base.verdict
     runs = TestRuns(
         old_suite=base.suite.restrict(affected.only) if affected is not None else base.suite,
@@ -189,7 +193,7 @@ async def run_tests(
         guarded=before,
         unhelped=before,
         after=before,
-        final=candidate,
+        final=final,
         base=base,
         is_partial=affected is not None,
     )
@@ -243,7 +247,8 @@ async def _run_separate_tests(
         unhelped = _join(_select(unhelped, is_own), _select(runs.before, is_other))
         guarded = _select(after, is_other)
         if has_old:
-            own = await check_candidate(runs.final, runs.base.suite.restrict(own_files))
+            old = replace(runs.final, files=runs.code)
+            own = await check_candidate(old, runs.base.suite.restrict(own_files))
             guarded = _join(_select(own, is_own), guarded)
     return replace(runs, new_suite=new_suite, guarded=guarded, unhelped=unhelped, after=after)
 
@@ -252,7 +257,9 @@ async def _run_all_tests(
     change: ProposedChange, mixed: Mapping[str, bytes], runs: TestRuns, tools: JudgeTools
 ) -> TestRuns:
     """Run all old tests on the new code, and all new tests on the old and the new code."""
-    guarded = await check_candidate(runs.final, runs.old_suite) if runs.code else runs.before
+    guarded = runs.before
+    if runs.code:
+        guarded = await check_candidate(replace(runs.final, files=runs.code), runs.old_suite)
     task = replace(runs.old_suite.task, files=mixed)
     new_suite: Suite | None = None
     unhelped: Verdict | None = None

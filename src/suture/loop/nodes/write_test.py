@@ -22,7 +22,7 @@ from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import ReviewAsked, TestAccepted, TestsWritten
 from suture.core.records import Candidate, CheckOutcome, Reason, content_hash, decode_record, encode_record
 from suture.errors import MalformedReply, UsageError
-from suture.judge import Suite, check_candidate, find_protected_files
+from suture.judge import Suite, check_candidate, find_protected_paths
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState, ended_state, judged_attempts
 from suture.loop.tuning import MAX_TEST_ATTEMPTS, TEST_RETRY_TEMPERATURE
@@ -220,7 +220,7 @@ def _select_files(suite: Suite, context: RunContext) -> dict[str, str]:
     # Both the files that could change the verdict (found by their paths, so no texts are needed) and those with
     # the usual names of tests and configuration, whatever the task allows.
     protected = {
-        *find_protected_files(dict.fromkeys(files, ""), suite),
+        *find_protected_paths(files, suite),
         *(path for path in files if is_protected(path)),
     }
     return select_named_files(files, context.task.statement, protected, context.task.language)

@@ -17,7 +17,7 @@ from suture.core.ledger import in_branch_part
 from suture.core.ledger.kinds import PlanMade, SubtaskStepped, ToolStep
 from suture.core.records import Move, Plan, Task, encode_record
 from suture.errors import MalformedReply
-from suture.judge import Suite, find_protected_files
+from suture.judge import Suite, find_protected_paths
 from suture.loop.briefing import make_role_call
 from suture.loop.context import RunContext
 from suture.loop.memories import recalled_lessons
@@ -155,7 +155,7 @@ async def _write_wave(
 
 
 async def _write_part(brief: SubtaskBrief, base: dict[str, str], writing: PlannedWriting) -> dict[str, str]:
-    files = InMemoryFiles(base, lambda path: not find_protected_files({path: ""}, writing.suite))
+    files = InMemoryFiles(base, lambda path: not find_protected_paths([path], writing.suite))
     call = RoleCall(
         helper="subtask_coder",
         calls=writing.context.calls,

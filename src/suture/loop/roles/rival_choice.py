@@ -22,7 +22,7 @@ from suture.core.ledger import first_payload
 from suture.core.ledger.kinds import RepairChosen, UserAnswered
 from suture.core.records import Candidate
 from suture.errors import BudgetExceeded
-from suture.judge import Suite, find_protected_files
+from suture.judge import Suite, find_protected_paths
 from suture.judge.coverage.coverage_run import find_changed_lines
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.signs import render_tampering_warning
@@ -263,6 +263,6 @@ def _read_written_files(text: str, suite: Suite, context: RunContext) -> dict[st
     texts = {
         path: decode_text(content) for path, content in context.task.files.items() if b"\0" not in content
     }
-    protected = find_protected_files(dict.fromkeys(texts, ""), suite)
+    protected = find_protected_paths(texts, suite)
     change = read_change(text, texts, protected=protected, may_create=False)
     return change.files

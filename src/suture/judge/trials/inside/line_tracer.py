@@ -108,8 +108,10 @@ class Tracer:
         if path is None:
             renders = code.co_name in REPR_FUNCTIONS and code.co_filename.endswith(REPR_MODULES)
             return self._pause_until_return(frame) if renders else None
-        caller = frame.f_back  # a test, unless its file is traced
-        if caller is not None and self.find_path(caller.f_code.co_filename) is None:
+        caller = frame.f_back  # a test, unless its file is traced; code may also lie beside its tests
+        if caller is not None and (
+            self.find_path(caller.f_code.co_filename) is None or caller.f_code.co_name.startswith("test")
+        ):
             self._record_call(frame, path)
         lines = self.lines[path]
         lines.add(frame.f_lineno)
