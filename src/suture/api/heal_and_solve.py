@@ -96,7 +96,7 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
             or_live=options.or_live,
             left_out=tuple(snapshot.secrets),
             on_review=reviewer_with_asker(ask, options.on_review) if callable(ask) else options.on_review,
-            asks_to_distinguish=bool(ask),
+            asks_user=bool(ask),
         )
         return await execute_run(spec, delivery, on_event=options.on_event)
 
@@ -142,6 +142,7 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
             or_live=options.or_live,
             on_review=options.on_review,
         )
+            asks_user=options.ask,
         return await execute_run(spec, delivery, on_event=options.on_event)
 
 

@@ -104,6 +104,8 @@ class WriteOptions(RunOptions):
         language: The language to write: `python`, `node`, `typescript` or `go`.
         project: The kind of project to make: `web_app`, `data_pipeline`, `cli_tool` or `library`. Suture
             starts it in the sandbox and checks it from outside.
+        ask: If neither a test nor an example says what is right, send results of the code to `on_review`; without
+            `on_review` the run waits for the answer. By default nobody is asked, and such code stays unverified.
         existing: The folder of a project that gets a new feature. Its own tests decide, and must pass before.
         sample: Data on which a data pipeline is run.
         into: Write all files of the code into this folder, which is created if needed. The code may then be
@@ -115,6 +117,7 @@ class WriteOptions(RunOptions):
     entry_point: str | None = None
     language: str | None = None
     project: str | None = None
+    ask: bool = False
     existing: str | Path | None = None
     sample: str | Path | None = None
     into: str | Path | None = None

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING
 
 from suture.api.delivery.deliver import choose_delivery
 from suture.api.run_lifecycle import execute_run, open_run_models
-from suture.core.ledger import Limits, RunFolder, compare_runs, find_run
+from suture.core.ledger import Limits, RunFolder, compare_runs, find_run, last_payload
+from suture.core.ledger.kinds import RunFinished
 from suture.core.ledger.reading import Listener
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
 from suture.core.settings.setting_changes import override_settings
 from suture.errors import UsageError
 from suture.loop import RecordedRun, Replay, read_recorded_run
-from suture.loop.resume.recorded_run import load_fork_origin
+from suture.loop.resume.recorded_run import is_unconfirmed, load_fork_origin
 from suture.loop.review.questions import (
     Review,
     ReviewAnswer,
     Reviewer,
-    asked_to_distinguish,
+    asked_user,
     find_pending_review,
     make_recorded_reviewer,
     make_single_answer_reviewer,
@@ -82,7 +83,7 @@ async def replay(
             replays=folder.id,
             recorded_events=events,  # The replay recalls the memories that are recorded here.
             on_review=make_recorded_reviewer(folder, events),
-            asks_to_distinguish=asked_to_distinguish(events),  # which of two differing repairs is right
+            asks_user=asked_user(events),  # which of two differing repairs is right
             # A replay repeats the recorded budget decisions, except where it may pay for replies itself.
             budget_events=() if or_live else events,
         )
@@ -134,7 +135,8 @@ async def resume(
             source=_load_replies_of_origin(recorded),
             or_live=True,
             on_review=on_review,
-            asks_to_distinguish=asked_to_distinguish(recorded.events),  # As in `replay`.
+            asks_user=asked_user(recorded.events)
+            or is_unconfirmed(last_payload(recorded.events, RunFinished)),
         )
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
 
@@ -197,7 +199,7 @@ async def fork_from_iteration(
             source=load_successful_replies(recorded.folder),
             or_live=True,
             origin=origin,
-            # `asks_to_distinguish` stays off: of two differing repairs a fork takes the likeliest without asking.
+            # `asks_user` stays off: of two differing repairs a fork takes the likeliest without asking.
             # The reason is not recorded.
             on_review=on_review,
         )

@@ -167,6 +167,16 @@ MAX_CALL_TIMEOUTS = 2
 """Calls that a candidate may time out in before it is asked no more: each costs its whole limit."""
 MAX_SHOWN_DIFFERENCES = 5
 """Distinguishing calls that a comparison reports."""
+MAX_EXAMPLE_CALLS = 24
+"""Calls of new code that are tried to find results for a person to confirm."""
+MAX_PROPOSED_EXAMPLES = 5
+MAX_DIFFERING_EXAMPLES = 2
+"""Results that a person is asked about, and how many of them at most are calls on which versions differ."""
+MAX_EXAMPLE_CHARS = 120
+"""Longest call, and longest result, that a person can check at a glance. These four are chosen by judgement."""
+EXAMPLE_CALL_TIMEOUT_S = 2.0
+EXAMPLES_TIMEOUT_S = 20.0
+"""Wall-clock seconds of one such call, and of all of them."""
 TRIES_PER_INPUT = 40
 """Attempts to generate each input."""
 MAX_LIST_ITEMS = 64

@@ -13,6 +13,7 @@ from langgraph.types import Send
 
 from suture.loop.context import RunContext
 from suture.loop.nodes.check import check
+from suture.loop.nodes.confirm_examples import confirm_examples
 from suture.loop.nodes.decide import decide_moves
 from suture.loop.nodes.finish import finish
 from suture.loop.nodes.gate import gate
@@ -43,6 +44,7 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None) -> CompiledGraph:
     graph.add_node("mutate", mutate, input_schema=RoundBranch)
     graph.add_node("try_repairs", try_repairs)
     graph.add_node("gate", gate, input_schema=RoundBranch)
+    graph.add_node("confirm_examples", confirm_examples)
     graph.add_node("propose", propose, input_schema=RoundBranch)
     graph.add_node("check", check)
     graph.add_node("reflect", reflect)
@@ -52,13 +54,16 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None) -> CompiledGraph:
     graph.add_conditional_edges("write_test", _after_write_test, ["accept_test", "finish"])
     graph.add_conditional_edges("accept_test", _after_accept_test, ["prepare", "write_test", "finish"])
     graph.add_edge("equip", "decide")
-    graph.add_conditional_edges("decide", _after_decide, ["review", "mutate", "gate", "propose", "finish"])
+    graph.add_conditional_edges(
+        "decide", _after_decide, ["review", "mutate", "gate", "propose", "confirm_examples", "finish"]
+    )
     graph.add_conditional_edges("review", _after_review, ["mutate", "propose", "check", "decide", "finish"])
     graph.add_edge("mutate", "try_repairs")
     graph.add_edge("try_repairs", "decide")
     graph.add_edge("gate", "finish")
+    graph.add_conditional_edges("confirm_examples", _after_question, {"next": "decide", "end": "finish"})
     graph.add_edge("propose", "check")
-    graph.add_conditional_edges("check", _after_check, ["reflect", "finish"])
+    graph.add_conditional_edges("check", _after_question, {"next": "reflect", "end": "finish"})
     graph.add_edge("reflect", "decide")
     graph.add_edge("finish", END)
     return graph.compile(checkpointer=checkpointer)
@@ -97,14 +102,17 @@ def _after_review(state: LoopState) -> list[Send] | Literal["check", "decide", "
     return "check" if has_proposal else "decide"
 
 
-def _after_check(state: LoopState) -> Literal["reflect", "finish"]:
-    """End the run if a person who was asked about the safety scan stopped it."""
-    return "finish" if state["outcome"] else "reflect"
+def _after_question(state: LoopState) -> Literal["next", "end"]:
+    """End the run if the answer of a person stopped it."""
+    return "end" if state["outcome"] else "next"
 
 
 def _fan_out(state: LoopState) -> list[Send] | Literal["finish"]:
     """Return one branch for each move; no move is left when an outcome was decided."""
-    if [move["kind"] for move in state["moves"]] in (["mutate"], ["gate"]):
+    kinds = [move["kind"] for move in state["moves"]]
+    if kinds == ["ask"]:
+        return [Send("confirm_examples", state)]
+    if kinds in (["mutate"], ["gate"]):
         move = state["moves"][0]
         return [Send(move["kind"], RoundBranch(move=move, branch=0, state=state))]
     branches = (RoundBranch(move=move, branch=n, state=state) for n, move in enumerate(state["moves"]))

@@ -8,6 +8,7 @@ from suture.core.records import FaultCause, Task
 from suture.core.settings import Settings
 from suture.loop.context import RunContext, coder_role
 from suture.loop.policy.attempts import Progress
+from suture.loop.roles.generated_tests import accepts_generated_tests
 from suture.loop.state import LoopState, judged_attempts, proposed_attempts
 from suture.models import find_profile
 from suture.mutation import has_grammar
@@ -23,6 +24,12 @@ def is_searchable(task: Task, settings: Settings) -> bool:
     is_supported = can_use_pytest or has_grammar(task.language)
     is_wanted = settings.repair.enabled and not settings.proposer.command
     return is_wanted and task.kind == "heal" and is_supported
+
+
+def asks_for_examples(state: LoopState, context: RunContext) -> bool:
+    """Return whether a person can still be asked which results of the code are right, because nothing else says so."""
+    can_ask = context.spec.asks_user and not state.get("asked_examples")
+    return can_ask and not state["checks"] and accepts_generated_tests(context)
 
 
 def summarise_progress(state: LoopState, context: RunContext) -> Progress:
@@ -56,6 +63,7 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         agents_asked=state.get("agents_asked", 0),
         can_use_tools=profile.tools,
         is_capable=context.has_model and profile.is_capable,
+        asks_for_examples=asks_for_examples(state, context),
         is_escalation_capable=stronger is not None
         and find_profile(stronger.model.name, context.settings).is_capable,
     )

@@ -59,9 +59,10 @@ class RunSpec:
         origin: Where the run begins, if it is a fork.
         replays: The id of the run that it replays; empty if it replays none.
         left_out: Files that no model and no sandbox sees, because they may hold secrets.
-        on_review: Asks a person, if `loop.autonomy` or `asks_to_distinguish` wants it. If it is missing, or
+        on_review: Asks a person, if `loop.autonomy` or `asks_user` wants it. If it is missing, or
             has no answer, the run waits.
-        asks_to_distinguish: Whether a person is asked which of two repairs is right if both pass and differ.
+        asks_user: Whether a person is asked which of two repairs is right if both pass and differ, and
+            whether results of new code are right if the task shows none.
         recorded_events: All events of the run that is replayed: it recalls the same memories.
         budget_events: The same events if the run also repeats the budget decisions in them; else empty.
     """
@@ -82,7 +83,7 @@ class RunSpec:
     replays: str = ""
     left_out: tuple[str, ...] = ()
     on_review: Reviewer | None = None
-    asks_to_distinguish: bool = False
+    asks_user: bool = False
     recorded_events: Sequence[Event] = ()
     budget_events: Sequence[Event] = ()
 

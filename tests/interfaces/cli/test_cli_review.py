@@ -161,3 +161,35 @@ def test_enter_rejects_the_proposal(terminal: Callable[..., Terminal], script: S
     screen.wait_for("your answer: reject")
     screen.type("\x03")
     assert screen.end() == 130, screen.screen
+
+
+@pytest.mark.heavy
+def test_results_of_new_code_are_confirmed_on_the_terminal(
+    script: Script, environ: dict[str, str], tmp_path: Path
+) -> None:
+    plain = "```python\ndef total(nums):\n    return sum(nums)\n```"
+    absolute = "```python\ndef total(nums):\n    return sum(map(abs, nums))\n```"
+    terminal = Terminal(["run", "Add the numbers.", "--model", script(plain, absolute)], environ, tmp_path)
+
+    terminal.wait_for("total([1, 2, 3, 4, 5, 6]) == 21")
+    terminal.wait_for("[Y/n/edit] ")
+    terminal.type("\n")
+    terminal.wait_for("Which is right for total([-2, 7, 4])? 1: 9, 2: 13, Enter: leave it out ")
+    terminal.type("2\n")
+    terminal.wait_for("Which is right for ")
+    terminal.type("\n")
+
+    assert terminal.end() == 0, terminal.screen
+    assert "sum(map(abs, nums))" in terminal.screen
+    assert "Done: all 4 checks pass." in terminal.screen
+
+
+@pytest.mark.parametrize("option", [(), ("--yes",)])
+def test_without_a_person_code_stays_unverified_and_names_the_command_that_verifies_it(
+    suture: Suture, script: Script, option: tuple[str, ...]
+) -> None:
+    result = suture("run", "Write double(n).", "--model", script(CORRECT_REPLY), *option)
+    assert result.returncode == 1
+    assert "Saved, not verified: " in result.stderr
+    assert "unverified_solution.py" in result.stderr
+    assert "Verify it by results that you confirm: suture resume " in result.stderr

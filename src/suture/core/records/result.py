@@ -13,7 +13,7 @@ from suture.core.records.reason import Reason, render_reason
 from suture.core.records.task import Candidate, Counterexample, Evidence, Provenance, Verdict
 from suture.core.tuning import MAX_HTML_DIFF_CHARS
 
-MoveKind = Literal["mutate", "sample", "repair", "agent", "gate", "stop"]
+MoveKind = Literal["mutate", "sample", "repair", "agent", "gate", "ask", "stop"]
 Strategy = Literal["minimal", "restructure", "guard"]
 Outcome = Literal[
     "healed",
@@ -36,7 +36,8 @@ class Move:
 
     Attributes:
         kind: `mutate` the existing code, draw a `sample`, `repair` a candidate, let an `agent` work on it
-            with tools, `gate` the user's own program, or `stop`.
+            with tools, `gate` the user's own program, `ask` a person which results are right,
+            or `stop`.
         parent: For `repair` and `agent`, the hash of the candidate to repair.
         strategy: For `repair`, how to repair it: by the smallest change, by writing it differently, or by
             handling further inputs.

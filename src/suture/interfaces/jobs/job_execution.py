@@ -119,6 +119,9 @@ async def _execute_fork(job: Job, settings: Settings) -> JobEnd:
     result = await fork_from_iteration(
         str(request["of"]),
         int(request["at"]),
+        language=request.get("language") or None,
+        project=request.get("project") or None,
+        ask=bool(request.get("ask")),
         changes=request.get("changes") or {},
         hint=str(request.get("hint") or ""),
         candidate=request.get("candidate") or {},

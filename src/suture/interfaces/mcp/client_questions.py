@@ -38,6 +38,12 @@ class StepAnswer(BaseModel):
     hint: str = Field(default="", description="For `redirect`: a hint for the model.")
 
 
+class ResultsAnswer(BaseModel):
+    """The answer to the question whether results of new code are right."""
+
+    choice: Literal["approve", "reject", "abort"] = "approve"
+
+
 class DifferenceAnswer(BaseModel):
     """The answer to the question which of two repairs is right."""
 
@@ -119,6 +125,7 @@ async def request_review_answer(
 ) -> BaseModel | InputRequiredResult | None:
     """Return the user's answer, `None` without one, or the result that asks for it."""
     form: type[BaseModel] = DifferenceAnswer if review.difference is not None else StepAnswer
+    form = ResultsAnswer if review.examples else form
     if not uses_result_questions(context):
         result: Any = await context.elicit(review_as_text(review), form)
         return result.data if result.action == "accept" else None

@@ -110,7 +110,7 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
         seconds: Seconds = None,
     ) -> RunReport | InputRequiredResult:
         """Write new Python code in a sandbox until its checks pass; return the code and its evidence."""
-        request = {"task": task, "asserts": asserts, "entry_point": entry_point}
+        request = {"task": task, "asserts": asserts, "entry_point": entry_point, "ask": can_be_asked(call)}
         flags = tool_settings(context, recipe, autonomy, seconds)
         return await _run_to_end(context, call, "write", request, read_question_state(call), flags)
 

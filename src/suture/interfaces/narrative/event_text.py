@@ -277,6 +277,8 @@ def _render_review_event(payload: Payload) -> str | None:
             return f"question about {call}: {' or '.join(answers)}? your answer: {choice}"
         case kinds.TestAccepted(path=path, command=command):
             return f"accepted by a person, and trusted from now on: {path} ({' '.join(command)})"
+        case kinds.ExamplesConfirmed(asserts=asserts):
+            return f"confirmed by a person, and checked from now on: {format_count(len(asserts), 'result')}"
     return None
 
 

@@ -33,14 +33,15 @@ NODE_OF_EVENT: dict[type, str] = {
     kinds.TestsAssessed: "reflect",
     kinds.ProposerRan: "gate",
     kinds.ChangeJudged: "gate",
+    kinds.ExamplesConfirmed: "confirm_examples",
     kinds.CertificateWritten: "finish",
     kinds.RepairUndetermined: "finish",
     kinds.RunFinished: "finish",
 }
 """Event kinds that only one node writes, or that the next node starts with."""
-NODE_OF_QUESTION = {"distinguish": "try_repairs", "test": "accept_test"}
+NODE_OF_QUESTION = {"distinguish": "try_repairs", "test": "accept_test", "examples": "confirm_examples"}
 """Questions that a node other than `review` asks."""
-NODE_OF_MOVE = {"mutate": "mutate", "gate": "gate", "stop": "finish"}
+NODE_OF_MOVE = {"mutate": "mutate", "gate": "gate", "ask": "confirm_examples", "stop": "finish"}
 """The node that a decided move leads to; every other move leads to `propose`."""
 
 
@@ -122,7 +123,8 @@ def _node_of(event: Event, previous: str) -> str:
             # A model that is asked about the repairs of the search may write another one.
             return "try_repairs" if origin == "mutation" or previous == "try_repairs" else "check"
         case kinds.CandidateChecked():
-            judging_nodes = ("prepare", "try_repairs", "reflect", "finish", "accept_test")  # besides `check`
+            # The nodes besides `check` that judge candidates.
+            judging_nodes = ("prepare", "try_repairs", "reflect", "finish", "accept_test", "confirm_examples")
             return "" if previous in judging_nodes else "check"
         case kinds.TestsWritten(role=role):
             if role == "reproducer":

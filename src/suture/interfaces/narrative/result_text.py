@@ -153,6 +153,7 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield f"Write all {len(files)} files: suture apply {folder.id} --into FOLDER"
     elif len(files) > 1:
         yield f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
+    yield from (f"Saved, not verified: {path}" for path in sorted(folder.path.glob("unverified_*")))
     if result.outcome == "waiting":
         review_event = last_payload(events, kinds.ReviewAsked)
         yield from answer_instructions(folder.id, review_event.stage if review_event else "delivery")
@@ -174,6 +175,8 @@ def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Ite
         yield f"Resume it: suture resume {run}"
         yield f"Or continue from one of its steps: suture fork {run} --at N"
     elif result.verdict is not None and not result.verdict.outcomes:
+        if result.reason.code == "no_trusted_check":
+            yield f"Verify it by results that you confirm: suture resume {run}"
         yield "Add something to check: an example in the task, or a test file with --test."
     elif result.outcome == "not_healed" and used_no_model:
         yield "Use a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from suture.interfaces.narrative.plain_text import format_count
@@ -10,7 +10,7 @@ from suture.interfaces.narrative.wording import REVIEW_QUESTION_TEXTS
 
 if TYPE_CHECKING:
     from suture.api import Review
-    from suture.core.ledger.kinds import ReviewStage
+    from suture.core.ledger.kinds import ProposedExample, ReviewStage
     from suture.core.records import Reason
 
 MAX_QUESTION_CHARS = 6000
@@ -32,6 +32,15 @@ def render_stage_question(stage: ReviewStage, move_count: int) -> str:
     )
 
 
+def example_lines(examples: Sequence[ProposedExample]) -> Iterator[str]:
+    """Yield calls of new code with their results."""
+    for example in examples:
+        if len(example.answers) == 1:
+            yield f"  {example.call} == {example.answers[0]}"
+        else:
+            yield f"  {example.call}: the versions give {' or '.join(example.answers)}"
+
+
 def render_ending_reason(reason: Reason) -> str:
     """Return why a run ended; for a run that waits, the question that it asks."""
     from suture.core.records import render_reason  # the help page imports this module
@@ -46,6 +55,7 @@ def review_as_text(review: Review) -> str:
     paragraphs = [f"Suture run {review.run_id} asks: {render_review_question(review)}"]
     if review.diagnosis is not None:
         paragraphs.append(f"Diagnosis: {review.diagnosis.root_cause}")
+    paragraphs += ["\n".join(example_lines(review.examples))] if review.examples else []
     if review.diff:
         paragraphs.append(review.diff)
     text = "\n\n".join(paragraphs)
@@ -64,6 +74,7 @@ def review_as_json(review: Review) -> dict[str, Any]:
         "stage": review.stage,
         "question": render_review_question(review),
         "difference": encode_record(review.difference) if review.difference else None,
+        "examples": [encode_record(example) for example in review.examples],
         "moves": [
             {**encode_record(move), "reason": render_reason(move.reason) if move.reason else ""}
             for move in review.moves
@@ -83,6 +94,9 @@ def answer_instructions(run: str, stage: ReviewStage) -> Iterator[str]:
         yield f"Answer it: suture resume {run} --answer first   (or second, neither, or unsure)"
         return
     yield f"Answer it: suture resume {run} --answer approve   (or reject, or abort)"
+    if stage == "examples":
+        yield f"Or write your own asserts into a file: suture resume {run} --edit FILE"
+        return
     yield f'Give the model a hint: suture resume {run} --hint "..."'
     if stage not in ("test", "safety"):
         yield f"Use your own code instead: suture resume {run} --edit FILE"

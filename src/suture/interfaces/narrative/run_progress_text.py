@@ -39,6 +39,7 @@ RENDERED_AS_IN_SHOW = (
     kinds.CandidateRegressed,
     kinds.CandidateUnconfirmed,
     kinds.ChangeJudged,
+    kinds.ExamplesConfirmed,
     kinds.HistorySearched,
     kinds.ModelEscalated,
     kinds.ModelFellBack,
@@ -167,7 +168,7 @@ def _preparation_lines(prepared: kinds.TaskPrepared) -> Iterator[str]:
     if prepared.unused_examples:
         yield f"Note: {unread_examples_text(prepared.unused_examples)}"
     if not prepared.checks and not prepared.test_command:
-        yield "There is no test or example to run, so the code cannot be verified."
+        yield "The task has no test and no example that show what the code must return."
 
 
 def _written_test_lines(written: kinds.TestsWritten) -> Iterator[str]:

@@ -44,6 +44,7 @@ MOVE_TEXTS: dict[MoveKind, str] = {
     "repair": "repair",
     "agent": "an agent",
     "gate": "your program",
+    "ask": "asking you about results",
     "stop": "stop",
 }
 REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {
@@ -54,6 +55,7 @@ REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {
     "distinguish": "choosing between repairs that differ",
     "test": "trusting a test that a model wrote",
     "safety": "running code that the safety scan reports",
+    "examples": "using results of the code as checks",
 }
 """What a run asks a person about at each stage, as in "waits for your answer before ..."."""
 REVIEW_QUESTION_TEXTS: dict[ReviewStage, str] = {
@@ -64,6 +66,7 @@ REVIEW_QUESTION_TEXTS: dict[ReviewStage, str] = {
     "distinguish": "Which of two repairs is right?",
     "test": "Use this test, which fails on your code, to decide about the repair?",
     "safety": "Allow Suture to run code that the safety scan reports?",
+    "examples": "Are these results of the code right?",
 }
 """The question that a run asks a person at each stage."""
 VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {

@@ -41,6 +41,16 @@ class WriteRequest(RunChoices):
     asserts: Text = Field(default="", description="Plain asserts as text.")
     entry_point: Line | None = Field(default=None, description="The name to define.")
 
+    language: Literal["python", "node", "typescript", "go"] | None = Field(
+        default=None, description="The language to write; default: Python."
+    )
+    project: ProjectKind | None = Field(
+        default=None, description="The kind of project to make; default: one function or module."
+    )
+    ask: bool = Field(
+        default=False,
+        description="Whether to wait for an answer if neither a test nor an example says what is right.",
+    )
 
 class HealProjectRequest(RunChoices):
     """Repair a project: a folder below an allowed root, an uploaded archive, or a git repository."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any, cast
 
 from langgraph.runtime import Runtime
@@ -38,6 +39,10 @@ from suture.loop.state import LoopState, judged_attempts, role_contributions
 from suture.project.workspace import overlay_candidate, unified_diff
 from suture.sandbox.packages import AddedPackages
 
+UNVERIFIED_REASONS = ("no_trusted_check", "no_shown_result", "results_rejected")
+"""Why new code ends unverified although nothing failed: no check says whether it is right."""
+UNVERIFIED_PREFIX = "unverified_"
+"""How the name of such code begins in the run folder."""
 UNTESTED_FEATURE_TEXT = "nothing shows the new feature: only that what worked before still does"
 
 
@@ -215,6 +220,9 @@ def _make_diff(candidate: Candidate | None, context: RunContext) -> str:
 def _record_end(result: Result, context: RunContext) -> None:
     if result.diff:
         context.folder.write_text("result.diff", result.diff)
+    if result.reason.code in UNVERIFIED_REASONS and result.candidate and len(result.candidate.files) == 1:
+        ((path, text),) = result.candidate.files.items()
+        context.folder.write_text(f"{UNVERIFIED_PREFIX}{PurePosixPath(path).name}", text)
     event = RunPaused if result.outcome == "waiting" else RunFinished
     context.ledger.append(
         event(

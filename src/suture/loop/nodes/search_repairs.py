@@ -142,7 +142,7 @@ async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         return {}
     plausible = decode_record(PlausibleRepairs, context.folder.load_json(blob))
     difference = plausible.difference
-    if difference is not None and context.spec.asks_to_distinguish:
+    if difference is not None and context.spec.asks_user:
         key = {"stage": "distinguish", "call": difference.call, "answers": difference.answer_pair}
         question = ReviewAsked(
             key=content_hash(key),

@@ -95,6 +95,7 @@ class Progress:
         can_use_tools: Whether the coder's model is known to work with tools.
         is_capable: Whether the coder's model holds a conversation over a whole project.
         is_escalation_capable: Whether the stronger model does, if there is one.
+        asks_for_examples: Whether a person can still be asked which results of new code are right.
     """
 
     kind: TaskKind
@@ -121,6 +122,7 @@ class Progress:
     can_use_tools: bool = False
     is_capable: bool = False
     is_escalation_capable: bool = False
+    asks_for_examples: bool = False
 
     @property
     def best(self) -> Attempt | None:

@@ -18,6 +18,8 @@ NO_MODEL = Reason(code="no_model")
 
 def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     """Return the moves of the next round; a single `stop` ends the run."""
+    if _needs_examples(progress, recipe):
+        return (Move(kind="ask"),)
     stop = _find_end(progress, recipe)
     if stop is not None:
         return stop
@@ -31,7 +33,9 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return _agent_turn(progress, recipe)
     if not progress.has_model:
         return _stop_without_success(progress, "not_healed", NO_MODEL)
-    if _wants_second_opinions(progress, recipe):
+    if _wants_second_version(progress, recipe):
+        moves = _fresh_start(progress, recipe, 1, greedy=False, reason=Reason(code="second_opinions"))
+    elif _wants_second_opinions(progress, recipe):
         opinions = Reason(code="second_opinions")
         moves = _fresh_start(progress, recipe, recipe.second_opinions, greedy=False, reason=opinions)
     elif progress.round == 0 or (escalation and recipe.fresh):
@@ -51,6 +55,25 @@ def next_parent(progress: Progress, recipe: Recipe) -> Attempt | None:
         find_escalation(progress, recipe) and recipe.fresh
     )
     return None if starts_fresh else _find_parent(progress, recipe)
+
+
+def _needs_examples(progress: Progress, recipe: Recipe) -> bool:
+    """Return whether a person is asked now which results of the code are right, because nothing else says so."""
+    best = progress.best
+    has_code = best is not None and not best.blocked
+    return progress.asks_for_examples and has_code and not _wants_second_version(progress, recipe)
+
+
+def _wants_second_version(progress: Progress, recipe: Recipe) -> bool:
+    """Return whether one more version is requested before a person is asked which results are right.
+
+    Where two versions differ, the person's answer says most. A conversation is not held twice for it.
+    """
+    may_go_on = progress.attempts_left != 0 and (
+        recipe.max_rounds is None or progress.round < recipe.max_rounds
+    )
+    is_first = progress.round == 1 and len(progress.attempts) == 1 and not progress.faults
+    return progress.asks_for_examples and is_first and may_go_on and not _converses(progress, recipe)
 
 
 def find_escalation(progress: Progress, recipe: Recipe) -> Reason | None:
@@ -140,7 +163,7 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
             and len(progress.attempts) < MIN_CANDIDATES_TO_COMPARE
             and rounds < MIN_CANDIDATES_TO_COMPARE
         )
-        if not tests_may_earn_trust:
+        if not tests_may_earn_trust and not _wants_second_version(progress, recipe):
             return _stop("not_healed", Reason(code="no_trusted_check"))
     if recipe.max_rounds is not None and rounds >= recipe.max_rounds:
         reason = Reason(code="max_rounds", detail=recipe.name, count=recipe.max_rounds)

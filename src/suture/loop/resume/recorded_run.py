@@ -203,9 +203,15 @@ def is_transient_end(final_event: Event) -> bool:
     """Return whether the cause of a run's end may be gone by now, so that the run could continue."""
     payload = final_event.payload
     if isinstance(payload, RunFinished):
-        return payload.outcome in RESUMABLE_OUTCOMES or "repair_unverified" in payload.reason.notes
+        is_unverified = "repair_unverified" in payload.reason.notes or is_unconfirmed(payload)
+        return payload.outcome in RESUMABLE_OUTCOMES or is_unverified
     error = getattr(errors, payload.error_type, None) if isinstance(payload, RunFailed) else None
     return isinstance(error, type) and issubclass(error, PrerequisiteError)
+
+
+def is_unconfirmed(finished: RunFinished | None) -> bool:
+    """Return whether a run ended without a check, so that a person can still say which results are right."""
+    return finished is not None and finished.reason.code == "no_trusted_check"
 
 
 def load_fork_origin(folder: RunFolder, events: Sequence[Event]) -> ForkOrigin | None:

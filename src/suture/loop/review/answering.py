@@ -19,6 +19,7 @@ from suture.core.records import Candidate
 from suture.errors import UsageError
 from suture.judge import find_protected_files
 from suture.loop.context import RunContext
+from suture.loop.review.examples import EXAMPLES_FILE
 from suture.loop.review.questions import find_recorded_choice, load_review
 
 
@@ -46,7 +47,10 @@ async def get_answer(question: ReviewAsked, context: RunContext) -> dict[str, An
         return _record_choice(answer.choice, review.difference, context)
     blob = ""
     if answer.choice == "edit":
-        candidate = await make_edited_candidate(answer.files, review.candidate, context)
+        if question.stage == "examples":
+            candidate = Candidate(files={EXAMPLES_FILE: "\n".join(answer.files.values())}, origin="edit")
+        else:
+            candidate = await make_edited_candidate(answer.files, review.candidate, context)
         blob = context.candidates.save(candidate)
     answered = ReviewAnswered(
         key=question.key,

@@ -11,6 +11,7 @@ from suture.core.ledger.kinds import (
     Choice,
     DistinguishingInput,
     MovesDecided,
+    ProposedExample,
     ReviewAnswered,
     ReviewAsked,
     ReviewChoice,
@@ -22,6 +23,7 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Candidate, Counterexample, Diagnosis, Move, Task, Verdict
 from suture.errors import StorageError, UsageError
+from suture.loop.review.examples import EXAMPLES_FILE, read_examples, render_agreed, render_examples
 from suture.project.languages import is_source
 from suture.project.workspace import (
     DEFAULT_PROTECTED,
@@ -46,7 +48,8 @@ class ReviewAnswer:
             a hint; `reject`: do something else; `abort` the run. If two repairs differ: `first`, `second`,
             `neither`, or `unsure`, which continues as if nobody had been asked.
         hint: For `redirect`, the text that the prompts contain from now on.
-        files: For `edit`, files that replace or extend those of the shown candidate: path -> text.
+        files: For `edit`, files that replace or extend those of the shown candidate: path -> text. If results of
+            new code were shown, one file of asserts in their place.
 
     Raises:
         UsageError: A redirect has no hint, or an edit no files.
@@ -79,6 +82,7 @@ class Review:
         diff: The diff from the task's files to the candidate's.
         task: The task with its files.
         difference: For the stage `distinguish`, the input on which two repairs differ.
+        examples: For the stage `examples`, calls of the candidate with their results.
     """
 
     run_id: str
@@ -91,6 +95,7 @@ class Review:
     diff: str
     task: Task
     difference: DistinguishingInput | None = None
+    examples: tuple[ProposedExample, ...] = ()
 
     @property
     def facts(self) -> tuple[Counterexample, ...]:
@@ -103,6 +108,8 @@ class Review:
 
         The files that the candidate writes come first, then those that the counterexamples name.
         """
+        if self.stage == "examples":
+            return {EXAMPLES_FILE: render_examples(self.examples)}
         task, written = self.task, dict(self.candidate.files) if self.candidate else {}
         if task.kind == "write":
             return written or dict.fromkeys(task.modules, "")
@@ -124,6 +131,12 @@ class Review:
         """Return the choices that answer the question."""
         if self.difference is not None:
             return DIFFERENCE_CHOICES
+        if self.stage == "examples":
+            return (
+                ("approve", "edit", "reject", "abort")
+                if render_agreed(self.examples)
+                else ("edit", "reject", "abort")
+            )
         if self.stage in STAGES_WITHOUT_EDIT:
             return tuple(choice for choice in STEP_CHOICES if choice != "edit")
         return STEP_CHOICES
@@ -139,6 +152,8 @@ class Review:
                 f"{answer.choice!r} does not answer the question (stage {self.stage!r})",
                 remedy=f"give one of: {', '.join(self.choices)}",
             )
+        if self.stage == "examples" and answer.choice == "edit":
+            read_examples("\n".join(answer.files.values()))
 
 
 Reviewer = Callable[[Review], ReviewAnswer | Awaitable[ReviewAnswer | None] | None]
@@ -168,6 +183,7 @@ def load_review(folder: RunFolder, question: ReviewAsked) -> Review:
         diff=unified_diff(task.files, overlay_candidate(task.files, files)),
         task=task,
         difference=question.distinguishing_input,
+        examples=question.examples,
     )
 
 
@@ -212,11 +228,11 @@ def find_recorded_choice(difference: DistinguishingInput, events: Iterable[Event
     return None
 
 
-def asked_to_distinguish(events: Iterable[Event]) -> bool:
-    """Return whether a person was asked in a run which of two repairs is right."""
+def asked_user(events: Iterable[Event]) -> bool:
+    """Return whether a person was asked in a run which of two repairs is right, or which results are."""
     return any(
         isinstance(event.payload, UserAnswered)
-        or (isinstance(event.payload, ReviewAsked) and event.payload.stage == "distinguish")
+        or (isinstance(event.payload, ReviewAsked) and event.payload.stage in ("distinguish", "examples"))
         for event in events
     )
 

@@ -11,6 +11,7 @@ from suture.core.records import Candidate, Check, Task, Verdict
 from suture.core.settings import SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
 from suture.judge.signs import read_test_texts
+from suture.loop.review.examples import add_confirmed_examples
 from suture.loop.tuning import MAX_RUN_SHARE
 from suture.project.languages import Interpreter
 from suture.project.recorded_task import add_accepted_test
@@ -20,7 +21,7 @@ from suture.sandbox.packages import AddedPackages, InstalledPackages, NewProject
 
 @dataclass(kw_only=True, eq=False)
 class SuiteProvider:
-    """Prepares the task's suite once, and again when a person has accepted a new test.
+    """Prepares the task's suite once, and again when a person has accepted a new test or confirmed results.
 
     The suite is only a cache: what a run decides by is in the graph's state, the ledger and the run folder.
 
@@ -38,20 +39,26 @@ class SuiteProvider:
     ledger: Ledger
     budget: Budget
     vet: Callable[[Candidate], Verdict | None]
-    _task_with_test: Task | None = None
+    _extended_task: Task | None = None
     _suite: Suite | None = None
 
     @property
     def task(self) -> Task:
-        """Return the task, including the test that a person has accepted, if any."""
-        if self.user_task.kind != "heal" or not self.user_task.statement:
-            return self.user_task  # Only a bug report leads to such a test.
-        if self._task_with_test is None:
-            task = add_accepted_test(self.user_task, self.ledger.events)
-            if task is self.user_task:
+        """Return the task, including the test that a person has accepted or the results that they confirmed."""
+        given = self.user_task
+        # Only a bug report leads to such a test, and only a task that shows no result to such a question.
+        is_complete = (
+            bool(given.checks or given.test_command) if given.kind == "write" else not given.statement
+        )
+        if is_complete:
+            return given
+        if self._extended_task is None:
+            extend = add_confirmed_examples if given.kind == "write" else add_accepted_test
+            task = extend(given, self.ledger.events)
+            if task is given:
                 return task
-            self._task_with_test, self._suite = task, None
-        return self._task_with_test
+            self._extended_task, self._suite = task, None
+        return self._extended_task
 
     @property
     def packages(self) -> NewProjectPackages | AddedPackages | None:

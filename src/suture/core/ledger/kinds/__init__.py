@@ -39,6 +39,8 @@ from suture.core.ledger.kinds.model import (
 )
 from suture.core.ledger.kinds.review import (
     Choice,
+    ExamplesConfirmed,
+    ProposedExample,
     ReviewAnswered,
     ReviewAsked,
     ReviewChoice,
@@ -126,6 +128,7 @@ __all__ = [
     "DiagnosisMade",
     "DifferingCall",
     "DistinguishingInput",
+    "ExamplesConfirmed",
     "ForkPoint",
     "FoundRepair",
     "GeneratedTestsFailed",
@@ -145,6 +148,7 @@ __all__ = [
     "PatchWritten",
     "PlanMade",
     "PromptShrunk",
+    "ProposedExample",
     "ProposerRan",
     "RecalledMemory",
     "RemovedTest",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from suture.core.ledger.event import Payload
@@ -10,10 +11,10 @@ from suture.core.records import Diagnosis, Move
 
 Choice = Literal["first", "second", "neither"]
 """Which of two answers is right."""
-ReviewStage = Literal["search", "samples", "repairs", "delivery", "distinguish", "test", "safety"]
+ReviewStage = Literal["search", "samples", "repairs", "delivery", "distinguish", "test", "safety", "examples"]
 """What happens after the review, in this order: a search without a model; fresh samples; repairs; the delivery
 of the result; the choice between two repairs that pass and differ; the use of a test that a model wrote; a
-run of code that the safety scan asks about."""
+run of code that the safety scan asks about; the use of results of new code as checks."""
 ReviewChoice = Literal["approve", "edit", "redirect", "reject", "abort"]
 
 
@@ -45,6 +46,29 @@ class TestAccepted(Payload, kind="test.accepted"):
     command: tuple[str, ...]
 
 
+class ExamplesConfirmed(Payload, kind="examples.confirmed"):
+    """A person said which results of new code are right. From now on they decide like the user's own tests.
+
+    Attributes:
+        asserts: The calls with their results, as Python asserts.
+    """
+
+    asserts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposedExample:
+    """A call of new code, with the results of the versions that were written.
+
+    Attributes:
+        call: The call, as source.
+        answers: The different results, as source, that of most versions first. One if all versions agree.
+    """
+
+    call: str
+    answers: tuple[str, ...]
+
+
 class ReviewAsked(Payload, kind="review.asked"):
     """A person is asked for a review.
 
@@ -60,6 +84,7 @@ class ReviewAsked(Payload, kind="review.asked"):
         verdict: Blob of its verdict; empty if there is none.
         diagnosis: Why it fails, if a role has diagnosed it.
         distinguishing_input: For `distinguish`, the input on which the repairs differ, and their answers.
+        examples: For `examples`, calls of the candidate with their results.
     """
 
     key: str
@@ -72,6 +97,7 @@ class ReviewAsked(Payload, kind="review.asked"):
     verdict: str = ""
     diagnosis: Diagnosis | None = None
     distinguishing_input: DistinguishingInput | None = None
+    examples: tuple[ProposedExample, ...] = ()
 
 
 class ReviewAnswered(Payload, kind="review.answered"):
@@ -82,7 +108,7 @@ class ReviewAnswered(Payload, kind="review.answered"):
         stage: Stage of the review.
         choice: The answer.
         hint: For `redirect`, the advice that the model gets from now on.
-        blob: For `edit`, the blob of the person's candidate.
+        blob: For `edit`, the blob of the person's candidate; at the stage `examples`, that of their asserts.
     """
 
     key: str

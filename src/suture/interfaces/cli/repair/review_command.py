@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,15 @@ from suture.interfaces.cli.terminal.terminal_output import (
     stdin_is_terminal,
 )
 from suture.interfaces.narrative.plain_text import join_lines, render_label
-from suture.interfaces.narrative.review_text import answer_instructions, render_review_question
+from suture.interfaces.narrative.review_text import (
+    answer_instructions,
+    example_lines,
+    render_review_question,
+)
 
 if TYPE_CHECKING:
     from suture.api import Choice, DistinguishingInput, Review, ReviewAnswer, Reviewer
+    from suture.core.ledger.kinds import ProposedExample
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 MAX_COUNTEREXAMPLES = 5
@@ -37,6 +43,7 @@ ANSWER_HELP = "y: yes, n or Enter: no, e: edit, h HINT: no, try this, l: later, 
 ANSWER_HELP_BY_STAGE = {
     "test": "y: yes, trust it, n or Enter: no, h HINT: no, write another, l: later, x: stop the run",
     "safety": "y: yes, in this run, n or Enter: no, h HINT: no, try this, l: later, x: stop the run",
+    "examples": "y or Enter: yes, n: no, e: edit the results, l: later, x: stop the run",
 }
 ANSWER_BY_KEY: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "neither": "neither"}
 
@@ -62,7 +69,7 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
         return
     lines = [f"run {question.run_id} is waiting for your answer: {render_review_question(question)}"]
     if question.difference is None:
-        lines += _context_lines(question)
+        lines += [*_context_lines(question), *example_lines(question.examples)]
     print_text(join_lines(lines) + f"\n{question.diff}")
     for line in answer_instructions(question.run_id, question.stage):
         print_note(line)
@@ -82,17 +89,21 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
                 return ReviewAnswer(
                     choice=await ask_right_repair(question.difference, reader.read) or "unsure"
                 )
-            for line in _context_lines(question):
+            for line in _written_code_lines(question) if question.examples else _context_lines(question):
                 print_note(line)
-            print_diff(question.diff, make_console(stderr=True))
+            if not question.examples:
+                print_diff(question.diff, make_console(stderr=True))
+            choices = "[Y/n/edit]" if question.examples else "[y/N]"
             while True:
                 print_note(ANSWER_HELP_BY_STAGE.get(question.stage, ANSWER_HELP))
                 reader.discard_typed_input()  # before the question: only what is typed after it is an answer
-                print_prompt(f"{render_review_question(question)} [y/N] ")
+                print_prompt(f"{render_review_question(question)} {choices} ")
                 typed = await reader.read()
                 if typed is None or typed.strip().lower() == "l":
                     return None
                 answer = _parse_answer(typed.strip(), question)
+                if answer is not None and question.examples and answer.choice == "approve":
+                    answer = await _settle_differing_results(question, reader.read)
                 if answer is not None:
                     return answer
 
@@ -109,14 +120,45 @@ def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
         return ReviewAnswer(choice="redirect", hint=argument.strip())
     if word in ("e", "edit") and question.stage not in ("test", "safety"):
         files = _edit_candidate(question, argument.strip())
-        return ReviewAnswer(choice="edit", files=files) if files else None
+        return _accept_answer(ReviewAnswer(choice="edit", files=files), question) if files else None
     if argument:
         return None
-    if word in ("y", "yes", "a", "approve"):
+    if word in ("y", "yes", "a", "approve") or (not word and question.examples):
         return ReviewAnswer(choice="approve")
     if word in ("n", "no", "", "r", "reject"):
         return ReviewAnswer(choice="reject")
     return ReviewAnswer(choice="abort") if word in ("x", "abort") else None
+
+
+def _accept_answer(answer: ReviewAnswer, question: Review) -> ReviewAnswer | None:
+    """Return an answer that fits the question; say why, and return `None`, if it does not."""
+    try:
+        question.require_answered_by(answer)
+    except UsageError as fault:
+        print_note(f"{fault.message}: {fault.remedy}")
+        return None
+    return answer
+
+
+async def _settle_differing_results(
+    question: Review, read: Callable[[], Awaitable[str | None]]
+) -> ReviewAnswer | None:
+    """Return the answer to "yes": the results that all versions give, and those that the person picks of the others."""
+    from suture.api import ReviewAnswer
+    from suture.loop.review.examples import EXAMPLES_FILE, render_agreed
+
+    picked: list[ProposedExample] = []
+    for example in question.examples:
+        if len(example.answers) > 1:
+            options = ", ".join(f"{number}: {answer}" for number, answer in enumerate(example.answers, 1))
+            print_prompt(f"Which is right for {example.call}? {options}, Enter: leave it out ")
+            typed = (await read() or "").strip()
+            if typed in map(str, range(1, len(example.answers) + 1)):
+                picked.append(replace(example, answers=(example.answers[int(typed) - 1],)))
+    if not picked:
+        return _accept_answer(ReviewAnswer(choice="approve"), question)
+    text = "\n".join(render_agreed([*question.examples, *picked]))
+    return ReviewAnswer(choice="edit", files={EXAMPLES_FILE: text})
 
 
 def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:
@@ -136,6 +178,14 @@ def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:
         print_note("Nothing was changed.")
         return {}
     return {path: new_text}
+
+
+def _written_code_lines(question: Review) -> Iterator[str]:
+    """Yield new code that nothing judges yet, and what it returns."""
+    for text in question.candidate.files.values() if question.candidate else ():
+        yield from (f"  {line}" for line in text.splitlines())
+    yield "No test or example says what is right. The code returns:"
+    yield from example_lines(question.examples)
 
 
 def _context_lines(question: Review) -> Iterator[str]:

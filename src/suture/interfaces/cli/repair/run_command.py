@@ -80,6 +80,9 @@ def run(
         Path | None, Option("--task-file", metavar="FILE", help="Read the task from a text file.")
     ] = None,
     approve_deps: ApproveDeps = None,
+    yes: Annotated[
+        bool, Option("--yes", help="Ask nothing: code that no test or example judges stays unverified.")
+    ] = False,
     *,
     options: RunCommandOptions,
     output: OutputOptions,
@@ -89,8 +92,9 @@ def run(
     With --project, Suture creates a whole project, starts it in the sandbox, and judges its behaviour by the
     example runs in the task. With --existing, the result is a diff; --apply applies it to that project.
 
-    The trusted tests are those of --test and the examples in the task itself. Without either, the code is
-    printed but not verified, and the exit code is 1.
+    The trusted tests are those of --test and the examples in the task itself. Without either, Suture shows you a
+    few results of the code on the terminal, and verifies it by those that you confirm. Without a terminal, or with
+    --yes, the code is printed but not verified, and the exit code is 1.
     """
     require_file(test, "the test file")
     require_file(sample, "the sample data")
@@ -122,6 +126,7 @@ def run(
             or_live=options.or_live,
             requested_at_s=requested_at_s,
             on_review=on_review,
+            ask=on_review is not None and not yes and output.detail != "quiet",
             on_event=on_event,
         )
         return solve(task_or_text, write_options)

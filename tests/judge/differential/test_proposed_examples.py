@@ -1,0 +1,67 @@
+"""Calls with results are proposed for code that no test and no example judges."""
+
+from __future__ import annotations
+
+import ast
+import random
+
+import pytest
+
+from suture.core.records import Candidate, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import prepare_suite
+from suture.judge.differential.proposed_examples import (
+    find_main_function,
+    generate_arguments,
+    propose_examples,
+)
+from suture.sandbox import Sandbox
+
+
+@pytest.mark.parametrize(
+    ("signature", "types"),
+    [
+        ("(numbers)", (list,)),
+        ("(words)", (list,)),
+        ("(text)", (str,)),
+        ("(n)", (int,)),
+        ("(a, b=2)", (int,)),
+        ("(x: float, flag: bool)", (float, bool)),
+        ("(x: Optional[List[str]])", (list,)),
+        ("(x: dict)", (dict,)),
+        ("(x: tuple[int, str])", (tuple,)),
+        ("(x: set[int] | None)", (set,)),
+        ("(x: list[float], y: str)", (list, str)),
+        ("()", ()),
+    ],
+)
+def test_arguments_fit_the_annotations_and_names_of_parameters(
+    signature: str, types: tuple[type, ...]
+) -> None:
+    function = ast.parse(f"def f{signature}: pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    first = next(generate_arguments(function, random.Random(0)))
+    assert tuple(map(type, first)) == types
+
+
+def test_the_main_function_is_the_one_that_no_other_calls() -> None:
+    code = "def is_prime(n): return n == 2\ndef _x(): pass\ndef total(ns): return is_prime(len(ns))\n"
+    main = find_main_function(code, None)
+    asked = find_main_function(code, "is_prime")
+    assert main is not None
+    assert main.name == "total"
+    assert asked is not None
+    assert asked.name == "is_prime"
+    assert find_main_function("def numbers(n):\n    yield n\n", None) is None
+
+
+async def test_a_parameter_of_unknown_type_is_tried_with_several(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    suite = await prepare_suite(Task(statement="Whether it is a palindrome."), sandbox, sandbox_settings)
+    code = "def is_palindrome(thing):\n    return thing.lower() == thing.lower()[::-1]\n"
+
+    examples = await propose_examples([Candidate(files={"solution.py": code}, origin="sample")], suite)
+
+    assert {example.answers for example in examples} == {("True",), ("False",)}
+    assert 3 <= len(examples) <= 5

@@ -1,0 +1,114 @@
+"""New code without a test or example: a person says which of its results are right, and these decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from run_events import read_event_data
+from suture.api import Review, ReviewAnswer, WriteOptions, pending_review, replay, resume, solve
+from suture.core.settings import Settings
+from suture.errors import UsageError
+from suture.testing import ScriptedModel
+
+TASK = "A function that returns the sum of all even numbers in the list"
+ALL_EVEN = "```python\ndef sum_even(nums):\n    return sum(n for n in nums if n % 2 == 0)\n```"
+POSITIVE_EVEN = (
+    "```python\ndef sum_of_evens(numbers):\n    return sum(n for n in numbers if n % 2 == 0 and n > 0)\n```"
+)
+
+
+def answer_with(answer: ReviewAnswer, reviews: list[Review]) -> Callable[[Review], ReviewAnswer]:
+    def review(question: Review) -> ReviewAnswer:
+        reviews.append(question)
+        return answer
+
+    return review
+
+
+async def test_confirmed_results_verify_the_code(settings: Settings) -> None:
+    reviews: list[Review] = []
+    model = ScriptedModel([ALL_EVEN, POSITIVE_EVEN])
+    approve = answer_with(ReviewAnswer(choice="approve"), reviews)
+
+    result = await solve(TASK, WriteOptions(settings=settings, model=model, ask=True, on_review=approve))
+
+    (question,) = reviews
+    agreed = [example for example in question.examples if len(example.answers) == 1]
+    differing = [example for example in question.examples if len(example.answers) > 1]
+    assert 3 <= len(question.examples) <= 5
+    assert differing
+    assert len(model.calls) == 2  # one more than without a person, who learns most where versions differ
+    assert result.outcome == "healed"
+    assert result.verdict is not None
+    assert {outcome.provenance for outcome in result.verdict.outcomes} == {"user"}
+    assert len(result.verdict.passed) == len(agreed)
+    assert (await replay(result.run_id, settings=settings)).same
+
+
+async def test_a_corrected_result_prefers_the_version_that_gives_it(settings: Settings) -> None:
+    edited = ReviewAnswer(choice="edit", files={"x": "assert sum_even([2, -2, 4]) == 6\n"})
+    model = ScriptedModel([ALL_EVEN, POSITIVE_EVEN])
+    options = WriteOptions(settings=settings, model=model, ask=True, on_review=answer_with(edited, []))
+
+    result = await solve(TASK, options)
+
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert "sum_of_evens" in result.candidate.files["solution.py"]  # under the name that it chose itself
+    assert read_event_data(settings.paths.home, "examples.confirmed", result.run_id) == [
+        {"asserts": ["assert sum_of_evens([2, -2, 4]) == 6\n"]}
+    ]
+
+
+async def test_a_result_that_no_version_gives_leads_to_a_repair(settings: Settings) -> None:
+    edited = ReviewAnswer(
+        choice="edit", files={"x": "assert sum_even([1, 2]) == 2\nassert sum_even([]) is None\n"}
+    )
+    corrected = ALL_EVEN.replace("    return", "    if not nums:\n        return None\n    return")
+    model = ScriptedModel([ALL_EVEN, ALL_EVEN, corrected], repeat_last=True)
+    options = WriteOptions(settings=settings, model=model, ask=True, on_review=answer_with(edited, []))
+
+    result = await solve(TASK, options)
+
+    assert result.outcome == "healed"
+    assert len(model.calls) > 2
+
+
+async def test_a_run_waits_for_somebody_who_says_what_is_right(settings: Settings) -> None:
+    options = WriteOptions(settings=settings, model=ScriptedModel([ALL_EVEN, ALL_EVEN]), ask=True)
+    waiting = await solve(TASK, options)
+    question = pending_review(waiting.run_id, settings=settings)
+
+    assert (waiting.outcome, waiting.reason.detail) == ("waiting", "examples")
+    assert question is not None
+    assert question.choices == ("approve", "edit", "reject", "abort")
+    with pytest.raises(UsageError, match="no call with its result"):
+        question.require_answered_by(ReviewAnswer(choice="edit", files={"x": "pass\n"}))
+    rejected = await resume(
+        waiting.run_id, settings=settings, model=ScriptedModel([]), answer=ReviewAnswer(choice="reject")
+    )
+    assert (rejected.outcome, rejected.reason.code) == ("not_healed", "results_rejected")
+
+
+async def test_a_run_that_ended_unverified_can_be_verified_later(settings: Settings) -> None:
+    unverified = await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([ALL_EVEN])))
+    assert (unverified.outcome, unverified.reason.code) == ("not_healed", "no_trusted_check")
+    (saved,) = (settings.paths.home / "runs" / unverified.run_id).glob("unverified_*")
+    assert saved.name == "unverified_solution.py"
+
+    approve = answer_with(ReviewAnswer(choice="approve"), [])
+    verified = await resume(
+        unverified.run_id, settings=settings, model=ScriptedModel([POSITIVE_EVEN]), on_review=approve
+    )
+
+    assert verified.outcome == "healed"
+
+
+async def test_nobody_is_asked_about_code_without_plain_results(settings: Settings) -> None:
+    model = ScriptedModel(["```python\ndef show(text):\n    print(text)\n```"], repeat_last=True)
+    result = await solve(
+        "A function that prints a text", WriteOptions(settings=settings, model=model, ask=True)
+    )
+    assert (result.outcome, result.reason.code) == ("not_healed", "no_shown_result")
