@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from suture.core.records import ProjectKind
 from suture.interfaces.jobs.job import RUN_ID
 
 RUN_ID_PATTERN = f"^{RUN_ID}$"
@@ -40,7 +41,6 @@ class WriteRequest(RunChoices):
     )
     asserts: Text = Field(default="", description="Plain asserts as text.")
     entry_point: Line | None = Field(default=None, description="The name to define.")
-
     language: Literal["python", "node", "typescript", "go"] | None = Field(
         default=None, description="The language to write; default: Python."
     )
@@ -51,6 +51,7 @@ class WriteRequest(RunChoices):
         default=False,
         description="Whether to wait for an answer if neither a test nor an example says what is right.",
     )
+
 
 class HealProjectRequest(RunChoices):
     """Repair a project: a folder below an allowed root, an uploaded archive, or a git repository."""

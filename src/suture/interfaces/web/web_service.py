@@ -127,7 +127,9 @@ class WebService:
     def job_request(self, run_request: WriteRequest | HealProjectRequest) -> dict[str, Any]:
         """Return the job arguments for a requested run."""
         if isinstance(run_request, WriteRequest):
-            return run_request.model_dump(include={"task", "asserts", "entry_point"})
+            return run_request.model_dump(
+                include={"task", "asserts", "entry_point", "language", "project", "ask"}
+            )
         fields = run_request.model_dump(include={"test", "protect", "only", "since", "bug_report"})
         return {**fields, **self._project_source(run_request)}
 
