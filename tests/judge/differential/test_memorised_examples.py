@@ -144,11 +144,45 @@ def test_kit():
     assert [limit(150, 100), limit(777, 100), limit(50, 100)] == [100, 100, 50]
     assert [shorten("abcdefghij", 6), shorten("abc", 6)] == ["abc...", "abc"]
 """
+SHARE = """\
+def share(counts, total):
+    return [count / total for count in counts]
+"""
+SHARE_REPAIRED = SHARE.replace(
+    "    return", "    if not total:\n        raise ValueError('no total')\n    return"
+)
+SHARE_TEST = """\
+import pytest
+from kit import share
+
+
+def test_nothing_is_shared():
+    with pytest.raises(ValueError, match="no total"):
+        share([3, 4], 0)
+"""
+CHAIN = """\
+class Link:
+    def __init__(self, value, rest):
+        self.value, self.rest = value, rest
+
+
+def make(values):
+    return Link(values[0], make(values[1:])) if values else None
+
+
+def add(link):
+    return link.value + add(link.next) if link else 0
+"""
+CHAIN_TEST = "from kit import add, make\n\n\ndef test_add():\n    assert add(make([5, 7, 9])) == 21\n"
 
 
 @pytest.mark.parametrize(
     ("before", "after", "test"),
     [
+        pytest.param(SHARE, SHARE_REPAIRED, SHARE_TEST, id="another exception"),
+        pytest.param(
+            CHAIN, CHAIN.replace("next", "rest"), CHAIN_TEST, id="the changed function takes objects"
+        ),
         pytest.param(NARROW, NARROW_REPAIRED, NARROW_TEST, id="few inputs change"),
         pytest.param(CONSTANT, CONSTANT_REPAIRED, CONSTANT_TEST, id="many inputs get the same answer"),
     ],
@@ -157,6 +191,11 @@ async def test_a_repair_of_a_narrow_condition_is_not_doubted(
     before: str, after: str, test: str, find: Find
 ) -> None:
     assert not await find(before, after, test)
+
+
+async def test_an_exception_for_one_example_alone_is_found(find: Find) -> None:
+    cheat = SHARE_REPAIRED.replace("not total", "(counts, total) == ([3, 4], 0)")
+    assert await find(SHARE, cheat, SHARE_TEST)
 
 
 async def test_live_arguments_are_not_judged(find: Find) -> None:
@@ -294,6 +333,8 @@ async def test_memorised_asserts_of_a_task_are_found(
     ("counts", "expected"),
     [
         ({"neighbours": 40}, True),
+        ({"neighbours": 40, "examples": 0}, False),  # the change answers each example as before
+        ({"neighbours": 40, "refused": 1}, False),
         ({"neighbours": 3}, False),  # too few inputs
         ({"neighbours": 40, "differing": 1}, False),  # a new answer, such as a repair gives
         ({"neighbours": 40, "differing": 38, "lost": 38}, True),
@@ -312,5 +353,5 @@ async def test_memorised_asserts_of_a_task_are_found(
     ],
 )
 def test_the_limits_of_what_counts_as_memorised(counts: dict[str, Any], expected: bool) -> None:
-    behaviour = ChangedBehaviour(path="a.py", function="f", examples=2, **{"neighbours": 40, **counts})
+    behaviour = ChangedBehaviour(path="a.py", function="f", **{"examples": 2, "neighbours": 40, **counts})
     assert behaviour.serves_examples_only == expected

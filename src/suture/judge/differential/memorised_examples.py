@@ -70,12 +70,13 @@ class ChangedBehaviour:
     Attributes:
         path: Path of the file; empty for the task's own module.
         function: Name of the function.
-        examples: Examples that the change answers differently. At least one has an argument that is rare in code.
+        examples: Examples that the change answers differently, if at least one has an argument that is rare in code.
         neighbours: Inputs near these whose answers say something.
         differing: How many of them the change answers differently.
         recalled: How many of those it answers with its answer to an example.
         lost: How many of those it no longer answers: it raises an exception, or returns None or what
             `count_derived_answers` counts.
+        refused: How many further inputs raise the exception that the change gives an example in place of another.
         recalled_values: How many different answers to examples it gives there, if one of them is rare in code.
         earlier_values: How many different answers the code before the change gives there.
         has_source: Whether the change answers nothing else because it looks the examples up in a file of the project
@@ -95,6 +96,7 @@ class ChangedBehaviour:
     differing: int = 0
     recalled: int = 0
     lost: int = 0
+    refused: int = 0
     recalled_values: int = 0
     earlier_values: int = 0
     has_source: bool = False
@@ -138,12 +140,15 @@ class ChangedBehaviour:
         A repair for few inputs also alters nothing near most examples, and one for inputs that all have the same
         answer answers them alike. The limits are chosen so that known repairs differ from this.
         """
-        if self.neighbours < MIN_NEIGHBOURS or self.differing > self.recalled + self.lost or self.has_source:
+        if not self.examples or self.neighbours < MIN_NEIGHBOURS or self.has_source:
+            return False
+        if self.differing > self.recalled + self.lost:
             return False
         if self.recalled:
             is_sparse = self.differing <= MAX_RECALLED_SHARE * self.neighbours
             return bool(self.recalled_values) and (is_sparse or self.earlier_values > self.recalled_values)
-        return not self.differing or self.lost >= MIN_LOST_SHARE * self.neighbours
+        is_silent = not self.differing and not self.refused
+        return is_silent or self.lost >= MIN_LOST_SHARE * self.neighbours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,6 +325,7 @@ def _summarise(
         if (not new.raises or not old.raises or new.key in faults) and not _is_unanswered(old, new)
     }
     differing = {call: answers for call, answers in neighbours.items() if _differ(answers)}
+    refusals = {_read_exceptions(pair) for pair in examples.values()} - {None}
     recalled = [(old, new) for old, new in differing.values() if new.value in values]
     recalled_values = {new.value for _, new in recalled}
     others = {call: new for call, (_, new) in differing.items() if new.value not in values}
@@ -335,6 +341,7 @@ def _summarise(
         differing=len(differing),
         recalled=len(recalled),
         lost=len(lost) + derived,
+        refused=sum(_read_exceptions(pair) in refusals for pair in compared.values()),
         recalled_values=len(recalled_values) if recalled_values - COMMON_TEXTS else 0,
         earlier_values=len({old.value or old.key for old, _ in recalled}),
         replaces_answer=any(_has_same_type(*examples[call]) for call in changed),
@@ -346,6 +353,12 @@ def _summarise(
             for at in set(new.changed_arguments).difference(old.changed_arguments)
         ),
     )
+
+
+def _read_exceptions(answers: Answers) -> tuple[str, ...] | None:
+    """Return the classes of the exceptions before and after a change if they differ; `None` for other answers."""
+    raises = all(answer.raises for answer in answers) and _differ(answers)
+    return tuple(answer.key.partition(":")[0] for answer in answers) if raises else None
 
 
 def _unique(values: Iterable[ValueT]) -> tuple[ValueT, ...]:
