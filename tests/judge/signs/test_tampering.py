@@ -158,6 +158,16 @@ def test_a_literal_that_the_file_already_compares_with_is_not_reported() -> None
     assert "compares_with_test_literals" not in codes
 
 
+def test_a_new_name_of_a_module_or_class_is_not_unused() -> None:
+    before = "LIMIT = 2\n\n\nclass A:\n    size = 1\n\n    def f(self):\n        return LIMIT\n"
+    after = before.replace("size = 1", "size = 1\n    kind: str = ''").replace(
+        "LIMIT = 2", "LIMIT = 2\nSTEP = 3"
+    )
+    assert not find_tampering_warnings(before, after, frozenset())
+    (warning,) = find_tampering_warnings(before, after.replace("return LIMIT", "return self"), frozenset())
+    assert (warning.code, warning.names) == ("names_unused", ("LIMIT",))
+
+
 def test_a_name_that_other_code_reads_is_not_unused() -> None:
     before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
     warnings = find_tampering_warnings(before, before.replace("return a + b", "return 0"), frozenset())

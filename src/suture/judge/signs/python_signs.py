@@ -59,6 +59,8 @@ def find_tampering_warnings(
     lost_calls |= _find_lost_callbacks(old, new)
     # A name may be read anywhere in the file, so the whole trees are compared here.
     unread = _find_unread_names(new_tree) - _find_unread_names(old_tree)
+    # Other modules may read what is new in a module or class.
+    unread -= _find_module_names(new_tree) - _find_module_names(old_tree)
     warnings: list[TamperingWarning] = []
     if literals:
         warnings.append(_place_warning("compares_with_test_literals", literals, new))
@@ -272,3 +274,12 @@ def _find_unread_names(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             bound.add(node.id)
     return {name for name in bound - read if not name.startswith("_")}
+
+
+def _find_module_names(tree: ast.Module) -> set[str]:
+    """Return the variables that the statements of a module and of its classes bind."""
+    statements = (
+        node for node in _iter_statements(tree.body) if not isinstance(node, (*FUNCTIONS, ast.ClassDef))
+    )
+    parts = (part for statement in statements for part in ast.walk(statement))
+    return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
