@@ -229,6 +229,18 @@ LAYOUTS = {
         fails=("libs/two/parts.test.js::half",),
         tool="node",
     ),
+    "package of an npm workspace by name": Layout(
+        files={
+            "package.json": '{"workspaces": ["libs/*"]}',
+            "libs/one/package.json": '{"name": "@all/one", "main": "parts.js"}',
+            "libs/one/parts.js": JS_CODE,
+            "libs/two/package.json": '{"name": "two", "scripts": {"test": "node --test"}}',
+            "libs/two/parts.test.js": JS_TEST.format(path="@all/one"),
+        },
+        command="npm test --workspace two",
+        fails=("libs/two/parts.test.js::half",),
+        tool="npm",
+    ),
     "go": Layout(
         files={"go.mod": "module parts\n\ngo 1.20\n", "parts.go": GO_CODE, "parts_test.go": GO_TEST},
         fails=(".::TestHalf",),

@@ -25,6 +25,13 @@ def style(session):
 SCRIPT = b'#!/bin/sh\nset -e\n# unit tests\nexport RATE=3\ncd backend\nexec python -m pytest "$@"\n'
 PYPROJECT = b'[tool.poe.tasks]\nunit = "pytest spec"\n[tool.pdm.scripts]\nunit = {cmd = ["pytest", "spec"]}\n'
 PACKAGE = b'{"scripts": {"test": "jest"}}'
+CART = b'{"name": "@shop/cart", "scripts": {"test": "node --test", "unit": "TZ=UTC jest"}}'
+WORKSPACE = {
+    "package.json": b'{"workspaces": ["libs/*"], "scripts": {"test": "jest", "cart": "npm test -w libs/cart"}}',
+    "libs/cart/package.json": CART,
+    "libs/cart/cart.js": b"",
+    "libs/list/package.json": b'{"name": "list"}',
+}
 
 
 @pytest.mark.parametrize(
@@ -48,6 +55,13 @@ PACKAGE = b'{"scripts": {"test": "jest"}}'
         ("make t", {"Makefile": b"t:\n\tgo test ./...\n", "a.go": b""}, "go test ./..."),
         ("make t", {"Makefile": b"t:\n\tnpm test\n", "package.json": PACKAGE, "a.js": b""}, "npm test"),
         ("make t", {"Makefile": b"t:\n\t./run.sh\n", "run.sh": b"pytest spec\n"}, "pytest spec"),
+        ("npm test -w @shop/cart", WORKSPACE, "env -C libs/cart node --test"),
+        ("npm run unit --silent --workspace=libs/cart", WORKSPACE, "env -C libs/cart TZ=UTC jest"),
+        ("npm --prefix libs/cart t", WORKSPACE, "env -C libs/cart node --test"),
+        ("pnpm --filter @shop/cart test", WORKSPACE, "env -C libs/cart node --test"),
+        ("pnpm -F ./libs/cart run unit", WORKSPACE, "env -C libs/cart TZ=UTC jest"),
+        ("yarn workspace @shop/cart test", WORKSPACE, "env -C libs/cart node --test"),
+        ("npm run cart", WORKSPACE, "env -C libs/cart node --test"),
     ],
 )  # fmt: skip
 def test_the_test_command_inside_a_wrapper_is_found(
@@ -77,6 +91,12 @@ def test_a_wrapper_that_also_runs_another_program_decides_as_a_whole() -> None:
         ("make none", {}),
         ("pytest spec", {}),
         ("tox -e lint", {"tox.ini": TOX}),
+        ("npm test --workspaces", WORKSPACE),
+        ("npm test -w list", WORKSPACE),
+        ("npm test -w missing", WORKSPACE),
+        ("npm test -w list -w @shop/cart", WORKSPACE),
+        ("npm test -w @shop/cart -- --only", WORKSPACE),
+        ("pnpm --filter @shop/* test", WORKSPACE),
     ],
 )
 def test_a_command_without_one_clear_test_command_stays_as_it_is(

@@ -17,6 +17,7 @@ from suture.errors import UsageError
 from suture.judge.failures import get_last_line, render_run_ending
 from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
+from suture.project.languages.package_scripts import find_workspace_packages
 from suture.sandbox import BOX, RunRequest, RunResult, mounts_for_interpreter
 
 LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml")
@@ -122,10 +123,22 @@ class CommandLine:
 
     def _link_folders(self, argv: Sequence[str]) -> tuple[str, ...]:
         """Return a command that first makes the links to folders of the project."""
-        if not self.task.links:
+        links = {**self._workspace_links, **self.task.links}
+        if not links:
             return tuple(argv)
-        pairs = [(path, relpath(target, dirname(path) or ".")) for path, target in self.task.links.items()]
+        pairs = [(path, relpath(target, dirname(path) or ".")) for path, target in links.items()]
         return ("/bin/sh", "-c", LINK_FOLDERS, "sh", *chain.from_iterable(pairs), "--", *argv)
+
+    @cached_property
+    def _workspace_links(self) -> dict[str, str]:
+        """Path in the packages' folder -> folder of the workspace's package with that name, as installing links them.
+
+        What the user has installed is shown at another place, where such links lead nowhere.
+        """
+        if self._packages != "node_modules":
+            return {}
+        packages = find_workspace_packages(self.task.files)
+        return {f"{self._packages}/{name}": folder for name, folder in packages.items()}
 
     @property
     def _packages(self) -> str:

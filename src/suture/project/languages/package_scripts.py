@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 from pathlib import PurePosixPath
 from posixpath import normpath
+from typing import Any
 
 from suture.project.languages.language import ProjectOverview
 from suture.project.tuning import (
@@ -36,8 +37,12 @@ COMMAND_SEPARATORS = re.compile(r"&&|\|\||[;|&\n]")
 """Matches what separates the commands of a shell line."""
 FOLDER_OPTIONS = ("--prefix", "-C", "--dir", "--cwd")
 """Options of npm, yarn and pnpm for the working folder."""
+WORKSPACE_OPTIONS = ("-w", "--workspace", "-F", "--filter", "workspace")
+"""Words of npm, pnpm and yarn before the name or the folder of one package of a workspace."""
 PLAIN_FOLDER = re.compile(r"(?:\./)?[\w.@-]+(?:/[\w.@-]+)*/?")
 """Matches a folder of the project that is written without variables or patterns."""
+PACKAGE_NAME = re.compile(r"(?:@[a-z0-9_-][\w.-]*/)?[a-z0-9_-][\w.-]*", re.IGNORECASE)
+"""Matches the name of a package, which may have a scope."""
 PLAIN_SCRIPT = re.compile(r"(?!workspaces?$|exec$|dlx$)\w[\w:.-]*|-s|--silent")
 """Matches a word that leads to no other folder: the name of a script, or an option for less output."""
 SCRIPT_STARTERS = (*RUNNERS, "npm-run-all", "run-s", "run-p", "bun", "--run")
@@ -189,15 +194,71 @@ def bypass_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str,
     return ("/bin/sh", "-c", scripts[name])
 
 
+def find_package_lines(command: Sequence[str], files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the shell lines of the one script that a package manager runs, as for `npm test -w NAME`.
+
+    A package of the project is named by its name or its folder; a line `cd FOLDER` comes first then. Nothing is
+    yielded for several packages, and for arguments of the script, which each manager passes on in its own way.
+    """
+    names: list[str] = []
+    folder = ""
+    words = iter(command[1:] if command and command[0] in RUNNERS else ())
+    for word in words:
+        option, equals_sign, value = word.partition("=")
+        if option in (*WORKSPACE_OPTIONS, *FOLDER_OPTIONS):
+            found = _find_package_folder(value if equals_sign else next(words, ""), files)
+            if folder or not found:
+                return
+            folder = found
+        elif word[:1] != "-" and word not in ("run", "run-script"):
+            names.append("test" if word == "t" else word)
+        elif word not in ("run", "run-script", "-s", "--silent", "--if-present"):
+            return
+    start = f"{folder}/" if folder else ""
+    scripts = _scripts({"package.json": files.get(f"{start}package.json", b"{}")})
+    if len(names) == 1 and names[0] in scripts:
+        lines = [scripts[name] for name in (f"pre{names[0]}", names[0], f"post{names[0]}") if name in scripts]
+        yield from (f"cd {folder}", *lines) if folder else lines
+
+
+def _find_package_folder(name: str, files: Mapping[str, bytes]) -> str:
+    """Return the folder of the project's package with a name or in a folder; empty if there is none."""
+    folder = normpath(name.strip("{}")) if name else ""
+    if f"{folder}/package.json" in files and PLAIN_FOLDER.fullmatch(folder):
+        return folder
+    return _find_named_packages(files).get(name, "")
+
+
+def find_workspace_packages(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return name -> folder of the packages of a workspace; empty for another project."""
+    is_workspace = "workspaces" in _read_package(files.get("package.json", b"{}"))
+    return _find_named_packages(files) if is_workspace or "pnpm-workspace.yaml" in files else {}
+
+
+def _find_named_packages(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return name -> folder of the packages in a project's folders; of several with one name, the first."""
+    paths = (path for path in files if path.endswith("/package.json") and "node_modules/" not in path)
+    folders: dict[str, str] = {}
+    for path in islice(paths, MAX_WORKSPACE_PACKAGES):
+        name = _read_package(files[path]).get("name")
+        if isinstance(name, str) and PACKAGE_NAME.fullmatch(name) and PLAIN_FOLDER.fullmatch(path):
+            folders.setdefault(name, path.rpartition("/")[0])
+    return folders
+
+
 def _scripts(files: Mapping[str, bytes]) -> dict[str, str]:
     """Return the scripts of the project's `package.json`, name -> shell line."""
-    try:
-        package = json.loads(files.get("package.json", b"{}"))
-    except (ValueError, RecursionError):
-        return {}
-    scripts = package.get("scripts") if isinstance(package, dict) else None
+    scripts = _read_package(files.get("package.json", b"{}")).get("scripts")
     pairs = scripts.items() if isinstance(scripts, dict) else ()
     return {name: script for name, script in pairs if isinstance(script, str)}
+
+
+def _read_package(content: bytes) -> dict[str, Any]:
+    try:
+        package = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return package if isinstance(package, dict) else {}
 
 
 MAKE = ("make", "gmake", "remake")

@@ -19,7 +19,15 @@ from typing import Any
 
 from suture.project.languages.command_prefix import ASSIGNMENT, add_prefix, split_prefix
 from suture.project.languages.language_table import detect_language, find_runner
-from suture.project.languages.package_scripts import MAKE, TASK_FILES_BY_PROGRAM, find_task_commands
+from suture.project.languages.package_scripts import (
+    FOLDER_OPTIONS,
+    MAKE,
+    RUNNERS,
+    TASK_FILES_BY_PROGRAM,
+    WORKSPACE_OPTIONS,
+    find_package_lines,
+    find_task_commands,
+)
 from suture.project.languages.python import is_pytest_command, is_test_command, pytest_equivalent
 from suture.project.tuning import MAX_SHELL_SCRIPT_BYTES, MAX_TASK_INDIRECTIONS, MAX_TASK_LINES
 
@@ -108,8 +116,16 @@ def _is_test_command(argv: Sequence[str], files: Mapping[str, bytes]) -> bool:
     _, command = split_prefix(argv)
     if is_pytest_command(command) or is_test_command(command):
         return True
+    if any(map(_names_package, (command, *map(str.split, find_package_lines(command, files))))):
+        return False  # what decides is the script of another package, even if the project's own has the same name
     language = detect_language(command[:2], files) if command and command[0] not in (*SHELLS, *MAKE) else None
     return language is not None and find_runner(command, files, language) is not None
+
+
+def _names_package(command: Sequence[str]) -> bool:
+    """Return whether a package manager runs a script of a package in another folder."""
+    options = (*WORKSPACE_OPTIONS, *FOLDER_OPTIONS)
+    return bool(command) and command[0] in RUNNERS and any(w.partition("=")[0] in options for w in command)
 
 
 def _add_command(
@@ -208,6 +224,8 @@ def _inner_lines(command: tuple[str, ...], folder: str, files: Mapping[str, byte
     elif program in SHELLS or command[0].endswith(".sh") or command[0].startswith("./"):
         script = next((word for word in (command if program not in SHELLS else words) if word[0] != "-"), "")
         yield from _script_lines(own_files.get(posixpath.normpath(script), b""))
+    elif program in RUNNERS:
+        yield from find_package_lines(command, own_files)
     elif program in MAKE or program == "just":
         yield from find_task_commands(command, own_files)
     elif program == "tox":
