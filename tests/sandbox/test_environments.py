@@ -116,6 +116,39 @@ def test_the_environment_that_a_tool_keeps_for_the_project_is_found(
     assert discover_interpreter(other, variables).prefix != str(environment)
 
 
+@pytest.mark.parametrize(
+    ("tool", "folder", "variables"),
+    [
+        ("pipenv", "home/.local/share/virtualenvs/p-x1", {}),
+        ("pipenv", "shared/renamed", {"WORKON_HOME": "shared"}),
+        ("virtualenvwrapper", "home/.virtualenvs/shop", {}),
+    ],
+)
+def test_an_environment_whose_own_file_names_the_project_is_found(
+    tmp_path: Path, tool: str, folder: str, variables: dict[str, str]
+) -> None:
+    project, other = make_project(tmp_path / "p"), make_project(tmp_path / "other")
+    environment = make_environment(tmp_path / folder, "attrs", "pytest")
+    (environment / ".project").write_text(f"{project}\n")
+    environ = {
+        "HOME": str(tmp_path / "home"),
+        **{name: str(tmp_path / path) for name, path in variables.items()},
+    }
+    assert list(find_environments(project, environ)) == [
+        (environment, f"{tool}'s environment of the project")
+    ]
+    assert not list(find_environments(other, environ))
+
+
+@pytest.mark.parametrize("own", ["../elsewhere", "build/env"])
+def test_the_environment_that_uv_is_told_to_use_is_found(tmp_path: Path, own: str) -> None:
+    project = make_project(tmp_path / "p")
+    environment = make_environment(project / own, "attrs", "pytest")
+    interpreter = discover_interpreter(project, {"PATH": str(tmp_path), "UV_PROJECT_ENVIRONMENT": own})
+    assert os.path.realpath(interpreter.prefix) == os.path.realpath(environment)
+    assert not list(find_environments(project, {"UV_PROJECT_ENVIRONMENT": "missing"}))
+
+
 def test_a_conda_environment_is_found_by_its_name_in_the_project(tmp_path: Path) -> None:
     project, home = make_project(tmp_path / "p"), tmp_path / "home"
     (project / "environment.yml").write_text("name: shop\ndependencies:\n  - python\n")

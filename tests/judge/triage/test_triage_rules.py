@@ -48,6 +48,17 @@ def test_an_environment_fault_is_recognised(exception: str, explanation: str) ->
     assert explanation in fault.explanation
 
 
+def test_a_missing_package_names_the_command_that_makes_the_environment() -> None:
+    fault = find_environment_fault(
+        "ModuleNotFoundError: No module named 'numpy'", {**PROJECT, "uv.lock": b""}
+    )
+    assert fault is not None
+    assert "`uv sync`" in fault.advice
+    fault = find_environment_fault("ModuleNotFoundError: No module named 'numpy'", PROJECT)
+    assert fault is not None
+    assert "`" not in fault.advice
+
+
 @pytest.mark.parametrize("path", ["notes/a\\tb.txt", "notes"])
 def test_a_file_with_an_unprintable_name_is_an_environment_fault(path: str) -> None:
     excluded: dict[str, ExclusionReason] = {"notes/a\\tb.txt": "unprintable_name", "notes.so": "ignored"}

@@ -85,6 +85,16 @@ INSTALL_PACKAGE = "install it where the test command's python looks"
 BUILD_PROJECT = "build the project as its build files describe, for example with `pip install -e .`"
 
 
+ENVIRONMENT_TOOLS = {
+    "uv.lock": "uv sync",
+    "poetry.lock": "poetry install",
+    "pdm.lock": "pdm install",
+    "Pipfile": "pipenv install --dev",
+    "pixi.toml": "pixi install",
+    "hatch.toml": "hatch env create",
+    "environment.yml": "conda env create",
+}
+"""File of a tool -> the command that makes the project's environment."""
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentFault:
     """Why a test fails through no fault of the code."""
@@ -196,7 +206,13 @@ def _find_missing_package(module: str, files: Mapping[str, bytes]) -> Environmen
         return None
     if _is_similar(name, sys.stdlib_module_names) and not _is_required(name, files):
         return None
-    return EnvironmentFault(explanation=f"the package {name!r} is not installed", advice=INSTALL_PACKAGE)
+    tool = next((command for path, command in ENVIRONMENT_TOOLS.items() if path in files), "")
+    advice = (
+        f"{INSTALL_PACKAGE}: `{tool}` makes the project's environment, and --python names it"
+        if tool
+        else INSTALL_PACKAGE
+    )
+    return EnvironmentFault(explanation=f"the package {name!r} is not installed", advice=advice)
 
 
 def _find_missing_file(

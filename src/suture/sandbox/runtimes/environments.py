@@ -1,8 +1,8 @@
 """Find and read a project's virtual environments: beside the project, and in the folders of its tools.
 
-A folder outside the project is considered only if its tool has put the project's own path into the folder's
-name, or if the user's conda lists it, so that no file of a project can choose another folder. Everything is
-read from files; nothing is started.
+A folder outside the project is considered only if the user's own variables name it, if its tool has put the
+project's own path into the folder's name or into a file there, or if the user's conda lists it, so that no file of a
+project can choose another folder. Everything is read from files; nothing is started.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from suture.project.python_source.parsing import parse_module
 from suture.sandbox.mounts.path_checks import read_small_text, resolve_path
 from suture.sandbox.tuning import MAX_ENVIRONMENTS_PER_PATTERN, MAX_LISTED_ENVIRONMENTS
 
-ENVIRONMENT_PATTERNS = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", ".tox/*", ".nox/*")
+ENVIRONMENT_PATTERNS = (
+    "venv", "env", ".env", ".conda", ".hatch/*", ".pixi/envs/*", "envs/*", ".tox/*", ".nox/*",
+)  # fmt: skip
 """Usual names of environments beside a project; tox and nox create one for each session."""
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,200}[A-Za-z0-9])?")
 """Matches the name at the start of a requirement."""
@@ -50,6 +52,9 @@ def find_environments(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[
 
     `root` is absolute, and `environ` has the user's environment variables.
     """
+    own = environ.get("UV_PROJECT_ENVIRONMENT")  # instead of `.venv`; a relative path is one of the project
+    if own and _is_environment(root / own):
+        yield root / own, "uv's environment of the project ($UV_PROJECT_ENVIRONMENT)"
     for pattern in ENVIRONMENT_PATTERNS:
         # The parent, such as `envs`, may be a link out of the project as well; then it is not even listed.
         if not resolve_path((root / pattern).parent).is_relative_to(resolve_path(root)):
@@ -79,13 +84,22 @@ def _find_tool_environments(root: Path, home: Path, environ: Mapping[str, str]) 
     sha256 = hashlib.sha256(os.fsencode(real)).digest()
     md5 = hashlib.md5(os.fsencode(real), usedforsecurity=False).digest()
     sha256_id, md5_id = (base64.urlsafe_b64encode(digest).decode()[:8] for digest in (sha256, md5))
-    poetry = Path(environ.get("POETRY_VIRTUALENVS_PATH") or cache / "pypoetry" / "virtualenvs")
+    poetry_cache = Path(environ.get("POETRY_CACHE_DIR") or cache / "pypoetry")
+    poetry = Path(environ.get("POETRY_VIRTUALENVS_PATH") or poetry_cache / "virtualenvs")
+    hatch = Path(environ.get("HATCH_DATA_DIR") or data / "hatch")
     # Each tool names a project's folder by the first letters of the hash of its path.
     yield from (("poetry", path) for path in _glob_some(poetry, f"*-{sha256_id}-py3*"))
-    yield from (
-        ("hatch", path) for path in _glob_some(data / "hatch" / "env" / "virtual", f"*/{sha256_id}/*")
-    )
+    yield from (("hatch", path) for path in _glob_some(hatch / "env" / "virtual", f"*/{sha256_id}/*"))
     yield from (("pdm", path) for path in _glob_some(data / "pdm" / "venvs", f"*-{md5_id}-*"))
+    # pipenv and virtualenvwrapper write the project's path into a file of the environment.
+    shared = environ.get("WORKON_HOME")
+    for tool, folder in (
+        ("pipenv", shared or data / "virtualenvs"),
+        ("virtualenvwrapper", home / ".virtualenvs"),
+    ):
+        for path in _glob_some(Path(folder), "*"):
+            if read_small_text(path / ".project").strip() in (str(root), str(real)):
+                yield tool, path
     conda_name = CONDA_NAME.search(read_small_text(root / "environment.yml"))
     if conda_name:
         for line in read_small_text(home / ".conda" / "environments.txt").splitlines():
