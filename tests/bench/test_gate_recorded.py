@@ -104,7 +104,7 @@ def test_the_documented_error_rates_are_correct() -> None:
     documented_rows = [
         line for line in page.splitlines() if re.match(r"\| (recorded, )?\d\d(\.\d)?% \|", line)
     ]
-    assert len(documented_rows) >= 7
+    assert len(documented_rows) >= 6
     assert documented_rows == [render_error_rates(line) for line in documented_rows]
 
 
