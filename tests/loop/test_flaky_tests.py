@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from suture.core.ledger.kinds import CandidateChecked
+from suture.core.ledger.kinds import CandidateChecked, SearchFinished, TrialAgreement, TrialDisagreement
 from suture.core.records import Candidate, CheckOutcome, CheckStatus, Task, Verdict, content_hash
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite
@@ -52,15 +52,16 @@ def make_verdict(*passed: str, failed: Collection[str] = ()) -> Verdict:
     return Verdict(candidate=content_hash({}), outcomes=tuple(outcomes), evidence="nonce")
 
 
-async def judge(verdict: Verdict, base: Verdict, command: AlternatingCommand) -> Verdict:
+async def judge(
+    verdict: Verdict, base: Verdict, command: AlternatingCommand, *events: SearchFinished
+) -> Verdict:
     """Excuse flaky tests in a verdict, in a run whose unchanged code had the verdict `base`."""
     user_code = Candidate(files={}, origin="user").hash
     checked = CandidateChecked(
         candidate=user_code, label="", passed=0, failed=0, evidence="nonce", verdict="base", seconds=0.0
     )
-    event = SimpleNamespace(payload=checked)
     context: Any = SimpleNamespace(
-        ledger=SimpleNamespace(events=(event,)),
+        ledger=SimpleNamespace(events=[SimpleNamespace(payload=payload) for payload in (checked, *events)]),
         candidates=SimpleNamespace(load_verdict=lambda blob: base),
     )
     task = Task(statement="", kind="heal", files=CODE, test_command=("pytest",))
@@ -75,6 +76,16 @@ async def test_a_test_that_fails_now_and_then_with_and_without_the_change_does_n
     verdict = await judge(make_verdict("a", "b", failed=["odd"]), base, command)
     assert not verdict.failed
     assert [(note.code, note.subjects) for note in verdict.notes] == [("flaky_tests", ("odd",))]
+
+
+async def test_a_test_that_failed_in_a_trial_of_the_unchanged_code_need_not_fail_there_again() -> None:
+    command = AlternatingCommand(alternates=(b"new",), passes=(b"old",))
+    base = make_verdict("a", "odd", failed=["b"])
+    entry = TrialDisagreement(test="odd", run="passed", trial="failed")
+    search = SearchFinished(agreement=TrialAgreement(compared=2, disagreements=1, disagreeing_tests=(entry,)))
+    verdict = await judge(make_verdict("a", "b", failed=["odd"]), base, command, search)
+    assert not verdict.failed
+    assert b"old" not in command.runs
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from project_files import write_files
+from suture.api import HealOptions, heal
+from suture.core.clock import SystemClock
+from suture.core.ledger import Ledger
 from suture.core.records import Move
+from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
 from suture.errors import BudgetExceeded
 from suture.loop.nodes import decide
+from suture.models import NO_MODEL
+from suture.sandbox import BubblewrapSandbox, RunRequest
+from suture.testing import FakeClock
 
 
 def spend_all() -> None:
@@ -44,3 +53,67 @@ async def test_spent_time_takes_nothing_from_a_run_that_is_healed(
     monkeypatch.setattr(decide, "decide", lambda *_: (Move(kind="stop", outcome="healed"),))
     state: Any = {"decisions": 3, "round": 2}
     assert (await decide.decide_moves(state, runtime))["outcome"] == "healed"
+
+
+CODE = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return 2 * a\n"
+TEST = "import unittest\nfrom sums import add, double\n\n\nclass SumsTest(unittest.TestCase):\n{body}"
+BODY = (
+    "    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n\n"
+    "    def test_double(self):\n        self.assertEqual(double(2), 4)\n"
+)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("last_event", "outcome"),
+    [
+        ("moves.decided", "budget_exhausted"),
+        ("search.finished", "budget_exhausted"),
+        ("candidate.checked", "healed"),
+    ],
+)
+async def test_nothing_runs_any_more_when_the_time_is_spent(
+    last_event: str, outcome: str, tmp_path: Path, sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock jumps when a stage has ended; the first run of the tests is one of `candidate.checked`, too."""
+    clock = FakeClock()
+    late_runs: list[object] = []
+    append, run_with, open_channel = Ledger.append, BubblewrapSandbox.run_with, BubblewrapSandbox.open
+    is_late = False
+
+    def append_and_jump(ledger: Ledger, payload: Any) -> Any:
+        nonlocal is_late
+        event = append(ledger, payload)
+        is_repair = last_event != "candidate.checked" or getattr(payload, "label", "").startswith("mutation")
+        if event.kind == last_event and is_repair:
+            is_late = True
+            clock.advance(1000.0)
+        return event
+
+    def note(request: RunRequest) -> None:
+        if is_late:
+            late_runs.append(request.argv)
+
+    async def run_noted(self: BubblewrapSandbox, request: RunRequest, start_run: Any) -> Any:
+        note(request)
+        return await run_with(self, request, start_run)
+
+    def open_noted(self: BubblewrapSandbox, request: RunRequest) -> Any:
+        note(request)
+        return open_channel(self, request)
+
+    monkeypatch.setattr(SystemClock, "now", lambda self: clock.now())
+    monkeypatch.setattr(Ledger, "append", append_and_jump)
+    monkeypatch.setattr(BubblewrapSandbox, "run_with", run_noted)
+    monkeypatch.setattr(BubblewrapSandbox, "open", open_noted)
+    project = write_files(tmp_path / "p", {"sums.py": CODE, "test_sums.py": TEST.format(body=BODY)})
+    settings = Settings(
+        model=ModelSettings(name=NO_MODEL),
+        paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "cache"),
+        budget=BudgetSettings(seconds=300),
+    )
+    options = HealOptions(test="python -m unittest -q", settings=settings, sandbox=sandbox)
+    result = await heal(project, options)
+    assert is_late
+    assert (result.outcome, late_runs) == (outcome, [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from suture.core.ledger import first_payload, last_payload
-from suture.core.ledger.kinds import CandidateChecked, TriageFinished
+from suture.core.ledger.kinds import CandidateChecked, SearchFinished, TriageFinished
 from suture.core.records import Candidate, Verdict, VerdictNote
 from suture.judge import Suite, find_protected_files
 from suture.judge.runners.test_command import TestCommand
@@ -51,10 +51,13 @@ async def excuse_flaky_tests(
 
 
 def _list_flaky_tests(context: RunContext) -> frozenset[str]:
-    """Return the tests that failed and passed on the unchanged code when triage ran them again."""
+    """Return the tests that failed and passed on the unchanged code: in triage, or in the run and in a trial."""
     triage = last_payload(context.ledger.events, TriageFinished)
+    search = last_payload(context.ledger.events, SearchFinished)
     failures = triage.non_code_failures if triage is not None else ()
-    return frozenset(failure.test for failure in failures if failure.cause == "flaky")
+    disagreements = search.agreement.disagreeing_tests if search is not None else ()
+    in_trials = (entry.test for entry in disagreements if (entry.run, entry.trial) == ("passed", "failed"))
+    return frozenset((*(failure.test for failure in failures if failure.cause == "flaky"), *in_trials))
 
 
 def _load_baseline(context: RunContext) -> Verdict | None:
