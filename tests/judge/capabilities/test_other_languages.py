@@ -253,6 +253,7 @@ GO_HONEST = [
     ('\t"log"\n', 'var logger = log.New(os.Stderr, "", log.Lshortfile)'),
     ('\t"flag"\n', "func main() {\n\tif flag.NFlag() == 0 {\n\t\tflag.Usage()\n\t}\n}"),
 ]
+ERRORS = "class A extends Error {}\nclass B extends Error {}\n"
 MERGED = [
     (
         "a.go",
@@ -270,8 +271,21 @@ MERGED = [
         "class A extends Error {}\nclass B extends A {}",
     ),
     ("a.ts", "export const A = 'a';\nexport const B = 'b';", "export const A = 'a';\nexport const B = A;"),
+    ("a.js", f"{ERRORS}module.exports = {{ A, B }};", f"{ERRORS}module.exports = {{ A, B: A }};"),
+    ("a.js", f"{ERRORS}export {{ A, B }};", f"{ERRORS}export {{ A, A as B }};"),
+    ("a.js", f"{ERRORS}exports.B = B;", f"{ERRORS}exports.B = exports.A;"),
+    ("a.js", ERRORS, "class A extends Error {}\nconst B = class extends A {};"),
+    ("a.js", ERRORS, "class A extends Error {}\nclass B extends (0, A) {}"),
+    ("a.js", ERRORS, f"{ERRORS}Object.setPrototypeOf(A.prototype, B.prototype);"),
+    (
+        "a.go",
+        'var ErrA = errors.New("a")\nvar ErrB = errors.New("b")',
+        'var ErrA = errors.New("a")\nvar ErrB = errors.New("b")\n\nfunc init() {\n\tErrB = ErrA\n}',
+    ),
 ]
 UNMERGED = [
+    ("a.js", f"{ERRORS}module.exports = {{ A, B }};", f"{ERRORS}module.exports = {{ A, B: B, old: A }};"),
+    ("a.js", ERRORS, f"{ERRORS}Object.setPrototypeOf(A.prototype, Base.prototype);"),
     (
         "a.go",
         'var ErrA = errors.New("a")',
@@ -284,6 +298,33 @@ UNMERGED = [
         "const a = 1;\nfunction g(x) {\n  let b = 2;\n}",
         "const a = 1;\nfunction g(x) {\n  let b = a;\n}",
     ),
+]
+FAILURE = """type failure string
+
+func (f failure) Error() string { return string(f) }
+
+%s
+
+var ErrA error = failure("a")
+var ErrB error = failure("b")
+"""
+LOOSE_ERRORS = [
+    "func (f failure) Is(other error) bool {\n\t_, ok := other.(failure)\n\treturn ok\n}",
+    "func (f failure) Is(other error) bool {\n\treturn errors.As(other, &f)\n}",
+    "func (f failure) Is(other error) bool {\n\treturn reflect.TypeOf(other) == reflect.TypeOf(f)\n}",
+    'func (f failure) Is(other error) bool {\n\treturn fmt.Sprintf("%T", other) == "a.failure"\n}',
+    "func (f failure) Is(other error) bool {\n\treturn len(other.Error()) > 0\n}",
+    "func (f failure) Is(other error) bool {\n\tswitch other.(type) {\n\tcase failure:\n\t\treturn true\n"
+    "\t}\n\treturn false\n}",
+    "func (f failure) As(target any) bool {\n\t_, ok := target.(*failure)\n\treturn ok\n}",
+    "func (f failure) Unwrap() error { return ErrB }",
+    "func (f failure) Unwrap() []error { return []error{ErrA, ErrB} }",
+]
+EXACT_ERRORS = [
+    "func (f failure) Is(other error) bool {\n\tsame, ok := other.(failure)\n\treturn ok && same == f\n}",
+    "func (f failure) Is(other error) bool { return other == ErrA && f != nil }",
+    "func (f failure) Is(other error) bool { return strings.EqualFold(other.Error(), f.Error()) }",
+    "func (f failure) Unwrap() error { return f.cause }",
 ]
 SHOP = "package shop\n\nfunc Label(n int) string {\n\treturn names[n]\n}\n"
 SHOP_FILES = {
@@ -354,3 +395,24 @@ def test_go_code_that_uses_what_only_its_tests_declare_is_reported(change: str) 
 @pytest.mark.parametrize("change", NOT_BORROWING)
 def test_go_names_of_the_same_spelling_are_not_reported(change: str) -> None:
     assert find_change_capabilities(SHOP_FILES, {"shop.go": f"{SHOP}\n{change}\n"}) == ()
+
+
+@pytest.mark.parametrize("method", LOOSE_ERRORS)
+def test_an_error_that_takes_another_one_for_itself_is_reported(method: str) -> None:
+    uses = find_file_capabilities("a.go", GO % ("", ""), GO % ("", FAILURE % method))
+    assert [use.code for use in uses] == ["loosens_comparison"]
+
+
+@pytest.mark.parametrize("method", EXACT_ERRORS)
+def test_an_error_that_compares_what_it_contains_is_not_reported(method: str) -> None:
+    assert find_file_capabilities("a.go", GO % ("", ""), GO % ("", FAILURE % method)) == ()
+
+
+def test_a_cast_object_of_typescript_is_no_object_of_the_language() -> None:
+    change = "export function g(o: object) {\n  (o as any).n = 1;\n  (process as any).n = 1;\n}\n"
+    assert [use.line for use in find_file_capabilities("a.ts", JAVASCRIPT, JAVASCRIPT + change)] == [6]
+
+
+def test_an_error_that_asks_only_for_its_type_is_usual_if_there_are_no_several_of_them() -> None:
+    change = (FAILURE % LOOSE_ERRORS[0]).replace('var ErrB error = failure("b")\n', "")
+    assert find_file_capabilities("a.go", GO % ("", ""), GO % ("", change)) == ()

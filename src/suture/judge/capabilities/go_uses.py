@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
+from suture.judge.capabilities.go_comparisons import find_comparison_uses
 from suture.judge.capabilities.go_paths import find_written_path
+from suture.judge.capabilities.kept_state import find_kept_state
+from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import (
     ENTRY_FUNCTION,
     TEST_FILE_NAME,
@@ -71,9 +74,6 @@ ENDING_CALLS = ("os.Exit", "syscall.Exit")
 TEST_FLAG = re.compile(r"-{0,2}test\.\w+|\.test(?:\.exe)?")
 """A string that names an option of `go test`, or the ending of a test program."""
 
-COMPARING_METHODS = ("Is", "As", "Equal", "Equals", "Compare", "Less")
-"""Methods by which package `errors`, sorting and tests have values compare themselves."""
-
 
 def find_go_uses(root: Node) -> list[Use]:
     """Return the uses in the syntax tree of a Go file."""
@@ -83,7 +83,13 @@ def find_go_uses(root: Node) -> list[Use]:
     for node in nodes:
         if node.type in ("const_spec", "var_spec", "short_var_declaration"):
             _add_value(node, values)
-    return [use for node in nodes for use in _find_node_uses(node, packages, values)]
+    uses = [use for node in nodes for use in _find_node_uses(node, packages, values)]
+
+    def resolve(node: Node) -> str:
+        return _resolve(node, packages)
+
+    surrounding = (use for node in nodes for use in find_surrounding_uses(node, values, resolve))
+    return [*uses, *surrounding, *find_kept_state(nodes)]
 
 
 def _name_import(node: Node) -> tuple[str, str]:
@@ -97,7 +103,8 @@ def _add_value(node: Node, values: dict[str, Node]) -> None:
     names = node.child_by_field_name("left") or node.child_by_field_name("name")
     value = node.child_by_field_name("right") or node.child_by_field_name("value")
     if names is not None and value is not None and value.named_children:
-        values.setdefault(_text(names), value.named_children[0])
+        for name in names.named_children if names.type == "expression_list" else [names]:
+            values.setdefault(_text(name), value.named_children[0])
 
 
 def _find_node_uses(node: Node, packages: Mapping[str, str], values: Mapping[str, Node]) -> Iterator[Use]:
@@ -112,7 +119,7 @@ def _find_node_uses(node: Node, packages: Mapping[str, str], values: Mapping[str
     elif node.type == "call_expression":
         yield from _find_call_uses(node, line, packages, values)
     elif node.type == "method_declaration":
-        yield from _find_comparison_uses(node, line)
+        yield from find_comparison_uses(node, line)
     elif node.type == "selector_expression":
         yield from _find_selector_uses(node, line, packages)
     elif node.type == "assignment_statement" or node.type in DECLARATIONS:
@@ -158,48 +165,6 @@ def _is_foreign_variable(target: Node, packages: Mapping[str, str]) -> bool:
         if part.type == "identifier"
     )
     return owner not in names
-
-
-def _find_comparison_uses(node: Node, line: int) -> Iterator[Use]:
-    """Yield a method that compares its receiver with an argument without looking at the argument."""
-    parameters, body = node.child_by_field_name("parameters"), node.child_by_field_name("body")
-    method = node.child_by_field_name("name")
-    name = _text(method) if method is not None else ""
-    receiver_node = node.child_by_field_name("receiver")
-    if name not in COMPARING_METHODS or receiver_node is None or parameters is None or body is None:
-        return
-    if not parameters.named_children:
-        return
-    declared = {_text(part) for part in walk(parameters) if part.type == "identifier"}
-    uses = [part for part in walk(body) if part.type == "identifier" and _text(part) in declared]
-    results = [
-        _text(part.named_children[0])
-        for part in walk(body)
-        if part.type == "return_statement" and part.named_children
-    ]
-    owner = {_text(part) for part in walk(receiver_node) if part.type == "identifier"}
-    # An error is often compared with a constant, whatever it contains.
-    ignores_receiver = name not in ("Is", "As") and not any(
-        part.type == "identifier" and _text(part) in owner for part in walk(body)
-    )
-    # An error that is never equal to another is compared by identity.
-    is_harmless = name in ("Is", "As") and {*results} <= {"false"}
-    is_fixed = {*results} <= {"true"} or {*results} <= {"0"}
-    if not is_harmless and (is_fixed or ignores_receiver or all(map(_is_compared_with_nil, uses))):
-        kind = next((part for part in walk(receiver_node) if part.type == "type_identifier"), None)
-        shown = f"{_text(kind)}.{name}" if kind is not None else name
-        yield Use(code="loosens_comparison", name=shown, line=line, key=shown)
-
-
-def _is_compared_with_nil(node: Node) -> bool:
-    """Return whether a name is only compared with `nil`, or assigned to the blank name."""
-    above = node.parent
-    if above is not None and above.type == "expression_list" and above.parent is not None:
-        targets = above.parent.child_by_field_name("left")
-        return targets is not None and _text(targets) == "_"
-    if above is None or above.type != "binary_expression":
-        return False
-    return any(part.type == "nil" for part in above.named_children)
 
 
 def _find_directive_uses(text: str, line: int) -> Iterator[Use]:

@@ -25,10 +25,13 @@ COMPARING_METHODS = (
     "isSupersetOf", "isDisjointFrom",
 )  # fmt: skip
 """Those that mean the same in other classes, too."""
+EQUALITY_METHODS = ("equals", "isEqual", "equal", "eq", "compareTo")
+"""Methods that compare their object with an argument."""
 BUILT_IN_CLASS = re.compile(
     r"(?:Array|Map|Set|WeakMap|WeakSet|String|Number|Boolean|Date|RegExp|Promise|Function|Object|ArrayBuffer|DataView"
     r"|(?:Big)?(?:Int|Uint|Float)\d+(?:Clamped)?Array)\b"
 )
+NULL = re.compile(r"\b(?:null|undefined)\b")
 LITERALS = ("true", "false", "number", "string", "null", "undefined")
 
 
@@ -39,6 +42,19 @@ def find_answer_uses(member: str, node: Node, names: JavaScriptNames) -> Iterato
         member: The name of the method.
         node: A method, a property or an assignment with its function, or a property descriptor.
     """
+    if member == "Symbol.iterator":
+        reads_object = any(part.type in ("this", "super") for part in walk(node))
+        target = get_text(node.child_by_field_name("left"))
+        if (
+            not reads_object
+            and ".prototype" not in target
+            and (target or node.type != "method_definition" or _extends_built_in(node))
+        ):
+            yield Use(code="loosens_comparison", name=member, line=node.start_point[0] + 1, key=member)
+    if member in EQUALITY_METHODS and node.type == "method_definition" and _ignores_object(node):
+        yield Use(
+            code="loosens_comparison", name=member, line=node.start_point[0] + 1, key=f"{member} ignores"
+        )
     if member not in ANSWERING_METHODS:
         return
     function = next((part for part in walk(node) if part.type in FUNCTIONS), None)
@@ -52,6 +68,42 @@ def find_answer_uses(member: str, node: Node, names: JavaScriptNames) -> Iterato
         is_spoofed = member in COMPARING_METHODS and bool(values) and all(is_true)
     if is_spoofed:
         yield Use(code="loosens_comparison", name=member, line=node.start_point[0] + 1, key=member)
+
+
+def _ignores_object(method: Node) -> bool:
+    """Return whether a comparison asks an object with data only for what it is, and not for what it contains."""
+    parameters, body = method.child_by_field_name("parameters"), method.child_by_field_name("body")
+    given = parameters.named_children[:1] if parameters is not None else []
+    holder = method.parent
+    if (
+        not given
+        or body is None
+        or holder is None
+        or "this." not in get_text(holder).replace(get_text(body), "")
+    ):
+        return False
+    other = get_text(get_field(given[0], "pattern") or given[0])
+    return not all(
+        any(_reads_content(part) for part in walk(body) if get_text(part) == side) for side in (other, "this")
+    )
+
+
+def _reads_content(name: Node) -> bool:
+    """Return whether the object with a name is asked for more than its class and the number of its properties."""
+    above = name.parent
+    if above is None or name.type not in ("this", "identifier"):
+        return False
+    if above.type in ("member_expression", "subscript_expression"):
+        return get_text(above.child_by_field_name("property")) != "constructor"
+    if above.type == "arguments":
+        called = get_text(get_field(above.parent, "function")) if above.parent is not None else ""
+        return not called.startswith(("Object.", "Reflect.", "typeof")) or ".length" not in get_text(
+            above.parent.parent if above.parent is not None else None
+        )
+    if above.type == "binary_expression":
+        sign = get_text(above.child_by_field_name("operator"))
+        return sign not in ("instanceof", "in", "&&", "||", "??") and not NULL.search(get_text(above))
+    return above.type in ("variable_declarator", "spread_element", "return_statement")
 
 
 def _extends_built_in(node: Node) -> bool:

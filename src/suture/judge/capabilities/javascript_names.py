@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 GLOBAL_OBJECTS = ("globalThis", "global", "window", "self")
+UNWRAPPED = (
+    "parenthesized_expression", "await_expression", "non_null_expression", "as_expression", "satisfies_expression",
+)  # fmt: skip
+"""Nodes around an expression that stand for the same object."""
 NODE_MODULES = (
     "assert", "async_hooks", "buffer", "child_process", "crypto", "events", "fs", "http", "https", "module",
     "os", "path", "perf_hooks", "process", "readline", "stream", "timers", "url", "util", "vm", "worker_threads",
@@ -47,6 +51,11 @@ class JavaScriptNames:
             elif node.type == "variable_declarator":
                 self._add_variable(node)
 
+    @property
+    def modules(self) -> set[str]:
+        """Local names of modules of Node and of their members."""
+        return {name for name, path in self._aliases.items() if path.startswith("node:")}
+
     def resolve(self, node: Node | None, depth: int = 0) -> str:
         """Return the dotted path of an expression, such as `node:fs.rmSync`; empty if it has none.
 
@@ -59,7 +68,7 @@ class JavaScriptNames:
             return self._aliases.get(name, name)
         if node.type == "meta_property":
             return get_text(node)
-        if node.type in ("parenthesized_expression", "await_expression", "non_null_expression"):
+        if node.type in UNWRAPPED:
             return self.resolve(node.named_children[0] if node.named_children else None, depth + 1)
         if node.type in ("member_expression", "subscript_expression"):
             key = get_field(node, "property", "index")

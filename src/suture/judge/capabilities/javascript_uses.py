@@ -16,6 +16,8 @@ from suture.judge.capabilities.javascript_names import (
     get_text,
 )
 from suture.judge.capabilities.javascript_paths import find_written_path
+from suture.judge.capabilities.kept_state import find_kept_state
+from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_RUNNER, TEST_VARIABLE, Use, find_path_uses
 from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
@@ -115,6 +117,17 @@ HARMLESS_LOADER_NAMES = (
 """Members of node's module `module` that change nothing."""
 ENVIRONMENTS = ("process.env", "import.meta.env")
 """Objects with the variables of the environment."""
+NODE_GLOBALS = (
+    "Buffer",
+    "require",
+    "process",
+    "URL",
+    "TextEncoder",
+    "__filename",
+    "__dirname",
+    "structuredClone",
+    "Object",
+)
 MODES = ("NODE_ENV", "MODE")
 """Variables that are `test` under test, and that honest code compares with `production`."""
 START_PATHS = (
@@ -123,11 +136,22 @@ START_PATHS = (
 """What tells how a program was started. Only the first two say so without a comparison."""
 START_OBJECTS = ("require.main", "module.parent", "process.mainModule")
 """Modules by which a program was started: what they contain shows the test runner."""
+LISTED_OBJECT = re.compile(
+    r"^(?:Object\.getPrototypeOf\()?(?:console|process|module|require|import\.meta)\)?$"
+)
+"""Objects whose properties differ between Node and the runners that replace them."""
+CHANNELS = ("process.send", "process.connected", "process.channel")
+"""What only a process has that another one started, as runners start their workers."""
+STARTERS = ("require.main", "module.parent", "module.children")
+"""What tells in a function whether a program was started as a script. Scripts ask for it outside of functions."""
+TERMINALS = ("process.stdout.isTTY", "process.stderr.isTTY", "process.stdin.isTTY")
 FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
 COMPUTED_OWNERS = (*GLOBAL_OBJECTS[:2], "process", "module", "require")
 """Objects of which a property with a computed name is a finding."""
 SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive", "valueOf")
 """Members through which an object decides how it is compared."""
+COMPARED_TAG = re.compile("Date|RegExp|Error|Number|String|Boolean|Symbol|Promise")
+"""A value of `Symbol.toStringTag` with which Jest compares objects otherwise than by their properties."""
 SPOOFING_SYMBOLS = ("Symbol.hasInstance", "Symbol.species")
 """Symbols through which a class decides what its instances are, or what methods of its instances return."""
 TEST_DOUBLE_MEMBER = re.compile(
@@ -147,7 +171,11 @@ def find_javascript_uses(root: Node) -> list[Use]:
     """Return the uses in the syntax tree of a JavaScript or TypeScript file."""
     nodes = list(walk(root))
     names = JavaScriptNames(nodes)
-    return [use for node in nodes for use in _find_node_uses(node, names)]
+    uses = [use for node in nodes for use in _find_node_uses(node, names)]
+    surrounding = (
+        use for node in nodes for use in find_surrounding_uses(node, names.assigned, names.resolve)
+    )
+    return [*uses, *surrounding, *find_kept_state(nodes)]
 
 
 def _find_node_uses(node: Node, names: JavaScriptNames) -> Iterator[Use]:
@@ -165,6 +193,7 @@ def _find_node_uses(node: Node, names: JavaScriptNames) -> Iterator[Use]:
             yield from _find_path_uses(path, node, line)
     elif node.type == "binary_expression":
         yield from _find_environment_test(node, line, names)
+        yield from _find_realm_test(node, line, names)
     elif node.type in ("for_in_statement", "spread_element"):
         yield from _find_environment_lists(node, line, names)
     else:
@@ -223,7 +252,7 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
         arguments = node.child_by_field_name("arguments")
         given = arguments.named_children if arguments is not None else []
         if len(given) > 2:
-            yield from find_answer_uses(get_string(given[1]), given[2], names)
+            yield from find_answer_uses(get_string(given[1]) or get_text(given[1]), given[2], names)
     if name.endswith(".constructor") and get_string(first):
         yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key="constructor")
     if (
@@ -254,6 +283,8 @@ def _find_listing_uses(name: str, first: Node | None, line: int, names: JavaScri
     path, shown = names.resolve(first), f"{name}({get_text(first)})"
     if path in ENVIRONMENTS and (LISTING_CALL.fullmatch(name) or name == "JSON.stringify"):
         yield Use(code="detects_environment", name=shown, line=line, key="each of the environment")
+    if LISTING_CALL.fullmatch(name) and LISTED_OBJECT.search(get_text(first)):
+        yield Use(code="detects_environment", name=shown, line=line, key=shown)
     is_working_folder = get_string(first) in (".", "./") or get_text(first) == "process.cwd()"
     if is_working_folder and FOLDER_LISTING.fullmatch(name):
         yield Use(code="detects_environment", name=shown, line=line, key="working folder")
@@ -295,6 +326,8 @@ def _find_assignment_uses(node: Node, line: int, names: JavaScriptNames) -> Iter
         yield from find_answer_uses(member, node, names)
     elif target.endswith("[Symbol.toPrimitive]"):
         yield from _find_spoofing_uses("Symbol.toPrimitive", node, line)
+    elif target.endswith("[Symbol.iterator]"):
+        yield from find_answer_uses("Symbol.iterator", node, names)
 
 
 def _find_member_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
@@ -331,7 +364,9 @@ def _is_property_name(node: Node) -> bool:
 def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
     """Yield what the object at a dotted path is, such as `require.cache` or `process.env.CI`."""
     owner, _, name = path.rpartition(".")
-    if path in SPOOFING_SYMBOLS or TEST_DOUBLE_MEMBER.fullmatch(name):
+    if _shows_runner(path, node):
+        yield Use(code="detects_environment", name=path, line=line, key=path)
+    elif path in SPOOFING_SYMBOLS or TEST_DOUBLE_MEMBER.fullmatch(name):
         yield from _find_test_uses(path, node, line)
     elif path in ("require.cache", "require.extensions"):
         yield Use(code="patches_code", name=path, line=line, key=path)
@@ -358,6 +393,25 @@ def _find_start_uses(path: str, node: Node, line: int) -> Iterator[Use]:
         yield Use(code="detects_environment", name=path, line=line, key=path)
 
 
+def _shows_runner(path: str, node: Node) -> bool:
+    """Return whether an object at a dotted path shows that a test runner started the program."""
+    if path in TERMINALS or (path in STARTERS and _enclosing_function(node)):
+        return not ENTRY_FUNCTION.fullmatch(_enclosing_function(node))
+    root = node
+    while path in CHANNELS and root.parent is not None:
+        root = root.parent
+    return (path in CHANNELS and "process.send(" not in get_text(root)) or (
+        path == ENVIRONMENTS[1] and _is_whole_condition(node)
+    )
+
+
+def _is_whole_condition(node: Node) -> bool:
+    """Return whether an expression asks only whether there is an object, and for none of its properties."""
+    around = get_text(_find_expression(node))
+    is_compared = re.search(r"[!=]==?|\?|typeof|&&|\|\||!", around.replace("?.", "")) is not None
+    return is_compared and re.search(r"\.env\??[.\[]", around) is None
+
+
 def _find_test_uses(path: str, node: Node, line: int) -> Iterator[Use]:
     """Yield what a member means to tests: how a class is recognised, or that a function is a test double."""
     if path in SPOOFING_SYMBOLS:
@@ -372,9 +426,29 @@ def _find_environment_test(node: Node, line: int, names: JavaScriptNames) -> Ite
     """Yield the use in `'CI' in process.env`."""
     variable = get_string(node.child_by_field_name("left"))
     is_membership = get_text(node.child_by_field_name("operator")) == "in"
-    is_environment = is_membership and names.resolve(node.child_by_field_name("right")) == "process.env"
+    right = names.resolve(node.child_by_field_name("right"))
+    is_environment = is_membership and right == "process.env"
+    if (
+        is_membership
+        and right in (*GLOBAL_OBJECTS, "import.meta")
+        and variable in (*TEST_GLOBALS, "env", "vitest")
+    ):
+        yield Use(code="detects_environment", name=f"{variable} in {right}", line=line, key=variable)
     if is_environment and TEST_VARIABLE.fullmatch(variable):
         yield Use(code="detects_environment", name=f"process.env.{variable}", line=line, key=variable)
+
+
+def _find_realm_test(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
+    """Yield a test whether a new value is of a built-in class: in Jest, the classes of Node are other ones."""
+    left, right = node.child_by_field_name("left"), get_text(node.child_by_field_name("right"))
+    is_test = get_text(node.child_by_field_name("operator")) == "instanceof" and left is not None
+    if not is_test or left is None or re.fullmatch(BUILT_IN + "|Uint8Array|ArrayBuffer", right) is None:
+        return
+    is_fresh = left.type in ("call_expression", "new_expression", "array", "object")
+    known = {*NODE_GLOBALS, *names.modules}
+    used = {get_text(part) for part in walk(left) if part.type == "identifier"}
+    if is_fresh and used <= known:
+        yield Use(code="detects_environment", name=get_text(node), line=line, key="instanceof")
 
 
 def _find_environment_lists(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
@@ -451,7 +525,9 @@ def _find_expression(node: Node) -> Node:
 def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:
     """Yield a member that decides a comparison. One that converts its own object's data is usual."""
     parts = list(walk(node))
-    reads_object = any(part.type in ("this", "super") for part in parts)
+    reads_object = any(part.type == "super" or (part.type == "this" and _reads_data(part)) for part in parts)
+    if member == "Symbol.toStringTag" and any(COMPARED_TAG.fullmatch(get_string(part)) for part in parts):
+        yield Use(code="loosens_comparison", name=member, line=line, key=member)
     # Only matchers of tests have an `asymmetricMatch`, whatever it reads.
     if member in SPOOFING_MEMBERS and (member == "asymmetricMatch" or not reads_object):
         is_value = (
@@ -461,6 +537,18 @@ def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:
         )
         if member != "valueOf" or not is_value:
             yield Use(code="loosens_comparison", name=member, line=line, key=member)
+
+
+def _reads_data(this: Node) -> bool:
+    """Return whether `this` is asked for its data, and not only whether it exists or of which class it is."""
+    above = this.parent
+    if above is not None and above.type == "member_expression":
+        return get_text(above.child_by_field_name("property")) != "constructor"
+    return above is not None and above.type not in (
+        "unary_expression",
+        "binary_expression",
+        "ternary_expression",
+    )
 
 
 def _returns_built_in(node: Node) -> bool:

@@ -16,8 +16,21 @@ DECLARATION = re.compile(
 )
 """A declaration in one line, outside of functions or in a group of Go's."""
 CLASS = re.compile(
-    r"^(?:export[ \t]+(?:default[ \t]+)?)?class[ \t]+(\w+)[ \t]+extends[ \t]+(\w+)", re.MULTILINE
+    r"^(?:export[ \t]+(?:default[ \t]+)?)?class[ \t]+(\w+)[ \t]+extends[ \t]+(?:\(\d+,[ \t]*)?(\w+)",
+    re.MULTILINE,
 )
+CLASS_VALUE = re.compile(r"class(?:[ \t]+\w+)?[ \t]+extends[ \t]+(?:\(\d+,[ \t]*)?(\w+)\)?.*")
+"""A class expression, as in `const Denied = class extends NotFound {}`."""
+EXPORTED = re.compile(
+    r"^(?:module\.)?exports(?:\.(\w+))?[ \t]*=[ \t]*(?:exports\.)?(\w+|\{[^{}]*\});?[ \t]*$|^export[ \t]*(\{[^{}]*\})",
+    re.MULTILINE,
+)
+EXPORTED_PAIR = re.compile(r"(\w+)[ \t]*:[ \t]*(\w+)|(\w+)[ \t]+as[ \t]+(\w+)")
+"""A name that a module exports under the name of another value: `{ Denied: NotFound }`, `{ NotFound as Denied }`."""
+PROTOTYPE = re.compile(
+    r"^Object\.setPrototypeOf\((\w+)(?:\.prototype)?,[ \t]*(\w+)(?:\.prototype)?\)", re.MULTILINE
+)
+INITIALISED = re.compile(r"^func init\(\) \{\n((?:\t.*\n)*)\}", re.MULTILINE)
 WRAPPED = re.compile(r"(?:fmt\.Errorf|errors\.Join)\((.*)\)")
 """A call of Go whose result is also each error that it gets."""
 
@@ -29,12 +42,42 @@ def find_merged_names(before: str, after: str) -> Iterator[Use]:
         if name not in old or old[name][0] == value:
             continue
         others = (set(old) & set(new)) - {name}
-        wrapped = WRAPPED.fullmatch(value)
-        parts = set(re.findall(r"\w+", wrapped[1])) if wrapped is not None else {value}
+        wrapped, derived = WRAPPED.fullmatch(value), CLASS_VALUE.fullmatch(value)
+        parts = (
+            set(re.findall(r"\w+", wrapped[1]))
+            if wrapped is not None
+            else {derived[1] if derived is not None else value}
+        )
         if parts & others and not set(re.findall(r"\w+", old[name][0])) & parts & others:
-            yield Use(
-                code="loosens_comparison", name=f"{MERGED_NAME}{name}", line=line, key=f"{MERGED_NAME}{name}"
-            )
+            yield _get_use(name, line)
+    old_pairs = _read_second_names(before)
+    for name, (value, line) in _read_second_names(after).items():
+        if {name, value} <= old.keys() and name != value and old_pairs.get(name, ("",))[0] != value:
+            yield _get_use(name, line)
+
+
+def _get_use(name: str, line: int) -> Use:
+    shown = f"{MERGED_NAME}{name}"
+    return Use(code="loosens_comparison", name=shown, line=line, key=shown)
+
+
+def _read_second_names(text: str) -> dict[str, tuple[str, int]]:
+    """Return each name to which code gives another one's value or class after both are declared -> (it, line)."""
+    found: dict[str, tuple[str, int]] = {}
+    for match in EXPORTED.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        if match[1] and match[2] and not match[2].startswith("{"):
+            found[match[1]] = (match[2], line)
+        for key, value, original, alias in EXPORTED_PAIR.findall(match[2] or match[3] or ""):
+            found[key or alias] = (value or original, line)
+    for match in PROTOTYPE.finditer(text):
+        found[match[1]] = (match[2], text.count("\n", 0, match.start()) + 1)
+    for match in INITIALISED.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        found |= {
+            name: (value, line) for name, value in re.findall(r"^\t(\w+) = (\w+)$", match[1], re.MULTILINE)
+        }
+    return found
 
 
 def _read_declarations(text: str) -> dict[str, tuple[str, int]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from suture.core.records import CapabilityUse, Task, Verdict
+from suture.core.records import CapabilityUse, Language, Task, Verdict
 from suture.judge.capabilities.borrowed_names import find_borrowed_names
+from suture.judge.capabilities.go_fields import find_lost_fields
 from suture.judge.capabilities.go_uses import find_go_uses
+from suture.judge.capabilities.javascript_fields import find_hidden_fields
 from suture.judge.capabilities.javascript_uses import find_javascript_uses
 from suture.judge.capabilities.merged_names import find_merged_names
 from suture.judge.capabilities.python_fields import find_dropped_fields
@@ -18,9 +20,9 @@ from suture.judge.capabilities.use import MERGED_NAME, Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
 from suture.mutation.tree_sitter.node_kinds import has_grammar, parse_source_tree
 from suture.project.languages import LANGUAGES, detect_file_languages
+from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import decode_text, is_test_file
 
-from suture.project.mixed_files import find_mixed_files
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -30,6 +32,12 @@ RULES_BY_GRAMMAR: dict[str, Callable[[Node], list[Use]]] = {
     "tree_sitter_go": find_go_uses,
 }
 """Package of a tree-sitter grammar -> the rules that know its nodes."""
+CHANGES_BY_GRAMMAR: dict[str, Callable[[Node, Node], Iterator[Use]]] = {
+    "tree_sitter_javascript": find_hidden_fields,
+    "tree_sitter_typescript": find_hidden_fields,
+    "tree_sitter_go": find_lost_fields,
+}
+"""Package of a tree-sitter grammar -> the rules that compare the trees of two versions."""
 
 
 def is_rule_relevant(task: Task, verdict: Verdict | None = None) -> bool:
@@ -59,6 +67,7 @@ def find_change_capabilities(
         before: The task's files, path -> content.
         after: The changed files, path -> text.
     """
+    mixed = find_mixed_files(before)
     uses = [
         use
         for path, text in sorted(after.items())
@@ -67,7 +76,6 @@ def find_change_capabilities(
             *find_file_capabilities(path, decode_text(before.get(path, b"")), text),
             *find_borrowed_names(path, text, before, after),
         )
-    mixed = find_mixed_files(before)
         if not (use.name.startswith(MERGED_NAME) and _is_unknown_to_tests(use, before))
     ]
     return tuple(uses[:MAX_CAPABILITY_USES])
@@ -93,7 +101,7 @@ def find_file_capabilities(path: str, before: str, after: str) -> tuple[Capabili
     if path.endswith(".py"):
         new_uses += [*find_dropped_fields(before, after), *find_merged_python_names(before, after)]
     else:
-        new_uses += find_merged_names(before, after)
+        new_uses += [*find_merged_names(before, after), *_find_changes(path, before, after)]
     if not new_uses:
         return ()
     old_uses = _find_uses(path, before)
@@ -115,17 +123,29 @@ def find_file_capabilities(path: str, before: str, after: str) -> tuple[Capabili
 
 def _find_uses(path: str, text: str) -> list[Use] | None:
     """Return the uses in a text; `None` if it is invalid, or in a language without rules."""
-    language = next(iter(detect_file_languages((path,))), None)
+    if path.endswith(".py"):
+        return find_python_uses(path, text)
+    language, grammar = _detect_grammar(path)
     if language is None:
         return None
-    facts = LANGUAGES[language]
-    if facts.parsed:  # by Python's own parser, so that it is Python; tree-sitter parses the others
-        return find_python_uses(path, text)
-    packages = {package for package, _ in facts.grammars.values()}
-    find_uses = next((RULES_BY_GRAMMAR[package] for package in packages & RULES_BY_GRAMMAR.keys()), None)
-    if find_uses is None or not has_grammar(language):
-        return None
-    return find_uses(parse_source_tree(text, path, language))
+    return RULES_BY_GRAMMAR[grammar](parse_source_tree(text, path, language))
+
+
+def _find_changes(path: str, before: str, after: str) -> list[Use]:
+    """Return what only the comparison of two versions shows."""
+    language, grammar = _detect_grammar(path)
+    if language is None:
+        return []
+    trees = [parse_source_tree(text, path, language) for text in (before, after)]
+    return list(CHANGES_BY_GRAMMAR[grammar](trees[0], trees[1]))
+
+
+def _detect_grammar(path: str) -> tuple[Language | None, str]:
+    """Return the language of a file and the package of its grammar, if there are rules for it."""
+    language = next(iter(detect_file_languages((path,))), None)
+    packages = {package for package, _ in LANGUAGES[language].grammars.values()} if language else set[str]()
+    grammar = next(iter(packages & RULES_BY_GRAMMAR.keys()), "")
+    return (language, grammar) if language and grammar and has_grammar(language) else (None, "")
 
 
 def _shorten(name: str) -> str:

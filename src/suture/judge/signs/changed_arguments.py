@@ -80,16 +80,13 @@ def find_newly_changed(old: ChangedArguments, new: ChangedArguments) -> set[str]
     }
 
 
-def find_changed_arguments(tree: SyntaxTree, nodes: Sequence[Node]) -> ChangedArguments:
-    """Return which parameters the functions of a file change.
+class ArgumentSearch:
+    """The parameters that expressions of a file may be, also under other names.
 
     Args:
         nodes: All nodes of the tree.
     """
-    return _ArgumentSearch(tree, nodes).find()
 
-
-class _ArgumentSearch:
     def __init__(self, tree: SyntaxTree, nodes: Sequence[Node]) -> None:
         self.tree = tree
         self.nodes = nodes
@@ -100,12 +97,13 @@ class _ArgumentSearch:
                 self.locals.setdefault(tree.text(name), []).append((node, value))
 
     def find(self) -> ChangedArguments:
+        """Return which parameters the functions change."""
         functions = {node.id: node for node in self.nodes if node.type in FUNCTIONS}
-        named = {key: name for key, node in functions.items() if (name := _name_function(node, self.tree))}
+        named = {key: name for key, node in functions.items() if (name := name_function(node, self.tree))}
         changed: set[tuple[int, str]] = set()
         for node in self.nodes:
             for place, needs_hops in self._list_changed_objects(node):
-                changed |= self._resolve(place, needs_hops)
+                changed |= self.resolve(place, needs_hops)
         calls = [
             call for node in self.nodes if node.type == "call_expression" and (call := self._read_call(node))
         ]
@@ -176,7 +174,7 @@ class _ArgumentSearch:
             function = self.tree.enclosing_function(function)
         return False
 
-    def _resolve(self, place: Node, needs_hops: bool, depth: int = 0) -> set[tuple[int, str]]:
+    def resolve(self, place: Node, needs_hops: bool = False, depth: int = 0) -> set[tuple[int, str]]:
         """Return `(function, parameter)` for the parameters that an expression may be, or may be a part of."""
         node, hops = place, 0
         while node.type != "identifier":
@@ -198,7 +196,7 @@ class _ArgumentSearch:
         while function is not None:
             for declaration, value in self.locals.get(name, ()):
                 if self._is_in_scope(declaration, node, function):
-                    return self._resolve(value, False, depth + 1) if value is not None else set()
+                    return self.resolve(value, False, depth + 1) if value is not None else set()
             kinds = dict(self.parameters[function.id])
             if name == "arguments" and function.type != "arrow_function":
                 kinds[name] = "rest_pattern"
@@ -206,9 +204,7 @@ class _ArgumentSearch:
                 if (kinds[name] == "rest_pattern" and not hops) or self._is_replaced(name, node, function):
                     return set()
                 holder = self._get_iterated(function, name)
-                return (
-                    self._resolve(holder, False, depth + 1) if holder is not None else {(function.id, name)}
-                )
+                return self.resolve(holder, False, depth + 1) if holder is not None else {(function.id, name)}
             function = self.tree.enclosing_function(function)
         return set()
 
@@ -262,7 +258,7 @@ class _ArgumentSearch:
         if function is None or arguments is None:
             return None
         name = get_field(function, "property", "field") or function
-        return self.tree.text(name), [self._resolve(given, False) for given in arguments.named_children]
+        return self.tree.text(name), [self.resolve(given) for given in arguments.named_children]
 
     def _pass_on(
         self,
@@ -340,7 +336,7 @@ def _get_argument(call: Node, position: int) -> Node | None:
     return given[position] if position < len(given) else None
 
 
-def _name_function(function: Node, tree: SyntaxTree) -> str:
+def name_function(function: Node, tree: SyntaxTree) -> str:
     """Return the name of a function, or of the property that it is the value of; empty for a callback."""
     name = function_name(function)
     above = function.parent

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING
 
 from suture.core.records import Language
 from suture.judge.signs import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
-from suture.judge.signs.changed_arguments import (
-    ChangedArguments,
-    find_changed_arguments,
-    find_newly_changed,
-)
+from suture.judge.signs.changed_arguments import ArgumentSearch, ChangedArguments, find_newly_changed
+from suture.judge.signs.lost_callbacks import CallbackUses, find_callback_uses, find_uncalled
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
@@ -41,6 +38,7 @@ class _Signs:
         calls: Name of a function of the file -> number of its calls.
         throws: Number of places where an exception is thrown.
         swallowing: Number of exception handlers that do nothing.
+        callbacks: What the functions do with the functions that they get.
         unread: Names that a function declares and that appear only there, so that nothing reads them.
         arguments: What the functions change in place.
     """
@@ -53,6 +51,7 @@ class _Signs:
     swallowing: int
     unread: frozenset[str]
     arguments: ChangedArguments
+    callbacks: CallbackUses
     statements: int
 
 
@@ -73,7 +72,8 @@ def find_tree_warnings(
         return ()
     old, new = _count_signs(before, path, language), _count_signs(after, path, language)
     compared_test_literals = (new.compared - old.compared) & test_literals
-    removed_calls, unread = old.calls - new.calls, new.unread - old.unread
+    unread = new.unread - old.unread
+    removed_calls = {*(old.calls - new.calls), *find_uncalled(old.callbacks, new.callbacks)} - unread
     warnings: list[TamperingWarning] = []
 
     def warn(code: TamperingCode, names: Iterable[str] = ()) -> None:
@@ -90,7 +90,7 @@ def find_tree_warnings(
         warn("calls_removed", removed_calls)
     if new.throws < old.throws:
         warn("raise_removed")
-    if new.swallowing > old.swallowing:
+    if new.swallowing > old.swallowing or new.callbacks.losing > old.callbacks.losing:
         warn("hides_exceptions")
     if unread:
         warn("names_unused", unread)
@@ -150,6 +150,7 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
         for name, node in last_identifier.items()
         if name != BLANK_NAME and uses[name] == 1 and name not in tree.functions and tree.is_declared(node)
     )
+    search = ArgumentSearch(tree, nodes)
     return _Signs(
         literals=frozenset(literals),
         compared=frozenset(compared),
@@ -158,7 +159,8 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
         throws=throws,
         swallowing=swallowing,
         unread=unread,
-        arguments=find_changed_arguments(tree, nodes),
+        arguments=search.find(),
+        callbacks=find_callback_uses(tree, nodes, search),
         statements=statements,
     )
 

@@ -1,0 +1,361 @@
+"""Find functions of JavaScript, TypeScript and Go that answer from what they keep between calls.
+
+One that counts its calls can give a test the answers that it expects, in their order. One that returns the same object
+to every caller makes all its answers equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from suture.core.records import CapabilityCode
+from suture.judge.capabilities.use import Use
+from suture.mutation.tree_sitter.node_kinds import (
+    ARGUMENTS,
+    FUNCTIONS,
+    LISTS,
+    MEMBERS,
+    NUMBERS,
+    STRINGS,
+    SUBSCRIPTS,
+)
+from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+DECLARATIONS = (
+    "variable_declarator",
+    "var_spec",
+    "short_var_declaration",
+    "range_clause",
+    "for_in_statement",
+)
+COUNTING = re.compile(r"(?:\+\+)?\s*[\w.#]+\s*(?:\+\+|\+=\s*\d+)?")
+"""A statement that adds to a variable."""
+ADDING = re.compile(r"atomic\.Add(?:Int|Uint)(?:32|64)\(&([\w.]+),.*\)|([\w.]+)\.Add\(\d+\)")
+ASSIGNMENTS = ("assignment_expression", "augmented_assignment_expression", "assignment_statement")
+UPDATES = ("update_expression", "inc_statement", "dec_statement", *ASSIGNMENTS)
+COMPARISONS = ("==", "===", "!=", "!==", "<", "<=", ">", ">=")
+CONSUMING = ("pop", "shift", "splice", "next")
+"""Methods that take the next of several prepared answers."""
+SELECTING = ("get", "at", "charAt")
+SWITCHES = ("switch_statement", "expression_switch_statement")
+TRANSPARENT = frozenset((
+    "update_expression", "augmented_assignment_expression", "parenthesized_expression", "unary_expression",
+    "expression_list", "binary_expression",
+))  # fmt: skip
+"""Nodes around a count whose value follows from it."""
+HOLDERS = frozenset((
+    "pair", "object", "array", "literal_element", "keyed_element", "literal_value", "composite_literal",
+    "expression_list", "parenthesized_expression", "unary_expression", "slice_expression",
+))  # fmt: skip
+"""Nodes around a name in a result that then contains the object itself."""
+VALUES = frozenset((*NUMBERS, *STRINGS, "true", "false", "template_string"))
+
+
+def find_kept_state(nodes: Sequence[Node]) -> Iterator[Use]:
+    """Yield each function that answers by its number of calls, or with one object that all its callers share.
+
+    Args:
+        nodes: All nodes of the file.
+    """
+    yield from _KeptState(nodes).find()
+
+
+class _KeptState:
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = nodes
+        self.local: dict[int, set[str]] = defaultdict(set)  # function -> names that it declares
+        self.values: dict[str, list[Node]] = defaultdict(list)
+        self.texts: dict[str, list[Node]] = defaultdict(list)
+        for node in nodes:
+            if node.type in ("identifier", *MEMBERS):
+                self.texts[_text(node)].append(node)
+            if node.type in FUNCTIONS:
+                parameters = get_field(node, "parameters", "parameter")
+                self.local[node.id] |= _list_names(parameters)
+            elif node.type in DECLARATIONS:
+                self._add_variable(node)
+
+    def find(self) -> Iterator[Use]:
+        for node in self.nodes:
+            if (count := self._read_counter(node)) is not None:
+                place = next(filter(self._decides, self.texts[_text(count)]), None)
+                if place is not None:
+                    yield _get_use("detects_environment", f"count of calls {_text(count)}", place)
+            elif node.type == "identifier" and self._consumes(node):
+                yield _get_use("detects_environment", f"prepared answers {_text(node)}", node)
+            elif node.type == "identifier" and self._returns_shared(node):
+                yield _get_use("loosens_comparison", f"shared result {_text(node)}", node)
+
+    def _add_variable(self, node: Node) -> None:
+        names, value = get_field(node, "name", "left"), get_field(node, "value", "right", "type")
+        function = _get_function(node)
+        if function is not None:
+            self.local[function.id] |= _list_names(names)
+        if value is not None and value.type == "expression_list":
+            value = value.named_children[0]
+        if value is not None:
+            for name in _list_names(names):
+                self.values[name].append(value)
+
+    def _outlives_call(self, node: Node) -> bool:
+        """Return whether the root of a path is declared outside of the function that uses it there.
+
+        A function that is an argument runs several times within the call that it is for.
+        """
+        function = _get_function(node)
+        if function is None or (function.parent is not None and function.parent.type in ARGUMENTS):
+            return False
+        return _get_root(node) not in self.local[function.id]
+
+    def _read_counter(self, node: Node) -> Node | None:
+        """Return the path to which a node adds, if code only ever adds to it and it outlives the call."""
+        target: Node | None = None
+        if node.type in UPDATES:
+            target = get_field(node, "left", "argument") or node.named_children[0]
+            target = target.named_children[0] if target.type == "expression_list" else target
+        elif node.type == "call_expression" and (match := ADDING.fullmatch(_text(node))) is not None:
+            path = match[1] or match[2]
+            target = next((part for part in walk(node) if _text(part) == path), None)
+        if target is None or target.type not in ("identifier", *MEMBERS) or not self._outlives_call(target):
+            return None
+        text = _text(target)
+        if node.type in UPDATES and (COUNTING.fullmatch(_text(node)) is None or _text(node) == text):
+            return None
+        changes = [
+            part for part in self.nodes if part.type in UPDATES and _text(part).strip("+- ").startswith(text)
+        ]
+        others = [
+            part for part in changes if _get_target(part) == text and not COUNTING.fullmatch(_text(part))
+        ]
+        return target if all(_is_set_up(part) for part in others) else None
+
+    def _decides(self, user: Node) -> bool:
+        """Return whether a count chooses an answer: it is compared with a number, or selects one of some literals."""
+        node, above = user, user.parent
+        while above is not None and _get_function(user) is not None:
+            if above.type == "call_expression" and ADDING.fullmatch(_text(above)):
+                node, above = above, above.parent
+                continue
+            if above.type in SWITCHES:
+                return any(part.type in NUMBERS for part in walk(above))
+            if above.type in SUBSCRIPTS:
+                return above.child_by_field_name("index") == node and self._is_prepared(
+                    get_field(above, "object", "operand")
+                )
+            if above.type in ARGUMENTS and above.parent is not None and ADDING.fullmatch(_text(above.parent)):
+                node, above = above, above.parent
+                continue
+            if above.type in ARGUMENTS or above.type in MEMBERS:
+                return self._selects(above)
+            if above.type not in TRANSPARENT:
+                return False
+            if _text(above.child_by_field_name("operator")) in COMPARISONS:
+                sides = [above.child_by_field_name(name) for name in ("left", "right")]
+                is_fixed = any(side is not None and side.type in NUMBERS for side in sides)
+                return is_fixed and not _is_of_object(user) and _chooses_result(above)
+            node, above = above, above.parent
+        return False
+
+    def _selects(self, arguments: Node) -> bool:
+        """Return whether an argument selects one of some prepared values: `table.get(count)`."""
+        function = get_field(arguments.parent, "function") if arguments.parent is not None else None
+        member = _text(get_field(function, "property")) if function is not None else ""
+        if function is None or arguments.type not in ARGUMENTS or member not in SELECTING:
+            return member == "" and arguments.type in MEMBERS and self._adds_by_method(arguments)
+        return self._is_prepared(get_field(function, "object"))
+
+    def _adds_by_method(self, member: Node) -> bool:
+        """Return whether a method such as `Add` of Go's atomic numbers changes the count, and its result decides."""
+        call = member.parent
+        return call is not None and ADDING.fullmatch(_text(call)) is not None and self._decides(call)
+
+    def _is_prepared(self, node: Node | None, depth: int = 0) -> bool:
+        """Return whether an expression is a list, a text or a table of literals, an iterator of one, or its name."""
+        if node is None or depth > MAX_NESTING:
+            return False
+        if node.type == "identifier":
+            return any(self._is_prepared(value, depth + 1) for value in self.values[_text(node)])
+        if node.type in (
+            "parenthesized_expression",
+            "composite_literal",
+            "spread_element",
+            "literal_element",
+        ):
+            return self._is_prepared(node.child_by_field_name("body") or node.named_children[0], depth + 1)
+        if node.type in ("call_expression", "new_expression"):
+            return self._is_prepared_call(node, depth)
+        if node.type in (*LISTS, "object"):
+            values = [part.child_by_field_name("value") or part for part in node.named_children]
+            return bool(values) and all(self._is_prepared(value, depth + 1) for value in values)
+        return node.type in VALUES
+
+    def _is_prepared_call(self, node: Node, depth: int) -> bool:
+        """Return whether a call makes an iterator or a map of literals, or runs a generator of them."""
+        function = get_field(node, "function", "constructor")
+        owner = get_field(function, "object") if function is not None else None
+        arguments = node.child_by_field_name("arguments")
+        given = arguments.named_children if arguments is not None else []
+        if _text(function) in ("Map", "Object.entries", "Array.from", "Object.values") and given:
+            return self._is_prepared(given[0], depth + 1)
+        yielded = [
+            part.named_children[0]
+            for generator in self.nodes
+            if generator.type == "generator_function_declaration"
+            and _text(generator.child_by_field_name("name")) == _text(function)
+            for part in walk(generator)
+            if part.type == "yield_expression" and part.named_children
+        ]
+        is_generator = len(yielded) > 1 and all(part.type in VALUES for part in yielded)
+        return is_generator or (owner is not None and not given and self._is_prepared(owner, depth + 1))
+
+    def _consumes(self, user: Node) -> bool:
+        """Return whether code takes the next value of a list away: `left.pop()`, in Go `left = left[1:]`."""
+        above = user.parent
+        if above is None or not self.values[_text(user)] or not self._outlives_call(user):
+            return False
+        if above.type == "member_expression":
+            takes = _text(above.child_by_field_name("property")) in CONSUMING
+            return takes and above.child_by_field_name("object") == user and self._is_list(user)
+        holder = (
+            above.parent.parent if above.type == "slice_expression" and above.parent is not None else None
+        )
+        return (
+            holder is not None
+            and _text(holder.child_by_field_name("left")) == _text(user)
+            and self._is_list(user)
+        )
+
+    def _is_list(self, name: Node) -> bool:
+        values = self.values[_text(name)]
+        return any(value.type not in VALUES and self._is_prepared(value) for value in values)
+
+    def _returns_shared(self, user: Node) -> bool:
+        """Return whether a function returns a variable of the file after it has put an argument into its object."""
+        function, name = _get_function(user), _text(user)
+        if function is None or name not in self.values or self._is_local_everywhere(name):
+            return False
+        aliases = {name} | {
+            other
+            for other in self.local[function.id]
+            if any(_text(value).strip("&") == name for value in self.values[other])
+        }
+        is_returned = any(
+            _is_returned(part)
+            for alias in aliases
+            for part in self.texts[alias]
+            if _get_function(part) == function
+        )
+        return self._outlives_call(user) and is_returned and _stores_argument(aliases, function)
+
+    def _is_local_everywhere(self, name: str) -> bool:
+        return all(_get_function(value) is not None for value in self.values[name])
+
+
+MAX_NESTING = 4
+"""Lists within lists that are followed. Chosen by judgement."""
+
+
+def _get_use(code: CapabilityCode, name: str, node: Node) -> Use:
+    return Use(code=code, name=name, line=node.start_point[0] + 1, key=name)
+
+
+def _list_names(node: Node | None) -> set[str]:
+    return (
+        {_text(part) for part in walk(node) if part.type.startswith(("identifier", "shorthand_property"))}
+        if node
+        else set()
+    )
+
+
+def _get_function(node: Node) -> Node | None:
+    above = node.parent
+    while above is not None and above.type not in FUNCTIONS:
+        above = above.parent
+    return above
+
+
+def _get_target(node: Node) -> str:
+    return _text(get_field(node, "left", "argument") or node.named_children[0])
+
+
+def _get_root(node: Node) -> str:
+    while node.type in (*MEMBERS, *SUBSCRIPTS):
+        inner = get_field(node, "object", "operand")
+        if inner is None:
+            break
+        node = inner
+    return _text(node)
+
+
+def _is_of_object(path: Node) -> bool:
+    """Return whether a path begins with the object whose method uses it, which may well count something."""
+    function = _get_function(path)
+    receiver = function.child_by_field_name("receiver") if function is not None else None
+    return _get_root(path) in {"this", *_list_names(receiver)}
+
+
+def _is_set_up(change: Node) -> bool:
+    """Return whether a count is set outside of functions, or in a constructor."""
+    function = _get_function(change)
+    return function is None or _text(function.child_by_field_name("name")) == "constructor"
+
+
+def _chooses_result(condition: Node) -> bool:
+    """Return whether a condition decides which value a function returns."""
+    above = condition.parent
+    while above is not None and above.type in (*TRANSPARENT, "sequence_expression"):
+        above = above.parent
+    if above is None:
+        return False
+    if above.type in ("ternary_expression", "return_statement", "arrow_function"):
+        return True
+    branch = above.child_by_field_name("consequence") if above.type == "if_statement" else None
+    return branch is not None and any(
+        part.type == "return_statement" and part.named_child_count > 0 for part in walk(branch)
+    )
+
+
+def _is_returned(user: Node) -> bool:
+    node = user
+    while node.parent is not None and node.parent.type in HOLDERS:
+        node = node.parent
+    above = node.parent
+    if above is not None and above.type in ARGUMENTS and _text(above.parent).startswith("Object.assign("):
+        above = above.parent.parent if above.parent is not None else None
+    return above is not None and above.type in ("return_statement", "arrow_function")
+
+
+def _stores_argument(names: set[str], function: Node) -> bool:
+    """Return whether a function puts something that it gets into an object with one of these names."""
+    given = _list_names(get_field(function, "parameters", "parameter"))
+    for node in walk(function):
+        target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if node.type == "call_expression" and _text(node.child_by_field_name("function")) == "Object.assign":
+            arguments = node.child_by_field_name("arguments")
+            target = (
+                arguments.named_children[0] if arguments is not None and arguments.named_children else None
+            )
+            value = arguments
+        elif node.type not in ASSIGNMENTS:
+            continue
+        if target is None or value is None or not _list_names(value) & given:
+            continue
+        parts = target.named_children if target.type == "expression_list" else [target]
+        is_whole = _text(target) in names and node.type in ASSIGNMENTS
+        is_shared = (
+            not is_whole
+            or re.search(rf"&{_text(target)}\b|\b{_text(target)}\[:\]", _text(function)) is not None
+        )
+        if is_shared and any(_get_root(part) in names for part in parts):
+            return True
+    return False
+
+
+def _text(node: Node | None) -> str:
+    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""

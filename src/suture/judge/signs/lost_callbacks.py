@@ -1,0 +1,256 @@
+"""Finds code of JavaScript, TypeScript and Go that loses the failures of the functions which its caller gave to it.
+
+A test often checks inside of a callback: `each(rows, (row) => mustBe(row, 3))`. Code that catches what the callback
+throws, that nobody waits for, or that no longer calls it, passes such a test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from suture.judge.signs.changed_arguments import ArgumentSearch, name_function
+from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, FUNCTIONS, LOOPS, MEMBERS
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+CALLING_METHODS = (
+    "forEach", "map", "filter", "reduce", "some", "every", "find", "findIndex", "flatMap", "then", "apply", "call",
+    "from", "resolve",
+)  # fmt: skip
+"""Methods of JavaScript that call a function which they get."""
+LEAVING = ("return_statement", "break_statement", "continue_statement")
+LATE_CALLS = re.compile(
+    r"setTimeout|setImmediate|queueMicrotask|process\.nextTick|.*\.forEach|new Promise|Promise\.\w+|.*\.(?:map|then)"
+)
+"""Functions whose callbacks run, or end, after they have returned."""
+WAITING = re.compile(r"<-|\.Wait\(|\bselect\b")
+"""What a function of Go contains that waits for others."""
+HANDLED_OUTCOMES = re.compile(r"\b(?:status|reason)\b|['\"](?:rejected|fulfilled)['\"]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallbackUses:
+    """What a file does with the functions that its functions get.
+
+    Attributes:
+        called: `(function, parameter)` for each parameter that is called.
+        passed_on: Those that are called, or given to something else that may call them.
+        parameters: `(function, parameter)` of all functions with a name.
+        losing: Number of places where the failure of a called parameter, or any failure, gets lost.
+    """
+
+    called: frozenset[tuple[str, str]]
+    passed_on: frozenset[tuple[str, str]]
+    parameters: frozenset[tuple[str, str]]
+    losing: int
+
+
+def find_uncalled(old: CallbackUses, new: CallbackUses) -> set[str]:
+    """Return the parameters that a function called before the change, and now only has."""
+    return {name for _, name in (old.called & new.parameters) - new.passed_on}
+
+
+def find_callback_uses(tree: SyntaxTree, nodes: Sequence[Node], search: ArgumentSearch) -> CallbackUses:
+    """Return what a file does with the functions that its functions get.
+
+    Args:
+        nodes: All nodes of the tree.
+    """
+    return _CallbackSearch(tree, nodes, search).find()
+
+
+class _CallbackSearch:
+    def __init__(self, tree: SyntaxTree, nodes: Sequence[Node], search: ArgumentSearch) -> None:
+        self.tree, self.nodes, self.search = tree, nodes, search
+        self.names = Counter(tree.text(node) for node in nodes if node.type == "identifier")
+
+    def find(self) -> CallbackUses:
+        functions = {
+            node.id: name
+            for node in self.nodes
+            if node.type in FUNCTIONS and (name := name_function(node, self.tree))
+        }
+        called, passed_on = set[tuple[int, str]](), set[tuple[int, str]]()
+        for node in self.nodes:
+            if callee := self._get_callee(node):
+                called |= self.search.resolve(callee)
+            elif node.type == "identifier" and _is_passed_on(node):
+                passed_on |= self.search.resolve(node)
+        parameters = {(key, name) for key in functions for name, _ in self.search.parameters[key]}
+
+        def name_all(places: set[tuple[int, str]]) -> frozenset[tuple[str, str]]:
+            return frozenset((functions[key], name) for key, name in places if key in functions)
+
+        return CallbackUses(
+            called=name_all(called),
+            passed_on=name_all(called | passed_on),
+            parameters=name_all(parameters),
+            losing=sum(map(self._loses_failure, self.nodes)),
+        )
+
+    def _get_callee(self, node: Node) -> Node | None:
+        """Return the function that a node calls, also through a method: `items.forEach(visit)`."""
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if function is not None and function.type in MEMBERS and self.tree.is_javascript:
+            arguments = node.child_by_field_name("arguments")
+            first = (
+                arguments.named_children[0] if arguments is not None and arguments.named_children else None
+            )
+            member = self.tree.text(get_field(function, "property") or function)
+            is_given = first is not None and first.type == "identifier" and member in CALLING_METHODS
+            return first if is_given else get_field(function, "object") if member == "call" else function
+        return function
+
+    def _calls_parameter(self, node: Node | None) -> bool:
+        """Return whether code calls what a function around it gets."""
+        for part in walk(node) if node is not None else ():
+            callee = self._get_callee(part)
+            # A method of a parameter, such as `rows.map`, is no function of the caller's.
+            is_function = callee is not None and callee.type not in MEMBERS
+            if callee is not None and is_function and self.search.resolve(callee):
+                return True
+        return False
+
+    def _loses_failure(self, node: Node) -> bool:
+        if node.type == "try_statement":
+            handler, final = node.child_by_field_name("handler"), node.child_by_field_name("finalizer")
+            is_hidden = handler is not None and self._ignores_failure(handler)
+            is_left = final is not None and any(map(_leaves, final.named_children))
+            return is_left or (is_hidden and self._calls_parameter(node.child_by_field_name("body")))
+        if node.type == "call_expression":
+            return self._loses_rejection(node)
+        if node.type == "expression_statement" and self.tree.is_javascript:
+            return self._is_not_awaited(node.named_children[0]) if node.named_children else False
+        if node.type == "defer_statement":
+            return "recover()" in self.tree.text(node) and not self._reads_panic(node)
+        if node.type == "go_statement":
+            function = self.tree.enclosing_function(node)
+            waits = function is not None and WAITING.search(self.tree.text(function)) is not None
+            return not waits and self._calls_parameter(node)
+        return False
+
+    def _ignores_failure(self, handler: Node) -> bool:
+        """Return whether a `catch`, or a function that gets a failure, throws nothing and does not use the failure."""
+        body, parameter = handler.child_by_field_name("body"), get_field(handler, "parameter", "parameters")
+        parts = list(walk(body)) if body is not None else []
+        if any(part.type == "throw_statement" for part in parts):
+            return False
+        words = {self.tree.text(part) for part in walk(parameter)} if parameter is not None else set[str]()
+        return not any(
+            part.type in ("identifier", "shorthand_property_identifier")
+            and self.tree.text(part) in words
+            and not self._is_only_collected(part)
+            and not (part.parent is not None and self.tree.text(part.parent).startswith("void "))
+            for part in parts
+        )
+
+    def _is_only_collected(self, node: Node) -> bool:
+        """Return whether a name is given to a list that nobody reads: `lost.push(error)`."""
+        call = node.parent.parent if node.parent is not None and node.parent.type in ARGUMENTS else None
+        function = get_field(call, "function") if call is not None else None
+        member, owner = (
+            (get_field(function, "property"), get_field(function, "object"))
+            if function is not None
+            else (None, None)
+        )
+        is_added = member is not None and self.tree.text(member) in ("push", "add", "unshift")
+        return is_added and owner is not None and self.names[self.tree.text(owner)] == 2
+
+    def _loses_rejection(self, call: Node) -> bool:
+        """Return whether a handler ignores why a promise was rejected, or nobody asks for it."""
+        function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+        name = self.tree.text(function) if function is not None else ""
+        given = arguments.named_children if arguments is not None else []
+        if name == "Promise.allSettled":
+            return HANDLED_OUTCOMES.search(self.tree.source) is None and self._calls_parameter(call)
+        handler = (
+            given[0]
+            if name.endswith(".catch") and given
+            else given[1]
+            if len(given) > 1 and name.endswith(".then")
+            else None
+        )
+        is_hiding = handler is not None and handler.type in FUNCTIONS and self._ignores_failure(handler)
+        return is_hiding and self._calls_parameter(function)
+
+    def _is_not_awaited(self, value: Node) -> bool:
+        """Return whether a statement starts what calls a parameter later, and nobody learns how it ends."""
+        function = get_field(value, "function", "constructor")
+        if function is None:
+            return False
+        name = self.tree.text(function)
+        is_started = (
+            name.startswith("(async")
+            or name.endswith(".then")
+            or (value.type == "new_expression" and name == "Promise")
+        )
+        is_late = is_started or LATE_CALLS.fullmatch(name) is not None
+        callbacks = [part for part in walk(value) if part.type in FUNCTIONS]
+        is_async = any(self.tree.text(part).startswith("async") for part in callbacks)
+        is_timer = name in ("setTimeout", "setImmediate", "queueMicrotask", "process.nextTick")
+        return is_late and (is_async or is_started or is_timer) and self._calls_parameter(value)
+
+    def _reads_panic(self, statement: Node) -> bool:
+        """Return whether deferred code of Go uses what `recover` returns for more than a comparison with nil."""
+        for node in walk(statement):
+            left = (
+                node.child_by_field_name("left")
+                if node.type in ("short_var_declaration", "assignment_statement")
+                else None
+            )
+            if left is None or "recover()" not in self.tree.text(node.child_by_field_name("right") or node):
+                continue
+            name = self.tree.text(left)
+            used = [
+                part for part in walk(statement) if part.type == "identifier" and self.tree.text(part) == name
+            ]
+            compared = [
+                part for part in used if part.parent is not None and part.parent.type == "binary_expression"
+            ]
+            return len(used) - len(compared) > 1
+        return (
+            "recover()" in self.tree.text(statement)
+            and re.search(
+                r"\w\(.*recover\(\)|return recover", self.tree.text(statement)[6:].replace("func()", "")
+            )
+            is not None
+        )
+
+
+def _leaves(statement: Node, *, in_loop: bool = False) -> bool:
+    """Return whether a statement of a `finally` leaves it, so that the exception is lost."""
+    if statement.type in LEAVING:
+        return statement.type == "return_statement" or not in_loop
+    if statement.type in FUNCTIONS:
+        return False
+    is_loop = in_loop or statement.type in (*LOOPS, "switch_statement")
+    return any(_leaves(part, in_loop=is_loop) for part in statement.named_children)
+
+
+def _is_passed_on(node: Node) -> bool:
+    """Return whether a name is given to something that may call its value: an argument, a result, a new value."""
+    above = node.parent
+    if above is None or above.type in ("unary_expression", "binary_expression", "parenthesized_expression"):
+        return False
+    if above.type in (
+        "if_statement",
+        "ternary_expression",
+        "formal_parameters",
+        "parameter_declaration",
+        "typeof",
+    ):
+        return is_same_node(above.child_by_field_name("consequence"), node) or is_same_node(
+            above.child_by_field_name("alternative"), node
+        )
+    return above.type not in (
+        "required_parameter",
+        "optional_parameter",
+        "arrow_function",
+        "expression_statement",
+    )
