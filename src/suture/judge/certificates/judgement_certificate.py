@@ -50,6 +50,7 @@ class JudgementCertificate:
             if the project's files suggested one. `judgement.command` is what ran.
         protect: Globs of files that decide, besides those that every judgement protects.
         built_files: Files in `project` that a build wrote, so that they are no code to judge.
+        folder: The folder in which the command tests, if files above it decide; empty for the whole project.
         links: Path of a link to a folder of the project -> that folder.
         source_roots: Folders of the project, relative to it, that its environment has on `sys.path`.
         environment: What the tests ran with.
@@ -68,6 +69,7 @@ class JudgementCertificate:
     given_command: str = ""
     protect: tuple[str, ...] = ()
     built_files: tuple[str, ...] = ()
+    folder: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
     source_roots: tuple[str, ...] = ()
     environment: TestEnvironment = field(default_factory=TestEnvironment)

@@ -61,6 +61,7 @@ def certify_judgement(
     given_command: str = "",
     protect: Sequence[str] = (),
     built_files: Sequence[str] = (),
+    folder: str = "",
 ) -> JudgementCertificate:
     """Return the sealed certificate of a judgement.
 
@@ -72,6 +73,7 @@ def certify_judgement(
         given_command: The test command if the project's files did not suggest it.
         protect: Globs of files that decide, besides those that every judgement protects.
         built_files: Files before the change that a build wrote.
+        folder: The folder in which the command tests; empty for the whole project.
     """
     hashes = {path: sha256_hex(content) for path, content in change.before.items()}
     is_small = sum(map(len, change.before.values())) <= MAX_CONTENT_BYTES
@@ -85,6 +87,7 @@ def certify_judgement(
             given_command=given_command,
             protect=tuple(protect),
             built_files=tuple(built_files),
+            folder=folder,
             links=task.links,
             source_roots=interpreter.source_roots if interpreter else (),
             environment=describe_environment(interpreter),

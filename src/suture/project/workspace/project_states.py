@@ -46,34 +46,40 @@ def read_patched_states(snapshot: Snapshot, patch: str) -> ProjectStates:
     """Return the project as it is, and as a patch makes it.
 
     Args:
-        patch: A unified diff, of git or of any other program.
+        patch: A unified diff, of git or of any other program. Its paths are relative to the user's folder, or to the
+            root of the snapshot.
 
     Raises:
         UsageError: The patch does not apply.
         PrerequisiteError: Git is not installed.
     """
-    after = _apply_patch(snapshot.files, patch) if patch.strip() else snapshot.files
+    after = _apply_patch(snapshot, patch) if patch.strip() else snapshot.files
     return ProjectStates(before=snapshot.files, after=after, base="the files as they are")
 
 
-def _apply_patch(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
-    """Return files with a patch applied by git, in a folder of its own."""
+def _apply_patch(snapshot: Snapshot, patch: str) -> dict[str, bytes]:
+    """Return a snapshot's files with a patch applied by git, in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="suture-patch-") as name:
         folder = Path(name).resolve()
-        for path, content in files.items():
+        for path, content in snapshot.files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
         # Inside a repository, git would skip files that are not below the current folder there.
         environment = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
         text = patch if patch.endswith("\n") else f"{patch}\n"
-        process = start_git(
-            folder,
-            *("apply", "--whitespace=nowarn", "-"),
-            stdin=text.encode("utf-8", "surrogateescape"),
-            env=environment,
-        )
-        if process.returncode != 0:
-            problem = process.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        problems: list[str] = []
+        for place in dict.fromkeys((snapshot.folder, "")):
+            process = start_git(
+                folder,
+                *("apply", "--whitespace=nowarn", f"--directory={place}", "-"),
+                stdin=text.encode("utf-8", "surrogateescape"),
+                env=environment,
+            )
+            if process.returncode == 0:
+                break
+            problems.append(process.stderr.decode("utf-8", "replace").strip().partition("\n")[0])
+        else:
+            problem = problems[0]
             raise UsageError(
                 f"the patch does not apply: {problem.removeprefix('error: ')}",
                 remedy="it must be a unified diff against these files",
