@@ -185,7 +185,7 @@ ROWS = (
                 ("swapon", 0, 0), ("swapoff", 0), ("syslog", 3, 0, 0), ("acct", 0), ("init_module", 0, 0, 0),
                 ("delete_module", 0, 0), ("quotactl", 0, 0, 0, 0), ("fanotify_init", 0, 0),
                 ("memfd_secret", 0),
-                ("personality", 0x0040000), ("vhangup",), ("kcmp", 1, 1, 0, 0, 0), ("shmget", 0, 99, 0o1600),
+                ("personality", 0x0040000), ("vhangup",), ("kcmp", 1, 1, 0, 0, 0), ("shmget", 0, 8192, 0o1600),
                 ("msgget", 0, 0o1600), ("mq_open", 0, 66, 0o600, 0)):
                 attempt(name, call, name, *words)
         """),

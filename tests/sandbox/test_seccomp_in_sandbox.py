@@ -42,7 +42,8 @@ REFUSED_CALLS = (
     "304, 0, 0, 0  # open_by_handle_at",
     "310, 1, 0, 0, 0, 0, 0  # process_vm_readv",
     "135, 0xffffffff  # personality",
-    "29, 0, 99, 0  # shmget",
+    "29, 0, 4097, 0x600  # shmget, of more than a page",
+    "29, 0, 0x100000001, 0x600  # shmget, of 4 GiB",
     "16, 0, 0x5412, 0  # TIOCSTI",
     "16, 0, 0x700005412, 0  # TIOCSTI, with bits that the kernel drops",
 )

@@ -42,6 +42,7 @@ CALLS_WITH_CHECKED_ARGUMENTS = (
     "clone",
     "ioctl",
     rules.LIMIT_CALL,
+    rules.SHARED_MEMORY_CALL,
     *rules.SOCKET_CALLS,
     *rules.SCHEDULING_CALLS,
     *rules.PRIORITY_CALLS,
@@ -79,6 +80,7 @@ ARGUMENT_CASES = [
         for which in (0, 1, 2, 3, HIGH_BIT, HIGH_BIT + 1)
         for who in (0, 1, 5, HIGH_BIT, HIGH_BIT + 1)
     ),
+    *((0, value) for value in (4095, 4096, 4097, HIGH_BIT + 1)),
     *(
         (0, value)
         for value in (0x5411, 0x5412, 0x5413, 0x541C, 0x5412 + HIGH_BIT, 0x541C - HIGH_BIT, 0x541C0000)
@@ -159,6 +161,7 @@ def libseccomp_rules(seccomp: Any, *, namespaces: bool, memory_files: bool) -> I
     for bit in range(32):  # another process (a number other than 0) whose limits would be set
         other_process = seccomp.Arg(0, masked, 1 << bit, 1 << bit)
         yield refused, rules.LIMIT_CALL, other_process, seccomp.Arg(2, seccomp.NE, 0)
+    yield refused, "shmget", seccomp.Arg(1, seccomp.GT, 4096)
     for call in rules.SCHEDULING_CALLS:
         yield refused, call, seccomp.Arg(0, masked, LOW_HALF, 1)
     for call, single in (("setpriority", 0), ("ioprio_set", 1)):

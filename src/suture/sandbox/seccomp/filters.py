@@ -203,6 +203,7 @@ def _decide_calls(calls: dict[str, int], *, namespaces: bool, memory_files: bool
     decisions |= {calls[name]: _deny(rules.UNIMPLEMENTED) for name in unimplemented if name in calls}
     decisions |= {calls[name]: PRETEND_SUCCESS for name in rules.FLUSH_CALLS}
     decisions |= _decide_calls_on_others(calls)
+    decisions[calls[rules.SHARED_MEMORY_CALL]] = _allow_small_argument(1, rules.MAX_SHARED_SEGMENT_BYTES)
     refused, first_argument = _deny(errno.EPERM), argument_offset(0)
     decisions[calls["ioctl"]] = _match_any(argument_offset(1), rules.DENIED_IOCTLS, refused, ALLOW)
     unknown_family = _deny(rules.FAMILY_ERROR)
@@ -236,6 +237,14 @@ def _decide_calls_on_others(calls: dict[str, int]) -> dict[int, Decision]:
         not_supervisor = _match_any(argument_offset(1), (rules.SUPERVISOR_PID,), refused, ALLOW)
         decisions[calls[name]] = _match_any(argument_offset(0), (single_process,), not_supervisor, refused)
     return decisions
+
+
+def _allow_small_argument(index: int, largest: int) -> Decision:
+    refused = _deny(errno.EPERM)
+    is_small = FilterBranch(
+        field=argument_offset(index), operator="gt", operand=largest, yes=refused, no=ALLOW
+    )
+    return FilterBranch(field=argument_high_offset(index), operator="eq", operand=0, yes=is_small, no=refused)
 
 
 def _deny(error: int) -> FilterAnswer:

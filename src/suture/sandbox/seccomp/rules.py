@@ -38,9 +38,13 @@ DENIED_CALLS = _split_words("""
     # Memory and messages that no limit of a program counts.
     get_mempolicy mbind memfd_secret migrate_pages move_pages set_mempolicy set_mempolicy_home_node
     mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
-    msgctl msgget msgrcv msgsnd semctl semget semop semtimedop shmget
+    msgctl msgget msgrcv msgsnd semctl semget semop semtimedop
 """)
 """Refused with EPERM, whatever the arguments."""
+
+SHARED_MEMORY_CALL, MAX_SHARED_SEGMENT_BYTES = "shmget", 4096
+"""Refused for larger segments. PostgreSQL locks its data folder with a segment of 56 bytes, and does not start without.
+Linux allows 4,096 segments in an IPC namespace (`SHMMNI`), and each run has its own: 16 MiB that no limit may count."""
 
 MEMORY_FILE_CALLS = ("memfd_create",)
 """Files in memory that lie in no folder. If no process has mapped them, only a control group counts them.
