@@ -20,6 +20,7 @@ PACKAGE = '{"version": "1.0.0", "scripts": {"test": "jest"}}'
         ("setup.cfg", "[metadata]\nversion = 1.0\n", "[metadata]\nversion = 1.1\n"),
         (".github/workflows/test.yml", WORKFLOW, WORKFLOW.replace("@v4", "@v5")),
         (".github/workflows/test.yml", "python: [3.9, 3.10]\n", "python:\n  - '3.10'\n  - pypy3.11\n"),
+        ("tox.ini", "[tox]\nenvlist = py312, pypy3, docs\n", "[tox]\nenvlist = py312, py313, pypy3, docs\n"),
         ("package.json", PACKAGE, PACKAGE.replace("1.0.0", "1.1.0")),
     ],
 )
@@ -37,6 +38,7 @@ def test_versions_and_other_tools_do_not(path: str, before: str, after: str) -> 
         ("pytest.ini", "", "[pytest]\naddopts = -x\n"),
         ("setup.cfg", "", "[tool:pytest]\naddopts = -k slow\n"),
         ("tox.ini", "[testenv]\ncommands = pytest\n", "[testenv]\ncommands = pytest -x\n"),
+        ("tox.ini", "[tox]\nenvlist = py312, browser\n", "[tox]\nenvlist = py312\n"),
         (".github/workflows/test.yml", WORKFLOW, WORKFLOW.replace("pytest", "pytest || true")),
         ("package.json", PACKAGE, PACKAGE.replace('"jest"', '"true"')),
         ("conf/jest.config.js", "module.exports = {}", "module.exports = {testMatch: []}"),

@@ -32,6 +32,8 @@ PINNED_VERSION = re.compile(
     r"|-\s*['\"]?(?:pypy-?|graalpy-?)?[\d.]+[\w.-]*['\"]?$|#"
 )
 """Matches a line of a workflow that only pins a version or names a step, or that is a comment."""
+PYTHON_VERSION = re.compile(r"\bpy(?:py)?-?\d[\d.]*\b,?\s*")
+"""Matches the name of an environment of tox that is a version of Python, such as `py313`."""
 SECTION_FILES = ("pyproject.toml", "setup.cfg", "tox.ini", ".coveragerc")
 
 
@@ -71,11 +73,11 @@ def alters_test_run(path: str, before: str, after: str) -> bool:
 
 
 def _read_sections(text: str) -> dict[str, list[str]]:
-    """Return the lines of the sections that say how tests run, without comments and layout."""
+    """Return the lines of the sections that say how tests run, without comments, layout and versions of Python."""
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
     for row in text.splitlines():
-        line = row.strip()
+        line = PYTHON_VERSION.sub("", row.strip())
         header = SECTION.match(line) if row[:1] == "[" else None
         if header is not None:
             # The lines of any other section go into a list that nobody reads.
