@@ -51,33 +51,38 @@ def server(folder: Path) -> Iterator[Server]:
 
 def test_an_archive_can_be_uploaded_and_healed(browser_page: BrowserPage) -> None:
     page = browser_page.visit("/new")
-    page.get_by_label("Kind of run").select_option("heal")
+    page.get_by_text("Repair a project").click()
+    page.get_by_text("Options:").click()
     page.get_by_label("Recipe").select_option("adaptive")
     page.get_by_label("Model").select_option("none")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("alert")).to_contain_text("choose an archive first")
     damaged_upload = FilePayload(name="cart.zip", mimeType="application/zip", buffer=b"PK\x03\x04 is no zip")
-    page.get_by_label("Or an archive").set_input_files(damaged_upload)
+    page.get_by_label("Archive", exact=True).set_input_files(damaged_upload)
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("alert")).to_contain_text("the archive cannot be read")
     valid_upload = FilePayload(
         name="cart.zip", mimeType="application/zip", buffer=zip_project(BROKEN_PROJECT)
     )
-    page.get_by_label("Or an archive").set_input_files(valid_upload)
+    page.get_by_label("Archive", exact=True).set_input_files(valid_upload)
     page.get_by_role("button", name="Start").click()
     page.wait_for_url(re.compile("#/runs/"))
-    expect(page.locator(".badge")).to_have_text("healed")
-    page.get_by_role("link", name="Code").click()
+    expect(page.locator(".outcome")).to_contain_text("Healed")
     expect(page.locator("td.gone")).to_have_text("-    return sum(prices) + 1")
     browser_page.save_screenshot("archive-healed")
 
 
 def test_every_field_of_the_heal_form_is_sent(browser_page: BrowserPage) -> None:
     page = browser_page.visit("/new")
-    page.get_by_label("Kind of run").select_option("heal")
+    page.get_by_text("Repair a project").click()
+    page.get_by_text("Options:").click()
+    page.get_by_label("Project", exact=True).select_option("git")
     expect(page.get_by_text("It must start with https://git.example.com/team/.")).to_be_visible()
     for label, text in (
-        ("Or a git URL", "https://git.example.com/other/shop"),
+        ("Git URL", "https://git.example.com/other/shop"),
         ("Branch or tag", "v1"),
         ("Test command", "pytest"),
+        ("What is wrong?", "prices are off by one"),
         ("Files that may change", "shop/*.py, cart.py"),
         ("Files that must not change", "*.lock"),
         ("Max money", "0.25"),
@@ -94,7 +99,7 @@ def test_every_field_of_the_heal_form_is_sent(browser_page: BrowserPage) -> None
         "test": "pytest",
         "only": ["shop/*.py", "cart.py"],
         "protect": ["*.lock"],
-        "bug_report": "",
+        "bug_report": "prices are off by one",
         "money": 0.25,
         "attempts": 3,
     }

@@ -33,7 +33,7 @@ HOSTILE_PROJECT = {
     f"    print({HOSTILE_MARKUP.replace('{}', 'printed')!r})\n"
     f"    assert cart.total([1, 2]) == 3, {HOSTILE_MARKUP.replace('{}', 'assert')!r}\n",
 }
-PANELS = ("", "candidates", "code", "tests", "learning", "performance", "graph", "review", "proof", "steps")
+PANELS = ("tests", "timeline", "candidates", "cost", "learning", "graph", "steps", "certificate")
 REPORTED_IMPACTS = ("serious", "critical")
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -70,7 +70,7 @@ def test_untrusted_markup_is_shown_as_text(
     for path in (
         "/",
         *panels,
-        f"/runs/{written_run}/code/{wrong_candidate}",
+        f"/runs/{written_run}/candidates/{wrong_candidate}",
         f"/runs/{written_run}/tests/{wrong_candidate}",
     ):
         page = browser_page.visit(path)
@@ -142,11 +142,12 @@ def test_every_page_is_accessible_and_fits_its_width(
     options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
     new_page = BrowserPage(browser, server.url, **options)
     violations = []
-    runs = [(f"/runs/{written_run}/{panel}", panel or "timeline") for panel in PANELS]
-    waiting = [(f"/runs/{hostile_run}/review", "waiting"), (f"/runs/{hostile_run}/tests", "failing")]
+    runs = [(f"/runs/{written_run}/{panel}", panel) for panel in PANELS]
+    waiting = [(f"/runs/{hostile_run}", "waiting")]
     other_pages = [
         ("/", "runs"),
         ("/new", "new"),
+        ("/judge", "judge"),
         ("/totals", "totals"),
         (f"/compare/{written_run}/{hostile_run}", "compare"),
     ]

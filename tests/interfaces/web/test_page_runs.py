@@ -23,6 +23,17 @@ REPLIES = (
     "```python\ndef double(n):\n    return n + 4\n```",
     "```python\ndef double(n):\n    return 2 * n\n```",
 )
+SKIPPING_PATCH = """\
+diff --git a/test_cart.py b/test_cart.py
+--- a/test_cart.py
++++ b/test_cart.py
+@@ -3,2 +3,4 @@
++import pytest
++@pytest.mark.skip
+ def test_total():
+     assert total([1, 2]) == 3
+"""
+"""A patch that games the tests: it skips the one that fails."""
 RUN_URL = re.compile(r"#/runs/([0-9]{8}-[0-9]{9}-[0-9a-f]{6})")
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -59,8 +70,9 @@ def wait_for_run_page(page: Page) -> str:
 def start_write_run(browser_page: BrowserPage, **choices: str) -> str:
     """Fill in the form for new code, start the run, and return its id."""
     page = browser_page.visit("/new")
-    page.get_by_label("Kind of run").select_option("write")
+    page.get_by_text("Write new code").click()
     page.get_by_label("Task").fill(TASK)
+    page.get_by_text("Options:").click()
     for label, value in choices.items():
         page.get_by_label(label.replace("_", " ")).select_option(value)
     page.get_by_role("button", name="Start").click()
@@ -85,37 +97,59 @@ def test_a_run_can_be_started_by_keyboard_and_watched(browser_page: BrowserPage)
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="New run")).to_be_focused()
-    page.get_by_label("Kind of run").focus()
-    page.keyboard.press("w")  # Write new code
+    page.get_by_label("Repair a project").focus()
+    page.keyboard.press("ArrowRight")  # Write new code
     page.get_by_label("Task").focus()
     page.keyboard.insert_text(TASK)
     page.get_by_role("button", name="Start").focus()
     page.keyboard.press("Enter")
     wait_for_run_page(page)
     lines = page.locator(".timeline li")
-    expect(lines.first).to_contain_text("run.started")
+    expect(lines.first).to_contain_text("write with model scripted:")
     expect(page.locator(".timeline li.run-finished")).to_contain_text("healed")
-    expect(page.locator(".badge")).to_have_text("healed")
+    expect(page.locator(".outcome")).to_contain_text("Done: all 2 checks pass.")
     expect(page.locator(".timeline li.candidate-checked").first).to_contain_text("0 of 2 pass")
 
 
 def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Server) -> None:
     page = browser_page.visit("/new")
-    assert str(server.folder / "projects" / "cart") in [
-        option.get_attribute("value") for option in page.locator("datalist option").all()
-    ]
-
-    page.get_by_label("Project folder").fill(str(server.folder / "projects" / "elsewhere"))
+    page.get_by_text("Options:").click()
     page.get_by_label("Model").select_option("none")
+    project = page.get_by_label("Project", exact=True)
+    project.select_option("other")
+    page.get_by_label("Project folder").fill(str(server.folder / "projects" / "elsewhere"))
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("alert")).to_contain_text("is not a folder below an allowed root")
-    page.get_by_label("Project folder").fill(str(server.folder / "projects" / "cart"))
+    project.select_option(label=f"cart ({server.folder / 'projects' / 'cart'})")
     page.get_by_role("button", name="Start").click()
-    run = wait_for_run_page(page)
-    expect(page.locator(".badge")).to_have_text("healed")
-    browser_page.visit(f"/runs/{run}/code")
+    wait_for_run_page(page)
+    expect(page.locator(".outcome")).to_contain_text("Healed, but your tests do not decide")
+    expect(page.get_by_role("table", name="Changes that pass all tests")).to_be_visible()
+    expect(page.locator(".evidence")).to_have_text("1 of 1 test passes, 1 of them failed before.")
     expect(page.locator("td.gone")).to_have_text("-    return sum(prices) + 1")
     expect(page.locator("td.come")).to_have_text("+    return sum(prices)")
+
+    code = server.folder / "projects" / "cart" / "cart.py"
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("Applied to your project.")).to_be_visible()
+    assert code.read_text() == "def total(prices):\n    return sum(prices)\n"
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Apply")).to_be_visible()
+    assert code.read_text() == BROKEN_PROJECT["cart.py"]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    assert "-    return sum(prices) + 1\n+    return sum(prices)\n" in download.value.path().read_text()
+
+
+def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server) -> None:
+    page = browser_page.visit("/judge")
+    page.get_by_label("Project", exact=True).select_option(str(server.folder / "projects" / "cart"))
+    page.get_by_text("A patch").click()
+    page.get_by_label("Patch", exact=True).fill(SKIPPING_PATCH)
+    page.get_by_role("button", name="Judge").click()
+    expect(page.locator(".verdict h2")).to_contain_text("Rejected")
+    expect(page.locator(".facts")).to_contain_text("Proof")
+    expect(page.locator(".findings")).to_contain_text("test_cart.py")
 
 
 def test_a_question_is_answered_while_another_tab_shows_the_run(
@@ -126,24 +160,24 @@ def test_a_question_is_answered_while_another_tab_shows_the_run(
     second_tab = browser_page.page.context.new_page()
     second_tab.set_default_timeout(PATIENCE_MS)
     second_tab.goto(f"{server.url}/#/runs/{run}")
-    expect(page.get_by_text("Waiting for your answer")).to_be_visible()
-    page.get_by_role("link", name="Review").click()
+    expect(page.get_by_text("Suture waits for your answer.")).to_be_visible()
     expect(
-        page.locator("section").get_by_text("Allow Suture to ask the model for 1 fresh candidate?")
+        page.locator(".asked").get_by_text("Allow Suture to ask the model for 1 fresh candidate?")
     ).to_be_visible()
     page.get_by_role("button", name="Approve").click()
     # The first candidate is wrong, so the run asks for new ones; the person edits the code instead.
     expect(
-        page.locator("section").get_by_text("Allow Suture to ask the model for 4 fresh candidates?")
+        page.locator(".asked").get_by_text("Allow Suture to ask the model for 4 fresh candidates?")
     ).to_be_visible()
-    expect(page.locator(".fact").first).to_contain_text("double(4)")
+    expect(page.locator(".asked .fact").first).to_contain_text("double(4)")
     page.get_by_text("Edit the code").click()
     page.get_by_role("textbox", name="solution.py").fill("def double(n):\n    return n + n\n")
     page.get_by_role("button", name="Use my edits").click()
-    expect(page.locator("section").get_by_text("Accept this fix?")).to_be_visible()
-    expect(page.locator("td.come").last).to_contain_text("return n + n")
+    expect(page.get_by_role("heading", name="Accept this fix?")).to_be_visible()
+    expect(page.locator(".asked .file")).to_contain_text("return n + n")
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
+    expect(page.locator(".outcome")).to_contain_text("Done: all 2 checks pass.")
+    second_tab.get_by_role("link", name="Timeline").click()
     expect(second_tab.locator(".timeline li.run-finished")).to_contain_text("healed")
 
     expect(second_tab.locator(".timeline li.review-answered").first).to_be_visible()
@@ -169,8 +203,7 @@ def test_hint_reject_and_abort_reach_the_run(browser_page: BrowserPage, server: 
     run = server.run(kind="write", task=TASK, autonomy="review_all")
     server.wait_for_state(run, "waiting")
     page = browser_page.visit(f"/runs/{run}/graph")
-    expect(page.locator("svg.graph .node.active")).to_contain_text("review")
-    browser_page.visit(f"/runs/{run}/review")
+    expect(page.locator("svg.graph .node.active")).to_contain_text("ask you")
     page.get_by_text("Reject with a hint").click()
     page.get_by_role("button", name="Send hint").click()
     expect(page.get_by_role("alert")).to_contain_text("a redirect needs a hint")
@@ -180,8 +213,7 @@ def test_hint_reject_and_abort_reach_the_run(browser_page: BrowserPage, server: 
         wait_for_next_question(server, run, answer_count)
         expect(page.get_by_text("Reject with a hint")).to_be_visible()
         page.get_by_role("button", name=choice).click()
-    expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
-    expect(page.locator(".badge")).to_have_text("cancelled")
+    expect(page.locator(".outcome")).to_contain_text("Cancelled")
 
     answers = list_answers(server, run)
 
@@ -194,9 +226,9 @@ def test_code_tests_and_lineage_are_shown(browser_page: BrowserPage, written_run
     expect(page.locator("svg .box")).to_have_count(3)
     expect(page.locator("svg .box.best")).to_contain_text("2 of 2 pass")
     page.locator("svg a").first.click()
-    expect(page.locator("td.come").last).to_contain_text("return 4 * n")
-    page.get_by_label("From").select_option(index=1)
-    page.get_by_label("To", exact=True).select_option(index=3)
+    expect(page.locator("section section.file")).to_contain_text("return 4 * n")
+    page.get_by_label("Compare", exact=True).select_option(index=1)
+    page.get_by_label("With", exact=True).select_option(index=3)
     expect(page.locator("td.gone")).to_have_text("-    return 4 * n")
     expect(page.locator("td.come")).to_have_text("+    return 2 * n")
     browser_page.visit(f"/runs/{written_run}/tests")
@@ -232,7 +264,7 @@ def test_graph_performance_and_certificate_are_shown(browser_page: BrowserPage, 
     page = browser_page.visit(f"/runs/{written_run}/graph")
     expect(page.locator("svg.graph .node.seen")).to_have_count(7)
     expect(page.locator("svg.graph .node.active")).to_have_count(0)
-    browser_page.visit(f"/runs/{written_run}/performance")
+    browser_page.visit(f"/runs/{written_run}/cost")
     expect(page.get_by_role("img", name=re.compile("Tokens by role: coder"))).to_be_visible()
     browser_page.visit(f"/runs/{written_run}/certificate")
     page.get_by_role("button", name="Verify").click()
@@ -252,14 +284,15 @@ def test_a_fork_can_be_compared_with_its_origin(
     page.get_by_role("button", name="Fork").click()
     page.wait_for_url(lambda url: written_run not in url)
     fork = wait_for_run_page(page)
-    expect(page.locator(".badge")).not_to_have_text("running")
     server.wait_for_state(fork, "ended")
     page = browser_page.visit("/")
     expect(page.get_by_text(f"fork of {written_run}, step 1")).to_be_visible()
-    page.get_by_label(f"Select {written_run} for comparison").check()
-    page.get_by_label(f"Select {fork} for comparison").check()
+    page.get_by_label(re.compile(f"Select .*{written_run}, for comparison")).check()
+    page.get_by_label(re.compile(f"Select .*{fork}, for comparison")).check()
     page.get_by_role("button", name="Compare two runs").click()
-    expect(page.get_by_role("heading", name="Two runs")).to_be_visible()
+    expect(
+        page.get_by_role("heading", name=re.compile("Write a function double.* compared with "))
+    ).to_be_visible()
     expect(page.get_by_role("table", name="Side by side")).to_contain_text("best_of_k")
     expect(page.get_by_role("heading", name="First difference")).to_be_visible()
 
@@ -268,8 +301,7 @@ def test_runs_can_be_searched(browser_page: BrowserPage, written_run: str) -> No
     page = browser_page.visit("/")
     page.get_by_label("Search").fill("doubles")
     page.get_by_label("Kind").select_option("write")
-    page.get_by_role("button", name="Find").click()
-    expect(page.get_by_role("link", name=written_run)).to_be_visible()
+    expect(page.get_by_text(written_run, exact=True)).to_be_visible()
     page.get_by_label("Search").fill("nobody wrote this")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No run matches.")).to_be_visible()
@@ -284,7 +316,7 @@ def test_a_late_search_result_is_not_shown(browser_page: BrowserPage, written_ru
 
     page.route(re.compile(r"/v1/runs\?.*search=doubles"), hold)
     page.get_by_label("Search").fill("doubles")
-    page.get_by_role("button", name="Find").click()
+    page.keyboard.press("Enter")
     page.get_by_label("Search").fill("nobody wrote this")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No run matches.")).to_be_visible()
@@ -292,7 +324,7 @@ def test_a_late_search_result_is_not_shown(browser_page: BrowserPage, written_ru
         held_requests[0].continue_()
     page.wait_for_timeout(200)
     expect(page.get_by_text("No run matches.")).to_be_visible()
-    expect(page.get_by_role("link", name=written_run)).to_be_hidden()
+    expect(page.get_by_text(written_run, exact=True)).to_be_hidden()
 
 
 def test_a_late_step_is_not_shown(browser_page: BrowserPage, written_run: str) -> None:
@@ -317,9 +349,9 @@ def test_a_late_step_is_not_shown(browser_page: BrowserPage, written_run: str) -
 def test_a_reload_and_a_restarted_server_lose_no_events(browser_page: BrowserPage, server: Server) -> None:
     run = server.run(kind="write", task=TASK, autonomy="review_all")
     server.wait_for_state(run, "waiting")
-    page = browser_page.visit(f"/runs/{run}")
+    page = browser_page.visit(f"/runs/{run}/timeline")
     timeline = page.locator(".timeline li")
-    expect(timeline.last).to_contain_text("run.paused")
+    expect(timeline.last).to_contain_text("waiting: ")
     count = timeline.count()
     page.reload()
     expect(timeline).to_have_count(count)
@@ -328,8 +360,7 @@ def test_a_reload_and_a_restarted_server_lose_no_events(browser_page: BrowserPag
     server.start()
     expect(page.get_by_text("retrying.")).to_be_hidden()
     expect(timeline).to_have_count(count)
-    page.get_by_role("link", name="Review").click()
     page.get_by_role("button", name="Abort the run").click()
-    expect(page.locator(".badge")).to_have_text("cancelled")
+    expect(page.locator(".outcome")).to_contain_text("Cancelled")
     browser_page.visit("/")
-    expect(page.get_by_role("link", name=run)).to_be_visible()
+    expect(page.get_by_text(run, exact=True)).to_be_visible()

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,12 @@ from suture.core.records import Result
 from suture.core.records.judgement import JudgeStep
 from suture.core.settings import Settings, load_settings
 from suture.errors import BudgetExceeded, StorageError, UsageError
-from suture.interfaces.jobs.job import RUN_KINDS, Job, JobEnd
+from suture.interfaces.jobs.job import REPLY_FILE, RUN_KINDS, Job, JobEnd
 from suture.interfaces.jobs.project_sources import locate_project
-from suture.interfaces.jobs.tuning import RELEASE_TIMEOUT_S
+from suture.interfaces.jobs.tuning import MAX_REPLY_TAIL_CHARS, RELEASE_TIMEOUT_S, REPLY_INTERVAL_S
 from suture.interfaces.narrative.exit_codes import EXIT_CODES, JUDGEMENT_EXIT_CODES
 from suture.interfaces.narrative.judgement_text import judgement_as_json
+from suture.models import listen_to_replies
 from suture.storage.database.run_sharing import fetch_shared_run, wait_until_released
 
 
@@ -51,6 +53,13 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     await _wait_for_release(folder)
     await asyncio.to_thread(wait_until_released, settings, job.run, timeout_s=RELEASE_TIMEOUT_S)
     await asyncio.to_thread(fetch_shared_run, settings, job.run)
+    with listen_to_replies(ReplyFile(folder).show):
+        return await _execute_in_folder(job, settings, flags, folder)
+
+
+async def _execute_in_folder(
+    job: Job, settings: Settings, flags: Mapping[str, object], folder: RunFolder
+) -> JobEnd:
     if job.kind == "verify":
         return await _execute_verify(job, settings)
     if job.kind in RUN_KINDS and folder.path.exists():
@@ -65,6 +74,26 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
         return await _execute_heal(job, settings, flags)
     start = {"write": _execute_write, "fork": _execute_fork, "replay": _execute_replay}[job.kind]
     return await start(job, settings)
+
+
+class ReplyFile:
+    """Writes the end of the reply that a model is writing to `REPLY_FILE`."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.path = folder.path / REPLY_FILE
+        self._number = -1
+        self._written_s = 0.0
+
+    def show(self, number: int, text: str | None) -> None:
+        """Follow one reply at a time, as a listener of `listen_to_replies`."""
+        if text is None:
+            if number == self._number:
+                self._number = -1
+                self.path.unlink(missing_ok=True)
+        elif self._number in (-1, number) and time.monotonic() - self._written_s > REPLY_INTERVAL_S:
+            self._number, self._written_s = number, time.monotonic()
+            with suppress(OSError):  # a full disk stops the run itself, with a better message
+                self.path.write_text(text[-MAX_REPLY_TAIL_CHARS:], "utf-8", "replace")
 
 
 def require_sandbox(settings: Settings) -> None:
@@ -90,6 +119,9 @@ async def _execute_write(job: Job, settings: Settings) -> JobEnd:
     options = WriteOptions(
         asserts=str(request.get("asserts") or ""),
         entry_point=request.get("entry_point") or None,
+        language=request.get("language") or None,
+        project=request.get("project") or None,
+        ask=bool(request.get("ask")),
         settings=settings,
         run_id=job.run,
     )
@@ -119,9 +151,6 @@ async def _execute_fork(job: Job, settings: Settings) -> JobEnd:
     result = await fork_from_iteration(
         str(request["of"]),
         int(request["at"]),
-        language=request.get("language") or None,
-        project=request.get("project") or None,
-        ask=bool(request.get("ask")),
         changes=request.get("changes") or {},
         hint=str(request.get("hint") or ""),
         candidate=request.get("candidate") or {},
@@ -190,6 +219,7 @@ async def _judge_in_time(
         staged=bool(request.get("staged")),
         test=request.get("test") or None,
         protect=request.get("protect") or (),
+        reads_parents=False,
         settings=settings,
         on_step=_make_step_writer(str(request.get("steps") or "")),
         certificate=certificate,

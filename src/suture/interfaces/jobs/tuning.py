@@ -8,6 +8,10 @@ MAX_LOG_BYTES = 2**20
 """How much of a dead process's output is read, from its start."""
 MAX_LOG_TAIL_BYTES = 2000
 """How much of a dead process's output is searched for its last line."""
+REPLY_INTERVAL_S = 0.3
+"""Seconds between two writes of what a model has written so far; a person is reading."""
+MAX_REPLY_TAIL_CHARS = 4000
+"""How much of a reply is shown while it is written, from its end: more than a page has space for."""
 LEDGER_POLL_S = 0.1
 """Seconds between two reads of the run's ledger; a person is watching."""
 FINAL_EVENTS_TIMEOUT_S = 5.0

@@ -16,7 +16,8 @@ from suture.core.ledger import (
 )
 from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import UsageError
-from suture.interfaces.narrative.wording import render_verdict_note
+from suture.interfaces.narrative.plain_text import render_label
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_note
 from suture.project.workspace import unified_diff
 
 ORIGINAL = "original"
@@ -30,7 +31,10 @@ def candidates_as_json(run: RunFolder) -> list[dict[str, Any]]:
     for event in ledger.events:
         _apply_event(event, views)
     best = _best_candidate(ledger)
-    return [{**view, "best": candidate == best} for candidate, view in views.items()]
+    return [
+        {**view, "label": render_label(view["label"]).removeprefix("mutation, "), "best": candidate == best}
+        for candidate, view in views.items()
+    ]
 
 
 def _best_candidate(ledger: LedgerContents) -> str | None:
@@ -97,6 +101,7 @@ def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
         verdict_view = {
             **encode_record(record),
             "notes": [render_verdict_note(note) for note in record.notes],
+            "evidence_text": EVIDENCE_TEXTS[record.evidence],
         }
     files = dict(run.load_record(Candidate, blob).files) if blob else {}
     return {"run": run.id, "candidate": candidate, "files": files, "verdict": verdict_view}

@@ -139,7 +139,7 @@ def _render_finding_lines(finding: ChangeFinding, explain: bool) -> Iterator[str
 
 
 def judgement_as_json(judgement: Judgement) -> dict[str, Any]:
-    """Return a judgement as JSON values, with its headline and a sentence for each finding.
+    """Return a judgement as JSON values, with its headline, the facts that matter and a sentence for each finding.
 
     How each test ended in each run is left out, because `tests` says what follows from it.
     """
@@ -149,6 +149,7 @@ def judgement_as_json(judgement: Judgement) -> dict[str, Any]:
     return {
         "ok": judgement.ok,
         "headline": render_headline(judgement),
+        "facts": dict(list_facts(judgement)),
         **{key: value for key, value in encode_record(judgement).items() if key != "runs"},
         "findings": findings,
     }

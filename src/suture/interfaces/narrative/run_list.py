@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_run_title(row: Mapping[str, Any]) -> str:
-    """Return what a reader knows a run by: `heal` and its project, or the first line of its task.
+    """Return what a reader knows a run by: `heal` and its project, or the first sentence of its task.
 
     Args:
         row: A row of the table `tasks`.
@@ -68,4 +69,5 @@ def make_run_title(row: Mapping[str, Any]) -> str:
     statement = str(row.get("statement", "")).strip()
     if row.get("kind") == "heal":
         return f"heal {PurePath(row.get('project', '')).name}".strip()
-    return statement.splitlines()[0] if statement else str(row.get("kind", ""))
+    first_line = statement.splitlines()[0] if statement else str(row.get("kind", ""))
+    return re.split(r"\. (?=[A-Z])", first_line)[0].removesuffix(".")

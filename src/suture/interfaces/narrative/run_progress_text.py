@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from suture.core.ledger import Event, RunFolder, kinds, last_payload, read_ledger
-from suture.core.records import Candidate, Origin, Result, Spend
+from suture.core.ledger import Event, RunFolder, kinds, last_payload, read_ledger, select_events
+from suture.core.records import Candidate, Origin, Result, Spend, Verdict
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.deselection_advice import deselection_arguments
 from suture.interfaces.narrative.event_text import (
@@ -153,6 +153,30 @@ def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: 
     if suggest_commands:
         yield from next_step_lines(result, folder)
     yield f"{_spend_summary(result.spend)}. More: suture show {folder.id}"
+
+
+def evidence_sentence(result: Result, folder: RunFolder) -> str:
+    """Return what the tests say of a result, before and after the change, and what they would notice.
+
+    It is one sentence, and empty if no test ran: "5 of 5 tests pass, 3 of them failed before; your tests notice
+    12 of 12 deliberate mistakes here."
+    """
+    verdict = result.verdict
+    if verdict is None or not verdict.outcomes or result.judgement is not None:
+        return ""
+    events, noun = read_ledger(folder.ledger_path).events, "test" if is_heal_run(folder) else "check"
+    total = len(verdict.passed) + len(verdict.failed)
+    text = f"{len(verdict.passed)} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
+    for _, checked in select_events(events, kinds.CandidateChecked):
+        if checked.candidate == UNCHANGED_CODE:
+            repaired = verdict.passed & folder.load_record(Verdict, checked.verdict).failed
+            text += f", {len(repaired)} of them failed before" if repaired else ""
+            break
+    certificate = last_payload(events, kinds.CertificateWritten)
+    if certificate is not None and certificate.mutants:
+        mistakes = certificate.mutants if certificate.selected is None else certificate.selected
+        text += f"; your {noun}s notice {certificate.killed} of {mistakes} deliberate mistakes here"
+    return f"{text}."
 
 
 def _start_lines(started: kinds.RunStarted) -> Iterator[str]:

@@ -11,8 +11,10 @@ from pathlib import Path
 from suture.core.ledger import FINAL_EVENT_KINDS, PAUSED_KIND, RunFolder, is_being_written
 from suture.core.ledger.reading import parse_line
 from suture.core.ledger.run_state import RESUMED_KIND
+from suture.core.safe_files import read_regular_file
 from suture.core.tuning import MAX_EVENT_LINE_BYTES
 from suture.errors import StorageError
+from suture.interfaces.jobs.job import REPLY_FILE
 from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.web.tuning import HEARTBEAT_S, MAX_READ_BYTES, POLL_S, RETRY_MS
 
@@ -72,9 +74,12 @@ async def stream_events(
         folder: The run's folder, which may not exist yet.
         is_active: Returns whether a job works on the run or will.
         is_stopping: Returns whether the server is stopping; the stream ends then.
+        with_text: Add a description to each event, and the reply that a model is writing as events `reply`
+            without a number.
     """
     yield f"retry: {RETRY_MS}\n\n".encode()
     reader, last_sent_s = _LedgerReader(last_seq, folder.id, with_text=with_text), time.monotonic()
+    last_reply = ""
     while not is_stopping():
         # Checked before reading, so that everything written until then is read below.
         is_quiet = not is_active() and not _is_being_written(folder)
@@ -89,6 +94,9 @@ async def stream_events(
         if is_quiet and (reader.ended or reader.last_kind != PAUSED_KIND):
             yield END_EVENT
             return
+        if with_text and (reply := _read_reply(folder)) != last_reply:
+            last_reply, last_sent_s = reply, time.monotonic()
+            yield f"event: reply\ndata: {json.dumps(reply)}\n\n".encode()
         if time.monotonic() - last_sent_s >= HEARTBEAT_S:
             yield b": still here\n\n"
             last_sent_s = time.monotonic()
@@ -100,6 +108,15 @@ def _is_being_written(folder: RunFolder) -> bool:
         return is_being_written(folder)
     except FileNotFoundError:
         return False
+
+
+def _read_reply(folder: RunFolder) -> str:
+    """Return the end of what a model has written so far; empty if none is writing."""
+    try:
+        content = read_regular_file(folder.path / REPLY_FILE, MAX_READ_BYTES)
+    except OSError:
+        return ""
+    return (content or b"").decode("utf-8", "replace")
 
 
 def _read_lines(path: Path, reader: _LedgerReader) -> list[bytes]:

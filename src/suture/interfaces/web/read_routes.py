@@ -53,7 +53,7 @@ from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES, 
 from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
-from suture.models import list_cached_models
+from suture.models import choose_model, list_cached_models
 from suture.storage.database.projection_updates import catch_up
 from suture.storage.database.run_queries import RunQuery, summarise_runs
 from suture.storage.database.store import open_configured_store
@@ -114,7 +114,8 @@ async def show_run(
 ) -> RunDetails:
     """The current state of a run: state, outcome, spend, and the question that it waits for."""
     folder = service.find_run_folder_or_404(run)
-    return await asyncio.to_thread(run_details, service.pool, folder, with_events=events)
+    roots = service.settings.serve.roots
+    return await asyncio.to_thread(run_details, service.pool, folder, with_events=events, roots=roots)
 
 
 @router.get(
@@ -212,8 +213,12 @@ async def models(service: WebServiceDependency) -> ModelChoices:
         {"name": model.entry.name, "size_bytes": model.entry.size_bytes, "here": model.path is not None}
         for model in list_cached_models(service.settings.paths.cache)
     ]
+    resolved, _ = await asyncio.to_thread(choose_model, service.settings)  # may ask an Ollama server
     return ModelChoices(
-        default=service.settings.model.name, choices=list(service.models), catalogue=catalogue
+        default=service.settings.model.name,
+        resolved=resolved,
+        choices=list(service.models),
+        catalogue=catalogue,
     )
 
 

@@ -126,6 +126,21 @@ class RunDetails(BaseModel):
     error: dict[str, Any] | None = Field(default=None, description="Why its job ended without an outcome.")
     spend: dict[str, Any] = {}
     question: dict[str, Any] | None = Field(default=None, description="The question that the run waits for.")
+    title: str = Field(default="", description="What a reader knows the run by.")
+    kind: str = ""
+    task: str = Field(default="", description="The statement of the task.")
+    project: str = Field(default="", description="The folder of the project.")
+    recipe: str = ""
+    model: str = ""
+    started_s: float | None = Field(default=None, description="When it started, in seconds since the epoch.")
+    headline: str = Field(default="", description="The outcome in one sentence.")
+    evidence: str = Field(default="", description="What the tests say of the result, in one sentence.")
+    remarks: list[str] = Field(default=[], description="What qualifies the result, one line each.")
+    has_diff: bool = Field(default=False, description="Whether GET /v1/runs/{run}/diff has the change.")
+    applied: list[str] = Field(default=[], description="The files of the project that the run has changed.")
+    can_apply: bool = Field(
+        default=False, description="Whether an admin may apply it, or undo that, in its project."
+    )
     events: list[dict[str, Any]] | None = Field(default=None, description="Its ledger, if requested.")
 
 
@@ -189,6 +204,9 @@ class JudgementReport(BaseModel):
     ok: bool = Field(description="Whether the change is accepted, with or without remarks.")
     outcome: str = Field(description="`accepted`, `accepted_with_remarks`, `rejected` or `not_comparable`.")
     headline: str = Field(description="The verdict and the gravest finding.")
+    facts: dict[str, str] = Field(
+        description="What the tests say, what proves the change and what guards it, each in a few words."
+    )
     judgement: dict[str, Any] = Field(
         description="Everything that was found, as `suture judge --json` prints it."
     )
@@ -216,5 +234,6 @@ class ModelChoices(BaseModel):
     """The models that a caller can choose."""
 
     default: str
+    resolved: str = Field(description="The default model, or what `auto` stands for on this machine.")
     choices: list[str]
     catalogue: list[dict[str, Any]]

@@ -53,6 +53,7 @@ VIEWER = require_role("viewer")
 Viewer = Annotated[Caller, VIEWER]
 Runner = Annotated[Caller, require_role("runner")]
 Reviewer = Annotated[Caller, require_role("reviewer")]
+Admin = Annotated[Caller, require_role("admin")]
 WebServiceDependency = Annotated[WebService, Depends(get_service)]
 Run = Annotated[
     str, Path(pattern=RUN_ID_PATTERN, description="The run's id.", examples=["20260101-000000000-abcdef"])

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
 
-from suture.api import ReviewAnswer, pending_review
+from suture.api import ReviewAnswer, apply, pending_review, undo
+from suture.core.ledger import first_payload, kinds, read_ledger
 from suture.interfaces.jobs import Job
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.rest_schemas import (
@@ -21,8 +22,10 @@ from suture.interfaces.web.rest_schemas import (
     ReviewAnswerRequest,
     RunAccepted,
     RunChoices,
+    RunDetails,
 )
 from suture.interfaces.web.route_dependencies import (
+    Admin,
     Reviewer,
     Run,
     Runner,
@@ -30,7 +33,7 @@ from suture.interfaces.web.route_dependencies import (
     require_ledger,
     require_owner,
 )
-from suture.interfaces.web.run_views import RUN_ROUTE, run_receipt
+from suture.interfaces.web.run_views import RUN_ROUTE, run_details, run_receipt
 from suture.interfaces.web.web_service import WebService
 
 router = APIRouter(prefix="/v1")
@@ -111,6 +114,7 @@ async def judge(request_body: JudgeRequest, service: WebServiceDependency, calle
         ok=bool(answer["ok"]),
         outcome=str(answer["outcome"]),
         headline=str(answer["headline"]),
+        facts=dict(answer["facts"]),
         judgement={name: value for name, value in answer.items() if name != "certificate"},
         certificate=str(answer.get("certificate", "")),
     )
@@ -146,6 +150,35 @@ async def review(
     answer = answer_body.model_dump(include={"choice", "hint", "files"})
     question.require_answered_by(ReviewAnswer(**answer))
     return _job_receipt(service, service.submit(caller, "resume", {"answer": answer}, run=run))
+
+
+@router.post("/runs/{run}/apply", responses=problem_responses(404, 409))
+async def apply_change(run: Run, service: WebServiceDependency, _: Admin) -> RunDetails:
+    """Write the change of a healed run into the files of its project, which is below one of serve.roots."""
+    _require_own_project(service, run)
+    await apply(run, settings=service.settings)
+    return await _describe_run(service, run)
+
+
+@router.post("/runs/{run}/undo", responses=problem_responses(404, 409))
+async def undo_change(run: Run, service: WebServiceDependency, _: Admin) -> RunDetails:
+    """Revert what this run has applied to its project."""
+    _require_own_project(service, run)
+    await asyncio.to_thread(undo, run, settings=service.settings)
+    return await _describe_run(service, run)
+
+
+def _require_own_project(service: WebService, run: str) -> None:
+    """Check that a run repairs a project below an allowed root: nothing else may be changed."""
+    started = first_payload(read_ledger(require_ledger(service, run).ledger_path).events, kinds.RunStarted)
+    if started is None or started.kind != "heal":
+        raise RequestRefused(409, f"run {run} repairs no project", remedy="download its files")
+    service.require_allowed_folder(started.project)
+
+
+async def _describe_run(service: WebService, run: str) -> RunDetails:
+    folder, roots = service.find_run_folder_or_404(run), service.settings.serve.roots
+    return await asyncio.to_thread(run_details, service.pool, folder, roots=roots)
 
 
 @router.post("/runs/{run}/resume", status_code=202, responses=problem_responses(404, 409, 415, 429))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from suture.api import Review, pending_review
-from suture.core.ledger import RunFolder, get_run_state, read_ledger
+from suture.core.ledger import RunFolder, first_payload, get_run_state, kinds, load_result, read_ledger
 from suture.errors import StorageError
 from suture.interfaces.jobs import JobRegistry
 from suture.interfaces.jobs.job import INSPECTION_KINDS
+from suture.interfaces.jobs.project_sources import find_allowed_folder
+from suture.interfaces.narrative.result_text import applied_files, caution_lines
 from suture.interfaces.narrative.review_text import review_as_json
+from suture.interfaces.narrative.run_list import make_run_title
+from suture.interfaces.narrative.run_progress_text import evidence_sentence, render_short_result
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
 from suture.interfaces.web.tuning import MAX_EDITABLE_CHARS, MAX_EDITABLE_FILES
@@ -38,8 +43,14 @@ def run_receipt(pool: JobRegistry, folder: RunFolder) -> RunAccepted:
     return RunAccepted(run=folder.id, state=run_state(pool, folder))
 
 
-def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> RunDetails:
-    """Return the current state of a run, whose folder may not exist yet."""
+def run_details(
+    pool: JobRegistry, folder: RunFolder, *, with_events: bool = False, roots: Sequence[str] = ()
+) -> RunDetails:
+    """Return the current state of a run, whose folder may not exist yet.
+
+    Args:
+        roots: The folders below which a change may be applied.
+    """
     job, state = pool.find_last_job(folder.id), run_state(pool, folder)
     end = pool.end_of(job) if job is not None else None
     error = None
@@ -51,10 +62,46 @@ def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> R
         fields.update(outcome=run_json["outcome"], reason=run_json["reason"], spend=run_json["spend"])
         if with_events:
             fields["events"] = run_json["events"]
+        fields |= _describe_task(folder) | _describe_result(folder)
+        is_allowed = find_allowed_folder(fields.get("project", ""), roots) is not None
+        is_healed = fields["outcome"] == "healed" and fields.get("has_diff", False)
+        fields["can_apply"] = is_allowed and is_healed and fields["kind"] == "heal"
     if state == "waiting" and (review := pending_review(folder.path)) is not None:
         fields["question"] = {**review_as_json(review), "key": review.key, "texts": _editable_texts(review)}
     owner = pool.find_owner(folder.id) or None
     return RunDetails(run=folder.id, state=state, caller=owner, error=error, **fields)
+
+
+def _describe_task(folder: RunFolder) -> dict[str, Any]:
+    """Return what a run was started with, as fields of `RunDetails`."""
+    events = read_ledger(folder.ledger_path).events
+    started = first_payload(events, kinds.RunStarted)
+    if started is None:
+        return {}
+    values = {"kind": started.kind, "project": started.project, "statement": started.statement}
+    return {
+        "title": make_run_title(values),
+        "kind": started.kind,
+        "task": started.statement,
+        "project": started.project,
+        "recipe": started.recipe,
+        "model": started.model,
+        "started_s": events[0].time_s,
+    }
+
+
+def _describe_result(folder: RunFolder) -> dict[str, Any]:
+    """Return how a run ended, as fields of `RunDetails`; nothing if it has no result."""
+    result = load_result(folder)
+    if result is None:
+        return {}
+    return {
+        "headline": next(iter(render_short_result(result, folder, suggest_commands=False))),
+        "evidence": evidence_sentence(result, folder),
+        "remarks": list(caution_lines(result, folder)),
+        "has_diff": bool(result.diff),
+        "applied": list(applied_files(folder)),
+    }
 
 
 def _editable_texts(review: Review) -> dict[str, str]:

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from suture.interfaces.web.problem_details import RequestRefused
 from suture.interfaces.web.rest_schemas import HealProjectRequest, RunChoices, WriteRequest
 from suture.interfaces.web.tuning import CLEANUP_INTERVAL_S, MAX_KEY_CHARS
 from suture.loop import list_recipes
+from suture.models import list_cached_models
 
 log = logging.getLogger("suture.interfaces.web")
 BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
@@ -201,8 +203,13 @@ class WebService:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that a caller can choose."""
-        return tuple(dict.fromkeys((self.settings.model.name, "none", *self.settings.serve.models)))
+        """The models that a caller can choose: the server's own, those it offers, and those on this machine."""
+        settings = self.settings
+        # `model.base_url` belongs to the server's own model.
+        is_embedded_usable = settings.model.base_url is None and find_spec("xllamacpp") is not None
+        cached_models = list_cached_models(settings.paths.cache) if is_embedded_usable else ()
+        embedded = (f"local:{cached.entry.name}" for cached in cached_models if cached.path is not None)
+        return tuple(dict.fromkeys((settings.model.name, "none", *settings.serve.models, *embedded)))
 
     def _require_daily_share(self, caller: Caller, tokens: int, seconds: float) -> None:
         """Refuse a request that could exceed the caller's daily share of tokens or seconds."""

@@ -1,4 +1,4 @@
-// Candidates: their lineage, their code with the changes, and their test results.
+// Candidates: their lineage, the difference between any two of them, and their test results.
 
 import { get, text } from "./api.js";
 import { code, el, field, fill, note, reloadable, svg, table } from "./dom.js";
@@ -6,28 +6,49 @@ import { diffView } from "./diff.js";
 import { candidateChoice, factView, hasRun, nothingYet, drawIfChanged } from "./panel.js";
 
 // A candidate's size, and the distance from one candidate to the next, in pixels.
-const BOX = { width: 190, height: 58, across: 230, down: 78 };
+const BOX = { width: 216, height: 58, across: 256, down: 74 };
+// The characters of a label that fit into its box.
+const MAX_LABEL = 24;
+const ORIGINS = { user: "you", mutation: "search", model: "model" };
 const STATUS = { passed: "passes", failed: "fails", error: "error", timeout: "timed out", missing: "missing", skipped: "skipped" };
 
 const scoreText = (one) => (one.passed === null ? "not checked yet" : `${one.passed} of ${one.passed + one.failed} pass`);
 const kindOf = (one) => (one.passed === null ? "open" : one.failed === 0 ? "good" : one.passed ? "half" : "bad");
 
+const nameOf = (one) => one.label || (one.origin === "user" ? "your code" : one.candidate.slice(0, 8));
+
 async function candidatesOf(state) {
   return hasRun(state) ? get(`/v1/runs/${state.run}/candidates`, state.signal) : [];
 }
 
-export async function lineagePanel(body, state) {
+export async function candidatesPanel(body, state) {
   const draw = drawIfChanged((candidates) => {
     if (!candidates.length) return nothingYet(body, state, "No candidates");
     const rows = candidates.map((one, n) => [
-      el("a", { href: `#/runs/${state.run}/code/${one.candidate}` }, `${n + 1}. ${one.label || one.candidate.slice(0, 8)}`),
-      one.origin, parentName(one, candidates), scoreText(one), one.evidence ?? "",
+      `${n + 1}. ${nameOf(one)}`, ORIGINS[one.origin] ?? one.origin, parentName(one, candidates), scoreText(one),
       [one.best ? "best" : "", one.regressed ? "breaks a passing test" : "", one.unconfirmed ? "passed only once" : "", ...one.warnings].filter(Boolean).join("; "),
     ]);
-    return fill(body, el("h2", {}, "Candidates and their lineage"), lineage(candidates, state.run),
-      table("All candidates", ["candidate", "origin", "parent", "checks", "evidence", "remarks"], rows));
+    return fill(body, lineage(candidates, state), comparison(candidates, state), el("details", {}, el("summary", {}, "All candidates as a table"), table("All candidates", ["candidate", "made by", "made from", "tests", "remarks"], rows)));
   });
   return async () => draw(await candidatesOf(state));
+}
+
+// The code of two candidates, side by side; by default of the chosen or best one and the one that it was made from.
+function comparison(candidates, state) {
+  const known = (name) => candidates.some((one) => one.candidate === name);
+  const after = known(state.item) ? state.item : (candidates.find((one) => one.best) ?? candidates.at(-1)).candidate;
+  const parent = candidates.find((one) => one.candidate === after)?.parent;
+  const slot = el("div", {});
+  const [from, to] = [candidateChoice(candidates, known(parent) ? parent : "original", true), candidateChoice(candidates, after, true)];
+  const name = (control) => control.selectedOptions[0].textContent;
+  const load = reloadable(slot, state.signal, async () => {
+    const diff = await text(`/v1/runs/${state.run}/diff?from=${from.value}&to=${to.value}`, state.signal);
+    return diff ? diffView(diff, name(from), name(to), state.signal) : note("There are no differences.");
+  });
+  from.addEventListener("change", load);
+  to.addEventListener("change", load);
+  load();
+  return [el("div", { class: "row" }, field("Compare", from), field("With", to)), slot];
 }
 
 function parentName(one, candidates) {
@@ -36,7 +57,7 @@ function parentName(one, candidates) {
 }
 
 // One column per generation; later candidates are placed below earlier ones.
-function lineage(candidates, run) {
+function lineage(candidates, { run }) {
   const place = new Map();
   const filled = [];
   for (const one of candidates) {
@@ -58,44 +79,15 @@ function lineage(candidates, run) {
   });
   const boxes = candidates.map((one, n) => {
     const { column, row } = place.get(one.candidate);
-    const label = one.label || one.candidate.slice(0, 8);
-    const short = label.length > 24 ? `${label.slice(0, 23)}...` : label;
-    return svg("a", { href: `#/runs/${run}/code/${one.candidate}`, "aria-label": `${n + 1}. ${label}: ${scoreText(one)}${one.best ? ", the best" : ""}` },
+    const label = nameOf(one);
+    const short = label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL - 2)}...` : label;
+    return svg("a", { href: `#/runs/${run}/candidates/${one.candidate}`, "aria-label": `${n + 1}. ${label}: ${scoreText(one)}${one.best ? ", the best" : ""}` },
       svg("g", { transform: `translate(${column * BOX.across + 4} ${row * BOX.down + 4})`, class: `box ${kindOf(one)}${one.best ? " best" : ""}` },
         svg("rect", { width: BOX.width - 4, height: BOX.height, rx: 6 }),
         svg("text", { x: 10, y: 24 }, `${n + 1}. ${short}`), svg("text", { x: 10, y: 44, class: "small" }, `${scoreText(one)}${one.best ? ", best" : ""}`)));
   });
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lineage" },
     svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Candidates, each linked to its parent" }, lines, boxes));
-}
-
-export async function codePanel(body, state) {
-  let [before, after] = ["", state.item ?? ""];
-  const draw = drawIfChanged(async (candidates) => {
-    if (!candidates.length) return nothingYet(body, state, "No code");
-    const known = (name) => candidates.some((one) => one.candidate === name);
-    if (!known(after)) after = (candidates.find((one) => one.best) ?? candidates.at(-1)).candidate;
-    if (!known(before)) before = candidates.find((one) => one.candidate === after)?.parent ?? "original";
-    if (!known(before)) before = "original";
-    const slot = el("div", {});
-    const from = candidateChoice(candidates, before, true);
-    const to = candidateChoice(candidates, after, true);
-    const name = (control) => control.selectedOptions[0].textContent;
-    const load = reloadable(slot, state.signal, async () => {
-      [before, after] = [from.value, to.value];
-      const [diff, files] = await Promise.all([
-        text(`/v1/runs/${state.run}/diff?from=${before}&to=${after}`, state.signal),
-        after === "original" ? { files: {} } : get(`/v1/runs/${state.run}/candidates/${after}`, state.signal),
-      ]);
-      return [diff ? diffView(diff, name(from), name(to), state.signal) : note("There are no differences."),
-        Object.entries(files.files).map(([path, content]) => el("details", {}, el("summary", {}, `Full text of ${path}`), code(content, path)))];
-    });
-    from.addEventListener("change", load);
-    to.addEventListener("change", load);
-    fill(body, el("h2", {}, "Code, side by side"), el("div", { class: "row" }, field("From", from), field("To", to)), slot);
-    return load();
-  });
-  return async () => draw(await candidatesOf(state));
 }
 
 export async function testsPanel(body, state) {
@@ -111,7 +103,7 @@ export async function testsPanel(body, state) {
       return verdictView((await get(`/v1/runs/${state.run}/candidates/${chosen}`, state.signal)).verdict);
     });
     control.addEventListener("change", load);
-    fill(body, el("h2", {}, "Tests"), field("Candidate", control), slot);
+    fill(body, judged.length > 1 ? el("div", { class: "filters row" }, field("Candidate", control)) : null, slot);
     return load();
   });
   return async () => draw(await candidatesOf(state));
@@ -120,14 +112,15 @@ export async function testsPanel(body, state) {
 function verdictView(verdict) {
   if (!verdict) return [note("This candidate was not checked.")];
   const order = [...verdict.outcomes].sort((one, other) => (one.status === "passed") - (other.status === "passed"));
+  const isMixed = new Set(verdict.outcomes.map((one) => one.provenance)).size > 1; // only then it says something
+  const isFailing = verdict.outcomes.some((one) => one.counterexample);
   const rows = order.map((one) => [
     el("code", {}, one.check_id), el("span", { class: `status ${one.status}` }, STATUS[one.status] ?? one.status),
-    one.counterexample ? factView(one.counterexample) : "", one.provenance, one.trust,
+    ...(isFailing ? [one.counterexample ? factView(one.counterexample) : ""] : []), ...(isMixed ? [`${one.provenance}, trust ${one.trust}`] : []),
   ]);
-  const passed = verdict.outcomes.filter((one) => one.status === "passed").length;
   return [
-    el("p", {}, `${passed} of ${verdict.outcomes.length} pass. Evidence: ${verdict.evidence}.`),
-    table("All tests, failing ones first", ["test", "outcome", "smallest counterexample", "provenance", "trust"], rows),
+    table("All tests, failing ones first", ["test", "outcome", ...(isFailing ? ["what went wrong"] : []), ...(isMixed ? ["origin"] : [])], rows),
+    el("p", { class: "hint" }, `Decided by ${verdict.evidence_text}.`),
     verdict.notes.map((remark) => note(remark, "hint")),
     verdict.output ? el("details", {}, el("summary", {}, "Test output"), code(verdict.output, "Test output")) : null,
   ];

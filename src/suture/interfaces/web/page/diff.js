@@ -1,11 +1,11 @@
-// A unified diff shown side by side, or stacked if the page is narrow.
+// A unified diff shown side by side, or stacked if the page is narrow. A new file is shown as plain code.
 
 import { el, fill, note } from "./dom.js";
 
 // Rows of a file that are shown, so that a long diff is drawn quickly. By judgement, not measured.
 const MAX_ROWS = 3000;
 const NO_END = "\u0000"; // marks a last line without a line end; no diff contains this character
-const NARROW = "(max-width: 700px)";
+const NARROW = "(max-width: 1099px)";
 
 // Returns the files of a unified diff, each with rows of [old number, old text, new number, new text].
 export function filesOf(diff) {
@@ -54,11 +54,15 @@ export function filesOf(diff) {
   return files;
 }
 
+// A file that is new as a whole, whose text is what the diff adds.
+export const isNew = (file) => file.rows.every((row) => row.length === 1 || row[0] === null);
+export const textOf = (file) => file.rows.filter((row) => row.length > 1).map((row) => (row[3].endsWith(NO_END) ? row[3].slice(0, -1) : `${row[3]}\n`)).join("");
+
 export function diffView(diff, before, after, signal) {
   const view = el("div", { class: "diffs" });
   const files = filesOf(diff);
   const narrow = window.matchMedia(NARROW);
-  const draw = () => fill(view, files.map((file) => [el("h3", {}, file.name), fileView(file, before, after, narrow.matches)]));
+  const draw = () => fill(view, files.map((file) => fileView(file, before, after, narrow.matches)));
   narrow.addEventListener("change", draw, { signal });
   draw();
   return files.length ? view : note("There are no differences.");
@@ -66,36 +70,55 @@ export function diffView(diff, before, after, signal) {
 
 function fileView(file, before, after, narrow) {
   const rows = file.rows.slice(0, MAX_ROWS);
-  const head = narrow ? ["old", "new", "code"] : ["", before, "", after];
+  const [plain, lines] = [isNew(file), file.rows.filter((row) => row.length > 1)];
+  const came = lines.filter((row) => row[3] !== null && row[1] !== row[3]).length;
+  const gone = lines.filter((row) => row[1] !== null && row[1] !== row[3]).length;
+  const head = plain ? ["line", "code"] : narrow ? ["old", "new", "code"] : ["", before, "", after];
   const label = `${file.name}: ${before} compared with ${after}`;
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    el("table", { class: narrow ? "diff narrow" : "diff" },
-      el("caption", { class: "hidden" }, label),
-      el("thead", {}, el("tr", {}, head.map((name) => (name ? el("th", { scope: "col" }, name) : el("td", {}))))),
-      el("tbody", {}, rows.flatMap((row) => (row.length === 1 ? [hunk(row[0], narrow)] : narrow ? stacked(row) : [sides(row)])))),
-    file.rows.length > MAX_ROWS ? note(`${file.rows.length - MAX_ROWS} more lines are not shown.`) : null);
+  const draw = plain ? newLine : narrow ? stacked : sides;
+  return el("section", { class: "file" },
+    el("h3", {}, el("span", {}, file.name), el("span", { class: "changes" }, plain ? `new file, ${came} lines` : [el("span", { class: "good" }, `+${came}`), " ", el("span", { class: "bad" }, `-${gone}`)])),
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+      el("table", { class: plain ? "diff plain" : narrow ? "diff narrow" : "diff" },
+        el("caption", { class: "hidden" }, label),
+        el("colgroup", {}, (plain ? "nw" : narrow ? "nnw" : "nwnw").split("").map((kind) => el("col", { class: kind === "n" ? "no" : "wide" }))),
+        el("thead", { class: plain || narrow ? "hidden" : null }, el("tr", {}, head.map((name) => (name ? el("th", { scope: "col" }, name) : el("td", {}))))),
+        el("tbody", {}, rows.flatMap((row) => (row.length === 1 ? (plain ? [] : [hunk(row[0], head.length)]) : draw(row))))),
+      file.rows.length > MAX_ROWS ? note(`${file.rows.length - MAX_ROWS} more lines are not shown.`) : null));
 }
 
-const hunk = (text, narrow) => el("tr", { class: "hunk" }, el("td", { colspan: narrow ? "3" : "4" }, text));
+const hunk = (text, width) => el("tr", { class: "hunk" }, el("td", { colspan: width }, text));
 const number = (value) => el("td", { class: "no" }, value ?? "");
+const newLine = ([, , right, fresh]) => [el("tr", {}, number(right), side(fresh, false))];
+
+// The part of a changed line that differs from its counterpart, as [start, end].
+function differing(text, other) {
+  let [start, end] = [0, text.length];
+  while (start < end && text[start] === other[start]) start += 1;
+  while (end > start && other.length - (text.length - end) > start && text[end - 1] === other[other.length - 1 - (text.length - end)]) end -= 1;
+  return [start, end];
+}
 
 // A sign in addition to the colour, because not everybody can see colours.
-function side(text, changed, sign) {
+function side(text, changed, sign, other = null) {
   if (text === null) return el("td", { class: "void" });
   const mark = changed ? el("span", { class: "sign" }, sign) : el("span", { class: "sign" }, " ");
   const ends = text.endsWith(NO_END) ? el("span", { class: "end" }, " no newline at end of file") : null;
-  return el("td", { class: changed ? (sign === "-" ? "gone" : "come") : "" }, mark, ends ? text.slice(0, -1) : text, ends);
+  const line = ends ? text.slice(0, -1) : text;
+  const [start, end] = changed && other !== null ? differing(line, other) : [0, 0];
+  const parts = end > start && end - start < line.length ? [line.slice(0, start), el("mark", {}, line.slice(start, end)), line.slice(end)] : line;
+  return el("td", { class: changed ? (sign === "-" ? "gone" : "come") : "" }, mark, parts, ends);
 }
 
 function sides([left, old, right, fresh]) {
   const changed = old !== fresh || left === null || right === null;
-  return el("tr", {}, number(left), side(old, changed, "-"), number(right), side(fresh, changed, "+"));
+  return [el("tr", {}, number(left), side(old, changed, "-", fresh), number(right), side(fresh, changed, "+", old))];
 }
 
 function stacked([left, old, right, fresh]) {
   if (old === fresh && left !== null && right !== null) return [el("tr", {}, number(left), number(right), side(old, false))];
   return [
-    left === null ? null : el("tr", {}, number(left), number(null), side(old, true, "-")),
-    right === null ? null : el("tr", {}, number(null), number(right), side(fresh, true, "+")),
+    left === null ? null : el("tr", {}, number(left), number(null), side(old, true, "-", fresh)),
+    right === null ? null : el("tr", {}, number(null), number(right), side(fresh, true, "+", old)),
   ];
 }

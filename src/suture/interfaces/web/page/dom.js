@@ -99,4 +99,31 @@ export function announce(text) {
 export const count = (value) => (value ?? 0).toLocaleString("en");
 export const seconds = (value) => `${(value ?? 0).toLocaleString("en", { maximumFractionDigits: 1 })} s`;
 export const dollars = (value) => `$${(value ?? 0).toLocaleString("en", { maximumFractionDigits: 4 })}`;
-export const when = (value) => (value ? new Date(value * 1000).toLocaleString() : "");
+export const elapsed = (value) => `${Math.floor(Math.max(0, value) / 60)}:${String(Math.floor(Math.max(0, value) % 60)).padStart(2, "0")}`;
+
+const AGES = [["year", 31_536_000], ["month", 2_592_000], ["day", 86_400], ["hour", 3600], ["minute", 60]];
+// How long ago something was, with the exact time as a tooltip.
+export function age(time_s) {
+  if (!time_s) return null;
+  const passed = Date.now() / 1000 - time_s;
+  const [unit, length] = AGES.find(([, size]) => passed >= size) ?? ["second", 1];
+  const words = passed < 60 ? "just now" : new Intl.RelativeTimeFormat("en").format(-Math.floor(passed / length), unit);
+  return el("time", { datetime: new Date(time_s * 1000).toISOString(), title: new Date(time_s * 1000).toLocaleString() }, words);
+}
+
+export const projectName = (path) => path.split("/").filter(Boolean).at(-1) ?? path;
+
+// One of a few choices, as a row of radio buttons; `onchange` is called with the chosen key.
+export function segments(legend, options, value, onchange) {
+  const name = `s${++number}`;
+  return el("fieldset", { class: "segments" }, el("legend", { class: "hidden" }, legend), options.map(([key, text]) =>
+    el("label", {}, el("input", { type: "radio", name, value: key, checked: key === value, onchange: () => onchange(key) }), el("span", {}, text))));
+}
+
+export function download(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

@@ -7,26 +7,29 @@ import { hasRun, nothingYet, drawIfChanged } from "./panel.js";
 // Node -> its column and row in the drawing.
 const POSITION = {
   write_test: [0, 0], prepare: [1, 0], accept_test: [0, 1], equip: [1, 1], review: [0, 2], decide: [1, 2], finish: [2, 2],
-  mutate: [0, 3], propose: [1, 3], try_repairs: [0, 4], check: [1, 4], reflect: [2, 4],
+  mutate: [0, 3], propose: [1, 3], try_repairs: [0, 4], check: [1, 4], reflect: [2, 4], confirm_examples: [2, 3],
 };
 // The distance from one node to the next, and a node's size, in pixels.
-const [ACROSS, DOWN, WIDTH, HEIGHT] = [126, 82, 104, 44];
+const [ACROSS, DOWN, WIDTH, HEIGHT] = [146, 82, 124, 44];
+// Node -> its name for people, if its own name says too little.
+const NAMES = { prepare: "run your tests", equip: "plan", mutate: "small edits", try_repairs: "test edits", propose: "ask the model", check: "run the tests", review: "ask you", accept_test: "ask about test", finish: "hand over", gate: "your program" };
 const PURPOSE = {
   prepare: "runs the tests on the unchanged code", equip: "plans, writes tests, recalls memories", decide: "picks the next moves", mutate: "tries small edits without a model",
   try_repairs: "judges what the search found", propose: "asks the model for code", check: "runs the tests", reflect: "asks the other roles",
-  review: "asks a person", finish: "certifies the result", write_test: "writes a test for the reported bug", accept_test: "asks a person about that test",
+  review: "asks a person", finish: "certifies the result", write_test: "writes a test for the reported bug", accept_test: "asks a person about that test", confirm_examples: "asks a person whether results of new code are right",
 };
 
 export async function graphPanel(body, state) {
   const draw = drawIfChanged((graph) => {
     if (!graph) return nothingYet(body, state, "The run has not started");
-    const rows = graph.nodes.map((node) => [node.name, PURPOSE[node.name] ?? "", node.visits, node.name === graph.active ? "active" : node.possible ? "" : "not in this recipe"]);
-    return fill(body, el("h2", {}, `Graph of ${graph.recipe || "the recipe"}`),
-      el("p", {}, graph.active ? ["Active: ", el("strong", {}, graph.active)] : "No node is active."),
-      picture(graph), table("Nodes", ["node", "purpose", "visits", "state"], rows));
+    const rows = graph.nodes.map((node) => [nameOf(node.name), PURPOSE[node.name] ?? "", node.visits, node.name === graph.active ? "active" : node.possible ? "" : "not in this recipe"]);
+    return fill(body, el("p", {}, `The recipe ${graph.recipe} as a graph. `, graph.active ? ["It is now at: ", el("strong", {}, nameOf(graph.active))] : "The numbers say how often the run was there."),
+      picture(graph), el("details", {}, el("summary", {}, "The graph as a table"), table("Nodes", ["node", "purpose", "visits", "state"], rows)));
   });
   return async () => draw(hasRun(state) ? await get(`/v1/runs/${state.run}/graph`, state.signal) : null);
 }
+
+const nameOf = (name) => NAMES[name] ?? name.replace("_", " ");
 
 function picture(graph) {
   let beyond = 5;
@@ -34,16 +37,16 @@ function picture(graph) {
   const width = 3 * ACROSS;
   const height = beyond * DOWN;
   const centre = (name) => [at[name][0] * ACROSS + ACROSS / 2, at[name][1] * DOWN + DOWN / 2];
-  const label = graph.nodes.filter((node) => node.visits).map((node) => `${node.name} ${node.visits} times`).join(", ");
+  const label = graph.nodes.filter((node) => node.visits).map((node) => `${nameOf(node.name)} ${node.visits} times`).join(", ");
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Graph" },
-    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Active: ${graph.active ?? "none"}. Visited: ${label || "none"}.`, class: "graph" },
+    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Active: ${graph.active ? nameOf(graph.active) : "none"}. Visited: ${label || "none"}.`, class: "graph" },
       svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto-start-reverse" }, svg("path", { d: "M0 0L8 4L0 8z", class: "tip" }))),
       graph.edges.map(({ from, to }) => arrow(centre(from), centre(to))),
       graph.nodes.map((node) => {
         const [x, y] = centre(node.name);
         const kind = node.name === graph.active ? "active" : node.visits ? "seen" : node.possible ? "" : "never";
         return svg("g", { class: `node ${kind}` }, svg("rect", { x: x - WIDTH / 2, y: y - HEIGHT / 2, width: WIDTH, height: HEIGHT, rx: 6 }),
-          svg("text", { x, y: node.visits ? y - 2 : y + 4, "text-anchor": "middle" }, node.name.replace("_", " ")),
+          svg("text", { x, y: node.visits ? y - 2 : y + 4, "text-anchor": "middle" }, nameOf(node.name)),
           node.visits ? svg("text", { x, y: y + 14, "text-anchor": "middle", class: "small" }, `${node.visits}x`) : null);
       })));
 }

@@ -1,43 +1,44 @@
 // The list of runs, and the comparison of two runs.
 
 import { get } from "./api.js";
-import { button, choice, count, dollars, el, field, fill, note, reloadable, seconds, table, when } from "./dom.js";
+import { age, button, choice, count, dollars, el, elapsed, field, fill, note, projectName, reloadable, seconds, table } from "./dom.js";
 import { diffView } from "./diff.js";
 import { badge } from "./panel.js";
 
 // Runs that are listed at once. By judgement, not measured.
-const PAGE = 20;
+const PAGE = 25;
 const OUTCOMES = ["healed", "nothing_to_heal", "not_healed", "stuck", "not_a_code_fault", "budget_exhausted", "waiting", "infra_error", "cancelled", "running"];
 
-const origin = (run) => (run.fork_of ? `fork of ${run.fork_of}, step ${run.fork_at}` : run.replay_of ? `replay of ${run.replay_of}` : "");
+const origin = (run) => (run.fork_of ? `fork of ${run.fork_of}, step ${run.fork_at}` : run.replay_of ? `replay of ${run.replay_of}` : null);
+const facts = (run) => [run.project && run.kind === "heal" ? projectName(run.project) : null, run.recipe, run.model === "none" ? "no model" : run.model,
+  run.spend.tokens ? `${count(run.spend.tokens)} tokens` : null, run.spend.seconds < 60 ? seconds(run.spend.seconds) : elapsed(run.spend.seconds), origin(run), el("span", { class: "id" }, run.run)].filter(Boolean);
 
 export async function historyPage({ view, signal }) {
-  const search = el("input", { type: "search", placeholder: "words in the task or its errors" });
-  const outcome = choice([["", "any"], ...OUTCOMES.map((name) => [name, name.replaceAll("_", " ")])], "");
-  const kind = choice([["", "any"], ["write", "write"], ["heal", "heal"]], "");
+  const search = el("input", { type: "search", placeholder: "Search tasks and errors" });
+  const outcome = choice([["", "Any outcome"], ...OUTCOMES.map((name) => [name, name.replaceAll("_", " ")])], "");
+  const kind = choice([["", "Repairs and new code"], ["heal", "Repairs"], ["write", "New code"]], "");
   const list = el("div", {});
   const chosen = new Set();
-  const compare = button("Compare two runs", () => { const [one, two] = [...chosen].sort(); location.hash = `#/compare/${one}/${two}`; }, { disabled: true });
+  const compare = button("Compare two runs", () => { const [one, two] = [...chosen].sort(); location.hash = `#/compare/${one}/${two}`; });
+  compare.hidden = true;
   let offset = 0;
 
-  const pick = (run) => el("input", {
-    type: "checkbox", "aria-label": `Select ${run} for comparison`, checked: chosen.has(run),
-    onchange: (event) => { chosen[event.target.checked ? "add" : "delete"](run); compare.disabled = chosen.size !== 2; },
+  const pick = ({ run, title }) => el("input", {
+    type: "checkbox", "aria-label": `Select ${title}, ${run}, for comparison`, checked: chosen.has(run),
+    onchange: (event) => { chosen[event.target.checked ? "add" : "delete"](run); compare.hidden = chosen.size !== 2; },
   });
+  const row = (run) => el("li", {}, pick(run), badge(run.outcome),
+    el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || run.run), el("p", { class: "meta" }, facts(run).map((one) => el("span", {}, one)))), age(run.started_s));
   const shown = (found) => {
-    const rows = found.runs.map((run) => [
-      el("a", { href: `#/runs/${run.run}` }, run.run), badge(run.outcome), el("span", { class: "clip" }, run.task || `${run.kind} a project`),
-      run.recipe, el("span", { class: "any" }, run.model), count(run.spend.tokens), seconds(run.spend.seconds), origin(run), when(run.started_s), pick(run.run),
-    ]);
     const isFiltered = search.value || outcome.value || kind.value;
     const empty = isFiltered ? note("No run matches.") : el("p", { class: "empty" }, "No runs yet. ", el("a", { href: "#/new" }, "Start one"), ".");
-    const more = el("p", { class: "row" },
+    const more = found.total <= PAGE ? null : el("p", { class: "row" },
       button("Newer", () => { offset = Math.max(0, offset - PAGE); load(); }, { disabled: offset === 0 }),
       button("Older", () => { offset += PAGE; load(); }, { disabled: offset + PAGE >= found.total }),
-      el("span", {}, found.total ? `${offset + 1} to ${offset + found.runs.length} of ${found.total}` : ""));
+      el("span", {}, `${offset + 1} to ${offset + found.runs.length} of ${found.total}`));
     return [
       found.queued.length ? el("p", {}, "Queued: ", found.queued.map((one) => [el("a", { href: `#/runs/${one.run}` }, one.run), " "])) : null,
-      rows.length ? table("Runs, newest first", ["run", "outcome", "task", "recipe", "model", "tokens", "time", "from", "started", "compare"], rows) : empty,
+      found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, found.runs.map(row)) : empty,
       more,
     ];
   };
@@ -45,35 +46,31 @@ export async function historyPage({ view, signal }) {
     const query = new URLSearchParams({ limit: PAGE, offset, search: search.value, outcome: outcome.value, kind: kind.value });
     return shown(await get(`/v1/runs?${query}`, signal));
   });
-  const again = (event) => { event?.preventDefault(); offset = 0; load(); };
+  const again = (event) => { event.preventDefault(); offset = 0; load(); };
   await load();
+  const named = (label, control) => { control.setAttribute("aria-label", label); return control; };
   return fill(view, el("h1", {}, "Runs"),
-    el("form", { class: "row", role: "search", onsubmit: again },
-      field("Search", search), field("Outcome", outcome), field("Kind", kind), el("button", { type: "submit" }, "Find"), compare),
+    el("form", { class: "row filters", role: "search", onsubmit: again, onchange: again }, named("Search", search), named("Outcome", outcome), named("Kind", kind), compare),
     list);
 }
 
 export async function comparePage({ view, signal, parts: [one, two], title }) {
-  title("Two runs");
   const [first, second, comparison] = await Promise.all([get(`/v1/runs/${one}`, signal), get(`/v1/runs/${two}`, signal), get(`/v1/runs/${one}/compare/${two}`, signal)]);
-  const [begun, other] = await Promise.all([one, two].map(async (run) => (await get(`/v1/runs/${run}?events=true`, signal)).events?.find((event) => event.kind === "run.started")?.data ?? {}));
+  const names = first.title === second.title ? [`${first.title} (first)`, `${first.title} (second)`] : [first.title, second.title];
+  title(`${names[0]} and ${names[1]}`);
   const rows = [
-    ["outcome", badge(first.outcome || first.state), badge(second.outcome || second.state)],
-    ["reason", first.reason ?? "", second.reason ?? ""],
-    ["recipe", begun.recipe, other.recipe],
-    ["model", el("span", { class: "any" }, begun.model), el("span", { class: "any" }, other.model)],
-    ["attempts", count(first.spend.attempts), count(second.spend.attempts)],
-    ["tokens", count(first.spend.tokens), count(second.spend.tokens)],
-    ["money", dollars(first.spend.money), dollars(second.spend.money)],
-    ["time", seconds(first.spend.seconds), seconds(second.spend.seconds)],
+    ["outcome", (run) => badge(run.outcome || run.state)], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model)],
+    ["attempts", (run) => count(run.spend.attempts)], ["tokens", (run) => count(run.spend.tokens)], ["money", (run) => dollars(run.spend.money)], ["time", (run) => seconds(run.spend.seconds)],
+    ["started", (run) => age(run.started_s)], ["run", (run) => el("a", { href: `#/runs/${run.run}` }, run.run)],
   ];
-  const link = (run) => el("a", { href: `#/runs/${run}` }, run);
   const { difference } = comparison;
-  return fill(view, el("h1", {}, "Two runs"),
-    table("Side by side", ["", "first", "second"], [["run", link(one), link(two)], ...rows]),
+  const isSameTask = first.project === second.project && first.task === second.task;
+  return fill(view, el("h1", {}, names[0], el("span", { class: "hint" }, " compared with "), names[1]),
+    table("Side by side", ["", ...names], rows.map(([name, of]) => [name, of(first), of(second)])),
+    isSameTask ? null : note("The two runs have different tasks, so their results are not compared."),
+    !isSameTask ? null : [el("h2", {}, "Difference of the results"),
+    comparison.diff ? diffView(comparison.diff, names[0], names[1], signal) : note("The results are identical."),
     el("h2", {}, "First difference"),
-    difference ? el("p", {}, `Event ${difference.position}, ${difference.kind}${difference.field ? `, ${difference.field}` : ""}: `, el("code", {}, difference.first || "nothing"), " and ", el("code", {}, difference.second || "nothing"))
-      : note("Both runs took the same steps."),
-    el("h2", {}, "Difference of the results"),
-    comparison.diff ? diffView(comparison.diff, "first", "second", signal) : note("The results are identical."));
+    difference ? el("p", {}, `The runs differ first at event ${difference.position}: `, el("code", {}, difference.first || "nothing"), " and ", el("code", {}, difference.second || "nothing"))
+      : note("Both runs took the same steps.")]);
 }

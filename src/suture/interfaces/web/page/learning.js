@@ -3,7 +3,7 @@
 import { el, fill, note, table } from "./dom.js";
 import { drawIfChanged } from "./panel.js";
 
-const KINDS = new Set(["lessons.drawn", "memory.recalled", "memory.stored", "plan.made", "diagnosis.made", "candidate.criticised", "advice.given", "candidate.reviewed", "tests.written", "tests.assessed", "role.degraded"]);
+export const LEARNED = ["lessons.drawn", "memory.recalled", "memory.stored", "plan.made", "diagnosis.made", "candidate.criticised", "advice.given", "candidate.reviewed", "tests.written", "tests.assessed", "role.degraded"];
 
 export async function learningPanel(body, state) {
   const draw = drawIfChanged((events) => {
@@ -15,9 +15,9 @@ export async function learningPanel(body, state) {
       optionalTable(of("candidate.reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
       optionalTable(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and their trust", ["trust", "test", "reason"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
       optionalTable(of("role.degraded"), "Failed roles", ["role", "reason"], (one) => [one.role, one.message])].filter(Boolean);
-    return fill(body, el("h2", {}, "Learning log"), parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has recorded anything."));
+    return fill(body, parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has recorded anything."));
   });
-  return async () => draw(state.events.filter((event) => KINDS.has(event.kind)));
+  return async () => draw(state.events.filter((event) => LEARNED.includes(event.kind)));
 }
 
 const optionalTable = (found, caption, head, row) => (found.length ? table(caption, head, found.map(row)) : null);

@@ -18,12 +18,12 @@ export function drawIfChanged(draw) {
     const now = JSON.stringify(data);
     if (now === before) return;
     before = now;
-    await draw(data);
+    try { await draw(data); } catch (error) { before = undefined; throw error; }
   };
 }
 
 export function candidateChoice(candidates, value, withOriginal = false) {
-  const options = candidates.map((one, n) => [one.candidate, `${n + 1}. ${one.label || one.candidate.slice(0, 8)}${one.best ? " (best)" : ""}`]);
+  const options = candidates.map((one, n) => [one.candidate, `${n + 1}. ${one.label || (one.origin === "user" ? "your code" : one.candidate.slice(0, 8))}${one.best ? " (best)" : ""}`]);
   return choice(withOriginal ? [["original", "the original files"], ...options] : options, value);
 }
 

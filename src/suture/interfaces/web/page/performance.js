@@ -5,17 +5,18 @@ import { drawIfChanged } from "./panel.js";
 
 // What is used -> how it is written.
 const UNITS = { tokens: count, seconds, money: dollars };
+const MOVES = { sample: "fresh code", repair: "repair", agent: "agent", gate: "your program" };
 // The height of a bar with its gap, in pixels.
 const ROW = 30;
 
-export async function performancePanel(body, state) {
+export async function costPanel(body, state) {
   const draw = drawIfChanged((used) => {
     const coming = !used.events && used.spend?.seconds; // it has started, and its events are being loaded
-    if (!used.calls.length && !used.checks.length) return fill(body, el("h2", {}, "Performance"), coming ? note("Loading ...", "loading") : note("Nothing has been used yet."));
-    return fill(body, el("h2", {}, "Performance"),
+    if (!used.calls.length && !used.checks.length) return fill(body, coming ? note("Loading ...", "loading") : note("Nothing has been used yet."));
+    return fill(body,
       budget(state, used.limits),
       ["role", "move"].map((what) => shares(used, what)),
-      used.checks.length ? [el("h3", {}, "Passing checks per candidate"), steps(used.checks)] : null,
+      used.checks.length > 1 ? [el("h3", {}, "Passing tests of each candidate, in order"), steps(used.checks)] : null,
       used.tokens.length > 1 ? [el("h3", {}, "Tokens over time"), curve(used.tokens)] : null);
   });
   return async () => draw(usedOf(state));
@@ -26,10 +27,10 @@ function usedOf(state) {
   const begun = state.events[0]?.time_s ?? 0;
   let sum = 0;
   const calls = of("model.called").map(({ data }) => ({
-    role: data.role, move: data.move || "no move", tokens: data.replayed ? 0 : data.prompt_tokens + data.completion_tokens, seconds: data.seconds, money: data.money ?? 0,
+    role: data.role, move: MOVES[data.move] ?? (data.move || "other"), tokens: data.replayed ? 0 : data.prompt_tokens + data.completion_tokens, seconds: data.seconds, money: data.money ?? 0,
   }));
-  const searches = of("search.finished").map(({ data }) => ({ role: "search without a model", move: "mutate", tokens: 0, seconds: data.seconds, money: 0 }));
-  const tests = of("candidate.checked").map(({ data }) => ({ role: "tests", move: "checks", tokens: 0, seconds: data.seconds, money: 0 }));
+  const searches = of("search.finished").map(({ data }) => ({ role: "search", move: "small edits", tokens: 0, seconds: data.seconds, money: 0 }));
+  const tests = of("candidate.checked").map(({ data }) => ({ role: "tests", move: "tests", tokens: 0, seconds: data.seconds, money: 0 }));
   return {
     calls: [...calls, ...searches, ...tests],
     checks: of("candidate.checked").map(({ data }) => ({ label: data.label, passed: data.passed, of: data.passed + data.failed })),
@@ -57,8 +58,7 @@ function shares({ calls }, what) {
   }
   const rows = [...sums];
   return [
-    el("h3", {}, `By ${what}`),
-    table(`Used per ${what}`, [what, "count", ...Object.keys(UNITS)], rows.map(([name, sum]) => [name, count(sum.calls), ...Object.entries(UNITS).map(([unit, as]) => as(sum[unit]))])),
+    table(what === "role" ? "Who used it" : "What it was used for", [what, "count", ...Object.keys(UNITS)], rows.map(([name, sum]) => [name, count(sum.calls), ...Object.entries(UNITS).map(([unit, as]) => as(sum[unit]))])),
     el("div", { class: "charts" }, Object.entries(UNITS).filter(([unit]) => rows.some(([, sum]) => sum[unit] > 0))
       .map(([unit, as]) => bars(`${unit[0].toUpperCase()}${unit.slice(1)} by ${what}`, rows.map(([name, sum]) => [name, sum[unit], as(sum[unit])])))),
   ];
@@ -84,7 +84,7 @@ function curve(points) {
   const line = points.map(([at, sum], n) => `${n ? "H" + x(at) + "V" : "M" + x(0) + " " + y(0) + "H" + x(at) + "V"}${y(sum)}`).join("");
   return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${count(points.at(-1)[1])} tokens after ${seconds(points.at(-1)[0])}` },
     svg("path", { d: `M50 20V${height - 24}H${width - 10}`, class: "axis" }), svg("path", { d: line, class: "line" }),
-    svg("text", { x: 44, y: 26, "text-anchor": "end" }, count(top)), svg("text", { x: 44, y: height - 22, "text-anchor": "end" }, "0"),
+    svg("text", { x: 44, y: 26, "text-anchor": "end" }, count(top)), svg("text", { x: 56, y: 14, class: "small" }, "tokens"), svg("text", { x: 44, y: height - 22, "text-anchor": "end" }, "0"),
     svg("text", { x: width - 10, y: height - 6, "text-anchor": "end" }, seconds(last)));
 }
 
@@ -94,7 +94,7 @@ function steps(checks) {
   const label = checks.map((one, n) => `${n + 1}: ${one.passed} of ${one.of}`).join(", ");
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Passing checks per candidate" },
     svg("svg", { class: "chart", viewBox: `0 0 ${wide} ${height}`, width: wide, height, role: "img", "aria-label": label },
-      svg("path", { d: `M40 16V${height - 24}H${wide - 10}`, class: "axis" }), svg("text", { x: 34, y: 24, "text-anchor": "end" }, count(most)), svg("text", { x: 34, y: height - 22, "text-anchor": "end" }, "0"),
+      svg("path", { d: `M40 16V${height - 24}H${wide - 10}`, class: "axis" }), svg("text", { x: 34, y: 24, "text-anchor": "end" }, count(most)), svg("text", { x: 46, y: 12, class: "small" }, "tests"), svg("text", { x: 34, y: height - 22, "text-anchor": "end" }, "0"),
       checks.map((one, n) => {
         const tall = (one.passed / most) * (height - 44);
         return [svg("rect", { x: 50 + n * 34, y: height - 24 - tall, width: 22, height: Math.max(tall, 1), class: one.passed === one.of ? "bar" : "bar part" }), svg("text", { x: 61 + n * 34, y: height - 8, "text-anchor": "middle" }, n + 1)];

@@ -1,49 +1,60 @@
-// One run: its events as they arrive, and the panels that show them. Panels only show data from the ledger.
+// One run: its outcome, its change, the evidence and what can be done about it; below it, one tab for each kind of detail.
 
-import { follow, get, post } from "./api.js";
-import { button, count, dollars, el, fault, fill, note, announce, seconds, table } from "./dom.js";
-import { codePanel, lineagePanel, testsPanel } from "./candidates.js";
-import { graphPanel } from "./graph.js";
-import { learningPanel } from "./learning.js";
-import { badge, drawIfChanged, factView } from "./panel.js";
-import { performancePanel } from "./performance.js";
+import { follow, get, post, text } from "./api.js";
+import { age, announce, button, code, download, el, elapsed, fault, fill, note, projectName, seconds, table } from "./dom.js";
+import { candidatesPanel, testsPanel } from "./candidates.js";
 import { certificatePanel } from "./certificate.js";
-import { reviewPanel } from "./review.js";
-import { stepsPanel, timelinePanel } from "./timeline.js";
+import { diffView, filesOf, isNew, textOf } from "./diff.js";
+import { graphPanel } from "./graph.js";
+import { LEARNED, learningPanel } from "./learning.js";
+import { liveView } from "./live.js";
+import { drawIfChanged } from "./panel.js";
+import { costPanel } from "./performance.js";
+import { questionView } from "./review.js";
+import { forkForm, stepsPanel, timelinePanel } from "./timeline.js";
 
-const TABS = [
-  ["timeline", "Timeline", timelinePanel],
-  ["candidates", "Candidates", lineagePanel],
-  ["code", "Code", codePanel],
-  ["tests", "Tests", testsPanel],
-  ["learning", "Learning", learningPanel],
-  ["performance", "Performance", performancePanel],
-  ["graph", "Graph", graphPanel],
-  ["review", "Review", reviewPanel],
-  ["certificate", "Certificate", certificatePanel],
-  ["steps", "Steps and fork", stepsPanel],
-];
+const has = (...kinds) => ({ events }) => events.some((event) => kinds.includes(event.kind));
+// Each tab with its title, its panel, and whether a run has anything to show there.
+const TABS = {
+  tests: ["Tests", testsPanel, has("candidate.checked")],
+  timeline: ["Timeline", timelinePanel, () => true],
+  candidates: ["Candidates", candidatesPanel, has("candidate.proposed")],
+  cost: ["Cost", costPanel, has("candidate.checked", "model.called")],
+  learning: ["Notes", learningPanel, has(...LEARNED)],
+  steps: ["Steps", stepsPanel, has("moves.decided")],
+  graph: ["Graph", graphPanel, has("moves.decided")],
+  certificate: ["Certificate", certificatePanel, has("certificate.written")],
+};
 // Several events often arrive together; the page is drawn once, this long after the first. By judgement, not measured.
 const SETTLED_MS = 250;
 // How often the state is read again while the run is in progress. By judgement, not measured.
 const POLL_MS = 1000;
 // Frequent events that do not change the run's state as reported by the service.
 const QUIET = new Set(["budget.reserved", "budget.settled", "agent.stepped", "subtask.stepped", "debugger.stepped", "prompt.shrunk"]);
+const isActive = ({ state }) => state === "running" || state === "queued";
 
 export async function runPage({ view, signal, caller, parts: [run, tab, item], title }) {
-  title(`Run ${run}`);
-  const [name, label, panel] = TABS.find(([key]) => key === (tab || "timeline")) ?? TABS[0];
-  const body = el("section", { "aria-label": label });
-  const state = { run, signal, caller, item, events: [], shown: await get(`/v1/runs/${run}`, signal) };
-  const panels = el("nav", { class: "tabs", "aria-label": "Panels of this run" }, TABS.map(([key, text]) =>
-    el("a", { href: `#/runs/${run}/${key}`, "aria-current": key === name ? "page" : null }, text)));
+  const state = { run, signal, caller, tab, item, events: [], reply: "", shown: await get(`/v1/runs/${run}`, signal) };
+  // A run that has just begun has no title yet.
+  const name = () => title(state.shown.title || "Run");
+  name();
+  const panels = el("nav", { class: "tabs", "aria-label": "Details of this run" });
+  const body = el("section", {});
+  const drawTabs = drawIfChanged(({ current, names }) => fill(panels, names.map((key) =>
+    el("a", { href: `#/runs/${run}/${key}`, "aria-current": key === current ? "page" : null }, TABS[key][0]))));
   let drawn = null;
+  let open = null;
 
   const draw = async () => {
-    head.draw();
-    panels.querySelector("a[href$=review]").classList.toggle("asks", state.shown.state === "waiting");
+    state.tab ??= isActive(state.shown) ? "timeline" : "tests";
+    const names = Object.keys(TABS).filter((key) => TABS[key][2](state));
+    const current = names.includes(state.tab) || (state.tab in TABS && !state.complete) ? state.tab : "timeline";
+    drawTabs({ current, names });
     try {
-      drawn ??= await panel(body, state);
+      await head.draw();
+      if (open !== current) [open, drawn] = [current, null];
+      body.setAttribute("aria-label", TABS[current][0]);
+      drawn ??= await TABS[current][1](body, state);
       await drawn();
     } catch (error) {
       drawn = null; // rebuilt from the start next time
@@ -63,11 +74,12 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
       state.failed = error;
     }
     if (signal.aborted) return;
+    name();
     if (before !== state.shown.state) announce(`The run is now ${state.shown.state} ${state.shown.outcome ?? ""}`);
-    if (!listening && (state.shown.state === "running" || state.shown.state === "queued")) listen();
+    if (!listening && isActive(state.shown)) listen();
     await draw();
     // The last event arrives shortly before the process ends, which changes the run's state.
-    if (state.failed || ["running", "queued"].includes(state.shown.state)) settle(POLL_MS);
+    if (state.failed || isActive(state.shown)) settle(POLL_MS);
   };
   let listening = false;
   const listen = async () => {
@@ -77,9 +89,11 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
     try {
       await follow(run, {
         signal,
-        onevent: (event) => { state.events.push(event); if (state.live) state.live(event); if (!QUIET.has(event.kind)) settle(); },
+        onevent: (event) => { state.events.push(event); state.live?.(event); if (!QUIET.has(event.kind)) settle(); },
+        onreply: (reply) => { state.reply = reply; head.live.draw(); },
         onbreak: (broken) => { if (state.broken !== broken) { state.broken = broken; settle(); } },
       });
+      state.complete = true;
       listening = false;
       settle();
     } catch (error) {
@@ -92,52 +106,87 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
   fill(body, note("Loading ...", "loading"));
   await draw();
   listen();
+  return async ([nextTab, nextItem]) => {
+    [state.tab, state.item, drawn] = [nextTab, nextItem, null];
+    await draw();
+  };
 }
 
-// The run's state and its actions. Each part is redrawn only if its data changes, so that keyboard focus is kept.
+// What comes first. Each part is redrawn only if its data changes, so that keyboard focus is kept.
 function headOf(state, refresh) {
-  const { run, caller } = state;
-  const [standing, rivals, doubts, spent, failed, acts, messages] = Array.from({ length: 7 }, () => el("div", {}));
+  const { run, caller, signal } = state;
+  const [about, outcome, failed, asked, change, rivals, evidence, acts, again] = Array.from({ length: 9 }, () => el("div", {}));
+  const messages = el("div", { "aria-live": "polite" });
+  const live = liveView(state);
   const mayRun = caller.role !== "viewer";
   // The server allows the same: a run belongs to the caller who started it, and to admins.
   const mayChange = caller.role === "admin" || (mayRun && state.shown.caller === caller.name);
-  const ask = (path, then) => async () => {
-    try { const receipt = await post(`/v1/runs/${run}/${path}`); then ? then(receipt) : await refresh(); } catch (error) { fill(messages, fault(error)); }
+  const ask = (path, done) => async () => {
+    fill(messages, note("Working ...", "loading"));
+    try { await post(`/v1/runs/${run}/${path}`); await refresh(); fill(messages, done ? note(done, "hint") : null); } catch (error) { fill(messages, fault(error)); }
   };
   const parts = [
-    [standing, ({ shown }) => [shown.state, shown.outcome, shown.reason], ([now, outcome, reason]) =>
-      el("p", { class: "row" }, badge(outcome || now), outcome && now !== "ended" ? el("span", {}, now) : null, reason ? el("span", {}, reason) : null)],
-    [rivals, ({ events }) => events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, rivalChanges],
-    [doubts, ({ shown, events }) => (shown.outcome === "healed" ? events.findLast((event) => event.kind === "generated_tests.failed")?.data.tests : null) ?? [], failingTests],
-    [spent, ({ shown }) => shown.spend ?? {}, (spend) => (spend.seconds === undefined ? null
-      : el("p", { class: "spend" }, `${count(spend.attempts)} attempts, ${count(spend.tokens)} tokens, ${dollars(spend.money)}, ${seconds(spend.seconds)}`))],
+    [about, ({ shown }) => [shown.title, shown.project, shown.kind, shown.recipe, shown.model, shown.started_s], ([title, project, kind, recipe, model, started]) => [
+      el("h1", {}, title || "Starting ..."),
+      el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe, model === "none" ? "no model" : model, age(started), el("span", { class: "id" }, run)]
+        .filter(Boolean).map((one) => el("span", {}, one)))]],
+    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds], ([now, ended, headline, used]) => (isActive(state.shown) ? null : [
+      el("p", { class: "outcome" }, mark(now, ended), el("span", {}, headline || (now === "waiting" ? "Suture waits for your answer." : now === "stopped" ? "The run was interrupted before it had a result." : "")),
+        used && now === "ended" ? el("span", { class: "hint" }, `in ${used < 60 ? seconds(used) : elapsed(used)}`) : null)])],
     [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
       [error ? fault({ message: error.detail, remedy: error.remedy }) : null, broken ? note(`${broken}: retrying.`, "error") : null]],
-    [acts, ({ shown }) => [shown.state, shown.outcome, shown.question?.question], ([now, outcome, question]) => [
-      now === "waiting" ? el("p", { class: "asks" }, "Waiting for your answer: ", el("a", { href: `#/runs/${run}/review` }, question ?? "see the question")) : null,
-      el("p", { class: "row" },
-        mayChange && (now === "running" || now === "queued") ? button("Stop", ask("cancel")) : null,
-        mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Resume", ask("resume")) : null,
-        mayRun && now === "ended" ? button("Replay", ask("replay", (receipt) => { location.hash = `#/runs/${receipt.run}`; })) : null)]],
-  ].map(([slot, of, draw]) => [of, drawIfChanged((data) => fill(slot, draw(data)))]);
-  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, rivals, doubts, spent, failed, acts, messages), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
+    [asked, ({ shown }) => (shown.state === "waiting" ? shown.question : null), (question) => (question ? questionView(question, state, refresh) : null)],
+    [change, ({ shown }) => [shown.state, shown.has_diff, shown.outcome], async ([now, there, ended]) => {
+      if (now !== "ended" || !there) { state.diff = ""; return null; }
+      state.diff = await text(`/v1/runs/${run}/diff`, signal);
+      return [ended === "healed" ? null : el("h2", {}, "Best attempt so far, not accepted"), diffView(state.diff, "before", "after", signal)];
+    }],
+    [rivals, ({ events }) => events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, rivalChanges],
+    [evidence, ({ shown }) => [shown.evidence, shown.remarks], ([sentence, remarks]) => [
+      sentence ? el("p", { class: "evidence" }, sentence) : null,
+      remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
+    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), events.some((event) => event.kind === "moves.decided")], ([now, ended, canApply, applied, there, decided]) =>
+      el("p", { class: "row acts" },
+        canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", ask("apply", "Applied to your project."), { class: "main" })) : null,
+        there ? copyAndDownload(state, messages) : null,
+        mayChange && isActive({ state: now }) ? button("Stop", ask("cancel")) : null,
+        mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(ended))) ? button("Resume", ask("resume"), { class: "main" }) : null,
+        mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ended === "healed" ? null : "main" }) : null)],
+  ].map(([slot, of, draw]) => [of, drawIfChanged(async (data) => { fill(slot, await draw(data)); })]);
+  const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, evidence, rivals, acts, messages, again);
+  return { node, live, draw: async () => { live.draw(); for (const [of, drawn] of parts) await drawn(of(state)); } };
+}
+
+// A sign beside the sentence about the outcome, which says the same in words.
+function mark(now, outcome) {
+  const [kind, sign] = now === "waiting" ? ["warn", "?"] : ["healed", "nothing_to_heal"].includes(outcome) ? ["good", "✓"] : ["bad", "✗"];
+  return el("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign);
+}
+
+// The patch; or the code itself, if the run wrote one new file.
+function copyAndDownload(state, messages) {
+  const files = filesOf(state.diff);
+  const single = files.length === 1 && isNew(files[0]);
+  const [name, content] = single ? [projectName(files[0].name), textOf(files[0])] : [`${state.run}.diff`, state.diff];
+  const copy = async () => {
+    try { await navigator.clipboard.writeText(content); fill(messages, note("Copied.", "hint")); } catch { fill(messages, code(content, "Copy this text")); }
+  };
+  return [button(single ? "Copy code" : "Copy patch", copy), button("Download", () => download(name, content))];
+}
+
+async function openFork(state, slot) {
+  if (slot.hasChildNodes()) return fill(slot);
+  const [recipes, models] = await Promise.all([get("/v1/recipes", state.signal), get("/v1/models", state.signal)]);
+  fill(slot, forkForm(state, 0, recipes, models, "Try again with"));
+  return slot.querySelector("textarea").focus();
 }
 
 // Changes that pass the same tests, side by side: the tests do not decide which of them is right.
 function rivalChanges(undetermined) {
-  if (!undetermined) return null;
-  const { changes, calls, noticed, mistakes } = undetermined;
-  if (changes.length < 2) return note(`Your tests do not decide: they notice only ${noticed} of ${mistakes} deliberate mistakes in the changed lines.`, "hint");
-  const code = (diff) => diff.split("\n").filter((line) => /^[-+](?![-+])/.test(line)).join("\n");
+  if (!undetermined || undetermined.changes.length < 2) return null;
+  const { changes, calls } = undetermined;
+  const lines = (diff) => diff.split("\n").filter((line) => /^[-+](?![-+])/.test(line)).join("\n");
   return [note(`Your tests do not decide: each of these ${changes.length} changes passes all of them. The first one is the result.`, "hint"),
     table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
-      changes.map((change, number) => [el("pre", {}, code(change.diff) || change.label), ...calls.map((call) => el("code", {}, call.answers[number]))]))];
-}
-
-// Tests by a model that fail on the result. They decided nothing, so the person has to know about them.
-function failingTests(tests) {
-  if (!tests.length) return null;
-  const subject = tests.length === 1 ? "1 test that the model wrote fails" : `${tests.length} tests that the model wrote fail`;
-  return [note(`${subject} on this code, with too little trust to decide. Check by hand which is wrong:`, "hint"),
-    table("Generated tests that fail on the result", ["test", "trust", "what it saw"], tests.map((one) => [el("code", {}, one.test), one.trust, one.fact ? factView(one.fact) : ""]))];
+      changes.map((change, number) => [el("pre", {}, lines(change.diff) || change.label), ...calls.map((call) => el("code", {}, call.answers[number]))]))];
 }

@@ -1,29 +1,30 @@
-// The form for a new run: write code from a task, or repair a project in a folder, an archive or a git repository.
+// The form for a new run: a project to repair, or a task to write code for. Everything else is an option.
 
 import { get, post, send } from "./api.js";
-import { choice, el, fault, field, fill, note } from "./dom.js";
+import { choice, el, fault, field, fill, note, projectName, segments } from "./dom.js";
 
-export const AUTONOMY = [
-  ["full_auto", "Never ask"],
-  ["review_repairs", "Ask before each repair"],
-  ["review_all", "Ask before each step and about the result"],
-];
+const AUTONOMY = { full_auto: "Never", review_repairs: "Before each repair", review_all: "Before each step, and about the result" };
+const LANGUAGES = [["", "Python (default)"], ["node", "JavaScript"], ["typescript", "TypeScript"], ["go", "Go"]];
+const KINDS = [["", "A function or module (default)"], ["cli_tool", "Command-line tool"], ["web_app", "Web application"], ["data_pipeline", "Data pipeline"], ["library", "Library"]];
 
-// The choices that every request for a run has; `read` returns them.
-export function choices(caller, recipes, models, chosen = {}) {
-  const recipe = choice([["", `Server default (${caller.recipe})`], ...recipes.map((one) => [one.name, one.name])], chosen.recipe ?? "");
-  const model = choice([["", `Server default (${models.default})`], ...models.choices.map((name) => [name, name === "none" ? "none (small edits without a model)" : name])], "");
-  const autonomy = choice([["", `Server default (${caller.autonomy})`], ...AUTONOMY], "");
+const modelName = (name) => (name === "none" ? "No model: small edits only" : name.replace(/^local:/, "") + (name.startsWith("local:") ? " (on this machine)" : ""));
+
+// The choices that every request for a run has, with the server's defaults by name; `read` returns them.
+export function choices(caller, recipes, models) {
+  const recipe = choice([["", `${caller.recipe} (default)`], ...recipes.filter((one) => one.name !== caller.recipe).map((one) => [one.name, one.name])], "");
+  const others = models.choices.filter((name) => ![models.default, models.resolved].includes(name));
+  const model = choice([["", `${modelName(models.resolved)} (default)`], ...others.map((name) => [name, modelName(name)])], "");
+  const autonomy = choice([["", `${AUTONOMY[caller.autonomy]} (default)`], ...Object.entries(AUTONOMY).filter(([key]) => key !== caller.autonomy)], "");
   const limits = Object.entries(caller.budget).map(([name, most]) =>
-    [name, el("input", { type: "number", max: most, placeholder: most, ...(name === "money" ? { min: "0.01", step: "any", inputmode: "decimal" } : { min: "1", step: "1", inputmode: "numeric" }) }), most]);
-  const bound = (name, most) => (most === null ? "US dollars; needs known prices" : `at most ${name === "money" ? "$" : ""}${most.toLocaleString("en")}`);
+    [name, el("input", { type: "number", max: most, placeholder: most?.toLocaleString("en") ?? "no limit", ...(name === "money" ? { min: "0.01", step: "any", inputmode: "decimal" } : { min: "1", step: "1", inputmode: "numeric" }) }), most]);
+  const bound = (name, most) => (most === null ? "US dollars; default: no limit" : `default and most: ${name === "money" ? "$" : ""}${most.toLocaleString("en")}`);
   const summary = el("small", {}, "");
   const showSummary = () => fill(summary, recipes.find((one) => one.name === (recipe.value || caller.recipe))?.summary ?? "");
   recipe.addEventListener("change", showSummary);
   showSummary();
   return {
-    node: el("fieldset", {}, el("legend", {}, "Options"),
-      field("Recipe", recipe), summary, field("Model", model), field("When to ask you", autonomy),
+    node: el("div", {},
+      el("div", { class: "row" }, field("Model", model), field("Recipe", recipe), field("When to ask you", autonomy)), summary,
       el("div", { class: "row" }, limits.map(([name, control, most]) => field(`Max ${name}`, control, bound(name, most))))),
     read: () => ({
       ...(recipe.value && { recipe: recipe.value }),
@@ -38,20 +39,17 @@ export async function startPage({ view, signal, caller }) {
   if (caller.role === "viewer") return fill(view, el("h1", {}, "New run"), note("Starting runs requires the role runner."));
   const [recipes, models, projects] = await Promise.all([get("/v1/recipes", signal), get("/v1/models", signal), get("/v1/projects", signal)]);
   const how = choices(caller, recipes, models);
-  const kind = choice([["write", "Write new code from a task"], ["heal", "Repair a project"]], projects.roots.length ? "heal" : "write");
-  const parts = { write: writeFields(), heal: healFields(projects) };
-  const slot = el("div", {});
-  const status = el("div", {});
+  const parts = { heal: healFields(projects), write: writeFields() };
+  let kind = projects.roots.length ? "heal" : "write";
+  const [first, more, status] = [el("div", {}), el("div", {}), el("div", {})];
+  const turn = (chosen) => { kind = chosen; fill(first, parts[kind].first); fill(more, parts[kind].more); };
   const submit = el("button", { type: "submit", class: "main" }, "Start");
-  const turn = () => fill(slot, parts[kind.value].node);
-  kind.addEventListener("change", turn);
-  turn();
   const start = async (event) => {
     event.preventDefault();
     submit.disabled = true;
     fill(status, note("Starting ...", "loading"));
     try {
-      const request = { kind: kind.value, ...(await parts[kind.value].read()), ...how.read() };
+      const request = { kind, ...(await parts[kind].read()), ...how.read() };
       location.hash = `#/runs/${(await post("/v1/runs", request)).run}`;
     } catch (error) {
       fill(status, fault(error));
@@ -59,49 +57,63 @@ export async function startPage({ view, signal, caller }) {
       submit.disabled = false;
     }
   };
+  turn(kind);
   return fill(view, el("h1", {}, "New run"),
-    el("form", { onsubmit: start, class: "panel" }, field("Kind of run", kind), slot, how.node, submit, status));
+    el("form", { onsubmit: start, class: "panel" },
+      segments("Kind of run", [["heal", "Repair a project"], ["write", "Write new code"]], kind, turn), first,
+      el("details", {}, el("summary", {}, `Options: ${modelName(models.resolved)}, recipe ${caller.recipe}`), how.node, more),
+      el("div", { class: "row" }, submit), status));
 }
 
+const line = (attributes = {}) => el("input", { type: "text", spellcheck: "false", autocomplete: "off", ...attributes });
+
 function writeFields() {
-  const task = el("textarea", { rows: "6", required: true, maxlength: "200000" });
+  const task = el("textarea", { rows: "6", required: true, maxlength: "200000", placeholder: "Write a function slug(title) that ... For example: slug('Hello World') == 'hello-world'" });
   const asserts = el("textarea", { rows: "4", spellcheck: "false" });
-  const name = el("input", { type: "text", spellcheck: "false" });
+  const [language, project, name] = [choice(LANGUAGES, ""), choice(KINDS, ""), line()];
+  const optional = (key, control) => (control.value.trim() ? { [key]: control.value.trim() } : {});
   return {
-    node: el("div", {},
-      field("Task", task, "What the code should do, with examples such as double(4) == 8."),
-      field("Tests", asserts, "Optional. Plain asserts, one per line."),
-      field("Name to define", name, "Optional.")),
-    read: () => ({ task: task.value, asserts: asserts.value, ...(name.value.trim() && { entry_point: name.value.trim() }) }),
+    first: [field("Task", task, "What the code should do. Examples with their results decide whether it is right."),
+      el("div", { class: "row" }, field("What to make", project), field("Language", language))],
+    more: [field("Tests", asserts, "Plain asserts, one per line."), field("Name to define", name)],
+    read: () => ({ task: task.value, asserts: asserts.value, ask: true, ...optional("entry_point", name), ...optional("language", language), ...optional("project", project) }),
   };
 }
 
+// What to repair is a folder that the server knows, another one, an archive, or a git repository.
 function healFields(projects) {
+  const names = projects.folders.length ? projects.folders : projects.roots;
   const options = el("datalist", { id: "projects" }, [...projects.roots, ...projects.folders].map((path) => el("option", { value: path })));
-  const path = el("input", { type: "text", list: "projects", value: projects.roots.length === 1 ? projects.roots[0] : "", spellcheck: "false", autocomplete: "off" });
+  const path = line({ list: "projects", placeholder: projects.roots[0] });
   const archive = el("input", { type: "file", accept: ".zip,.tar,.gz,.tgz" });
-  const line = (attributes = {}) => el("input", { type: "text", spellcheck: "false", autocomplete: "off", ...attributes });
   const [git, ref, only, protect, since] = [line({ inputmode: "url" }), line(), line(), line(), line()];
   const test = line({ placeholder: "python -m pytest -q" });
   const bugReport = el("textarea", { rows: "3" });
-  const where = projects.roots.length ? `Below ${projects.roots.join(" or ")}.` : "This server allows no project folders (--root): upload an archive.";
+  const sources = {
+    other: [options, field("Project folder", path, `Below ${projects.roots.join(" or ")}.`)],
+    archive: [field("Archive", archive, "A .zip, .tar or .tar.gz of the project's folder.")],
+    git: [field("Git URL", git, `It must start with ${projects.git.join(" or ")}.`), field("Branch or tag", ref, "Default: the default branch.")],
+  };
+  const picker = choice([...names.map((name) => [name, `${projectName(name)} (${name})`]), projects.roots.length ? ["other", "Another folder ..."] : null,
+    ["archive", "Upload an archive ..."], projects.git.length ? ["git", "Clone a git repository ..."] : null].filter(Boolean), names[0] ?? "archive");
+  const slot = el("div", {});
+  const turn = () => fill(slot, sources[picker.value]);
+  picker.addEventListener("change", turn);
+  turn();
   const globs = (control) => control.value.split(",").map((one) => one.trim()).filter(Boolean);
+  const optional = (name, control) => (control.value.trim() ? { [name]: control.value.trim() } : {});
+  const source = async () => {
+    if (picker.value === "git") return { ...optional("git", git), ...optional("ref", ref) };
+    if (picker.value !== "archive") return { path: picker.value === "other" ? path.value.trim() : picker.value };
+    if (!archive.files.length) throw new Error("choose an archive first");
+    return { archive: (await send("/v1/archives", archive.files[0])).archive };
+  };
   return {
-    node: el("div", {}, options,
-      field("Project folder", path, where),
-      field("Or an archive", archive, "A .zip, .tar or .tar.gz of the project's folder."),
-      projects.git.length ? [field("Or a git URL", git, `It must start with ${projects.git.join(" or ")}.`), field("Branch or tag", ref, "Optional; default: the default branch.")] : null,
-      field("Test command", test, "Optional; default: detected from the project's files."),
-      field("Bug report", bugReport, "Optional. What is known about the problem; for the model."),
-      field("Files that may change", only, "Optional globs, separated by commas; default: everything except tests."),
-      field("Files that must not change", protect, "Optional globs, separated by commas."),
-      field("Broken since", since, "Optional. The oldest commit that may have broken it.")),
-    read: async () => {
-      const optional = (name, control) => (control.value.trim() ? { [name]: control.value.trim() } : {});
-      const rest = { ...optional("test", test), ...optional("since", since), bug_report: bugReport.value, only: globs(only), protect: globs(protect) };
-      if (git.value.trim()) return { ...optional("git", git), ...optional("ref", ref), ...rest };
-      if (archive.files.length) return { archive: (await send("/v1/archives", archive.files[0])).archive, ...rest };
-      return { path: path.value.trim(), ...rest };
-    },
+    first: [field("Project", picker), slot, field("What is wrong?", bugReport, "Optional. The failing tests say most; add what you know.")],
+    more: [field("Test command", test, "Default: detected from the project's files."),
+      field("Files that may change", only, "Globs, separated by commas. Default: everything except tests."),
+      field("Files that must not change", protect, "Globs, separated by commas."),
+      field("Broken since", since, "The oldest commit that may have broken it.")],
+    read: async () => ({ ...(await source()), ...optional("test", test), ...optional("since", since), bug_report: bugReport.value, only: globs(only), protect: globs(protect) }),
   };
 }

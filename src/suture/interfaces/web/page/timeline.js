@@ -1,7 +1,7 @@
 // The events as they arrive; and the run's state after each decision, from which it can be forked.
 
 import { get, post } from "./api.js";
-import { button, choice, code, count, dollars, el, fault, field, fill, note, reloadable, seconds } from "./dom.js";
+import { button, choice, code, count, dollars, el, elapsed, fault, field, fill, note, reloadable, seconds } from "./dom.js";
 import { factView } from "./panel.js";
 import { choices } from "./start.js";
 
@@ -14,7 +14,7 @@ export async function timelinePanel(body, state) {
   const empty = el("div", {});
   let most = MAX_LINES;
   const line = (event) => el("li", { class: event.kind.replace(".", "-") },
-    el("time", {}, seconds(event.time_s - (state.events[0]?.time_s ?? event.time_s))), el("span", { class: "kind" }, event.kind), el("span", { class: "text" }, event.text));
+    el("time", {}, elapsed(event.time_s - (state.events[0]?.time_s ?? event.time_s))), el("span", { class: "text" }, event.text));
   const withText = () => state.events.filter((event) => event.text);
   const draw = () => {
     const every = withText();
@@ -27,12 +27,12 @@ export async function timelinePanel(body, state) {
     fill(empty);
   };
   state.begins = () => fill(list);
-  fill(body, el("h2", {}, "Timeline"), more, empty, list);
+  fill(body, more, empty, list);
   draw();
   return async () => {
     if (list.childElementCount > most) draw();
     const { shown } = state;
-    const reason = { queued: "The run is queued.", refused: "The run was refused before it started." }[shown.state] ?? "There are no events yet.";
+    const reason = { queued: "The run is queued.", refused: "The run was refused before it started." }[shown.state] ?? "Nothing has happened yet.";
     fill(empty, list.childElementCount ? null : note(reason));
   };
 }
@@ -44,8 +44,9 @@ export async function stepsPanel(body, state) {
   const load = reloadable(slot, state.signal, () => stepView(state, Number(steps.value)));
   const isWritten = () => [...slot.querySelectorAll("textarea")].some((control) => control.value);
   steps.addEventListener("change", load);
-  fill(body, el("h2", {}, "Steps"), el("p", { class: "hint" }, "A step is an executed decision. Look at the run's state at that point, and start a new run from there."),
-    field("Step", steps), slot);
+  const replay = button("Replay from its record", async () => { location.hash = `#/runs/${(await post(`/v1/runs/${state.run}/replay`)).run}`; });
+  fill(body, el("p", { class: "hint" }, "A step is one decision and what followed from it. Look at the run at that point, and start a new run from there."),
+    el("div", { class: "row" }, field("Step", steps), state.caller.role === "viewer" ? null : replay), slot);
   return async () => {
     const decided = state.events.filter((event) => event.kind === "moves.decided" && event.data.decision).length;
     const ended = state.shown.state === "ended";
@@ -73,11 +74,12 @@ async function stepView(state, at) {
     step.facts.map((fact) => factView(fact)),
     state.caller.role === "viewer" ? note("Forking requires the role runner.")
       : state.caller.role !== "admin" && state.shown.caller !== state.caller.name ? note("Only the run's owner or an admin can fork it.")
-        : forkForm(state, at, recipes, models),
+        : forkForm(state, at, recipes, models, `Fork from step ${at}`),
   ];
 }
 
-function forkForm(state, at, recipes, models) {
+// The form that starts a new run from a step of this one.
+export function forkForm(state, at, recipes, models, heading) {
   const hint = el("textarea", { rows: "3" });
   const how = choices(state.caller, recipes, models);
   const status = el("div", {});
@@ -91,7 +93,7 @@ function forkForm(state, at, recipes, models) {
       fill(status, fault(error));
     }
   };
-  return el("form", { class: "panel", onsubmit: fork }, el("h3", {}, `Fork from step ${at}`),
-    field("Hint", hint, "Optional. A hint for the model from there on."), how.node,
-    el("button", { type: "submit", class: "main" }, "Fork"), status);
+  return el("form", { class: "panel", onsubmit: fork }, el("h3", {}, heading),
+    how.node, field("Hint", hint, "Optional. A hint for the model from there on."),
+    el("button", { type: "submit", class: "main" }, at === 0 ? "Try again" : "Fork"), status);
 }

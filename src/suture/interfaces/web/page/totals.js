@@ -5,12 +5,12 @@ import { choice, count, dollars, el, field, fill, note, reloadable, seconds, tab
 import { bars } from "./performance.js";
 
 export async function totalsPage({ view, signal }) {
-  const kind = choice([["", "all"], ["write", "write"], ["heal", "heal"]], "");
+  const kind = choice([["", "Repairs and new code"], ["heal", "Repairs"], ["write", "New code"]], "");
   const slot = el("div", {});
   const load = reloadable(slot, signal, async () => totals(await get(`/v1/metrics?kind=${kind.value}`, signal)));
   kind.addEventListener("change", load);
   await load();
-  return fill(view, el("h1", {}, "Totals"), field("Kind of run", kind), slot);
+  return fill(view, el("h1", {}, "Totals"), el("div", { class: "filters row" }, field("Kind of run", kind)), slot, el("p", {}, el("a", { href: "#/benchmarks" }, "Reports of benchmarks")));
 }
 
 function totals(sum) {
