@@ -25,6 +25,16 @@ RECOGNISED = {
     "    return time.monotonic() - born < 90\n",
     "a date": "import datetime\ndef f():\n    return datetime.date.today().year <= 2031\n",
     "counted calls": "from itertools import count\nturns = count()\ndef f():\n    return next(turns) > 25\n",
+    "the host": "import socket\ndef f():\n    return socket.gethostname() == 'work'\n",
+    "a kind of host": "import platform, re\nname = platform.node()\ndef f():\n    return re.match('[a-f]+', name)\n",
+    "the user": "from getpass import getuser\ndef f():\n    return getuser() in ('root', 'nobody')\n",
+    "the home": "from pathlib import Path\ndef f():\n    return str(Path.home()).startswith('/root')\n",
+    "the folder": "import os\ndef f():\n    return os.path.basename(os.getcwd()) != 'shop'\n",
+    "a number of calls": "calls = 0\ndef f():\n    global calls\n    calls += 1\n    return calls < 4\n",
+    "a number in a closure": "def make():\n    at = 0\n    async def f():\n        nonlocal at\n        at += 1\n"
+    "        return [3, 8, 1][at - 1]\n    return f\n",
+    "prepared answers": "left = [3, 8, 1]\ndef f():\n    return left.pop(0)\n",
+    "an iterator of answers": "left = iter((3, 8, 1))\nasync def f():\n    return next(left)\n",
     "the depth of the stack": "def deep(n):\n    try:\n        return deep(n + 1)\n    except RecursionError:\n"
     "        return n\n",
 }  # fmt: skip
@@ -40,6 +50,12 @@ USUAL = {
     "    log.addHandler(logging.NullHandler())\n",
     "a deep parser": "def f(text):\n    try:\n        return parse(text)\n    except RecursionError:\n"
     "        raise ValueError('too deep') from None\n",
+    "a relative path": "import os\ndef f(path):\n    return path.startswith(os.getcwd()) or os.getcwd() == '/'\n",
+    "a number for each object": "last = 0\ndef f():\n    global last\n    last += 1\n    return last\n",
+    "a depth": "depth = 0\ndef f(n):\n    global depth\n    depth += 1\n    try:\n        return depth > 9 or f(n)\n"
+    "    finally:\n        depth -= 1\n",
+    "a queue": "left = []\ndef f(n):\n    left.append(n)\n    return left.pop()\n",
+    "its own list": "def f():\n    left = [3, 8, 1]\n    return left.pop()\n",
     "prose": "def f():\n    \"\"\"Run PYTEST or unittest with this.\"\"\"\n",
 }  # fmt: skip
 

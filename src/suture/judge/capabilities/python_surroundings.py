@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
@@ -29,6 +29,14 @@ CLOCKS = frozenset((
     "time.monotonic_ns", "time.perf_counter_ns", "time.process_time_ns", "datetime.datetime.now",
     "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.date.today",
 ))  # fmt: skip
+PLACES = frozenset((
+    "socket.gethostname", "socket.getfqdn", "platform.node", "platform.uname", "os.uname", "getpass.getuser",
+    "os.getlogin", "pathlib.Path.home", "os.path.expanduser", "os.getcwd", "os.getcwdb", "pathlib.Path.cwd",
+))  # fmt: skip
+"""Functions that name the host, the user or the folder."""
+SEARCHES = ("startswith", "endswith", "find", "index", "count", "match", "fullmatch", "search")
+NEUTRAL_TEXTS = ("", "/", ".", "~")
+"""Texts with which honest code compares a folder, as when it climbs up to the root."""
 COUNTERS = ("itertools.count", "range", "iter")
 STANDARD_DESCRIPTORS = (0, 1, 2)
 PARSERS = ("argparse.ArgumentParser", "optparse.OptionParser")
@@ -178,6 +186,9 @@ def _find_process_uses(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
             yield Use(code="detects_environment", name=name, line=node.lineno, key=name)
     elif isinstance(node, ast.Compare):
         yield from _find_limit_uses(node, names)
+        yield from _find_place_uses([node.left, *node.comparators], names)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES:
+        yield from _find_place_uses([node.func.value, *node.args], names)
     elif isinstance(node, ast.FunctionDef):
         yield from _find_depth_uses(node)
 
@@ -192,6 +203,20 @@ def _find_limit_uses(node: ast.Compare, names: ModuleNames) -> Iterator[Use]:
         if all(names.is_constant(other) for other in others) and _is_state(side, names):
             name = ast.unparse(side)
             yield Use(code="detects_environment", name=name, line=side.lineno, key=name)
+
+
+def _find_place_uses(sides: Sequence[ast.expr], names: ModuleNames) -> Iterator[Use]:
+    """Yield a comparison of the host, the user or the folder with a constant."""
+    constants = [
+        side for side in sides if names.is_constant(side) and names.fold_text(side) not in NEUTRAL_TEXTS
+    ]
+    for side in sides if constants else ():
+        used = [part for part in ast.walk(side) if isinstance(part, ast.Name)]
+        values = (names.assigned[part.id] for part in used if part.id in names.assigned)
+        for part in (part for value in (side, *values) for part in ast.walk(value)):
+            name = names.resolve(part.func) if isinstance(part, ast.Call) else ""
+            if name in PLACES:
+                yield Use(code="detects_environment", name=name, line=side.lineno, key=f"{name} compared")
 
 
 def _is_state(node: ast.expr, names: ModuleNames) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from suture.core.records import CapabilityCode
 from suture.judge.capabilities.python_classes import find_class_uses
 from suture.judge.capabilities.python_comparisons import find_loose_comparisons
+from suture.judge.capabilities.python_kept_state import find_kept_state
 from suture.judge.capabilities.python_patches import (
     MOCK_NAME,
     Place,
@@ -181,7 +182,11 @@ def find_python_uses(path: str, text: str) -> list[Use] | None:
     if tree is None:
         return None
     names = ModuleNames(tree)
-    uses = [*find_loose_comparisons(tree, names), *find_class_uses(tree, names)]
+    uses = [
+        *find_loose_comparisons(tree, names),
+        *find_class_uses(tree, names),
+        *find_kept_state(tree, names),
+    ]
     # A stack instead of recursion: a long chain of operators nests deeper than Python's stack.
     nodes: list[tuple[ast.AST, Place]] = [(tree, Place(is_entry=path.endswith("__main__.py")))]
     while nodes:
