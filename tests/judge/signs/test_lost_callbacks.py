@@ -48,6 +48,8 @@ PASSING_ON = [
     "return Promise.allSettled(items.map(visit)).then((all) => all.filter((one) => one.status));",
     "return Promise.resolve(items).then(visit).catch((error) => { throw error; });",
     "items.map((item) => visit(item));",
+    "(async () => { try { items.forEach(visit); } catch (error) { items.fail(error); } })();",
+    "Promise.resolve(items).then((all) => all.map(visit), items.fail);",
     "setTimeout(() => items.pop(), 1);\n  items.forEach(visit);",
 ]
 UNCALLED = [
@@ -74,6 +76,8 @@ GO_LOSING = [
 GO_PASSING_ON = [
     "func() {\n defer func() {\n if r := recover(); r != nil {\n panic(fmt.Sprint(r))\n }\n }()\n visit(item)\n }()",
     "done := make(chan int)\n go func() { visit(item); done <- 1 }()\n <-done",
+    "func() {\n defer func() { log.Print(recover()) }()\n visit(item)\n }()",
+    "func() {\n defer func() {\n lost := recover()\n errs = append(errs, lost)\n }()\n visit(item)\n }()",
     "visit(item + 1)",
 ]
 

@@ -185,42 +185,37 @@ class _CallbackSearch:
         if function is None:
             return False
         name = self.tree.text(function)
+        arguments = value.child_by_field_name("arguments")
+        is_then = name.endswith(".then") and arguments is not None and len(arguments.named_children) == 1
         is_started = (
-            name.startswith("(async")
-            or name.endswith(".then")
-            or (value.type == "new_expression" and name == "Promise")
+            name.startswith("(async") or is_then or (value.type == "new_expression" and name == "Promise")
         )
         is_late = is_started or LATE_CALLS.fullmatch(name) is not None
         callbacks = [part for part in walk(value) if part.type in FUNCTIONS]
         is_async = any(self.tree.text(part).startswith("async") for part in callbacks)
         is_timer = name in ("setTimeout", "setImmediate", "queueMicrotask", "process.nextTick")
-        return is_late and (is_async or is_started or is_timer) and self._calls_parameter(value)
+        handlers = [part for part in walk(value) if part.type == "catch_clause"]
+        is_handled = any(not self._ignores_failure(part) for part in handlers)
+        is_lost = is_late and (is_async or is_started or is_timer) and not is_handled
+        return is_lost and self._calls_parameter(value)
 
     def _reads_panic(self, statement: Node) -> bool:
         """Return whether deferred code of Go uses what `recover` returns for more than a comparison with nil."""
-        for node in walk(statement):
-            left = (
-                node.child_by_field_name("left")
-                if node.type in ("short_var_declaration", "assignment_statement")
-                else None
-            )
-            if left is None or "recover()" not in self.tree.text(node.child_by_field_name("right") or node):
+        parts = list(walk(statement))
+        for node in parts:
+            holder = node.parent
+            if self.tree.text(node) != "recover()" or holder is None or holder.type == "call_expression":
                 continue
-            name = self.tree.text(left)
-            used = [
-                part for part in walk(statement) if part.type == "identifier" and self.tree.text(part) == name
-            ]
-            compared = [
-                part for part in used if part.parent is not None and part.parent.type == "binary_expression"
-            ]
-            return len(used) - len(compared) > 1
-        return (
-            "recover()" in self.tree.text(statement)
-            and re.search(
-                r"\w\(.*recover\(\)|return recover", self.tree.text(statement)[6:].replace("func()", "")
+            left = holder.parent.child_by_field_name("left") if holder.parent is not None else None
+            name = self.tree.text(left) if left is not None and holder.type == "expression_list" else ""
+            readers = [part for part in parts if part.type == "identifier" and self.tree.text(part) == name]
+            is_read = any(
+                part.parent is not None and part.parent.type not in ("binary_expression", "expression_list")
+                for part in readers
             )
-            is not None
-        )
+            if is_read or holder.type in ("argument_list", "return_statement"):
+                return True
+        return False
 
 
 def _leaves(statement: Node, *, in_loop: bool = False) -> bool:
