@@ -14,6 +14,7 @@ from suture.search.languages.tree_adapter import DriverSession
 from suture.search.languages.trial_pool import TrialPool
 from suture.search.ordering.reverts import Hunk, compute_hunks
 from suture.search.ranking.repair_scoring import PlausibleRepairs, Repair, rank_repairs
+from suture.search.search_progress import listen_to_search
 from suture.search.search_records import SearchLimits, SearchResult
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "TrialSession",
     "compute_hunks",
     "find_repairs",
+    "listen_to_search",
     "rank_repairs",
     "start_early_baseline",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,43 @@ def test_the_first_reply_is_shown_with_the_tokens_of_all_replies() -> None:
     assert " tokens\n" not in "\n".join(draw(view, 100))
 
 
+def test_a_reservation_is_not_shown_as_spent() -> None:
+    reserved = {"reservation": 1, "attempts": 1, "tokens": 5_000, "completion_tokens": 4_000, "money": 0.0}
+    text = "\n".join(draw(make_view((EVENTS[0], ("budget.reserved", reserved))), 100))
+    assert "the model reads the task" in text
+    assert "spent 0 of 12 attempts, 0 of 60,000 tokens" in text
+
+
+def test_the_view_shows_how_fast_a_reply_is_written_and_how_far_a_search_is() -> None:
+    view = make_view(
+        (
+            EVENTS[0],
+            ("search.started", {"candidates": 20_000, "seconds": 60.0, "files": [], "failing": 5, "seed": 0}),
+        )
+    )
+    view.update_search(214, 4, 5)
+    assert " · tried 214 of at most 20,000, best 4 of 5 · 0 s" in draw(view, 100)[0]
+
+    view.update_reply(1, "def ")
+    view.update_reply(1, "def f")
+    assert re.search(r"the model writes .* · 2 tokens, \d+ a second · 0 s", draw(view, 100)[0])
+
+
+def test_without_a_terminal_a_line_says_every_few_seconds_what_the_run_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SILENCE_S", 0.05)
+    with progress.RunProgress(BudgetSettings()) as plain:
+        plain(Event(seq=0, time_s=1_000.0, kind="run.started", data={"kind": "write"}))
+        plain.show_reply(1, "def ")
+        wait_s = time.monotonic() + 30
+        output = ""
+        while "the model writes" not in output and time.monotonic() < wait_s:
+            time.sleep(0.02)
+            output += capsys.readouterr().err
+    assert "... the model writes" in output
+
+
 @pytest.mark.parametrize("width", [1, 2, 7, 20, 40, 79, 200])
 def test_no_line_ever_wraps(width: int) -> None:
     view = make_view()
@@ -130,7 +168,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(
     model = script("```python\ndef f():\n    return 1\n```")
     screen = Terminal(["run", "Write f().", "--test", "test_slow.py", "--model", model], environ, tmp_path)
     screen.wait_for("checking")
-    screen.wait_for("· round 1")
+    screen.wait_for("of 900 s")
 
     screen.type("\x03")
 

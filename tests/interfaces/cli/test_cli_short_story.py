@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
 
 def replace_numbers(text: str) -> str:
-    """Replace run ids and seconds, which differ between runs."""
+    """Replace run ids and seconds, which differ between runs; drop the lines of a machine that is slow to answer."""
+    text = re.sub(r"^\.\.\. .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"\d{8}-\d{9}-[0-9a-f]{6}", "RUN", text)
     text = re.sub(r"\d+\.\d s", "N s", text)
     text = re.sub(r"for \d+ s", "for N s", text)
@@ -84,7 +85,7 @@ def test_a_failed_heal_says_why_and_what_to_try(suture: Suture, tmp_path: Path) 
     result = suture("heal", str(tmp_path), "--test", BARE_PYTEST, *SEARCH)
 
     assert result.returncode == 1, result.stderr
-    assert len(result.stderr.splitlines()) <= MAX_LINES + 4
+    assert len(replace_numbers(result.stderr).splitlines()) <= MAX_LINES + 4
     assert "makes all tests pass." in result.stderr
     assert "Not healed: the search found no repair" in result.stderr
     assert "1 of 1 still fail:\n  test_a.py::test_f\n" in result.stderr

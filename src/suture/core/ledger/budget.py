@@ -77,13 +77,15 @@ class SpendTracker:
         """Tokens of replies that are reserved."""
         return sum(reserved.completion_tokens for reserved in self._reserved.values())
 
-    def spend(self, now_s: float | None = None) -> Spend:
+    def spend(self, now_s: float | None = None, *, with_reservations: bool = True) -> Spend:
         """Return what the run has spent.
 
         Args:
             now_s: The present time, for a run in progress. By default, time counts up to the last event.
+            with_reservations: Whether reservations count, as they do for a limit; people read them as spent.
         """
-        reserved, settled, seconds = self._reserved.values(), self._settled, self._seconds
+        settled, seconds = self._settled, self._seconds
+        reserved = self._reserved.values() if with_reservations else ()
         if self._session_start_s is not None:
             end_s = self._last_event_s if now_s is None else now_s
             seconds += max(0.0, end_s - self._session_start_s)
@@ -108,11 +110,13 @@ def _add_settled(spend: Spend, settled: BudgetSettled) -> Spend:
     )
 
 
-def total_spend(events: Iterable[Event], now_s: float | None = None) -> Spend:
-    """Return what a run has spent by the events of its ledger; `now_s` is as in `SpendTracker.spend`."""
+def total_spend(
+    events: Iterable[Event], now_s: float | None = None, *, with_reservations: bool = True
+) -> Spend:
+    """Return what a run has spent by the events of its ledger; the arguments are as in `SpendTracker.spend`."""
     tracker = SpendTracker()
     tracker.add(events)
-    return tracker.spend(now_s)
+    return tracker.spend(now_s, with_reservations=with_reservations)
 
 
 def spend_by_group(events: Iterable[Event], group_by: Literal["role", "move"]) -> dict[str, Spend]:

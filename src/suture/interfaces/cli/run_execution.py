@@ -128,11 +128,12 @@ def run_and_report(
     from suture.interfaces.narrative.exit_codes import EXIT_CODES
     from suture.interfaces.narrative.result_text import applied_files, result_as_json, result_output
     from suture.models import listen_to_replies
+    from suture.search import listen_to_search
 
     with RunProgress(settings.budget, detail) as progress:
         delivery_error = None
         try:
-            with listen_to_replies(progress.show_reply):
+            with listen_to_replies(progress.show_reply), listen_to_search(progress.show_search):
                 result = run_sync(start(on_event=progress, on_review=terminal_reviewer(progress)))
         except SutureError as fault:
             if not fault.run_id:

@@ -53,14 +53,20 @@ def run_summary_row(run: RunFolder) -> tuple[str, str, str, str]:
     task = (_task_statement(ledger).splitlines() or [""])[0]
     if len(task) > MAX_TASK_CHARS:
         task = f"{task[:MAX_TASK_CHARS].rpartition(' ')[0]} ..."
-    tokens = total_spend(ledger.events).tokens
+    tokens = _count_spend(run, ledger).tokens
     return run.id, get_run_status(run, ledger), f"{tokens:,} tokens", task
+
+
+def _count_spend(run: RunFolder, ledger: LedgerContents) -> Spend:
+    """Return what a run has spent. What it has reserved counts only if it was killed, because nobody knows more."""
+    is_running = get_run_state(run, ledger) == "running"
+    return total_spend(ledger.events, with_reservations=not is_running)
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:
     """Return a run with its whole ledger as one JSON value."""
     ledger = read_ledger(run.ledger_path)
-    spend = total_spend(ledger.events)
+    spend = _count_spend(run, ledger)
     end = find_final_event(ledger.events)
     ended = end.payload if end is not None and isinstance(end.payload, kinds.RunFinished) else None
     return {
@@ -125,7 +131,7 @@ def _story_lines(run: RunFolder, ledger: LedgerContents) -> Iterator[str]:
         yield f"the run waits for your answer: suture review {run.id}"
     elif state == "stopped":
         yield "the run has no result: its process was killed, or the machine went down"
-    yield f"spent: {describe_spend(total_spend(ledger.events), {})}"
+    yield f"spent: {describe_spend(_count_spend(run, ledger), {})}"
     for group in SPEND_GROUPS:
         for name, spend in spend_by_group(ledger.events, group).items():
             yield f"  {group} {name}: {describe_share(spend)}"

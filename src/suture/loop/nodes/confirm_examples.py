@@ -39,11 +39,11 @@ async def confirm_examples(state: LoopState, runtime: Runtime[RunContext]) -> di
     text = "\n".join(render_agreed(question.examples))
     if answer["choice"] == "edit":
         text = context.candidates.load(answer["blob"]).files[EXAMPLES_FILE]
-    text = await _choose_function_name(text, question, attempts, context)
+    text, named_so = await _choose_function_name(text, question, attempts, context)
     context.ledger.append(ExamplesConfirmed(asserts=tuple(check.source for check in read_examples(text))))
     suite = await context.suites.load()
     judged = [
-        attempt if attempt.blocked else await judge_again(attempt, suite, context)
+        await judge_again(attempt, suite, context) if attempt.candidate in named_so else attempt
         for attempt in judged_attempts(state)
     ]
     checks = sum(check.trust >= context.trust_threshold for check in suite.task.checks)
@@ -75,22 +75,26 @@ async def _make_question(attempts: Sequence[Attempt], state: LoopState, context:
 
 async def _choose_function_name(
     text: str, question: ReviewAsked, attempts: Sequence[Attempt], context: RunContext
-) -> str:
-    """Return the asserts with the function's name in the first candidate that passes them.
+) -> tuple[str, frozenset[str]]:
+    """Return the asserts as they call the function, and the hashes of the candidates that give it this name.
 
-    The task names no function, so that each candidate may have chosen another name.
+    The task names no function, so that each candidate may have chosen another name. The name of the first candidate
+    that passes the asserts counts. Candidates with other names would fail only because of their names.
     """
     path, entry_point = context.task.module, context.task.entry_point
     shown_name = question.examples[0].call.partition("(")[0]
-    candidates = [context.candidates.load(attempt.blob) for attempt in attempts]
-    functions = [find_main_function(candidate.files.get(path, ""), entry_point) for candidate in candidates]
-    if {function.name for function in functions if function} == {shown_name}:
-        return text
+    candidates = {attempt.candidate: context.candidates.load(attempt.blob) for attempt in attempts}
+    names: dict[str, list[str]] = {shown_name: []}
+    for candidate in candidates.values():
+        function = find_main_function(candidate.files.get(path, ""), entry_point)
+        names.setdefault(function.name if function else shown_name, []).append(candidate.hash)
     suite = await context.suites.load()
-    for candidate, function in zip(candidates, functions, strict=True):
-        renamed = rename_calls(text, shown_name, function.name if function else shown_name)
-        async with context.budget.time_limit():
-            verdict = await check_candidate(candidate, add_checks(suite, read_examples(renamed)))
-        if not verdict.failed:
-            return renamed
-    return text
+    for name, hashes in names.items() if len(names) > 1 else ():
+        renamed = rename_calls(text, shown_name, name)
+        suite_with_examples = add_checks(suite, read_examples(renamed))
+        for hash_ in hashes:
+            async with context.budget.time_limit():
+                verdict = await check_candidate(candidates[hash_], suite_with_examples)
+            if not verdict.failed:
+                return renamed, frozenset(hashes)
+    return text, frozenset(names[shown_name])

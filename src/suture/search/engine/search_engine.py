@@ -29,6 +29,7 @@ from suture.search.ordering.candidate_order import OrderedCandidates
 from suture.search.ordering.compound_mutations import CompoundMutations
 from suture.search.ordering.reverts import Hunk
 from suture.search.ranking.rivals import RivalQueue, count_idle_blocks
+from suture.search.search_progress import report_trials
 from suture.search.search_records import SearchLimits, SearchResult
 
 
@@ -87,6 +88,7 @@ class _Search:
         self._pending: list[Proposal] = []
         self._passed: list[Proposal] = []
         self._timed_out: list[tuple[Proposal, Trial]] = []
+        self._best_passing = 0  # failing tests that the best change so far makes pass
         self._has_been_patient = False
         self._is_exhausted = False
         self._is_cut_short = False  # whether the time that is left is too short for another batch
@@ -322,6 +324,8 @@ class _Search:
         if trial is None:
             return
         self.result.tried_count += 1
+        self._best_passing = max(self._best_passing, trial.passing)
+        report_trials(self.result.tried_count, self._best_passing, trial.passing + trial.failing)
         if trial.is_pending:  # a retry for which the time was up; `_handle` handles all others
             self._passed.append(proposal)
         elif trial.is_plausible:

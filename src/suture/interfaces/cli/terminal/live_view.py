@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.spinner import Spinner
@@ -25,7 +26,7 @@ PHASES: dict[type[Payload], str] = {
     kinds.SearchStarted: "searching for a repair without a model",
     kinds.SearchFinished: "judging what the search found",
     kinds.MovesDecided: "asking the model",
-    kinds.BudgetReserved: "the model is writing",
+    kinds.BudgetReserved: "the model reads the task",
     kinds.ModelCalled: "reading the reply",
     kinds.CandidateProposed: "checking",
     kinds.CandidateChecked: "checking",
@@ -37,6 +38,15 @@ MAX_CANDIDATES = 5
 """Candidates that are shown, those that were checked last. Chosen by judgement; not measured."""
 MAX_REPLY_LINES = 3
 """Lines that are shown of the reply that is being written. Chosen by judgement; not measured."""
+
+
+@dataclass
+class PartialReply:
+    """A reply that is being written: its text and tokens so far, and when its first token came, in seconds."""
+
+    start_s: float
+    text: str = ""
+    tokens: int = 0
 
 
 class LiveView:
@@ -57,8 +67,11 @@ class LiveView:
         self._candidates: dict[str, tuple[str, int, int]] = {}
         """Candidate -> `(label, passing checks, all checks)`, in the order of the last check."""
         self._lessons: tuple[str, ...] = ()
-        self._partial_replies: dict[int, tuple[str, int]] = {}
-        """Number of a reply that is being written -> `(text, token count)` so far."""
+        self._partial_replies: dict[int, PartialReply] = {}
+        """Number of a reply -> what is written of it."""
+        self._phase_start_s = time.monotonic()
+        self._max_changes = 0
+        self._search_text = ""
         self._spinner = Spinner("dots")
         self.widths: tuple[int, ...] = ()
         """Width in cells of each line as last drawn."""
@@ -67,13 +80,19 @@ class LiveView:
         """Apply one event; an event that this version cannot read changes nothing."""
         self._spend.add([event])
         self._running = not isinstance(event.payload, kinds.ReviewAsked)
-        self._phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
+        self._start_phase(PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase))
         match event.payload:
+            case kinds.SearchStarted(candidates=candidates):
+                self._max_changes, self._search_text = candidates, ""
+            case kinds.SearchFinished():
+                self._search_text = ""
             case kinds.MovesDecided() as decided:
                 self._round, self._best = decided.round, decided.best or ""
                 move = decided.moves[0]
                 if move.kind == "stop":
-                    self._phase = "certifying the result" if move.outcome == "healed" else "ending"
+                    self._start_phase("certifying the result" if move.outcome == "healed" else "ending")
+                elif move.kind == "ask":
+                    self._start_phase("calling the code")
             case kinds.CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
                 total = checked.passed + checked.failed
@@ -85,13 +104,40 @@ class LiveView:
         """Show the text so far of a reply; each call adds one token, and `None` ends the reply."""
         if text is None:
             self._partial_replies.pop(reply, None)
-        else:
-            token_count = self._partial_replies.get(reply, ("", 0))[1] + 1
-            self._partial_replies[reply] = (text, token_count)
+            return
+        partial = self._partial_replies.setdefault(reply, PartialReply(start_s=time.monotonic()))
+        partial.text, partial.tokens = text, partial.tokens + 1
+
+    def update_search(self, tried: int, best: int, targets: int) -> None:
+        """Show how many changes were tried, and how many failing tests the best of them makes pass."""
+        self._search_text = f"tried {tried:,} of at most {self._max_changes:,}, best {best} of {targets}"
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the run goes on; not while a person is asked."""
+        return self._running
+
+    def status_text(self) -> str:
+        """Return what the run does, how far it has come, and for how long it has done it, in one line."""
+        now_s, replies = time.monotonic(), self._partial_replies.values()
+        parts = ["the model writes" if replies else self._phase]
+        if self._round:
+            parts.append(f"round {self._round + 1}")
+        if self._search_text:
+            parts.append(self._search_text)
+        tokens = sum(reply.tokens for reply in replies)
+        start_s = min((reply.start_s for reply in replies), default=self._phase_start_s)
+        if tokens > 1 and now_s > start_s:
+            parts.append(f"{tokens} tokens, {tokens / (now_s - start_s):.0f} a second")
+        return " · ".join((*parts, f"{now_s - start_s:.0f} s"))
+
+    def _start_phase(self, phase: str) -> None:
+        if phase != self._phase:
+            self._phase, self._phase_start_s = phase, time.monotonic()
 
     def spend_text(self, now_s: float | None = None) -> str:
         """Return what was used and the limits."""
-        return describe_spend(self._spend.spend(now_s), self._limits)
+        return describe_spend(self._spend.spend(now_s, with_reservations=False), self._limits)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(1, options.max_width - 1)  # some terminals wrap when the last column is used
@@ -106,11 +152,10 @@ class LiveView:
     def _lines(self, now: float) -> Iterator[Text]:
         frame = self._spinner.render(now)
         mark = frame if isinstance(frame, Text) else Text("*")
-        tokens = sum(count for _, count in self._partial_replies.values())
-        written = f" · {tokens} tokens" if tokens else ""
-        yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}{written}")
+        phase, separator, details = self.status_text().partition(" · ")
+        yield Text.assemble(mark, " ", (phase, "bold"), f"{separator}{details}")
         # Of several replies, show the one that started first.
-        reply = next((text for text, _ in self._partial_replies.values()), "")
+        reply = next((reply.text for reply in self._partial_replies.values()), "")
         reply_lines = [line for line in reply.splitlines() if line.strip()][-MAX_REPLY_LINES:]
         yield from (Text(f"  | {escape_unprintable(line)}", style="dim") for line in reply_lines)
         for name, (label, passed, total) in list(self._candidates.items())[-MAX_CANDIDATES:]:

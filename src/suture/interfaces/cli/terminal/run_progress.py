@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 REFRESHES_PER_SECOND = 8
 """Fast enough for a clock that visibly moves."""
+SILENCE_S = 9.0
+"""Seconds without a line after which a line says what the run does, where there is no live view: nobody should wait
+for ten seconds without a sign of life."""
 
 
 class RunProgress:
@@ -44,11 +48,16 @@ class RunProgress:
         """Rich's own refresh thread could draw between a print's clearing and its writing, so this lock
         guards both."""
         self._ended = threading.Event()
-        self._draw_thread = threading.Thread(target=self._refresh_loop, daemon=True)
+        self._last_line_s = time.monotonic()
+        loop = self._refresh_loop if self._console.is_terminal else self._report_loop
+        self._draw_thread = threading.Thread(target=loop, daemon=True)
         self._previous_handler: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> RunProgress:
-        if self._console.is_terminal:
+        if not self._console.is_terminal:
+            if self._detail != "quiet":
+                self._draw_thread.start()
+        else:
             self._live.start()
             self._draw_thread.start()
             if threading.current_thread() is threading.main_thread():
@@ -69,6 +78,16 @@ class RunProgress:
             with self._drawing:
                 if self._live.is_started:
                     self._live.refresh()
+
+    def _report_loop(self) -> None:
+        while not self._ended.wait(SILENCE_S / 10):
+            with self._drawing:
+                if self._view.is_running and time.monotonic() - self._last_line_s > SILENCE_S:
+                    self._print(f"... {self._view.status_text()}")
+
+    def _print(self, line: str) -> None:
+        self._last_line_s = time.monotonic()
+        print_line(self._console, line)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -92,9 +111,14 @@ class RunProgress:
         )
 
     def show_reply(self, reply: int, text: str | None) -> None:
-        """Show a reply while it is being written; only a terminal does."""
+        """Show a reply while it is being written."""
         with self._drawing:
             self._view.update_reply(reply, text)
+
+    def show_search(self, tried: int, best: int, targets: int) -> None:
+        """Show how far the search for a repair has come."""
+        with self._drawing:
+            self._view.update_search(tried, best, targets)
 
     def __call__(self, event: Event) -> None:
         """Print an event."""
@@ -102,7 +126,7 @@ class RunProgress:
             self._view.update(event)
             if self._detail == "brief":
                 for line in self._narrator.lines_for(event):
-                    print_line(self._console, line)
+                    self._print(line)
             elif self._detail == "verbose":
                 self._print_all_details(event)
 
@@ -112,7 +136,7 @@ class RunProgress:
             event.payload, RunFinished | RunPaused
         )  # the command prints it with the result
         if line is not None and not is_ending:
-            print_line(self._console, line)
+            self._print(line)
         if isinstance(event.payload, CandidateChecked):
             self._console.print(f"  spent {self._view.spend_text(event.time_s)}", style="dim")
 
