@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
 from suture.mutation.tree_sitter.syntax_tree import get_field
 from suture.project.tuning import MAX_NAME_PARTS
 
@@ -13,6 +14,20 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 GLOBAL_OBJECTS = ("globalThis", "global", "window", "self")
+TEST_GLOBALS = (
+    "expect", "jest", "vi", "describe", "it", "test", "beforeAll", "beforeEach", "afterAll", "afterEach",
+)  # fmt: skip
+"""Names that test runners define without an import."""
+BUILT_IN = (
+    r"(?:Array|ArrayBuffer|BigInt|Boolean|Date|Error|Function|JSON|Map|Math|Number|Object|Promise|Proxy|Reflect"
+    r"|RegExp|Set|String|Symbol|TypeError|WeakMap|WeakSet|assert|console|expect|process)"
+)
+"""Objects of the language, of Node and of test runners that tests rely on."""
+LISTING_CALL = re.compile(
+    r"(?:Object|Reflect)\.(?:keys|values|entries|ownKeys|getOwnPropertyNames|getOwnPropertySymbols"
+    r"|getOwnPropertyDescriptors)"
+)
+"""A function through which code finds names that it does not contain."""
 UNWRAPPED = (
     "parenthesized_expression", "await_expression", "non_null_expression", "as_expression", "satisfies_expression",
 )  # fmt: skip
@@ -129,6 +144,19 @@ def _get_copied(node: Node) -> Node | None:
 def get_text(node: Node | None) -> str:
     """Return the source of a node; empty if there is none."""
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+
+
+def get_enclosing_function(node: Node) -> str:
+    """Return the name of the function that a node is in, empty outside of named functions."""
+    above = node.parent
+    while above is not None:
+        if above.type in FUNCTIONS:
+            holder = above.parent if above.type in ("arrow_function", "function_expression") else above
+            name = holder.child_by_field_name("name") if holder is not None else None
+            if name is not None:
+                return get_text(name)
+        above = above.parent
+    return ""
 
 
 def get_string(node: Node | None) -> str:

@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
 from suture.judge.capabilities.javascript_answers import find_answer_uses
+from suture.judge.capabilities.javascript_environment import (
+    ENVIRONMENTS,
+    MODES,
+    find_environment_lists,
+    find_environment_path_uses,
+    find_listing_uses,
+    find_membership_uses,
+)
 from suture.judge.capabilities.javascript_names import (
+    BUILT_IN,
     GLOBAL_OBJECTS,
+    LISTING_CALL,
+    TEST_GLOBALS,
     JavaScriptNames,
+    get_enclosing_function,
     get_first_argument,
     get_string,
     get_text,
@@ -18,7 +30,7 @@ from suture.judge.capabilities.javascript_names import (
 from suture.judge.capabilities.javascript_paths import find_written_path
 from suture.judge.capabilities.kept_state import find_kept_state
 from suture.judge.capabilities.surroundings import find_surrounding_uses
-from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_RUNNER, TEST_VARIABLE, Use, find_path_uses
+from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_RUNNER, Use, find_path_uses
 from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 
@@ -29,17 +41,8 @@ TEST_MODULE = re.compile(
     r"(?:node:)?(?:test|assert)(?:/\w+)?|(?:@jest/|@vitest/|jest-)[\w/-]+|(?:vitest|jest|mocha|chai|expect)(?:/\w+)?"
 )
 """A module of a test runner or of an assertion library."""
-TEST_GLOBALS = (
-    "expect", "jest", "vi", "describe", "it", "test", "beforeAll", "beforeEach", "afterAll", "afterEach",
-)  # fmt: skip
-"""Names that test runners define without an import."""
 TEST_STATE = re.compile(r"\$\$jest-[\w-]+|JEST_\w+|__vitest_\w+|RETRY_TIMES|suture\w*", re.IGNORECASE)
 """A string that names something that test runners keep in the global object."""
-BUILT_IN = (
-    r"(?:Array|ArrayBuffer|BigInt|Boolean|Date|Error|Function|JSON|Map|Math|Number|Object|Promise|Proxy|Reflect"
-    r"|RegExp|Set|String|Symbol|TypeError|WeakMap|WeakSet|assert|console|expect|process)"
-)
-"""Objects of the language, of Node and of test runners that tests rely on."""
 GLOBAL_OBJECT = r"(?:globalThis|global)"
 PATCHED_TARGET = re.compile(
     rf"{GLOBAL_OBJECT}[.\[].*|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?[.\[].+"
@@ -64,11 +67,6 @@ PATCHING_CALL = re.compile(
     r"(?:Object|Reflect)\.(?:defineProperty|defineProperties|assign|setPrototypeOf|set|deleteProperty)"
 )
 """A function that changes the properties of its first argument."""
-LISTING_CALL = re.compile(
-    r"(?:Object|Reflect)\.(?:keys|values|entries|ownKeys|getOwnPropertyNames|getOwnPropertySymbols"
-    r"|getOwnPropertyDescriptors)"
-)
-"""A function through which code finds names that it does not contain."""
 CALL_CODES: dict[str, CapabilityCode] = {
     **dict.fromkeys(
         ("process.on", "process.once", "process.addListener", "process.prependListener", "process.emit"),
@@ -115,37 +113,6 @@ HARMLESS_LOADER_NAMES = (
     "enableCompileCache",
 )
 """Members of node's module `module` that change nothing."""
-ENVIRONMENTS = ("process.env", "import.meta.env")
-"""Objects with the variables of the environment."""
-NODE_GLOBALS = (
-    "Buffer",
-    "require",
-    "process",
-    "URL",
-    "TextEncoder",
-    "__filename",
-    "__dirname",
-    "structuredClone",
-    "Object",
-)
-MODES = ("NODE_ENV", "MODE")
-"""Variables that are `test` under test, and that honest code compares with `production`."""
-START_PATHS = (
-    "process.execArgv", "import.meta.vitest", "require.main", "process.argv", "process.mainModule", "module.parent",
-)  # fmt: skip
-"""What tells how a program was started. Only the first two say so without a comparison."""
-START_OBJECTS = ("require.main", "module.parent", "process.mainModule")
-"""Modules by which a program was started: what they contain shows the test runner."""
-LISTED_OBJECT = re.compile(
-    r"^(?:Object\.getPrototypeOf\()?(?:console|process|module|require|import\.meta)\)?$"
-)
-"""Objects whose properties differ between Node and the runners that replace them."""
-CHANNELS = ("process.send", "process.connected", "process.channel")
-"""What only a process has that another one started, as runners start their workers."""
-STARTERS = ("require.main", "module.parent", "module.children")
-"""What tells in a function whether a program was started as a script. Scripts ask for it outside of functions."""
-TERMINALS = ("process.stdout.isTTY", "process.stderr.isTTY", "process.stdin.isTTY")
-FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
 COMPUTED_OWNERS = (*GLOBAL_OBJECTS[:2], "process", "module", "require")
 """Objects of which a property with a computed name is a finding."""
 SPOOFING_MEMBERS = ("asymmetricMatch", "toJSON", "Symbol.toPrimitive", "valueOf")
@@ -161,10 +128,6 @@ TEST_DOUBLE_MEMBER = re.compile(
 """Members of the functions that tests create with `jest.fn()`, `vi.fn()`, `mock.fn()` or Sinon."""
 TEST_DOUBLES = "test doubles"
 """The key of all their members: a file that handles such functions may handle them otherwise."""
-STATEMENTS = ("program", "statement_block", "class_body", "if_statement", "switch_statement")
-LITERALS = ("string", "template_string", "regex")
-MAX_STATEMENT_DEPTH = 6
-"""Expressions around a name in which a comparison with a test runner's name is searched. Chosen by judgement."""
 
 
 def find_javascript_uses(root: Node) -> list[Use]:
@@ -192,10 +155,9 @@ def _find_node_uses(node: Node, names: JavaScriptNames) -> Iterator[Use]:
         for path, _ in names.find_destructured(node):
             yield from _find_path_uses(path, node, line)
     elif node.type == "binary_expression":
-        yield from _find_environment_test(node, line, names)
-        yield from _find_realm_test(node, line, names)
+        yield from find_membership_uses(node, line, names)
     elif node.type in ("for_in_statement", "spread_element"):
-        yield from _find_environment_lists(node, line, names)
+        yield from find_environment_lists(node, line, names)
     else:
         yield from _find_name_uses(node, line, names)
 
@@ -239,7 +201,7 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
     first = get_first_argument(node)
     name = names.resolve(function) or get_text(function)
     yield from _find_loading_uses(name, first, line, names)
-    yield from _find_listing_uses(name, first, line, names)
+    yield from find_listing_uses(name, first, line, names)
     if (
         PATCHING_CALL.fullmatch(name)
         and first is not None
@@ -278,18 +240,6 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
         yield Use(code=code, name=shown, line=line, key=event if code == "hooks_interpreter" else name)
 
 
-def _find_listing_uses(name: str, first: Node | None, line: int, names: JavaScriptNames) -> Iterator[Use]:
-    """Yield a call that lists the environment, or the files of the working folder."""
-    path, shown = names.resolve(first), f"{name}({get_text(first)})"
-    if path in ENVIRONMENTS and (LISTING_CALL.fullmatch(name) or name == "JSON.stringify"):
-        yield Use(code="detects_environment", name=shown, line=line, key="each of the environment")
-    if LISTING_CALL.fullmatch(name) and LISTED_OBJECT.search(get_text(first)):
-        yield Use(code="detects_environment", name=shown, line=line, key=shown)
-    is_working_folder = get_string(first) in (".", "./") or get_text(first) == "process.cwd()"
-    if is_working_folder and FOLDER_LISTING.fullmatch(name):
-        yield Use(code="detects_environment", name=shown, line=line, key="working folder")
-
-
 def _resolve(node: Node, names: JavaScriptNames) -> str:
     return names.resolve(node) or get_text(node)
 
@@ -306,7 +256,7 @@ def _find_loading_uses(name: str, first: Node | None, line: int, names: JavaScri
 
 
 def _find_ending_use(name: str, node: Node, line: int) -> Iterator[Use]:
-    function_name = _enclosing_function(node)
+    function_name = get_enclosing_function(node)
     if ENTRY_FUNCTION.fullmatch(function_name) is None and not _is_in_main_guard(node):
         yield Use(code="ends_process", name=name, line=line, key=f"in {function_name}")
 
@@ -364,19 +314,13 @@ def _is_property_name(node: Node) -> bool:
 def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
     """Yield what the object at a dotted path is, such as `require.cache` or `process.env.CI`."""
     owner, _, name = path.rpartition(".")
-    if _shows_runner(path, node):
-        yield Use(code="detects_environment", name=path, line=line, key=path)
-    elif path in SPOOFING_SYMBOLS or TEST_DOUBLE_MEMBER.fullmatch(name):
+    yield from find_environment_path_uses(path, node, line)
+    if path in SPOOFING_SYMBOLS or TEST_DOUBLE_MEMBER.fullmatch(name):
         yield from _find_test_uses(path, node, line)
     elif path in ("require.cache", "require.extensions"):
         yield Use(code="patches_code", name=path, line=line, key=path)
     elif path == "Error.prepareStackTrace":
         yield Use(code="inspects_callers", name=path, line=line, key=path)
-    elif owner in START_OBJECTS or path in START_PATHS:
-        yield from _find_start_uses(path, node, line)
-    elif owner in ENVIRONMENTS:
-        if TEST_VARIABLE.fullmatch(name) or (name in MODES and _is_compared_with_test(node)):
-            yield Use(code="detects_environment", name=path, line=line, key=name)
     elif owner == "node:module" and name not in HARMLESS_LOADER_NAMES:
         yield Use(code="hooks_interpreter", name=f"module.{name}", line=line, key=path)
     elif owner in GLOBAL_OBJECTS and name in TEST_GLOBALS:
@@ -387,31 +331,6 @@ def _find_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
         yield Use(code=CALL_CODES[path], name=path, line=line, key=path)
 
 
-def _find_start_uses(path: str, node: Node, line: int) -> Iterator[Use]:
-    """Yield what code reads of how the program was started."""
-    if path.rpartition(".")[0] in START_OBJECTS or path in START_PATHS[:2] or _is_compared_with_runner(node):
-        yield Use(code="detects_environment", name=path, line=line, key=path)
-
-
-def _shows_runner(path: str, node: Node) -> bool:
-    """Return whether an object at a dotted path shows that a test runner started the program."""
-    if path in TERMINALS or (path in STARTERS and _enclosing_function(node)):
-        return not ENTRY_FUNCTION.fullmatch(_enclosing_function(node))
-    root = node
-    while path in CHANNELS and root.parent is not None:
-        root = root.parent
-    return (path in CHANNELS and "process.send(" not in get_text(root)) or (
-        path == ENVIRONMENTS[1] and _is_whole_condition(node)
-    )
-
-
-def _is_whole_condition(node: Node) -> bool:
-    """Return whether an expression asks only whether there is an object, and for none of its properties."""
-    around = get_text(_find_expression(node))
-    is_compared = re.search(r"[!=]==?|\?|typeof|&&|\|\||!", around.replace("?.", "")) is not None
-    return is_compared and re.search(r"\.env\??[.\[]", around) is None
-
-
 def _find_test_uses(path: str, node: Node, line: int) -> Iterator[Use]:
     """Yield what a member means to tests: how a class is recognised, or that a function is a test double."""
     if path in SPOOFING_SYMBOLS:
@@ -420,50 +339,6 @@ def _find_test_uses(path: str, node: Node, line: int) -> Iterator[Use]:
     elif not path.startswith("this."):  # a class's own counter
         name = path if node.type == "variable_declarator" else get_text(node)
         yield Use(code="imports_test_machinery", name=name, line=line, key=TEST_DOUBLES)
-
-
-def _find_environment_test(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
-    """Yield the use in `'CI' in process.env`."""
-    variable = get_string(node.child_by_field_name("left"))
-    is_membership = get_text(node.child_by_field_name("operator")) == "in"
-    right = names.resolve(node.child_by_field_name("right"))
-    is_environment = is_membership and right == "process.env"
-    if (
-        is_membership
-        and right in (*GLOBAL_OBJECTS, "import.meta")
-        and variable in (*TEST_GLOBALS, "env", "vitest")
-    ):
-        yield Use(code="detects_environment", name=f"{variable} in {right}", line=line, key=variable)
-    if is_environment and TEST_VARIABLE.fullmatch(variable):
-        yield Use(code="detects_environment", name=f"process.env.{variable}", line=line, key=variable)
-
-
-def _find_realm_test(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
-    """Yield a test whether a new value is of a built-in class: in Jest, the classes of Node are other ones."""
-    left, right = node.child_by_field_name("left"), get_text(node.child_by_field_name("right"))
-    is_test = get_text(node.child_by_field_name("operator")) == "instanceof" and left is not None
-    if not is_test or left is None or re.fullmatch(BUILT_IN + "|Uint8Array|ArrayBuffer", right) is None:
-        return
-    is_fresh = left.type in ("call_expression", "new_expression", "array", "object")
-    known = {*NODE_GLOBALS, *names.modules}
-    used = {get_text(part) for part in walk(left) if part.type == "identifier"}
-    if is_fresh and used <= known:
-        yield Use(code="detects_environment", name=get_text(node), line=line, key="instanceof")
-
-
-def _find_environment_lists(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
-    """Yield a loop over all variables of the environment, and a copy of it that is not made for another process."""
-    value = node.child_by_field_name("right") if node.type == "for_in_statement" else node.named_children[0]
-    path = names.resolve(value)
-    if path in ENVIRONMENTS and not (node.type == "spread_element" and _is_for_process(node)):
-        yield Use(code="detects_environment", name=path, line=line, key="each of the environment")
-
-
-def _is_for_process(node: Node) -> bool:
-    """Return whether a copied environment gets a name such as `env`, as options of `spawn` have it."""
-    holder = node.parent.parent if node.parent is not None and node.parent.type == "object" else None
-    name = get_field(holder, "key", "name", "left") if holder is not None else None
-    return re.search("env", get_text(name), re.IGNORECASE) is not None
 
 
 def _is_made_of_literals(node: Node | None) -> bool:
@@ -495,31 +370,6 @@ def _is_new_error(node: Node, names: JavaScriptNames) -> bool:
         value = value.named_children[0]
     is_creation = value.type in ("new_expression", "call_expression")
     return is_creation and get_text(get_field(value, "constructor", "function")) == "Error"
-
-
-def _is_compared_with_test(node: Node) -> bool:
-    """Return whether the expression that a node is in, or the cases of its `switch`, mention tests."""
-    above = _find_expression(node)
-    if above.parent is not None and above.parent.type == "switch_statement":
-        above = above.parent
-    literals = (get_text(part)[1:-1] for part in walk(above) if part.type in LITERALS)
-    return any(re.fullmatch(r"\^?tes(?:t|ting)?\$?", text) for text in literals)
-
-
-def _is_compared_with_runner(node: Node) -> bool:
-    """Return whether the expression that a node is in mentions a test runner or a test."""
-    literals = (get_text(part) for part in walk(_find_expression(node)) if part.type in LITERALS)
-    return any(re.search(r"jest|vitest|mocha|\btest\b", text) for text in literals)
-
-
-def _find_expression(node: Node) -> Node:
-    """Return the largest expression around a node that is looked at."""
-    above = node
-    for _ in range(MAX_STATEMENT_DEPTH):
-        if above.parent is None or above.parent.type in STATEMENTS:
-            break
-        above = above.parent
-    return above
 
 
 def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:
@@ -557,19 +407,6 @@ def _returns_built_in(node: Node) -> bool:
     method = key.parent if key is not None and key.type == "computed_property_name" else None
     body = get_text(method.child_by_field_name("body")) if method is not None else ""
     return re.fullmatch(rf"{{\s*return\s+{BUILT_IN};?\s*}}", body) is not None
-
-
-def _enclosing_function(node: Node) -> str:
-    """Return the name of the function that a node is in, empty outside of named functions."""
-    above = node.parent
-    while above is not None:
-        if above.type in FUNCTIONS:
-            holder = above.parent if above.type in ("arrow_function", "function_expression") else above
-            name = holder.child_by_field_name("name") if holder is not None else None
-            if name is not None:
-                return get_text(name)
-        above = above.parent
-    return ""
 
 
 def _is_in_main_guard(node: Node) -> bool:

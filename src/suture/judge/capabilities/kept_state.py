@@ -139,41 +139,28 @@ class _KeptState:
         """Return whether a count chooses an answer: it is compared with a number, or selects one of some literals."""
         node, above = user, user.parent
         while above is not None and _get_function(user) is not None:
-            if above.type == "call_expression" and ADDING.fullmatch(_text(above)):
-                node, above = above, above.parent
-                continue
-            if above.type in SWITCHES:
+            call = above.parent if above.type in (*ARGUMENTS, *MEMBERS) else None
+            if call is not None and ADDING.fullmatch(_text(call)):
+                node, above = call, call.parent  # its result is the count
+            elif above.type in SWITCHES:
                 return any(part.type in NUMBERS for part in walk(above))
-            if above.type in SUBSCRIPTS:
-                return above.child_by_field_name("index") == node and self._is_prepared(
-                    get_field(above, "object", "operand")
-                )
-            if above.type in ARGUMENTS and above.parent is not None and ADDING.fullmatch(_text(above.parent)):
-                node, above = above, above.parent
-                continue
-            if above.type in ARGUMENTS or above.type in MEMBERS:
-                return self._selects(above)
-            if above.type not in TRANSPARENT:
+            elif above.type in SUBSCRIPTS:
+                is_index = above.child_by_field_name("index") == node
+                return is_index and self._is_prepared(get_field(above, "object", "operand"))
+            elif call is not None:
+                function = get_field(call, "function")
+                member = get_field(function, "property") if function is not None else None
+                is_selected = function is not None and _text(member) in SELECTING
+                return is_selected and self._is_prepared(get_field(function or call, "object"))
+            elif above.type not in TRANSPARENT:
                 return False
-            if _text(above.child_by_field_name("operator")) in COMPARISONS:
+            elif _text(above.child_by_field_name("operator")) in COMPARISONS:
                 sides = [above.child_by_field_name(name) for name in ("left", "right")]
                 is_fixed = any(side is not None and side.type in NUMBERS for side in sides)
                 return is_fixed and not _is_of_object(user) and _chooses_result(above)
-            node, above = above, above.parent
+            else:
+                node, above = above, above.parent
         return False
-
-    def _selects(self, arguments: Node) -> bool:
-        """Return whether an argument selects one of some prepared values: `table.get(count)`."""
-        function = get_field(arguments.parent, "function") if arguments.parent is not None else None
-        member = _text(get_field(function, "property")) if function is not None else ""
-        if function is None or arguments.type not in ARGUMENTS or member not in SELECTING:
-            return member == "" and arguments.type in MEMBERS and self._adds_by_method(arguments)
-        return self._is_prepared(get_field(function, "object"))
-
-    def _adds_by_method(self, member: Node) -> bool:
-        """Return whether a method such as `Add` of Go's atomic numbers changes the count, and its result decides."""
-        call = member.parent
-        return call is not None and ADDING.fullmatch(_text(call)) is not None and self._decides(call)
 
     def _is_prepared(self, node: Node | None, depth: int = 0) -> bool:
         """Return whether an expression is a list, a text or a table of literals, an iterator of one, or its name."""
