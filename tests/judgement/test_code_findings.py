@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from suture.loop.judgement.code_findings import fills_stub, makes_failing_test_pass
+from suture.core.records.judgement import GuardedLines
+from suture.loop.judgement.code_findings import fills_stub, find_guard_findings, makes_failing_test_pass
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,20 @@ def test_a_test_that_ends_by_chance_or_is_new_is_no_gain(fixed: tuple[str, ...],
 )
 def test_code_for_a_function_that_had_only_its_head_is_new_code(before: str, after: str, fills: bool) -> None:
     assert fills_stub(before, after) == fills
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "noticed", "has_proof", "severity"),
+    [
+        (1, 0, True, "note"),  # it may be no mistake
+        (3, 0, True, "remark"),
+        (1, 0, False, "remark"),
+        (5, 3, True, "note"),
+    ],
+)
+def test_mistakes_that_the_tests_miss_are_a_remark_if_they_are_many_or_no_test_proves_the_change(
+    mistakes: int, noticed: int, has_proof: bool, severity: str
+) -> None:
+    guards = GuardedLines(changed=2, mistakes=mistakes, noticed=noticed)
+    findings = find_guard_findings(guards, has_proof)
+    assert [finding.severity for finding in findings if finding.code == "mistakes_not_noticed"] == [severity]

@@ -27,6 +27,9 @@ EXAMPLES_TIMEOUT_S = 60.0
 certification shares: a verdict must not depend on how busy the machine is. By judgement."""
 HIDING_USES = frozenset(("ends_process", "skips_tests"))
 """Capabilities that hide failing tests where a command is judged by its exit status. Here the tests still fail."""
+MIN_MISSED_MISTAKES = 3
+"""Deliberate mistakes that the tests of a proven change must miss for a remark. One may be no mistake, as `None` in
+place of `False` where callers only look at the truth. Chosen by judgement; not measured."""
 LARGE_CHANGE_LINES = 800
 """Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
 
@@ -191,10 +194,11 @@ def find_guard_findings(guards: GuardedLines, has_proof: bool) -> Iterator[Chang
         )  # fmt: skip
     if guards.mistakes > guards.noticed:
         missed = guards.mistakes - guards.noticed
+        is_minor = notices_most or (has_proof and missed < MIN_MISSED_MISTAKES)
         # That the tests notice no mistake in lines that they do not run is no further fact.
         yield ChangeFinding(
             code="mistakes_not_noticed",
-            severity="note" if notices_most or none_runs else "remark",
+            severity="note" if is_minor or none_runs else "remark",
             count=missed,
             total=guards.mistakes,
         )
