@@ -32,6 +32,7 @@ from suture.core.records import (
     Spend,
     Subtask,
     Task,
+    TaskService,
     Verdict,
     VerdictNote,
     content_hash,
@@ -53,6 +54,9 @@ VERDICT = Verdict(
     notes=(VerdictNote(code="cut_off"),),
 )
 
+SERVICE = TaskService(
+    command="serve", port=7001, ready="true", timeout_s=2.5, variables={"URL": "http://127.0.0.1"}
+)
 EARLIER = EarlierVersion(commit="0123456789ab", subject="levels", files={"a.py": "x = 1\n"})
 CONCERN = Concern(kind="security", severity="high", line=3, problem="runs what it is given")
 SUBTASK = Subtask(goal="join them", needs=(1,))
@@ -82,6 +86,8 @@ EXAMPLES: tuple[Any, ...] = (
         protected=("tests/",),
     ),
     Task(statement="", earlier_versions=(EARLIER,), since="HEAD~1"),
+    Task(statement="", services={"web": SERVICE, "redis": TaskService()}),
+    SERVICE,
     Project(kind="web_app", name="books", scaffold=("app.py",), sample="", is_feature_untested=True),
     Check(id="c", provenance="oracle"),
     CANDIDATE,

@@ -29,6 +29,7 @@ class StubCommand:
 
     interpreter = SimpleNamespace(source_roots=())
     opened_data = frozenset[str]()
+    has_services = False
 
     async def run_helper_program(self, *args: Any, **options: Any) -> bytes:
         return json.dumps(BASELINE_EVENT).encode()

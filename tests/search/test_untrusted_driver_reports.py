@@ -44,6 +44,7 @@ class FailingSandboxCommand:
     """A command whose sandbox fails after one run and whose helper program reports the given lines."""
 
     test_files: tuple[str, ...] = ()
+    has_services = False
 
     def __init__(self, *reports: object) -> None:
         self.report_text = "\n".join(map(json.dumps, reports)).encode()
@@ -65,6 +66,7 @@ class EndlessCommand:
     """A command that ends only if `a.js` adds; its driver reports no test."""
 
     test_files: tuple[str, ...] = ()
+    has_services = False
 
     def __init__(self, report: Mapping[str, object]) -> None:
         self.report_text = json.dumps({"event": "trial", "number": 0, "passes": False, **report}).encode()

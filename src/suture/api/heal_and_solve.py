@@ -65,6 +65,7 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
         reads_parents=options.reads_parents,
     )
     task, snapshot = await run_in_daemon_thread(build)
+    task = replace(task, services=settings.project.services)
     require_deliverable(delivery, snapshot.root)
     source = load_replies(options.replies, settings)
     has_proposer = bool(settings.proposer.command)
@@ -141,8 +142,8 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
             source=source,
             or_live=options.or_live,
             on_review=options.on_review,
-        )
             asks_user=options.ask,
+        )
         return await execute_run(spec, delivery, on_event=options.on_event)
 
 

@@ -14,6 +14,7 @@ from suture.core.records import Task
 from suture.core.records.judgement import JudgeDepth, JudgedState, Judgement, JudgeStep
 from suture.core.safe_files import write_file_atomically
 from suture.core.settings import Settings, load_settings
+from suture.core.settings.schema import ProjectSettings
 from suture.errors import UsageError
 from suture.judge.certificates.certificate import render_certificate, sha256_hex
 from suture.judge.certificates.judgement_certificate import hash_tree
@@ -170,7 +171,8 @@ def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _
     else:
         states = read_git_states(snapshot, options.base, staged=options.staged)
     # The change must not choose how it is tested, so the state before it does.
-    test = _find_test_command(project, states, settings) if options.test is None else options.test
+    given = _find_project_settings(project, states, settings)
+    test = given.test if options.test is None else options.test
     task = build_task_from_snapshot(
         replace(snapshot, files=states.before),
         test=test,
@@ -178,7 +180,7 @@ def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _
         python=settings.sandbox.python,
     )
     return _Subject(
-        task=replace(task, earlier_versions=()),
+        task=replace(task, earlier_versions=(), services=given.services),
         states=states,
         root=snapshot.root,
         built_files=snapshot.built_files,
@@ -186,15 +188,19 @@ def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _
     )
 
 
-def _find_test_command(project: Path, states: ProjectStates, settings: Settings) -> str | None:
-    """Return the test command of the settings, as the project's own files gave it before the change.
+def _find_project_settings(project: Path, states: ProjectStates, settings: Settings) -> ProjectSettings:
+    """Return how the settings say to test, as the project's own files gave it before the change.
 
-    A project may set it without the user's trust, so the change could replace it by one that always passes.
+    A project may set that without the user's trust, so the change could replace it by tests that always pass.
     """
-    if settings.project.test != load_settings(project, read_only=True).settings.project.test:
-        return settings.project.test  # from a flag of the user's
-    with tempfile.TemporaryDirectory(prefix="suture-judge-") as folder:
+    now, given = load_settings(project, read_only=True).settings.project, settings.project
+    with tempfile.TemporaryDirectory(prefix="suture-judge-") as copy:
         for name in PROJECT_SETTING_FILES:
             if name in states.before:
-                (Path(folder) / name).write_bytes(states.before[name])
-        return load_settings(Path(folder), read_only=True).settings.project.test
+                (Path(copy) / name).write_bytes(states.before[name])
+        before = load_settings(Path(copy), read_only=True).settings.project
+    # What differs from the files comes from a flag of the user's.
+    return ProjectSettings(
+        test=before.test if given.test == now.test else given.test,
+        services=before.services if given.services == now.services else given.services,
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pages.setting_texts import describe_settings
+from suture.core.records import TaskService
 from suture.core.settings import LoadedSettings, Settings, render_settings
 from suture.core.settings.rendering import format_value
 from suture.core.settings.schema import USER_ONLY_SETTINGS, setting_fields
@@ -338,6 +339,40 @@ def test_profiles_of_named_models_are_tables(project: Path, home: Path, source: 
 def test_profiles_that_cannot_be_read_are_a_usage_error(project: Path, home: Path, text: str) -> None:
     with pytest.raises(UsageError, match=r"model\.profiles"):
         load(project, home, {"model.profiles": text})
+
+
+@pytest.mark.parametrize("source", ["project", "environment", "flag"])
+def test_services_are_tables_that_a_project_may_set_without_trust(
+    project: Path, home: Path, source: str
+) -> None:
+    text = '{redis = {}, web = {command = "serve", port = 7001, variables = {URL = "http://127.0.0.1:7001"}}}'
+    if source == "project":
+        (project / "suture.toml").write_text(f"[project]\nservices = {text}\n")
+    flags = {"project.services": text} if source == "flag" else None
+    environ = {"SUTURE_PROJECT_SERVICES": text} if source == "environment" else {}
+    services = load(project, home, flags, **environ).settings.project.services
+    web = TaskService(command="serve", port=7001, variables={"URL": "http://127.0.0.1:7001"})
+    assert services == {"redis": TaskService(), "web": web}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{mysql = {}}", "say how to start it with `command`"),
+        ('{web = {command = "serve"}}', "say with `port` or `ready`"),
+        ("{redis = {prot = 7}}", "prot"),
+        ("{redis = {port = 70000}}", "no port 70000"),
+        ("{redis = {timeout_s = 0}}", "timeout_s"),
+        ('{"a b" = {}}', "a service's name"),
+        ("redis", "inline table"),
+    ],
+)
+def test_a_service_that_cannot_be_started_is_a_usage_error(
+    project: Path, home: Path, text: str, reason: str
+) -> None:
+    with pytest.raises(UsageError, match=r"project\.services") as caught:
+        load(project, home, {"project.services": text})
+    assert reason in caught.value.message
 
 
 def test_an_unknown_key_of_an_inner_group_is_refused_with_a_suggestion(project: Path, home: Path) -> None:

@@ -58,3 +58,27 @@ def test_a_service_that_does_not_run_is_named(exception: str, service: str) -> N
     assert fault is not None
     assert service in fault.explanation
     assert exception in fault.explanation
+    assert "set project.services = {" in fault.advice
+
+
+@pytest.mark.parametrize(
+    ("exception", "files", "advice"),
+    [
+        ('OperationalError: could not translate host name "db" to address: Name or service not known',
+         {"docker-compose.yml": b"services:\n a:\n  image: docker.io/library/postgres:16\n b:\n  image: redis\n"},
+         "docker-compose.yml names it; to start it inside the sandbox, set project.services ="
+         " {postgresql = {}, redis = {}}"),
+        ("DockerException: Error while fetching server API version: ('Connection aborted.')",
+         {"test_a.py": b"from testcontainers.postgres import PostgresContainer"},
+         "testcontainers names it; to start it inside the sandbox, set project.services = {postgresql = {}}"),
+        ("pytest_postgresql.exceptions.ExecutableMissingException: Could not find pg_ctl",
+         {"pyproject.toml": b'[project]\ndependencies = ["pytest-postgresql>=7"]'},
+         "pytest-postgresql names it; to start it inside the sandbox, set project.services = {postgresql = {}}"),
+        ("ConnectionRefusedError: 127.0.0.1:3306: Connection refused", {},
+         'set project.services = {NAME = {command = "...", port = 3306}}'),
+    ],
+)  # fmt: skip
+def test_services_that_files_name_are_offered(exception: str, files: dict[str, bytes], advice: str) -> None:
+    fault = find_environment_fault(exception, files)
+    assert fault is not None
+    assert advice in fault.advice

@@ -52,8 +52,10 @@ from suture.core.records.task import (
     VerdictNoteCode,
     content_hash,
 )
+from suture.core.records.task_service import KNOWN_SERVICES, TaskService
 
 __all__ = [
+    "KNOWN_SERVICES",
     "Candidate",
     "CapabilityCode",
     "CapabilityUse",
@@ -93,6 +95,7 @@ __all__ = [
     "Subtask",
     "Task",
     "TaskKind",
+    "TaskService",
     "UnmeasuredReason",
     "Verdict",
     "VerdictNote",

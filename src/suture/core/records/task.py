@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from suture.core.records.task_service import TaskService
+
 TaskKind = Literal["write", "heal"]
 ProjectKind = Literal["web_app", "data_pipeline", "cli_tool", "library"]
 Provenance = Literal["user", "visible", "smoke", "spec", "adversarial", "property", "oracle"]
@@ -195,6 +197,7 @@ class Task:
         checks: Function-level checks.
         test_command: Test command as an argument vector; empty if there is none.
         test_origin: How the test command was found; empty if the user gave it.
+        services: Services that start inside the sandbox before each run of the test command, by name.
         protected: Globs of paths that no candidate may write.
         user_protected: Those globs of `protected` that the user gave, which not even a proposer may change.
         writable: Globs of paths that candidates may write; if empty, all paths that are not protected.
@@ -216,6 +219,7 @@ class Task:
     checks: tuple[Check, ...] = ()
     test_command: tuple[str, ...] = ()
     test_origin: str = ""
+    services: Mapping[str, TaskService] = field(default_factory=dict)
     protected: tuple[str, ...] = ()
     user_protected: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()

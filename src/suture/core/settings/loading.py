@@ -257,7 +257,8 @@ def _validate(given: Layer, environ: Mapping[str, str]) -> Settings:
     except ValidationError as fault:
         error = fault.errors()[0]
         key = key_of_error(error["loc"])
-        where = f"{key} from {given[key].origin}"
+        inner = [part for part in error["loc"][key.count(".") + 1 :] if isinstance(part, str)]  # of a table
+        where = f"{'.'.join((key, *inner))} from {given[key].origin}"
         # `from None`, because pydantic's error repeats the value, which may be a key.
         raise UsageError(
             describe_invalid_value(where, error, error["input"], secret=is_secret(key)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,14 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
+from suture.core.records.task_service import KNOWN_SERVICES, TaskService
+
 MAX_MB = 2**24
 """16 TiB, more memory than any machine has. The kernel rejects much higher limits with a message of its own."""
 MAX_PROCESSES = 2**22
 """The highest process id that Linux supports."""
+MAX_SERVICE_START_S = 600
+"""Longer than any database takes to start; each run of the tests may wait as long. Chosen by judgement."""
 
 IsolationLevel = Literal["none", "process", "namespace", "container", "wasm", "user_kernel", "vm"]
 """What separates untrusted code from the host, from the weakest to the strongest."""
@@ -89,6 +94,28 @@ def _check_key(key: SecretStr | None) -> SecretStr | None:
     return SecretStr(plain) if key is not None else None
 
 
+def _check_services(services: Mapping[str, TaskService]) -> Mapping[str, TaskService]:
+    """Return services if they can be started.
+
+    Raises:
+        ValueError: One of them cannot.
+    """
+    for name, service in services.items():
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
+            raise ValueError(f"a service's name has up to 40 letters, digits, `_` and `-`, unlike {name!r}")
+        if name not in KNOWN_SERVICES and not service.command:
+            raise ValueError(
+                f"{name}: say how to start it with `command` ({', '.join(KNOWN_SERVICES)} need none)"
+            )
+        if service.command and not (service.port or service.ready):
+            raise ValueError(f"{name}: say with `port` or `ready` how to see that it is ready")
+        if not 0 <= service.port < 65536:
+            raise ValueError(f"{name}: there is no port {service.port}")
+        if not 0 < service.timeout_s <= MAX_SERVICE_START_S:
+            raise ValueError(f"{name}: timeout_s is more than 0 and at most {MAX_SERVICE_START_S}")
+    return services
+
+
 EMPTY: Any = Field(default_factory=dict, validate_default=True)
 """Default of a group: all its settings have their own defaults.
 
@@ -98,6 +125,9 @@ An instance of the group would not do as the default: creating it compiles the g
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 Address = Annotated[str | None, AfterValidator(_check_address)]
+Services = Annotated[
+    Mapping[str, TaskService], BeforeValidator(_parse_table), AfterValidator(_check_services)
+]
 Key = Annotated[SecretStr | None, AfterValidator(_check_key)]
 ModelName = Annotated[str, FileReference("model")]
 ModelNameOrNone = Annotated[str | None, FileReference("model")]
@@ -597,6 +627,9 @@ class ProjectSettings(SettingsGroup):
     """What happens if a project that you do not trust sets more than it may: an error, or it is ignored."""
     test: str | None = None
     """The test command. By default, it is detected from the project's files."""
+    services: Services = {}
+    """Services that start inside the sandbox before each run of the tests, such as `{postgresql = {}, redis = {}}`: a
+    table for each, with `command`, `port`, `ready`, `timeout_s` and `variables` (docs/layouts.md)."""
 
 
 class Settings(SettingsGroup):

@@ -47,6 +47,7 @@ PROMPTS_FOLDER = Path(".suture") / "prompts"
 
 HARMLESS: Mapping[str, Literal["any", "at most", "at least", "built-in"]] = {
     "project.test": "any",
+    "project.services": "any",
     "loop.recipe": "built-in",
     "loop.samples": "any",
     "loop.repair_rounds": "any",

@@ -151,7 +151,7 @@ def load_heal_task(request: HealRequest, settings: Settings) -> Task:
     task, *_ = build_heal_task(
         request.root, test=test, secrets=settings.sandbox.secrets, python=settings.sandbox.python
     )
-    return task
+    return replace(task, services=settings.project.services)
 
 
 def _limit_seconds(settings: Settings, remaining_s: float) -> Settings:

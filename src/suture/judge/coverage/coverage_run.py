@@ -194,7 +194,8 @@ async def record_executed_lines(
     """
     environment = program_environment(interpreter, BOX)
     import_paths = (f"{BOX}/{PRIVATE_FOLDER}", environment.get("PYTHONPATH"))
-    result = await suite.sandbox.run(
+    sandbox = suite.command.test_sandbox if suite.command is not None else suite.sandbox
+    result = await sandbox.run(
         RunRequest(
             argv=tuple(argv),
             files={**files, f"{PRIVATE_FOLDER}/sitecustomize.py": _read_recorder()},

@@ -48,6 +48,7 @@ from suture.project.languages import Interpreter, is_pytest_command
 from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
+from suture.sandbox.services import ServiceSandbox
 
 
 class TestCommand:
@@ -80,6 +81,10 @@ class TestCommand:
         self.reach: TestReach | None = None
         """Which functions each test ran on the task's own files; `None` if that is unknown."""
         self.sandbox = sandbox
+        self.test_sandbox: Sandbox = sandbox
+        """The sandbox in which the task's services start before each program."""
+        if task.services:
+            self.test_sandbox = ServiceSandbox(sandbox, task.services, interpreter.site_packages)
         self._line = CommandLine(task=task, settings=settings, interpreter=interpreter)
         self.interpreter = interpreter
         self.is_pytest = is_pytest_command(task.test_command)
@@ -89,9 +94,11 @@ class TestCommand:
         """Entries of `sys.path` in the run that collected the tests, as in `PytestReport`; empty if unknown."""
         self.loaded_modules: frozenset[Pair] = frozenset()
         """The modules that this run loaded, as in `PytestReport`."""
-        self._other_runner: ExitStatusRunner | ReportingRunner = ExitStatusRunner(self._line, sandbox)
+        self._other_runner: ExitStatusRunner | ReportingRunner = ExitStatusRunner(
+            self._line, self.test_sandbox
+        )
         self._collected = CollectionResult()
-        self._pytest = PytestRunner(self._line, sandbox)
+        self._pytest = PytestRunner(self._line, self.test_sandbox)
         self._django: DjangoCommand | None = None
         """The user's own command, if it is Django's and pytest runs its tests."""
         self._first_run: tuple[RunResult, PytestReport] | None = None
@@ -103,6 +110,11 @@ class TestCommand:
         self._inputs = RunInputs(task)
         self._base_result: RunResult | None = None
         """A run of the task's own files in which all of them were watched."""
+
+    @property
+    def has_services(self) -> bool:
+        """Whether services start before each run, so that runs in one process would share their data."""
+        return bool(self._task.services)
 
     @property
     def settings(self) -> SandboxSettings:
@@ -138,10 +150,10 @@ class TestCommand:
 
     async def _collect_django(self, *, run: bool) -> None:
         """Have pytest run the tests of Django's own command, if both find and judge the same tests."""
-        django = await DjangoCommand.try_base(self._line, self.sandbox)
+        django = await DjangoCommand.try_base(self._line, self.test_sandbox)
         if django is None:
             return
-        self._pytest = PytestRunner(django.pytest_line, self.sandbox)
+        self._pytest = PytestRunner(django.pytest_line, self.test_sandbox)
         try:
             await self._collect_with_pytest(run=True)
         except UsageError:
@@ -212,12 +224,12 @@ class TestCommand:
             self._recorded.forget_all()
 
     async def _collect_without_pytest(self) -> None:
-        reporting_runner = await ReportingRunner.try_base(self._line, self.sandbox)
+        reporting_runner = await ReportingRunner.try_base(self._line, self.test_sandbox)
         if reporting_runner is not None:
             self._other_runner = reporting_runner
             self._collected = CollectionResult(files=reporting_runner.test_files)
             return
-        exit_status_runner = ExitStatusRunner(self._line, self.sandbox)
+        exit_status_runner = ExitStatusRunner(self._line, self.test_sandbox)
         self._other_runner = exit_status_runner
         await exit_status_runner.try_base()
 
@@ -419,7 +431,7 @@ class TestCommand:
         output_path = f"{PRIVATE_FOLDER}/{collect}"
         request = self._line.request(all_files, wall_s=wall_s, collect=(output_path,))
         arguments = argv(self.interpreter.executable, f"{BOX}/{PRIVATE_FOLDER}")
-        result = await self.sandbox.run(self._line.link_packages(replace(request, argv=arguments)))
+        result = await self.test_sandbox.run(self._line.link_packages(replace(request, argv=arguments)))
         return result.files.get(output_path, b"")
 
     async def _get_base_report(self) -> PytestReport:

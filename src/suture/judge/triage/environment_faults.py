@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from posixpath import basename, isabs, normpath, splitext
 
 from suture.core.records import ExclusionReason, Language
 from suture.judge.sandbox_programs import PRIVATE_FOLDER
+from suture.judge.triage.service_advice import advise_on_services, find_named_services
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.workspace import decode_text, is_protected, is_test_file, render_exclusion
 from suture.sandbox import BOX
@@ -42,6 +43,8 @@ SERVICE_RE = re.compile(
     r"(?P<host>localhost|127\.0\.0\.1|::1)\b.{0,40}?(?::|\bport\W{1,3})(?P<port>\d{2,5})\b"
 )
 """An address on this machine in the message of a refused connection."""
+CONTAINER_RE = re.compile(r"^(?:[\w.]*\.)?(?:DockerException|ExecutableMissingException)\b")
+"""What testcontainers raises without a container engine, and pytest-postgresql and pytest-redis without the program."""
 SERVICES = {
     "3306": "MySQL", "5432": "PostgreSQL", "5672": "RabbitMQ", "6379": "Redis", "9092": "Kafka",
     "9200": "Elasticsearch", "11211": "Memcached", "27017": "MongoDB",
@@ -82,9 +85,6 @@ SIMILARITY = 0.8
 not measured."""
 
 INSTALL_PACKAGE = "install it where the test command's python looks"
-BUILD_PROJECT = "build the project as its build files describe, for example with `pip install -e .`"
-
-
 ENVIRONMENT_TOOLS = {
     "uv.lock": "uv sync",
     "poetry.lock": "poetry install",
@@ -95,6 +95,9 @@ ENVIRONMENT_TOOLS = {
     "environment.yml": "conda env create",
 }
 """File of a tool -> the command that makes the project's environment."""
+BUILD_PROJECT = "build the project as its build files describe, for example with `pip install -e .`"
+
+
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentFault:
     """Why a test fails through no fault of the code."""
@@ -145,20 +148,26 @@ def find_environment_fault(
             advice="install it, for example with `locale-gen`",
         )
     if NETWORK_RE.match(exception):
-        return _find_missing_service(exception) or NO_NETWORK
+        return _find_missing_service(exception, files)
+    if CONTAINER_RE.match(exception):
+        return EnvironmentFault(
+            explanation=f"it cannot start its service inside the sandbox: {exception[:MAX_ERROR_CHARS]}",
+            advice=advise_on_services(files),
+        )
     return _find_missing_plugin(exception, files)
 
 
-def _find_missing_service(exception: str) -> EnvironmentFault | None:
-    """Return the fault of a service that does not run, if an exception names its address on this machine."""
+def _find_missing_service(exception: str, files: Mapping[str, bytes]) -> EnvironmentFault:
+    """Return the fault of a network, or of a service if an exception names its address on this machine."""
     match = SERVICE_RE.search(exception)
     if match is None:
-        return None
+        has_services = any(find_named_services(files))
+        return replace(NO_NETWORK, advice=advise_on_services(files)) if has_services else NO_NETWORK
     service = SERVICES.get(match["port"], "a service")
     return EnvironmentFault(
         explanation=f"it needs {service} at {match['host']}:{match['port']}, which the sandbox cannot reach:"
         f" {exception[:MAX_ERROR_CHARS]}",
-        advice="test against a stand-in that runs in the test, or leave these tests out of the command",
+        advice=advise_on_services(files, match["port"]),
     )
 
 
@@ -195,6 +204,12 @@ def is_permanent_fault(exception: str) -> bool:
     if MODULE_RE.match(exception) or UNRESOLVED_RE.search(exception):
         return True
     return any(pattern.match(exception) for pattern in (FIXTURE_RE, MARK_RE, ASYNC_RE))
+
+
+def lacks_requirement(exception: str, files: Mapping[str, bytes]) -> bool:
+    """Return whether an exception shows that a package is not installed which the project's build files ask for."""
+    match = MODULE_RE.match(exception)
+    return match is not None and _is_required(match["name"].partition(".")[0], files)
 
 
 def _find_missing_package(module: str, files: Mapping[str, bytes]) -> EnvironmentFault | None:
@@ -293,7 +308,7 @@ def find_fault_in_line(line: str, files: Mapping[str, bytes], language: Language
     if match := PRINTED_FILE_RE.search(line):
         return _find_missing_file(match["node"] or match["go"], files, {})
     if PRINTED_NETWORK_RE.search(line):
-        return NO_NETWORK
+        return _find_missing_service(line, files)
     return None
 
 

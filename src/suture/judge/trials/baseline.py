@@ -169,15 +169,26 @@ async def trace_tests(
         ids = list(dict.fromkeys(data.collection.collected))
         failing_tests = _select_failing(failing, ids)[:MAX_TRACED_FAILING_TESTS]
         limits = dict.fromkeys(failing_tests, timeout_s / 4)
+        passing = _choose_passing(failing_tests, ids)
+        if command.has_services:  # tests of a second run would find what the first one wrote
+            chosen = {*failing_tests, *passing}
+            tests = [test for test in ids if test in chosen]
+            await _run_unchanged(worker, data.traced, tests, limits, timeout_s, trace=True)
+            return build_spectrum(data.collection, data, texts, frozenset(failing), None)
         await _run_unchanged(worker, data.traced, failing_tests, limits, timeout_s / 2, trace=True)
-        passing = _sort_by_nearness(failing_tests, ids)
-        near, far = passing[: MAX_TRACED_PASSING_TESTS // 2], passing[MAX_TRACED_PASSING_TESTS // 2 :]
-        step = max(1, -(-2 * len(far) // MAX_TRACED_PASSING_TESTS))
         left_s = end_s - time.monotonic()
-        await _run_unchanged(worker, data.traced, near + far[::step], {}, left_s, trace=True)
+        await _run_unchanged(worker, data.traced, passing, {}, left_s, trace=True)
         return build_spectrum(data.collection, data, texts, frozenset(failing), None)
     finally:
         await worker.close()
+
+
+def _choose_passing(failing: Collection[str], ids: Sequence[str]) -> list[str]:
+    """Return passing tests to trace: the nearest ones, and some of the others."""
+    passing = _sort_by_nearness(failing, ids)
+    near, far = passing[: MAX_TRACED_PASSING_TESTS // 2], passing[MAX_TRACED_PASSING_TESTS // 2 :]
+    step = max(1, -(-2 * len(far) // MAX_TRACED_PASSING_TESTS))
+    return near + far[::step]
 
 
 class BaselineRun:

@@ -1,4 +1,7 @@
-"""Trials by runs of the user's command, for projects whose tests no driver can run. Each trial is slow."""
+"""Trials by runs of the user's command, for projects whose tests no driver can run, or whose tests use services.
+
+Each trial is slow.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,10 @@ from suture.judge.trials.trial_records import Proposal, Trial
 from suture.mutation import apply_edits
 from suture.mutation.edits import encode_source
 
+SERVICES_NOTE = (
+    "each change was tried by a run of the test command, because services start afresh for each run"
+)
+
 
 class CommandTrials(CandidateRunner):
     """Tries one candidate after the other: the failing files first, if the runner can select them, then all tests.
@@ -26,7 +33,7 @@ class CommandTrials(CandidateRunner):
 
     def __init__(self, project: FailingProject, timeout_s: float) -> None:
         self._project, self._timeout_s = project, timeout_s
-        self.notes = []
+        self.notes = [SERVICES_NOTE] if project.command.has_services else []
         # A command that fails as a whole has an outcome "error" beside its tests, unlike one that passes.
         self._expected = {o.check_id for o in project.outcomes if o.status not in ("skipped", "error")}
         self._failing = _failing_tests(project)

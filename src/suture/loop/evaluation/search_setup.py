@@ -68,7 +68,13 @@ async def start_trial_pool(context: RunContext) -> None:
     """
     task, interpreter = context.task, context.interpreter
     can_search = is_searchable(task, context.settings) and is_pytest_command(task.test_command)
-    if not (can_search and context.recipe.mutate) or interpreter is None or context.prefetch.pool is not None:
+    # Processes that stay loaded would keep what tests write to services.
+    if (
+        task.services
+        or not (can_search and context.recipe.mutate)
+        or interpreter is None
+        or context.prefetch.pool is not None
+    ):
         return
     settings, left_s = context.settings.sandbox, context.budget.remaining_s()
     # Without a limit, the processes live for two runs of the tests and a search. Why two is not recorded.

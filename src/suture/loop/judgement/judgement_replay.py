@@ -164,7 +164,7 @@ def _build_task(certificate: JudgementCertificate, before: Snapshot, settings: S
     found = " ".join(task.test_command)
     require(task.test_command == command, "checks", f"the command is {found!r} here")
     require(task.language == certificate.language, "checks", f"the command tests {task.language} here")
-    return replace(task, earlier_versions=())
+    return replace(task, earlier_versions=(), services=settings.project.services)
 
 
 def _render_command(certificate: JudgementCertificate) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from suture.core.ledger.kinds import SearchEnding
 from suture.judge.signs import collect_literals, find_tampering_warnings
+from suture.judge.trials.baseline import trace_tests
 from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
+from suture.judge.trials.command_trials import start_command_trials
 from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.judge.trials.trial_runner import TrialRunner
@@ -137,13 +139,71 @@ class PythonSession(TrialSession):
         await self._pool.close()
 
 
+class ServiceSession(TrialSession):
+    """Runs of the user's command, for tests with services: a process would keep what a candidate wrote to them."""
+
+    def __init__(self, project: FailingProject, limits: SearchLimits) -> None:
+        self._project, self._limits = project, limits
+        self._candidates: BaselineCandidates | None = None
+
+    def start(self) -> BaselineCandidates:
+        """Start the baseline run and the generation of candidates."""
+        project, limits = self._project, self._limits
+        baseline = TracedBaseline(project, tuning.LOCATE_SHARE * limits.max_seconds)
+        self._candidates = BaselineCandidates(
+            baseline, project.texts, limits, generate_python_changes, project.outcomes
+        )
+        return self._candidates
+
+    async def start_runners(
+        self, spectrum: Spectrum, full_spectrum: asyncio.Task[Spectrum]
+    ) -> Sequence[CandidateRunner]:
+        """Return runs of the command; none if the failing tests pass when it runs again."""
+        return await start_command_trials(self._project, self._limits.max_seconds)
+
+    def explain_no_runner(self, spectrum: Spectrum) -> SearchEnding:
+        """Return that the tests pass in a trial of the unchanged code."""
+        return "trials_disagree"
+
+    async def close(self) -> None:
+        """End the baseline run."""
+        if self._candidates is not None:
+            await self._candidates.close()
+
+
+class TracedBaseline:
+    """One traced run of the unchanged code, which shows the lines that the failing tests run; see `Baseline`."""
+
+    def __init__(self, project: FailingProject, timeout_s: float) -> None:
+        self._tracing = asyncio.create_task(
+            trace_tests(project.command, project.texts, project.failing(), timeout_s)
+        )
+
+    async def run_failing_tests(self) -> Spectrum:
+        """Return what the run showed."""
+        return await self._tracing
+
+    async def run_all_tests(self) -> Spectrum:
+        """Return the same, because the outcomes of all tests are known from the user's command."""
+        return await self._tracing
+
+    async def close(self) -> None:
+        """Cancel the run."""
+        self._tracing.cancel()
+        await asyncio.gather(self._tracing, return_exceptions=True)
+
+
+def _open_session(project: FailingProject, limits: SearchLimits) -> TrialSession:
+    return (ServiceSession if project.command.has_services else PythonSession)(project, limits)
+
+
 PYTHON = LanguageAdapter(
     generate_mutants=generate_python_changes,
     find_location=lambda path, text, edits: find_location(text, edits),
     find_block_stops=lambda path, text, start: [(stop,) for stop in find_block_stops(text, start)],
     collect_literals=lambda tests: collect_literals(tests.values()),
     find_warnings=lambda path, before, after, literals: find_tampering_warnings(before, after, literals),
-    open_session=PythonSession,
+    open_session=_open_session,
     parses=lambda path, text: find_python_stop(text.replace("\r\n", "\n")) is None,
     find_parsable_texts=lambda project, path, line, seconds: find_parsable_texts(
         project.texts[path], seconds=seconds

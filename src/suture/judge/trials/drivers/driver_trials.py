@@ -337,12 +337,14 @@ class EarlyBaseline:
 def start_early_baseline(project: FailingProject, max_seconds: float) -> EarlyBaseline | None:
     """Start a baseline run in the background; `None` if no driver can run the tests.
 
+    With services none can, because a driver tries many candidates in one run, on the same data.
+
     Args:
         project: The project. The baseline run gets a multiple of its `wall_s`, because it shows nothing if it is cut
             off.
         max_seconds: Wall-clock seconds of the search.
     """
-    if any(map(was_whole_command_stopped, project.outcomes)):
+    if project.command.has_services or any(map(was_whole_command_stopped, project.outcomes)):
         return None
     driver = find_driver(project.argv, project.files, project.language)
     if driver is None:

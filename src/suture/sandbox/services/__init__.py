@@ -1,0 +1,5 @@
+"""Services for tests, such as a database, which run inside the sandbox beside the test command."""
+
+from suture.sandbox.services.service_sandbox import ServiceSandbox
+
+__all__ = ["ServiceSandbox"]
