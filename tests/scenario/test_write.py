@@ -132,6 +132,18 @@ async def test_code_is_returned_unverified_without_a_check(settings: Settings) -
     assert result.candidate is not None
 
 
+async def test_code_is_handed_over_tidy_and_verified_as_it_is(settings: Settings) -> None:
+    untidy = "```python\ndef add( a, b):\n    return a + b\n\n# Example usage\nx = add(1, 2)\nprint(x)\n```"
+    result = await solve(
+        "Write add(a, b).\n\n>>> add(2, 2)\n4\n",
+        WriteOptions(settings=settings, model=ScriptedModel([untidy])),
+    )
+    assert result.candidate is not None
+    assert result.candidate.files == {"solution.py": "def add(a, b):\n    return a + b\n"}
+    assert result.verdict is not None
+    assert result.verdict.candidate == result.candidate.hash
+
+
 async def test_an_untrusted_check_does_not_decide(settings: Settings) -> None:
     task = replace(
         example_task(),

@@ -45,11 +45,16 @@ def result_output(result: Result, kind: TaskKind) -> str:
     return "\n".join(f"==> {path} <==\n{text.rstrip()}\n" for path, text in files.items())
 
 
+def _candidate_names(result: Result) -> tuple[str | None, ...]:
+    """Return the hash of the result's candidate, and of the one that it was tidied or minimised from."""
+    return (result.candidate.hash, result.candidate.parent) if result.candidate else ()
+
+
 def ignored_reply_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     """Return the files in the model's reply that are not part of the result."""
-    best = result.candidate.hash if result.candidate else ""
+    names = _candidate_names(result)
     for _, proposed in select_events(read_ledger(folder.ledger_path).events, kinds.CandidateProposed):
-        if proposed.candidate == best:
+        if proposed.candidate in names:
             return proposed.surplus_files
     return ()
 
@@ -314,7 +319,7 @@ def objection_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     critiques = [
         criticised.critique
         for _, criticised in select_events(read_ledger(folder.ledger_path).events, kinds.CandidateCriticised)
-        if criticised.candidate == result.candidate.hash
+        if criticised.candidate in _candidate_names(result)
     ]
     if critiques:
         issues = " ".join(critiques[-1].issues) or "it gives no reason."

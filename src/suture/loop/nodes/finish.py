@@ -32,6 +32,7 @@ from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.certification import CertifiedCandidate, certify
 from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
 from suture.loop.evaluation.rival_comparison import compare_with_rivals
+from suture.loop.evaluation.tidying import tidy_candidate
 from suture.loop.policy.attempts import find_best
 from suture.loop.roles.generated_tests import find_failing_tests
 from suture.loop.services.safety_gate import summarise_findings
@@ -66,6 +67,7 @@ async def certify_best(state: LoopState, context: RunContext) -> CertifiedCandid
     if failing_tests:
         context.ledger.append(GeneratedTestsFailed(candidate=candidate.hash, tests=failing_tests))
     suite = await load_deciding_suite(contributions, context)
+    candidate, verdict = await tidy_candidate(candidate, verdict, suite, context)
     baseline = context.candidates.baseline_verdict(state)
     return await certify(candidate, verdict, baseline, suite, context, failing_tests)
 
