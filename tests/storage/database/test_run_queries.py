@@ -103,6 +103,9 @@ def test_history_searches_runs(tmp_path: Path) -> None:
 
     all_runs = json.loads(run_command(home, "history", "--json").stdout)
     assert [run for run in all_runs if run["run"] == "2027-mug"] == matches
+    heal_runs = json.loads(run_command(home, "history", "--kind", "heal", "--json").stdout)
+    assert heal_runs == [run for run in all_runs if run["kind"] == "heal"]
+    assert any(run["title"].endswith("failing test") for run in heal_runs)
     assert "no run matches" in run_command(home, "history", "--outcome", "stuck").output
 
     unknown = run_command(home, "history", "--outcome", "fine")

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from suture.interfaces.narrative.plain_text import format_count
+
 if TYPE_CHECKING:
     from suture.core.settings import Settings
     from suture.storage.database.run_queries import RunQuery
@@ -23,7 +25,10 @@ def list_matching_runs(
         from suture.storage.database.projections import project_run
 
         runs = list_runs(settings.paths.home)
-        rows = [{**project_run(run).task, "run_id": run.id} for run in reversed(runs[-limit:])]
+        projected = {run.id: project_run(run) for run in reversed(runs[-limit:])}
+        rows = [
+            {**rows.task, "run_id": run, "failing": rows.first_failures} for run, rows in projected.items()
+        ]
         total = len(runs)
     return [_row_as_json(row) for row in rows], total
 
@@ -61,13 +66,14 @@ def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_run_title(row: Mapping[str, Any]) -> str:
-    """Return what a reader knows a run by: `heal` and its project, or the first sentence of its task.
+    """Return what a reader knows a run by: its project and what failed there, or the first sentence of its task.
 
     Args:
-        row: A row of the table `tasks`.
+        row: A row of the table `tasks`, with the number of tests that failed at first as `failing`.
     """
     statement = str(row.get("statement", "")).strip()
     if row.get("kind") == "heal":
-        return f"heal {PurePath(row.get('project', '')).name}".strip()
+        project, failing = PurePath(row.get("project", "")).name, row.get("failing", 0)
+        return f"{project}: {format_count(failing, 'failing test')}" if failing else f"heal {project}".strip()
     first_line = statement.splitlines()[0] if statement else str(row.get("kind", ""))
     return re.split(r"\. (?=[A-Z])", first_line)[0].removesuffix(".")

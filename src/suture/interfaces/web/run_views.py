@@ -78,7 +78,13 @@ def _describe_task(folder: RunFolder) -> dict[str, Any]:
     started = first_payload(events, kinds.RunStarted)
     if started is None:
         return {}
-    values = {"kind": started.kind, "project": started.project, "statement": started.statement}
+    checked = first_payload(events, kinds.CandidateChecked)
+    values = {
+        "kind": started.kind,
+        "project": started.project,
+        "statement": started.statement,
+        "failing": checked.failed if checked is not None else 0,
+    }
     return {
         "title": make_run_title(values),
         "kind": started.kind,

@@ -102,6 +102,11 @@ class RunRows:
     approvals: tuple[Row, ...] = ()
 
     @property
+    def first_failures(self) -> int:
+        """Return the number of tests that failed before the first decision."""
+        return next((row["failed"] for row in self.iterations if row["number"] == 0), 0)
+
+    @property
     def by_table(self) -> Mapping[str, tuple[Row, ...]]:
         """Return table name -> rows."""
         return {

@@ -66,13 +66,22 @@ class RunQuery:
 
 
 def query_runs(store: Store, query: RunQuery, limit: int) -> tuple[list[Row], int]:
-    """Return `(rows, total)`: the newest rows of `tasks` that match a query, and how many match in all."""
+    """Return `(rows, total)`: the newest rows of `tasks` that match a query, and how many match in all.
+
+    Each row has also the number of tests that failed at first, as `failing`.
+    """
     with store.read_transaction() as connection:
         conditions = _make_conditions(connection, query, store.namespace)
         newest = select(tasks).where(*conditions).order_by(tasks.c.started_s.desc(), tasks.c.run_id.desc())
-        rows = connection.execute(newest.limit(limit)).mappings()
+        rows = connection.execute(newest.limit(limit)).mappings().all()
+        first_checks = select(iterations.c.run_id, iterations.c.failed).where(
+            iterations.c.namespace == store.namespace,
+            iterations.c.number == 0,
+            iterations.c.run_id.in_([row["run_id"] for row in rows]),
+        )
+        failing = {run: failed for run, failed in connection.execute(first_checks)}
         total = connection.execute(select(func.count()).select_from(tasks).where(*conditions)).scalar_one()
-        return [dict(row) for row in rows], total
+        return [{**row, "failing": failing.get(row["run_id"], 0)} for row in rows], total
 
 
 def _make_conditions(connection: Connection, query: RunQuery, namespace: str) -> list[ColumnElement[bool]]:

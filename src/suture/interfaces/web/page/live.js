@@ -28,7 +28,7 @@ export function liveView(state) {
     fill(steps, el("ol", { class: "steps" }, Object.entries(PHASES).filter(([name]) => isPossible(name, state, phases)).map(([name, text]) => {
       const current = phases.at(-1)?.name === name;
       const kind = current ? "active" : phases.some((one) => one.name === name) ? "done" : "";
-      return el("li", { class: kind, "aria-current": current ? "step" : null }, text, current ? el("span", { class: "clock" }, ` ${elapsed(time - phases.at(-1).since)}`) : null);
+      return el("li", { class: kind, "aria-current": current ? "step" : null }, name === "prepare" && state.shown.kind === "write" ? "Read the task" : text, current ? el("span", { class: "clock" }, ` ${elapsed(time - phases.at(-1).since)}`) : null);
     })));
   };
   const timer = setInterval(tick, 1000);

@@ -5,7 +5,7 @@ import { drawIfChanged } from "./panel.js";
 
 // What is used -> how it is written.
 const UNITS = { tokens: count, seconds, money: dollars };
-const MOVES = { sample: "fresh code", repair: "repair", agent: "agent", gate: "your program" };
+export const MOVES = { mutate: "small edits", mutation: "small edits", sample: "fresh code", repair: "repair", agent: "agent", gate: "your program" };
 // The height of a bar with its gap, in pixels.
 const ROW = 30;
 
@@ -58,9 +58,9 @@ function shares({ calls }, what) {
   }
   const rows = [...sums];
   return [
-    table(what === "role" ? "Who used it" : "What it was used for", [what, "count", ...Object.keys(UNITS)], rows.map(([name, sum]) => [name, count(sum.calls), ...Object.entries(UNITS).map(([unit, as]) => as(sum[unit]))])),
+    table(what === "role" ? "Who used it" : "What it was used for", [what === "role" ? "who" : "use", "count", ...Object.keys(UNITS)], rows.map(([name, sum]) => [name, count(sum.calls), ...Object.entries(UNITS).map(([unit, as]) => as(sum[unit]))])),
     el("div", { class: "charts" }, Object.entries(UNITS).filter(([unit]) => rows.some(([, sum]) => sum[unit] > 0))
-      .map(([unit, as]) => bars(`${unit[0].toUpperCase()}${unit.slice(1)} by ${what}`, rows.map(([name, sum]) => [name, sum[unit], as(sum[unit])])))),
+      .map(([unit, as]) => bars(`${unit[0].toUpperCase()}${unit.slice(1)} by ${what === "role" ? "role" : "use"}`, rows.map(([name, sum]) => [name, sum[unit], as(sum[unit])])))),
   ];
 }
 

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { choice, count, dollars, el, field, fill, note, reloadable, seconds, table } from "./dom.js";
-import { bars } from "./performance.js";
+import { bars, MOVES } from "./performance.js";
 
 export async function totalsPage({ view, signal }) {
   const kind = choice([["", "Repairs and new code"], ["heal", "Repairs"], ["write", "New code"]], "");
@@ -22,10 +22,10 @@ function totals(sum) {
   ];
   const chart = (title, values, as) => {
     const shown = Object.entries(values ?? {}).filter(([, value]) => value > 0);
-    return shown.length ? bars(title, shown.map(([name, value]) => [name.replaceAll("_", " "), value, as(value)])) : null;
+    return shown.length ? bars(title, shown.map(([name, value]) => [MOVES[name] ?? name.replaceAll("_", " "), value, as(value)])) : null;
   };
   return [table("All runs", ["", ""], rows), el("div", { class: "charts" },
-    chart("Outcomes", sum.outcomes, count), chart("Tokens by role", sum.tokens_by_role, count), chart("Tokens by move", sum.tokens_by_move, count),
+    chart("Outcomes", sum.outcomes, count), chart("Tokens by role", sum.tokens_by_role, count), chart("Tokens by use", sum.tokens_by_move, count),
     chart("Seconds by phase", sum.seconds_by_phase, seconds), chart("Errors", sum.errors, count), chart("Candidates", sum.candidates, count))];
 }
 
