@@ -107,6 +107,11 @@ def test_a_class_that_hides_its_properties_is_reported_in_typescript() -> None:
     assert _find_codes("a.ts", before, before.replace("private", "public")) == []
 
 
+def test_a_function_that_only_passes_its_object_on_is_not_reported() -> None:
+    before = "function end(owner, key) {\n  owner.done.call(this, key);\n}\n"
+    assert _find_codes("a.js", before, "function end(owner, key) {\n  owner[DONE](key);\n}\n") == []
+
+
 @pytest.mark.parametrize("member", MEMBERS)
 def test_a_member_that_answers_for_all_objects_alike_is_reported(member: str) -> None:
     head, _, _ = POINT.partition("  equals")

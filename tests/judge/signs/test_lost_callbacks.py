@@ -43,6 +43,7 @@ PASSING_ON = [
     "try { items.forEach(visit); } catch (error) { console.error(error); }",
     "const lost = []; try { items.forEach(visit); } catch (error) { lost.push(error); } if (lost[0]) throw lost[0];",
     "try { items = JSON.parse(items); } catch { items = []; } items.forEach(visit);",
+    "try { items = Buffer.from(items); } catch { return 0; } items.forEach(visit);",
     "try { items = items.slice(1); } catch { return 0; } items.forEach(visit);",
     "return Promise.all(items.map(async (item) => visit(item)));",
     "return Promise.allSettled(items.map(visit)).then((all) => all.filter((one) => one.status));",

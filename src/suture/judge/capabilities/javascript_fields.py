@@ -36,12 +36,14 @@ class _Function:
         line: Its line, from 1.
         given: The names that each parameter declares.
         stored: Positions of the parameters on which visible properties of the object depend.
+        assigns: Whether it assigns a visible property of its object.
         hidden: Whether it stores something for the object out of sight.
     """
 
     line: int
     given: list[set[str]]
     stored: set[int] = field(default_factory=set[int])
+    assigns: bool = False
     hidden: bool = False
 
 
@@ -51,9 +53,11 @@ def find_hidden_fields(before: Node, after: Node) -> Iterator[Use]:
     found: set[str] = set()
     for name, function in new.items():
         owner, _, method = name.partition(".")
-        lost = old[name].stored - function.stored if name in old else set[int]()
-        is_hidden = function.hidden or method in ("", "constructor")
-        if owner not in found and is_hidden and any(at < len(function.given) for at in lost):
+        was = old.get(name)
+        if was is None or owner in found:
+            continue
+        lost = [at for at in was.stored - function.stored if at < len(function.given)]
+        if lost and (method == "constructor" or (was.assigns and (function.hidden or not method))):
             found.add(owner)
             yield _get_use(f"{owner} without its fields", function.line)
     bases, old_bases = _list_bases(after), _list_bases(before)
@@ -117,6 +121,7 @@ def _read_function(node: Node) -> _Function:
     for part in parts:
         names, is_hidden = _read_store(part)
         shown |= names
+        read.assigns = read.assigns or (part.type == "assignment_expression" and bool(names))
         read.hidden = read.hidden or is_hidden
     # What a visible value was computed from, over several variables.
     local = {name for part in parts if part.type == "variable_declarator" for name in _list_names(part)}
@@ -157,7 +162,7 @@ def _read_store(node: Node) -> tuple[set[str], bool]:
     if has_object and HIDING_CALL.fullmatch(called) and "enumerable: true" not in get_text(arguments):
         return set(), True
     # A method of the object, a base class, or a function that gets the object, probably stores what it gets.
-    keeps = has_object or called == "super" or called.startswith(("this.", "super.", "Object.assign"))
+    keeps = has_object or called == "super" or called.startswith(("this.", "super."))
     is_private = called.startswith("this.#")
     return (
         {name for part in given for name in _list_names(part)} if keeps and not is_private else set()

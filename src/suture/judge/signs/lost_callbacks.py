@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 CALLING_METHODS = (
     "forEach", "map", "filter", "reduce", "some", "every", "find", "findIndex", "flatMap", "then", "apply", "call",
-    "from", "resolve",
 )  # fmt: skip
 """Methods of JavaScript that call a function which they get."""
 LEAVING = ("return_statement", "break_statement", "continue_statement")
@@ -177,7 +176,7 @@ class _CallbackSearch:
             else None
         )
         is_hiding = handler is not None and handler.type in FUNCTIONS and self._ignores_failure(handler)
-        return is_hiding and self._calls_parameter(function)
+        return is_hiding and self._calls_parameter(call if name.endswith(".then") else function)
 
     def _is_not_awaited(self, value: Node) -> bool:
         """Return whether a statement starts what calls a parameter later, and nobody learns how it ends."""
