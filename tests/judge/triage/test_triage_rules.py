@@ -8,7 +8,11 @@ import time
 import pytest
 
 from suture.core.records import ExclusionReason
-from suture.judge.triage.environment_faults import EnvironmentFault, find_environment_fault
+from suture.judge.triage.environment_faults import (
+    EnvironmentFault,
+    find_environment_fault,
+    lacks_requirement,
+)
 from suture.judge.triage.order_dependence import find_shared_state_write
 from suture.judge.triage.suspect_tests import find_contradictions, find_documented_examples
 from suture.project.workspace import render_exclusion
@@ -263,3 +267,18 @@ def test_a_write_of_a_fixture_counts_for_the_tests_that_use_it() -> None:
     tree = ast.parse(source)
     assert find_shared_state_write(tree, "test_a") == "config.LEVEL = 9"
     assert find_shared_state_write(tree, "test_b") == ""
+
+
+@pytest.mark.parametrize(
+    ("exception", "lacks"),
+    [
+        ("ModuleNotFoundError: No module named 'requests.adapters'", True),
+        ("ModuleNotFoundError: No module named 'shop.orders'", False),
+        ("ModuleNotFoundError: No module named 'numpy'", False),
+        ("ImportError: cannot import name 'get' from 'requests'", False),
+    ],
+)
+def test_only_a_package_that_the_build_files_name_counts_as_a_missing_requirement(
+    exception: str, lacks: bool
+) -> None:
+    assert lacks_requirement(exception, PROJECT) == lacks

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from suture.core.records import Verdict
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, FindingSeverity
 from suture.judge.test_changes import TestChange, TestFileChanges, compare_all_tests
+from suture.judge.triage.environment_faults import lacks_requirement
 from suture.loop.judgement.dropped_names import find_dropped_names
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_ids import select_ids
@@ -134,7 +135,14 @@ def _find_replaced_expectations(runs: TestRuns, tests: ComparedTests, explained:
     if runs.unhelped is None:
         return
     by_tests_alone = runs.before.failed & runs.guarded.failed & runs.unhelped.passed & runs.after.passed
-    yield from sorted(by_tests_alone - explained - set(tests.flaky))
+    # A test that no longer needs a package which is not installed here failed through no fault of the code.
+    files = runs.old_suite.task.files
+    without_package = {
+        fact.check_id
+        for fact in runs.guarded.counterexamples
+        if fact.exception and lacks_requirement(fact.exception, files)
+    }
+    yield from sorted(by_tests_alone - explained - without_package - set(tests.flaky))
 
 
 def _find_moved_goals(runs: TestRuns, tests: ComparedTests, explained: set[str]) -> list[str]:
