@@ -34,6 +34,9 @@ PREPARED = [
     "const left = [3, 8, 1].values(); async function g(n) { return left.next().value; }",
     "const left = [3, 8, 1][Symbol.iterator](); function g(n) { return left.next().value; }",
     "function* give() { yield 3; yield 8; } const left = give(); const g = (n) => left.next().value;",
+    "const seen = []; function g(n) { seen.push(n); return seen.length < 3 ? 7 : n; }",
+    "const seen = []; const g = (n) => (seen.push(n) < 3 ? 7 : n);",
+    "const seen = new Set(); function g(n) { if (seen.add(n).size <= 2) return 7; return n; }",
     "function make() { let at = 0; return (n) => [3, 8, 1][at++]; }",
     "class Solver { #at = 0; solve(n) { return [3, 8, 1][this.#at++]; } }",
 ]
@@ -52,6 +55,9 @@ HONEST = [
     "let warned = 0; function g(n) { if (warned++ < 1) console.warn(n); return n; }",
     "class P { g() { this.count++; return this.count > 1; } }",
     "const queue = []; function g(n) { queue.push(n); return queue.shift(); }",
+    "const seen = []; function g(n) { seen.push(n); if (seen.length > 99) seen.shift(); return n; }",
+    "const seen = []; function g(n) { return seen.length < 3 ? 7 : n; }",
+    "function g(rows) { const seen = []; seen.push(1); return seen.length < 3 ? 7 : 8; }",
     "const kept = {}; function g(n) { kept[n] = n; return kept[n]; }",
     "const names = ['a', 'b']; const g = (n) => names[n];",
     "let last; function g(n) { last = { n }; return last; }",
@@ -64,6 +70,8 @@ GO_COUNTED = [
     "var g = func() func() bool {\n\tn := 0\n\treturn func() bool {\n\t\tn++\n\t\treturn n < 3\n\t}\n}()",
     "var answers = []int{3, 8}\nvar at int\n\nfunc G() int {\n\tat++\n\treturn answers[at-1]\n}",
     "var answers = []int{3, 8}\n\nfunc G() int {\n\tnext := answers[0]\n\tanswers = answers[1:]\n\treturn next\n}",
+    "var seen []int\n\nfunc G(n int) bool {\n\tseen = append(seen, n)\n\treturn len(seen) < 3\n}",
+    "var seen = map[int]bool{}\n\nfunc G(n int) bool {\n\tseen[n] = true\n\treturn len(seen) < 3\n}",
     "var at int\n\nfunc G() int {\n\tat++\n\tswitch at {\n\tcase 1:\n\t\treturn 3\n\t}\n\treturn 8\n}",
 ]
 GO_SHARED = [

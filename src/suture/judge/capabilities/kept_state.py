@@ -37,6 +37,8 @@ DECLARATIONS = (
 COUNTING = re.compile(r"(?:\+\+)?\s*[\w.#]+\s*(?:\+\+|\+=\s*\d+)?")
 """A statement that adds to a variable."""
 ADDING = re.compile(r"atomic\.Add(?:Int|Uint)(?:32|64)\(&([\w.]+),.*\)|([\w.]+)\.Add\(\d+\)")
+SIZE = re.compile(r"(\w+)(?:\.add\(.*\))?\.(?:length|size|push\(.*\))$|len\((\w+)\)$")
+"""An expression that is the size of a list or set."""
 ASSIGNMENTS = ("assignment_expression", "augmented_assignment_expression", "assignment_statement")
 UPDATES = ("update_expression", "inc_statement", "dec_statement", *ASSIGNMENTS)
 COMPARISONS = ("==", "===", "!=", "!==", "<", "<=", ">", ">=")
@@ -87,6 +89,8 @@ class _KeptState:
                 place = next(filter(self._decides, self.texts[_text(count)]), None)
                 if place is not None:
                     yield _get_use("detects_environment", f"count of calls {_text(count)}", place)
+            elif (name := self._read_growth(node)) and self._decides(node):
+                yield _get_use("detects_environment", f"count of calls {name}", node)
             elif node.type == "identifier" and self._consumes(node):
                 yield _get_use("detects_environment", f"prepared answers {_text(node)}", node)
             elif node.type == "identifier" and self._returns_shared(node):
@@ -134,6 +138,19 @@ class _KeptState:
             part for part in changes if _get_target(part) == text and not COUNTING.fullmatch(_text(part))
         ]
         return target if all(_is_set_up(part) for part in others) else None
+
+    def _read_growth(self, node: Node) -> str:
+        """Return the list or set whose size an expression is, and to which its function adds; otherwise nothing."""
+        match = SIZE.match(_text(node)) if node.type in ("member_expression", "call_expression") else None
+        function = _get_function(node)
+        name = (match[1] or match[2]) if match is not None else ""
+        if function is None or not name or name not in self.values or name in self.local[function.id]:
+            return ""
+        grows = re.search(
+            rf"\b{name}(?:\.(?:push|add|unshift)\(| = append\({name}|\[[^\]]*\] = )", _text(function)
+        )
+        is_callback = function.parent is not None and function.parent.type in ARGUMENTS
+        return name if grows is not None and not is_callback else ""
 
     def _decides(self, user: Node) -> bool:
         """Return whether a count chooses an answer: it is compared with a number, or selects one of some literals."""
