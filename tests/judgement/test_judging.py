@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from judgement.conftest import CART, RIGHT, TESTS, run_git
-from suture.api.judging import JudgeOptions, judge
+from suture.api import JudgeOptions, judge, verify
 from suture.core.records.judgement import Judgement
 from suture.errors import UsageError
+from suture.project.workspace import unified_diff
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(300)]
 Write = Callable[[Mapping[str, str | None]], Path]
@@ -270,8 +271,6 @@ async def test_a_branch_is_compared_with_where_it_left_the_default_branch(write:
 
 @pytest.mark.heavy
 async def test_a_patch_and_what_is_staged_can_be_judged(write: Write, shop: Path) -> None:
-    from suture.project.workspace import unified_diff
-
     patch = unified_diff({"cart.py": CART.encode()}, {"cart.py": RIGHT.encode()})
     assert (await judge(shop, JudgeOptions(patch=patch))).outcome == "accepted"
     write({"cart.py": RIGHT})
@@ -391,6 +390,20 @@ async def test_lines_count_as_unmeasured_if_another_tracer_hides_what_ran(write:
 
 
 @pytest.mark.heavy
+async def test_tests_that_no_longer_need_a_missing_package_are_not_weakened(write: Write, shop: Path) -> None:
+    tests = TESTS.replace("import pytest\n", "import pytest\nfrom frozen_clock import freeze\n").replace(
+        "4090", "1690"
+    )
+    write({"test_cart.py": tests, "requirements-dev.txt": "pytest\nfrozen-clock==1\n"})
+    run_git(shop, "add", "-A")
+    run_git(shop, "commit", "-qm", "A clock")
+    judgement = await judge(
+        write({"test_cart.py": tests.replace("from frozen_clock import freeze", "import time")})
+    )
+    assert not find_codes(judgement), judgement.findings
+
+
+@pytest.mark.heavy
 async def test_a_module_by_which_the_tests_decide_is_no_code(write: Write, shop: Path) -> None:
     tests = TESTS.replace("import pytest\n", "import pytest\nfrom amounts import MUGS\n").replace(
         "4090", "MUGS"
@@ -400,6 +413,52 @@ async def test_a_module_by_which_the_tests_decide_is_no_code(write: Write, shop:
     judgement = await judge(write({"amounts.py": "MUGS = 1690\n"}))
     assert judgement.outcome == "rejected", judgement.findings
     assert "test_support_changed" in find_codes(judgement), judgement.findings
+
+
+@pytest.fixture
+def till(write: Write, shop: Path) -> Path:
+    """A folder of the shop that imports its code only by the configuration above it."""
+    test = "from till import change\n\n\ndef test_change():\n    assert change(1700, 2000) == 300\n"
+    code = "def change(price, given):\n    return price - given\n"
+    write(
+        {
+            "pytest.ini": "[pytest]\npythonpath = till/code\n",
+            "till/code/till.py": code,
+            "till/test_till.py": test,
+        }
+    )
+    run_git(shop, "add", "-A")
+    run_git(shop, "commit", "-qm", "A till")
+    return shop / "till"
+
+
+@pytest.mark.heavy
+async def test_a_folder_is_judged_by_the_configuration_above_it(
+    write: Write, till: Path, tmp_path: Path
+) -> None:
+    right = "def change(price, given):\n    return given - price\n"
+    patch = unified_diff(
+        {"code/till.py": (till / "code/till.py").read_bytes()}, {"code/till.py": right.encode()}
+    )
+    judged = await judge(till, JudgeOptions(patch=patch))
+    write({"till/code/till.py": right})
+    certificate = tmp_path / "judgement.json"
+    for judgement in (judged, await judge(till, JudgeOptions(certificate=certificate))):
+        assert (judgement.outcome, judgement.files) == ("accepted", ("till/code/till.py",)), judgement
+        assert judgement.tests.fixed == ("till/test_till.py::test_change",)
+    assert all([claim.ok async for claim in verify(certificate)])
+
+
+async def test_a_folder_is_rejected_if_the_configuration_above_it_runs_fewer_tests(
+    write: Write, till: Path
+) -> None:
+    write(
+        {
+            "pytest.ini": "[pytest]\npythonpath = till/code\naddopts = --deselect till/test_till.py::test_change\n"
+        }
+    )
+    judgement = await judge(till)
+    assert judgement.outcome == "rejected", judgement
 
 
 async def test_a_link_to_a_file_is_no_change(write: Write) -> None:

@@ -27,7 +27,8 @@ from suture.loop.judgement import (
     judge_change,
     refuse_published_secrets,
 )
-from suture.project.workspace import take_snapshot
+from suture.project.languages import find_working_folder
+from suture.project.workspace import take_snapshot, take_snapshot_with_parents
 from suture.project.workspace.project_states import ProjectStates, read_git_states, read_patched_states
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
@@ -50,6 +51,8 @@ class JudgeOptions:
         on_step: Called with each step when it begins.
         certificate: File for the judgement with its evidence, which `verify` replays; an existing one is replaced.
         quick: Whether to run only the tests that the change can affect, and to try no deliberate mistakes.
+        reads_parents: Whether the change is also judged in those folders above the project that decide its tests, up
+            to the root of its git repository.
     """
 
     base: str | None = None
@@ -62,6 +65,7 @@ class JudgeOptions:
     on_step: Callable[[JudgeStep], None] | None = None
     certificate: Path | None = None
     quick: bool = False
+    reads_parents: bool = True
 
     def find_depth(self) -> JudgeDepth:
         """Return how much the judgement finds out.
@@ -106,7 +110,13 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
         tools = JudgeTools(
             sandbox=sandbox,
             settings=settings.sandbox,
-            interpreter=discover_programs(subject.root, os.environ, task.language, settings.sandbox.python),
+            interpreter=discover_programs(
+                subject.root,
+                os.environ,
+                task.language,
+                settings.sandbox.python,
+                folder=find_working_folder(task.test_command),
+            ),
             on_step=options.on_step or (lambda step: None),
             recorded_runs=find_recorded_runs(settings),
         )
@@ -123,6 +133,7 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
             given_command=subject.given_command,
             protect=tuple(options.protect),
             built_files=subject.built_files,
+            folder=subject.folder,
         )
         content = render_certificate(certificate).encode()
         write_file_atomically(options.certificate, content, remedy="name another file for the certificate")
@@ -154,6 +165,7 @@ class _Subject:
         root: The project's folder.
         built_files: Files that a build wrote.
         given_command: The test command of the user or the settings; empty if the project's files suggested one.
+        folder: The folder below `root` in which it tests; empty for `root` itself.
     """
 
     task: Task
@@ -161,23 +173,26 @@ class _Subject:
     root: Path
     built_files: tuple[str, ...]
     given_command: str
+    folder: str
 
 
 def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _Subject:
     """Read the two states of a project, and how to test them."""
-    snapshot = take_snapshot(project, secrets=settings.sandbox.secrets)
+    read = take_snapshot_with_parents if options.reads_parents else take_snapshot
+    snapshot = read(project, secrets=settings.sandbox.secrets)
     if options.patch is not None:
         states = read_patched_states(snapshot, options.patch)
     else:
         states = read_git_states(snapshot, options.base, staged=options.staged)
     # The change must not choose how it is tested, so the state before it does.
-    given = _find_project_settings(project, states, settings)
+    given = _find_project_settings(project, snapshot.folder, states, settings)
     test = given.test if options.test is None else options.test
     task = build_task_from_snapshot(
         replace(snapshot, files=states.before),
         test=test,
         protect=options.protect,
         python=settings.sandbox.python,
+        protects_outside=False,
     )
     return _Subject(
         task=replace(task, earlier_versions=(), services=given.services),
@@ -185,10 +200,13 @@ def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _
         root=snapshot.root,
         built_files=snapshot.built_files,
         given_command=test or "",
+        folder=snapshot.folder,
     )
 
 
-def _find_project_settings(project: Path, states: ProjectStates, settings: Settings) -> ProjectSettings:
+def _find_project_settings(
+    project: Path, folder: str, states: ProjectStates, settings: Settings
+) -> ProjectSettings:
     """Return how the settings say to test, as the project's own files gave it before the change.
 
     A project may set that without the user's trust, so the change could replace it by tests that always pass.
@@ -196,8 +214,9 @@ def _find_project_settings(project: Path, states: ProjectStates, settings: Setti
     now, given = load_settings(project, read_only=True).settings.project, settings.project
     with tempfile.TemporaryDirectory(prefix="suture-judge-") as copy:
         for name in PROJECT_SETTING_FILES:
-            if name in states.before:
-                (Path(copy) / name).write_bytes(states.before[name])
+            path = f"{folder}/{name}" if folder else name
+            if path in states.before:
+                (Path(copy) / name).write_bytes(states.before[path])
         before = load_settings(Path(copy), read_only=True).settings.project
     # What differs from the files comes from a flag of the user's.
     return ProjectSettings(

@@ -40,7 +40,8 @@ from suture.loop.judgement.judge_change import apply_policy, decide, judge_chang
 from suture.loop.judgement.judgement_evidence import dump_policy
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_runs import JudgeTools
-from suture.project.workspace import DiffDoesNotApply, Snapshot, apply_diff, take_snapshot
+from suture.project.languages import find_working_folder
+from suture.project.workspace import DiffDoesNotApply, Snapshot, apply_diff, take_snapshot_with_parents
 from suture.sandbox import Sandbox, discover_interpreter, discover_programs
 
 RUN_TEXTS: Mapping[JudgedRun, str] = {
@@ -88,7 +89,8 @@ async def replay_judgement(
         )
         task = _build_task(certificate, replace(given, files=files), settings)
         yield confirm("checks", _render_command(certificate))
-        interpreter = discover_programs(given.root, os.environ, task.language, python)
+        working_folder = find_working_folder(task.test_command)
+        interpreter = discover_programs(given.root, os.environ, task.language, python, folder=working_folder)
         interpreter = replace(interpreter, source_roots=certificate.source_roots)
         yield confirm(
             "environment", _compare_environments(certificate.environment, describe_environment(interpreter))
@@ -124,7 +126,7 @@ def _find_files(
 ) -> tuple[Snapshot, Collection[str]]:
     """Return the files to check against the certified hashes, and the paths of a project that were not read."""
     if project is not None:
-        snapshot = take_snapshot(project, secrets=settings.sandbox.secrets)
+        snapshot = take_snapshot_with_parents(project, secrets=settings.sandbox.secrets)
         left_out = [path for path, reason in snapshot.skipped.items() if reason != "version_control"]
         return replace(snapshot, files=revert_certified_change(certificate, snapshot.files)), left_out
     missing = sorted(certificate.project.keys() - certificate.contents.keys())
@@ -156,10 +158,11 @@ def _build_task(certificate: JudgementCertificate, before: Snapshot, settings: S
     """Return how to test the files before the change, which is derived from them and from the given command."""
     command = certificate.judgement.command
     task = build_task_from_snapshot(
-        replace(before, built_files=certificate.built_files),
+        replace(before, built_files=certificate.built_files, folder=certificate.folder),
         test=certificate.given_command or None,
         protect=certificate.protect,
         python=settings.sandbox.python,
+        protects_outside=False,
     )
     found = " ".join(task.test_command)
     require(task.test_command == command, "checks", f"the command is {found!r} here")
