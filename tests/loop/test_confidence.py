@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from suture.core.records import Check, CheckOutcome, CheckStatus, Evidence, Provenance, Verdict
 from suture.judge.confidence import (
     COEFFICIENTS,
+    MAX_WEAKLY_TESTED_CONFIDENCE,
     ConfidenceInputs,
     compute_certified_confidence,
     confidence_features,
     estimate_confidence,
     reduce_confidence_for_warnings,
 )
+from suture.judge.mutation_testing.mutant_runs import MutantRun, MutationResult
 
 THRESHOLD = 0.9
 SCORES = st.none() | st.floats(0, 1)
@@ -174,6 +176,29 @@ def test_unproved_claims_of_a_certificate_only_lower_the_confidence() -> None:
     assert certify(1) <= estimated
     assert certify(1, share=0.1) < certify(1, share=1.0) == certify(1)
     assert certify(1, share=-1.0) == certify(1, share=7.0) == certify(1)
+
+
+def test_many_passing_tests_do_not_outweigh_that_they_miss_most_mistakes_in_the_changed_lines() -> None:
+    evidence: dict[str, Any] = {
+        "before": make_failing_verdict(20), "mutation_score": 4 / 12, "rivals": 0, "share": 0.0, "has_warnings": False,
+    }  # fmt: skip
+    loose, weak = (
+        compute_certified_confidence(make_verdict(20), THRESHOLD, **evidence, has_weak_tests=has_weak_tests)
+        for has_weak_tests in (False, True)
+    )
+    assert loose > 0.7 > MAX_WEAKLY_TESTED_CONFIDENCE == weak
+
+
+@pytest.mark.parametrize(
+    ("noticed", "count", "is_weak"), [(4, 12, True), (6, 12, False), (0, 3, False), (1, 4, True)]
+)
+def test_tests_are_weak_if_they_miss_more_than_half_of_enough_mistakes(
+    noticed: int, count: int, is_weak: bool
+) -> None:
+    runs = tuple(
+        MutantRun(path="a.py", line=1, label=str(n), diff="", killed=n < noticed) for n in range(count)
+    )
+    assert MutationResult(selected=count, mutants=runs).shows_weak_tests is is_weak
 
 
 def test_surviving_mutants_and_rivals_lower_the_confidence() -> None:

@@ -52,6 +52,9 @@ lowers the confidence too little for that: it leaves 0.7 of 0.8."""
 MAX_CONTRADICTED_CONFIDENCE = 0.5
 """Limit for code that fails a generated test below the trust threshold, for the same reason: such a test decides
 nothing, and of those that small models write a third to two thirds are right (docs/loop.md)."""
+MAX_WEAKLY_TESTED_CONFIDENCE = 0.6
+"""Limit for a repair in whose lines the tests miss more than half of the deliberate mistakes: below the default of
+`ci.confidence` (0.7), however many tests pass. Chosen by judgement; not measured."""
 COMMAND_WEIGHT = 3.0
 """Weight of a command that is judged by its exit status: more than one test, but nobody knows how many."""
 NEW_CODE_FACTOR = 0.5
@@ -135,6 +138,7 @@ def compute_certified_confidence(
     has_capabilities: bool = False,
     shows_memorising: bool = False,
     has_failing_tests: bool = False,
+    has_weak_tests: bool = False,
 ) -> float:
     """Return the confidence of a certificate.
 
@@ -147,6 +151,7 @@ def compute_certified_confidence(
         has_capabilities: Whether the change newly reaches for the test machinery or the interpreter.
         shows_memorising: Whether the certificate claims that the change has memorised the tests' examples.
         has_failing_tests: Whether the certificate claims that generated tests fail, which decided nothing.
+        has_weak_tests: Whether the tests of a repair notice few deliberate mistakes in its lines.
     """
     confidence = estimate_confidence(
         verdict,
@@ -157,6 +162,8 @@ def compute_certified_confidence(
         rivals=rivals if rivals > 0 else None,
         share=share if 0 < share <= 1 else None,
     )
+    if has_weak_tests:
+        confidence = limit_confidence_for_weak_tests(confidence)
     if has_warnings:
         confidence = reduce_confidence_for_warnings(confidence)
     if shows_memorising:
@@ -204,6 +211,11 @@ def limit_confidence_for_capabilities(confidence: float) -> float:
 def limit_confidence_for_memorising(confidence: float) -> float:
     """Return what remains of a confidence if the change has memorised the tests' examples."""
     return min(confidence, MAX_MEMORISED_CONFIDENCE)
+
+
+def limit_confidence_for_weak_tests(confidence: float) -> float:
+    """Return what remains of a confidence if the tests notice few deliberate mistakes in the changed lines."""
+    return min(confidence, MAX_WEAKLY_TESTED_CONFIDENCE)
 
 
 def limit_confidence_for_contradiction(confidence: float) -> float:

@@ -111,6 +111,10 @@ SELECTED_MUTANTS = 12
 one, and a replay would not agree with it."""
 MAX_MUTATED_STATEMENTS = 40
 """Statements that mutants are generated from. A long change has hundreds of thousands of mutants."""
+MIN_NOTICED_SHARE = 0.5
+"""Share of the mutants of the changed lines below which the tests say too little about a repair."""
+MIN_JUDGED_MUTANTS = 4
+"""Mutants below which their share says nothing."""
 MAX_GENERATED_MUTANTS = 4_000
 """Mutants that the selection is made from, for the same reason."""
 MUTANTS_PER_ROUND = 4
@@ -124,6 +128,9 @@ MUTANT_TIMEOUT_FACTOR = 5
 
 # Minimisation of a change
 
+MAX_RESTORED_BLOCKS = 3
+"""Removed blocks of an author's change without whose removal the tests run again: each costs a run, and few changes
+remove code at more places."""
 MAX_TRIED_PARTS = 2_000
 """Subsets of a change that are examined. Most do not parse and cost no run, but they cost time too."""
 MAX_NAME_CHARS = 100

@@ -58,10 +58,6 @@ REPORTING_RESERVE_S = 1.0
 MAX_JUDGED_REPAIRS = 8
 """Repairs of a search that the suite of deciding checks judges, the most likely first; judging stops at the first
 that passes."""
-MIN_NOTICED_SHARE = 0.5
-"""Share of the mutants of the changed lines below which the tests say too little about a repair of the search."""
-MIN_JUDGED_MUTANTS = 4
-"""Mutants below which their share says nothing."""
 MAX_CHOICE_MUTATION_S = 20.0
 """Seconds for mutants before a model is asked about a repair without rivals."""
 MAX_SHOWN_VERSIONS = 5

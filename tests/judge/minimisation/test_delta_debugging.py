@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.judge.minimisation.delta_debugging import minimise, minimise_lines
+from suture.judge.minimisation.delta_debugging import find_unneeded_removals, minimise, minimise_lines
 
 LINES = [f"line_{number} = {number}" for number in range(30)]
 BASE = {"a.txt": ("\n".join(LINES) + "\n").encode(), "b.txt": b"one\ntwo\n"}
@@ -197,3 +197,43 @@ async def test_files_that_name_each_other_stay_together() -> None:
 
     assert set(result.files) == {"shop.py", "cases.py", "README.md"}  # the README names `cases`
     assert result.summary.left_out == ("notes.txt",)
+
+
+PRICES_PY = "import os\n\ndef price(n):\n    if n < 0:\n        raise ValueError\n    a = 1\n    return n\n"
+PRICES_JS = "function price(n) {\n  if (n < 0) throw n;\n  // one\n  let a = 1;\n  return n;\n}\n"
+PRICES_GO = "package a\n\nfunc price(n int) int {\n\tcheck(n)\n\tlog(n)\n\treturn n\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "removed", "lines"),
+    [
+        ("a.py", PRICES_PY, ["    if n < 0:\n        raise ValueError\n"], [4]),
+        ("a.py", PRICES_PY, ["import os\n"], []),
+        ("a.js", PRICES_JS, ["  if (n < 0) throw n;\n", "  // one\n"], [2]),
+        ("a.go", PRICES_GO, ["\tcheck(n)\n"], [4]),
+    ],
+)
+@pytest.mark.parametrize("is_needed", [False, True])
+async def test_code_that_a_change_removes_for_no_test_is_found(
+    path: str, text: str, removed: list[str], lines: list[int], is_needed: bool
+) -> None:
+    changed = text.replace("return n", "return 2 * n")
+    for part in removed:
+        assert part in changed
+        changed = changed.replace(part, "")
+
+    async def passes(files: Mapping[str, str]) -> bool:
+        return "2 * n" in files[path] and (not is_needed or removed[0] not in files[path])
+
+    found = await find_unneeded_removals({path: text.encode()}, {path: changed}, passes)
+    assert found == ([] if is_needed else [(path, line) for line in lines])
+
+
+async def test_a_change_that_only_removes_or_moves_code_removes_what_it_must() -> None:
+    async def passes(files: Mapping[str, str]) -> bool:
+        return True
+
+    only_removed = PRICES_JS.replace("  let a = 1;\n", "")
+    assert not await find_unneeded_removals({"a.js": PRICES_JS.encode()}, {"a.js": only_removed}, passes)
+    moved = only_removed.replace("function price(n) {\n", "function price(n) {\n  let a = 1;\n")
+    assert not await find_unneeded_removals({"a.js": PRICES_JS.encode()}, {"a.js": moved}, passes)

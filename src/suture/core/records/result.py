@@ -117,7 +117,7 @@ class Result:
         capabilities: What the change newly uses of the test machinery and the interpreter. They lower the
             confidence, and by default `suture ci` delivers no such change.
         rivals: Other changes that pass the same tests and may behave differently, in words.
-        is_undetermined: Whether the tests do not decide that this repair of the search is right: it has rivals
+        is_undetermined: Whether the tests do not decide that this repair is right: it has rivals
             between which no model has chosen, or the tests notice few deliberate mistakes in its lines.
         failing_tests: Tests by a model that fail on the result and decided nothing. They lower the confidence.
         failed_roles: Roles that failed, so that the run continued without them.

@@ -360,6 +360,7 @@ def _replay_confidence(
         has_capabilities=bool(certificate.capabilities),
         shows_memorising=claims.shows_memorising,
         has_failing_tests=bool(claims.failing_tests),
+        has_weak_tests=certificate.task.kind == "heal" and certificate.mutation.shows_weak_tests,
     )
     require(certificate.confidence == confidence, "confidence", f"the evidence supports {confidence:.2f}")
     require(

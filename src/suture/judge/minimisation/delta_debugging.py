@@ -8,6 +8,7 @@ right. So code that a person or a model wrote as a unit is not cut, and code tha
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,10 +20,12 @@ from suture.judge.minimisation.change_parts import (
     split_into_parts,
     split_lines,
 )
-from suture.judge.tuning import MAX_TRIED_PARTS
+from suture.judge.tuning import MAX_RESTORED_BLOCKS, MAX_TRIED_PARTS
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text
 
+CODE_LINE = re.compile(r"^\s*(?!#|//|/?\*|import\b|from\b)[^\n]*\w")
+"""Matches a line that is no comment and no import."""
 ChangeOracle = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Returns whether files (path -> text, over the project's own) pass every check that decides."""
 
@@ -111,6 +114,29 @@ async def minimise_lines(
         is_minimal=is_minimal,
     )
     return MinimisedChange(files=search.apply_parts(lines) if blocks else dict(files), summary=summary)
+
+
+async def find_unneeded_removals(
+    before: Mapping[str, bytes], files: Mapping[str, str], oracle: ChangeOracle
+) -> list[tuple[str, int]]:
+    """Return (path, line before the change) of code that a change only removes, and without whose removal it passes.
+
+    Imports, comments, and what the change adds elsewhere do not count.
+    """
+    search = _Search(before=before, files=files, oracle=oracle, runs_left=MAX_RESTORED_BLOCKS)
+    blocks = [edit for path in sorted(files) for edit in diff_blocks(path, before.get(path), files[path])]
+    parts = [ChangePart(name="", edits=(block,)) for block in blocks]
+    added = {line.strip() for block in blocks for line in block.lines}
+    removals = []
+    for part in parts:
+        (block,) = part.edits
+        lines = split_lines(decode_text(before.get(block.path, b"")))[block.start : block.end]
+        has_code = any(CODE_LINE.search(line) and line.strip() not in added for line in lines)
+        if len(parts) > 1 and has_code and not any(map(str.strip, block.lines)):
+            removals += (
+                [(block.path, block.start + 1)] if await search.passes(_without(parts, [part])) else []
+            )
+    return removals
 
 
 async def _restore_behaviour(

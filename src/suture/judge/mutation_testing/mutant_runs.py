@@ -15,7 +15,9 @@ from suture.judge.coverage.coverage_run import MAX_SOURCE_BYTES, find_changed_li
 from suture.judge.tuning import (
     MAX_GENERATED_MUTANTS,
     MAX_MUTATED_STATEMENTS,
+    MIN_JUDGED_MUTANTS,
     MIN_MUTANT_TIMEOUT_S,
+    MIN_NOTICED_SHARE,
     MUTANT_TIMEOUT_FACTOR,
     MUTANTS_PER_ROUND,
     MUTANTS_PER_YIELD,
@@ -148,6 +150,12 @@ class MutationResult:
     def killed(self) -> int:
         """The number of mutants that a passing test noticed."""
         return sum(run.killed for run in self.mutants)
+
+    @property
+    def shows_weak_tests(self) -> bool:
+        """Whether the tests notice few of the deliberate mistakes in the changed lines, of those that were tried."""
+        count = len(self.mutants)
+        return count >= MIN_JUDGED_MUTANTS and self.killed < MIN_NOTICED_SHARE * count
 
     @property
     def min_score(self) -> float | None:

@@ -26,6 +26,7 @@ TamperingCode = Literal[
     "names_unused",
     "changes_argument",
     "statement_removed",
+    "removal_unneeded",
     "changes_test_support",
 ]
 
@@ -105,6 +106,7 @@ def _describe_sign(warning: TamperingWarning) -> str:
         "names_unused": f"leaves {names} unused",
         "changes_argument": f"newly changes its argument {names}",
         "statement_removed": "removes a statement",
+        "removal_unneeded": f"removes code ({names} before the change) with which all tests pass, too",
         "changes_test_support": f"changes {names}, by which the tests decide what they expect",
     }
     return texts[warning.code]

@@ -31,13 +31,18 @@ from suture.judge.certificates.certificate import (
     sha256_hex,
     strip_task,
 )
-from suture.judge.confidence import compute_certified_confidence, estimate_confidence
+from suture.judge.confidence import (
+    compute_certified_confidence,
+    estimate_confidence,
+    limit_confidence_for_weak_tests,
+)
 from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
 from suture.judge.differential.memorised_examples import ExampleSearch, find_memorised_examples
 from suture.judge.minimisation.delta_debugging import (
     ChangeOracle,
     MinimisationSummary,
     MinimisedChange,
+    find_unneeded_removals,
     minimise,
     minimise_lines,
 )
@@ -49,10 +54,11 @@ from suture.judge.mutation_testing.mutant_runs import (
     measure_mutation_score,
 )
 from suture.judge.quality.linting import LintResult, lint_changes
+from suture.judge.signs import FileSign, TamperingWarning
 from suture.loop.context import RunContext
 from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
 from suture.loop.evaluation.judging import judge
-from suture.loop.tuning import MAX_LISTED_FINDINGS, MIN_JUDGED_MUTANTS, MIN_NOTICED_SHARE
+from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.recorded_task import get_accepted_files
 from suture.project.workspace import decode_text, overlay_candidate, unified_diff
 
@@ -72,7 +78,7 @@ class CertifiedCandidate:
 
     Attributes:
         warnings: Why the result is worth less than its checks say.
-        is_undetermined: Whether the tests do not decide that this repair of the search is right.
+        is_undetermined: Whether the tests do not decide that this repair is right.
         mutation: How well the tests guard the change.
         failing_tests: Tests by a model that fail on the candidate and decided nothing.
     """
@@ -137,9 +143,14 @@ async def certify(
     """
     clock = CertificationClock(context)
     minimal = MinimisationSummary()
-    proposal, is_mutation = context.candidates.find_proposal(candidate.hash), candidate.origin == "mutation"
+    proposal = context.candidates.find_proposal(candidate.hash)
+    removals: list[FileSign] = []
     if baseline is not None and clock.left_s() > 0:
-        candidate, verdict, minimal = await _minimise(context, clock, candidate, verdict, baseline, suite)
+        oracle = _PartOracle(
+            candidate=candidate, verdict=verdict, baseline=baseline, suite=suite, clock=clock, context=context
+        )
+        candidate, verdict, minimal = await _minimise(oracle)
+        removals = await _find_unneeded_removals(candidate, oracle)
     base = context.task.files
     after = overlay_candidate(base, candidate.files)
     fixed = _find_fixed(verdict, baseline)
@@ -160,7 +171,9 @@ async def certify(
         rivals=rivals,
         share=share,
     )
-    warnings = find_warnings(candidate, verdict, context, memorised.signs, suite=suite)
+    has_weak_tests = context.task.kind == "heal" and mutation.shows_weak_tests
+    confidence = limit_confidence_for_weak_tests(confidence) if has_weak_tests else confidence
+    warnings = find_warnings(candidate, verdict, context, (*removals, *memorised.signs), suite=suite)
     capabilities = find_capabilities(candidate, verdict, context)
     # Unlike the confidence of the result, `suture verify` can compute it from the certificate alone.
     certified_confidence = compute_certified_confidence(
@@ -175,10 +188,9 @@ async def certify(
         has_capabilities=bool(capabilities),
         shows_memorising=warnings.shows_memorising,
         has_failing_tests=bool(failing_tests),
+        has_weak_tests=has_weak_tests,
     )
-    is_undetermined = context.candidates.find_choice(candidate) is None and bool(
-        rivals or (is_mutation and is_weakly_guarded(mutation))
-    )
+    is_undetermined = context.candidates.find_choice(candidate) is None and bool(rivals or has_weak_tests)
     certified = CertifiedCandidate(
         candidate=candidate,
         verdict=verdict,
@@ -223,12 +235,6 @@ async def certify(
     )
     _write_certificate(context, seal_certificate(certificate))
     return certified
-
-
-def is_weakly_guarded(mutation: MutationResult) -> bool:
-    """Return whether the tests notice few deliberate mistakes in the changed lines, of those that were tried."""
-    noticed, total = sum(mutant.killed for mutant in mutation.mutants), len(mutation.mutants)
-    return total >= MIN_JUDGED_MUTANTS and noticed < MIN_NOTICED_SHARE * total
 
 
 async def measure_mutants(
@@ -305,35 +311,54 @@ async def _measure(
         await asyncio.gather(coverage, mutation, return_exceptions=True)
 
 
-async def _minimise(
-    context: RunContext,
-    clock: CertificationClock,
-    candidate: Candidate,
-    verdict: Verdict,
-    baseline: Verdict,
-    suite: Suite,
-) -> tuple[Candidate, Verdict, MinimisationSummary]:
+@dataclass(kw_only=True)
+class _PartOracle:
+    """Judges parts of a candidate that passes."""
+
+    candidate: Candidate
+    verdict: Verdict
+    baseline: Verdict
+    suite: Suite
+    clock: CertificationClock
+    context: RunContext
+    ran_out_of_time: bool = False
+
+    def accepts(self, verdict: Verdict) -> bool:
+        """Return whether everything passes that passes with the whole candidate."""
+        _, failed, regressed = count_deciding_checks(verdict, self.baseline, self.context.trust_threshold)
+        return not failed and not regressed and self.verdict.passed <= verdict.passed
+
+    async def __call__(self, files: Mapping[str, str]) -> bool:
+        """Return whether a part passes; false if there is no time to know."""
+        part = replace(self.candidate, files=dict(files))
+        # The smallest part is judged once more, so the time of two runs is kept. Why two is not recorded.
+        verdict = await self.clock.within(
+            lambda: check_candidate(part, self.suite), None, reserve_s=2 * self.verdict.wall_s
+        )
+        self.ran_out_of_time = self.ran_out_of_time or verdict is None
+        return verdict is not None and self.accepts(verdict)
+
+
+async def _find_unneeded_removals(candidate: Candidate, oracle: _PartOracle) -> list[FileSign]:
+    """Return a sign for code that an author's change removes although all tests pass with it, too."""
+    if candidate.origin == "mutation":  # it is minimal
+        return []
+    before, files = oracle.context.task.files, dict(candidate.files)
+    removals = await find_unneeded_removals(before, files, oracle)
+    return [
+        (path, TamperingWarning(code="removal_unneeded", names=(f"line {line}",))) for path, line in removals
+    ]
+
+
+async def _minimise(oracle: _PartOracle) -> tuple[Candidate, Verdict, MinimisationSummary]:
     """Return the smallest part of a candidate that passes, judged like any other candidate."""
-    base = context.task.files
+    candidate, verdict, suite, context = oracle.candidate, oracle.verdict, oracle.suite, oracle.context
+    base, clock = context.task.files, oracle.clock
     files = overlay_candidate(base, candidate.files)
     changed = {path: decode_text(files[path]) for path in candidate.files if base.get(path) != files[path]}
-    ran_out_of_time = False
-
-    def passes(part_verdict: Verdict) -> bool:
-        _, failed, regressed = count_deciding_checks(part_verdict, baseline, context.trust_threshold)
-        return not failed and not regressed and verdict.passed <= part_verdict.passed
-
-    async def oracle(part_files: Mapping[str, str]) -> bool:
-        nonlocal ran_out_of_time
-        part = replace(candidate, files=dict(part_files))
-        # The smallest part is judged once more, so the time of two runs is kept. Why two is not recorded.
-        reserve_s = 2 * verdict.wall_s
-        part_verdict = await clock.within(lambda: check_candidate(part, suite), None, reserve_s=reserve_s)
-        ran_out_of_time = ran_out_of_time or part_verdict is None
-        return part_verdict is not None and passes(part_verdict)
-
     minimised = await _find_minimal_change(context, candidate, changed, oracle, suite, clock)
-    summary = replace(minimised.summary, is_minimal=minimised.summary.is_minimal and not ran_out_of_time)
+    is_minimal = minimised.summary.is_minimal and not oracle.ran_out_of_time
+    summary = replace(minimised.summary, is_minimal=is_minimal)
     if overlay_candidate(base, minimised.files) == files:
         return candidate, verdict, summary
     label = f"{candidate.label}, {summary.edits} of {summary.edits_found} edits".lstrip(", ")
@@ -342,7 +367,7 @@ async def _minimise(
         smaller_verdict = await clock.within(lambda: judge(smaller, suite, context, confirm=False), None)
     except BudgetExceeded:
         smaller_verdict = None
-    if not smaller_verdict or not passes(smaller_verdict):
+    if not smaller_verdict or not oracle.accepts(smaller_verdict):
         # There was no time, or a flaky test let the oracle leave out too much.
         return candidate, verdict, MinimisationSummary()
     if summary.left_out:

@@ -28,7 +28,7 @@ from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.signs import render_tampering_warning
 from suture.loop.briefing import make_role_call
 from suture.loop.context import RunContext
-from suture.loop.evaluation.certification import is_weakly_guarded, measure_mutants
+from suture.loop.evaluation.certification import measure_mutants
 from suture.loop.evaluation.judging import judge, judge_at_once, record_verdict
 from suture.loop.evaluation.rival_comparison import LABEL_PREFIX, select_answers
 from suture.loop.policy.attempts import Attempt
@@ -163,7 +163,7 @@ async def _make_question(
     noticed = None
     if not rivals:
         mutation = await _measure_mutants(attempts[-1], suite, state, context)
-        if not is_weakly_guarded(mutation):
+        if not mutation.shows_weak_tests:
             return None
         noticed = (sum(mutant.killed for mutant in mutation.mutants), len(mutation.mutants))
     task = context.task
