@@ -21,11 +21,15 @@ ROUTE = "/v1/judgements"
 
 @pytest.fixture(scope="module")
 def project(folder: Path) -> Path:
-    """Commit a project with a failing test, and change its code in the working tree."""
+    """Commit a project with a failing test, and change its code in the working tree.
+
+    Pytest's configuration lies above it, where no server may read: else the tests would have longer ids.
+    """
     root = write_project(folder / "projects" / "cart", BROKEN_PROJECT)
+    (root.parent / "pytest.ini").write_text("[pytest]\n")
     author = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
     for arguments in (("init", "-q"), ("add", "-A"), (*author, "commit", "-q", "-m", "The cart")):
-        subprocess.run(["git", *arguments], cwd=root, check=True)
+        subprocess.run(["git", *arguments], cwd=root.parent, check=True)
     (root / "cart.py").write_text(BROKEN_PROJECT["cart.py"].replace(" + 1", ""))
     return root
 
