@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 from interfaces.cli.conftest import Cli, ReadFiles
+from suture.interfaces.cli.terminal.command_options import require_python
 from suture.interfaces.cli.terminal.error_reporting import report_error
 
 MODEL_OPTION = "--model scripted:right.json"
@@ -92,7 +94,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     (f'heal untested --test "\'open" {MODEL_OPTION}', 2, "close the quote"),
     (f'heal untested --test "a | b" {MODEL_OPTION}', 2, "sh -c"),
     (f"heal untested {TEST_OPTION} --python nowhere", 2, "the Python 'nowhere' does not exist"),
-    (f"heal untested {TEST_OPTION} --python empty", 2, "is a folder"),
+    (f"heal untested {TEST_OPTION} --python empty", 2, "is a folder without bin/python"),
     (f"heal untested {TEST_OPTION} --python latin.py", 2, "is not executable"),
     ('heal untested --proposer ""', 2, "the proposer's command is empty"),
     ("heal untested --issue nowhere", 2, "no such file"),
@@ -318,3 +320,11 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     assert capsys.readouterr().err == (
         f'error: this needs the package {package!r}\n  try: pip install "{remedy}"\n'
     )
+
+
+def test_the_folder_of_an_environment_names_its_python(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    require_python(tmp_path)
+    require_python(tmp_path / "bin" / "python")
+    require_python(None)

@@ -19,6 +19,7 @@ from suture.interfaces.cli.terminal.command_options import (
     Test,
     load_command_settings,
     require_file,
+    require_python,
     require_test_command,
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -169,7 +170,7 @@ def _settings(
     """Load the settings. If nothing names a model, none is used, unlike in `suture heal`."""
     if not Path(path).is_dir():
         raise UsageError(f"there is no folder at {path!r}", remedy="name the project's folder")
-    require_file(python, "the Python", executable=True)
+    require_python(python)
 
     def load(model: str | None) -> LoadedSettings:
         return load_command_settings(

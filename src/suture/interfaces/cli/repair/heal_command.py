@@ -22,7 +22,7 @@ from suture.interfaces.cli.terminal.command_options import (
     RunCommandOptions,
     Test,
     require_at_most_one,
-    require_file,
+    require_python,
     require_test_command,
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -124,7 +124,7 @@ def heal(
     if proposer is not None and not proposer.strip():
         raise UsageError("the proposer's command is empty", remedy="name a program, or leave out --proposer")
     require_at_most_one({"--apply": apply, "--commit": commit, "--branch": branch, "--patch": patch})
-    require_file(python, "the Python", executable=True)
+    require_python(python)
     if patch is not None and os.path.lexists(patch):
         raise UsageError(
             f"{str(patch)!r} exists already and would be overwritten", remedy="move it, or name another file"

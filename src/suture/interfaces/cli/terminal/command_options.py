@@ -168,13 +168,12 @@ def require_at_most_one(options: Mapping[str, object]) -> None:
         raise UsageError(f"{' and '.join(used)} exclude each other", remedy="use one of them")
 
 
-def require_file(path: Path | None, description: str, *, executable: bool = False) -> None:
+def require_file(path: Path | None, description: str) -> None:
     """Check that the file of an option exists, before anything slow is imported.
 
     Args:
         path: The file, or `None` if the option is not used.
         description: What the error message calls the file.
-        executable: Whether the file must be executable.
     """
     if path is None:
         return
@@ -183,8 +182,19 @@ def require_file(path: Path | None, description: str, *, executable: bool = Fals
         raise UsageError(f"{name} does not exist", remedy="check the path")
     if path.is_dir():
         raise UsageError(f"{name} is a folder", remedy="name a file in it")
-    if executable and not os.access(path, os.X_OK):
-        raise UsageError(f"{name} is not executable", remedy="name an interpreter, such as .venv/bin/python")
+
+
+def require_python(path: Path | None) -> None:
+    """Check that the Python of an option is an interpreter or the folder of an environment."""
+    if path is None or not path.is_dir():
+        require_file(path, "the Python")
+    program = path / "bin" / "python" if path is not None and path.is_dir() else path
+    if program is not None and not os.access(program, os.X_OK):
+        problem = "is not executable" if program == path else "is a folder without bin/python"
+        raise UsageError(
+            f"the Python {str(path)!r} {problem}",
+            remedy="name an interpreter or the folder of an environment, such as .venv",
+        )
 
 
 def require_project_folder(project: Path) -> None:
