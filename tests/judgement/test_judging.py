@@ -248,6 +248,12 @@ async def test_a_change_cannot_choose_its_test_command(name: str, write: Write) 
     assert (judgement.outcome, "test_newly_fails" in find_codes(judgement)) == ("rejected", True)
 
 
+async def test_a_change_cannot_choose_the_services_of_its_tests(write: Write) -> None:
+    broken_service = '[project.services.web]\ncommand = "exit 3"\nport = 7001\n'
+    judgement = await judge(write({"suture.toml": broken_service, "cart.py": RIGHT}))
+    assert "test_cart.py::test_three_mugs_cost_three_times_as_much" in judgement.tests.fixed
+
+
 @pytest.mark.heavy
 async def test_a_person_may_accept_what_a_change_does_to_the_tests(write: Write) -> None:
     from suture.core.settings import load_settings
