@@ -124,3 +124,9 @@ def test_help_loads_no_event_types() -> None:
 @pytest.mark.parametrize("command", ["run", "heal", "show", "doctor", "models", "prompts", "config"])
 def test_help_of_a_command_loads_no_graph_and_no_vendor(command: str) -> None:
     assert loaded_packages(HELP.format(arguments=[command, "--help"])) & HEAVY <= {"pydantic"}
+
+
+def test_the_end_of_a_command_collects_no_garbage_of_imported_modules() -> None:
+    program = HELP.format(arguments=["--version"]) + "import gc\nprint(gc.get_freeze_count())\n"
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert int(completed.stdout.split()[-1]) > 10_000
