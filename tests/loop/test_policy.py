@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.core.records import Origin, TaskKind
+from suture.core.records import Origin, Reason, TaskKind
 from suture.core.settings import LoopSettings
 from suture.errors import UsageError
 from suture.loop.policy.attempts import Attempt, Progress, ProposalFault, find_best
@@ -199,3 +199,22 @@ def test_every_recipe_loads_and_an_unknown_one_is_a_usage_error() -> None:
         assert load_recipe(LoopSettings(recipe=name), 0.8).name == name
     with pytest.raises(UsageError, match="greedy"):
         load_recipe(LoopSettings(recipe="greedyy"), 0.8)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "attempts", "round", "move"),
+    [
+        (ADAPTIVE, 1, 1, "sample"),  # one more version, because a person learns most where two differ
+        (ADAPTIVE, 2, 2, "ask"),
+        (ADAPTIVE, 1, 2, "ask"),  # the second reply was unusable, or the same code
+        (GREEDY, 1, 1, "ask"),
+    ],
+)
+def test_a_person_is_asked_about_results_if_nothing_else_says_what_is_right(
+    recipe: Recipe, attempts: int, round: int, move: str
+) -> None:
+    written = tuple(make_attempt(f"c{number}", number, failed=0) for number in range(attempts))
+    progress = Progress(kind="write", round=round, attempts=written, checks=0, samples_asked=attempts)
+    decided = decide(replace(progress, asks_for_examples=True), recipe)
+    assert [chosen.kind for chosen in decided] == [move]
+    assert decide(progress, recipe)[0].reason == Reason(code="no_trusted_check")
