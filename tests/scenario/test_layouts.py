@@ -183,6 +183,7 @@ LAYOUTS = {
         fails=("a/test_parts.py::test_half",),
     ),
     "tests.py": Layout(files={"parts.py": CODE, "tests.py": PLAIN}, fails=("tests.py::test_half",)),
+    "code and tests in one file": Layout(files={"test_parts.py": CODE + PLAIN.partition("\n")[2]}),
     "doctest": Layout(
         files={"parts.py": 'def half(n):\n    """\n    >>> half(6)\n    3.0\n    """\n    return n / 3\n'},
         command="pytest --doctest-modules",
