@@ -125,7 +125,7 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
     wait_for_run_page(page)
     expect(page.locator(".outcome")).to_contain_text("Healed, but your tests do not decide")
     expect(page.get_by_role("table", name="Changes that pass all tests")).to_be_visible()
-    expect(page.locator(".evidence")).to_have_text("1 of 1 test passes, 1 of them failed before.")
+    expect(page.locator(".evidence")).to_have_text("1 of 1 test passes, and it failed before.")
     expect(page.locator("td.gone")).to_have_text("-    return sum(prices) + 1")
     expect(page.locator("td.come")).to_have_text("+    return sum(prices)")
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from interfaces.web.real_server import PATIENCE_S, TASK, Server, read_events
-from models.openai_stub import Answer, OpenAIStub, chat_completion
+from models.openai_stub import Answer, OpenAIStub
+from models.reply_bodies import openai_stream
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
-CORRECT_ANSWER = Answer(body=chat_completion("```python\ndef double(n):\n    return 2 * n\n```"))
-WRONG_ANSWER = Answer(body=chat_completion("```python\ndef double(n):\n    return 4 * n\n```"))
+CORRECT_ANSWER = openai_stream({"content": "```python\ndef double(n):\n    return 2 * n\n```"})
+WRONG_ANSWER = openai_stream({"content": "```python\ndef double(n):\n    return 4 * n\n```"})
 UNANSWERED = Answer(body=b"", slow=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import select
@@ -21,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from interfaces.web.real_server import Server, make_environ
-from models.openai_stub import chat_completion
+from models.reply_bodies import openai_stream
 
 START_S = 120.0
 RAY_SETTINGS = {
@@ -105,11 +104,12 @@ class CountingModel:
                         model.disconnects += 1
                     return
                 text = f"```python\ndef {name}(n):\n    return {2 if is_second else 4} * n\n```"
-                body = json.dumps(chat_completion(text)).encode()
+                body = openai_stream({"content": text}).body
+                assert isinstance(body, bytes)
                 with model._lock:
                     model.reply_counts[prompt] += 1
                 self.send_response(200)
-                self.send_header("content-type", "application/json")
+                self.send_header("content-type", "text/event-stream")
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 with contextlib.suppress(OSError):

@@ -170,7 +170,8 @@ def evidence_sentence(result: Result, folder: RunFolder) -> str:
     for _, checked in select_events(events, kinds.CandidateChecked):
         if checked.candidate == UNCHANGED_CODE:
             repaired = verdict.passed & folder.load_record(Verdict, checked.verdict).failed
-            text += f", {len(repaired)} of them failed before" if repaired else ""
+            before = "and it failed before" if total == 1 else f"{len(repaired)} of them failed before"
+            text += f", {before}" if repaired else ""
             break
     certificate = last_payload(events, kinds.CertificateWritten)
     if certificate is not None and certificate.mutants:

@@ -64,7 +64,7 @@ def run_details(
             fields["events"] = run_json["events"]
         fields |= _describe_task(folder) | _describe_result(folder)
         is_allowed = find_allowed_folder(fields.get("project", ""), roots) is not None
-        is_healed = fields["outcome"] == "healed" and fields.get("has_diff", False)
+        is_healed = state == "ended" and fields["outcome"] == "healed" and fields.get("has_diff", False)
         fields["can_apply"] = is_allowed and is_healed and fields["kind"] == "heal"
     if state == "waiting" and (review := pending_review(folder.path)) is not None:
         fields["question"] = {**review_as_json(review), "key": review.key, "texts": _editable_texts(review)}

@@ -1,7 +1,7 @@
 // The list of runs, and the comparison of two runs.
 
 import { get } from "./api.js";
-import { age, button, choice, count, dollars, el, elapsed, field, fill, note, projectName, reloadable, seconds, table } from "./dom.js";
+import { age, button, choice, count, dollars, el, elapsed, fill, note, projectName, reloadable, seconds, table } from "./dom.js";
 import { diffView } from "./diff.js";
 import { badge } from "./panel.js";
 

@@ -7,7 +7,7 @@ import { factView } from "./panel.js";
 
 // The answer counts at once: the question disappears, and comes back only if the server refuses the answer.
 export function questionView(question, state, answered) {
-  const status = el("div", {});
+  const status = el("div", { "aria-live": "polite" });
   const asked = el("div", {});
   const answer = async (given, label) => {
     asked.hidden = true;

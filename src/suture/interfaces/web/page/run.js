@@ -130,8 +130,8 @@ function headOf(state, refresh) {
       el("h1", {}, title || "Starting ..."),
       el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe, model === "none" ? "no model" : model, age(started), el("span", { class: "id" }, run)]
         .filter(Boolean).map((one) => el("span", {}, one)))]],
-    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds], ([now, ended, headline, used]) => (isActive(state.shown) ? null : [
-      el("p", { class: "outcome" }, mark(now, ended), el("span", {}, headline || (now === "waiting" ? "Suture waits for your answer." : now === "stopped" ? "The run was interrupted before it had a result." : "")),
+    [outcome, ({ shown, events }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, has("repair.undetermined")({ events })], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
+      el("p", { class: "outcome" }, mark(now, ended, isOpen), el("span", {}, headline || (now === "waiting" ? "Suture waits for your answer." : now === "stopped" ? "The run was interrupted before it had a result." : "")),
         used && now === "ended" ? el("span", { class: "hint" }, `in ${used < 60 ? seconds(used) : elapsed(used)}`) : null)])],
     [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
       [error ? fault({ message: error.detail, remedy: error.remedy }) : null, broken ? note(`${broken}: retrying.`, "error") : null]],
@@ -142,7 +142,7 @@ function headOf(state, refresh) {
       return [ended === "healed" ? null : el("h2", {}, "Best attempt so far, not accepted"), diffView(state.diff, "before", "after", signal)];
     }],
     [rivals, ({ events }) => events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, rivalChanges],
-    [evidence, ({ shown }) => [shown.evidence, shown.remarks], ([sentence, remarks]) => [
+    [evidence, ({ shown }) => (isActive(shown) ? [] : [shown.evidence, shown.remarks]), ([sentence, remarks]) => [
       sentence ? el("p", { class: "evidence" }, sentence) : null,
       remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
     [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), events.some((event) => event.kind === "moves.decided")], ([now, ended, canApply, applied, there, decided]) =>
@@ -153,13 +153,13 @@ function headOf(state, refresh) {
         mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(ended))) ? button("Resume", ask("resume"), { class: "main" }) : null,
         mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ended === "healed" ? null : "main" }) : null)],
   ].map(([slot, of, draw]) => [of, drawIfChanged(async (data) => { fill(slot, await draw(data)); })]);
-  const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, evidence, rivals, acts, messages, again);
+  const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, evidence, acts, messages, again, rivals);
   return { node, live, draw: async () => { live.draw(); for (const [of, drawn] of parts) await drawn(of(state)); } };
 }
 
 // A sign beside the sentence about the outcome, which says the same in words.
-function mark(now, outcome) {
-  const [kind, sign] = now === "waiting" ? ["warn", "?"] : ["healed", "nothing_to_heal"].includes(outcome) ? ["good", "✓"] : ["bad", "✗"];
+function mark(now, outcome, isOpen) {
+  const [kind, sign] = now === "waiting" ? ["warn", "?"] : isOpen && outcome === "healed" ? ["warn", "!"] : ["healed", "nothing_to_heal"].includes(outcome) ? ["good", "✓"] : ["bad", "✗"];
   return el("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign);
 }
 
