@@ -8,8 +8,10 @@ import pytest
 
 from run_events import read_event_data
 from suture.api import Review, ReviewAnswer, WriteOptions, pending_review, replay, resume, solve
+from suture.core.ledger import find_run
 from suture.core.settings import Settings
 from suture.errors import UsageError
+from suture.interfaces.narrative.result_text import next_step_lines
 from suture.testing import ScriptedModel
 
 TASK = "A function that returns the sum of all even numbers in the list"
@@ -104,6 +106,8 @@ async def test_a_run_that_ended_unverified_can_be_verified_later(settings: Setti
     )
 
     assert verified.outcome == "healed"
+    folder = find_run(settings.paths.home, verified.run_id)
+    assert not [line for line in next_step_lines(verified, folder) if "not verified" in line]
 
 
 async def test_nobody_is_asked_about_code_without_plain_results(settings: Settings) -> None:

@@ -158,7 +158,8 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield f"Write all {len(files)} files: suture apply {folder.id} --into FOLDER"
     elif len(files) > 1:
         yield f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
-    yield from (f"Saved, not verified: {path}" for path in sorted(folder.path.glob("unverified_*")))
+    saved = () if result.ok else sorted(folder.path.glob("unverified_*"))
+    yield from (f"Saved, not verified: {path}" for path in saved)
     if result.outcome == "waiting":
         review_event = last_payload(events, kinds.ReviewAsked)
         yield from answer_instructions(folder.id, review_event.stage if review_event else "delivery")
