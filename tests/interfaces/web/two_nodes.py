@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import select
@@ -20,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from interfaces.web.real_server import Server, make_environ
+from models.openai_stub import chat_completion
 from models.reply_bodies import openai_stream
 
 START_S = 120.0
@@ -104,12 +106,14 @@ class CountingModel:
                         model.disconnects += 1
                     return
                 text = f"```python\ndef {name}(n):\n    return {2 if is_second else 4} * n\n```"
-                body = openai_stream({"content": text}).body
+                is_stream = json.loads(prompt).get("stream", False)
+                stream = openai_stream({"content": text})
+                body = stream.body if is_stream else json.dumps(chat_completion(text)).encode()
                 assert isinstance(body, bytes)
                 with model._lock:
                     model.reply_counts[prompt] += 1
                 self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
+                self.send_header("content-type", "text/event-stream" if is_stream else "application/json")
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 with contextlib.suppress(OSError):
