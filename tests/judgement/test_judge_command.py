@@ -44,6 +44,8 @@ def test_a_rejected_change_ends_with_1_and_names_the_place(write: Write) -> None
     )
     assert "test_cart.py:10: " in result.stdout
     assert "+ assert cart_total([('mug', 1200, 3)]) == 1690" in result.stdout
+    assert "[expectation_follows_code]" in result.stdout
+    assert "Proof" not in result.stdout
 
 
 @pytest.mark.heavy

@@ -148,7 +148,7 @@ def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server
     page.get_by_label("Patch", exact=True).fill(SKIPPING_PATCH)
     page.get_by_role("button", name="Judge").click()
     expect(page.locator(".verdict h2")).to_contain_text("Rejected")
-    expect(page.locator(".facts")).to_contain_text("Proof")
+    expect(page.locator(".facts")).to_contain_text("Guard")
     expect(page.locator(".findings")).to_contain_text("test_cart.py")
 
 

@@ -95,9 +95,10 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
     if judgement.evidence is None:
         return
     tests, guards, scope = judgement.tests, judgement.guards, judgement.scope
+    is_rejected = judgement.outcome == "rejected"
     counts = [f"{len(tests.passed)} pass"]
     named = (
-        ("fixed", tests.fixed),
+        ("failed before" if is_rejected else "fixed", tests.fixed),
         ("newly failing", tests.newly_failing),
         ("still failing", tests.still_failing),
         ("skipped", tests.skipped),
@@ -112,7 +113,8 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
         if proof == 1
         else f"{proof} tests fail without the change and pass with it"
     )
-    yield "Proof", proven if proof else "no test fails without the change"
+    if not is_rejected:  # what a rejected change did to the tests is no proof of anything
+        yield "Proof", proven if proof else "no test fails without the change"
     if guards.unmeasured == "no_changed_code" or (guards.unmeasured is None and not guards.changed):
         guarded = "nothing has changed that tests of the code could notice"
     elif guards.unmeasured is None:
@@ -131,7 +133,8 @@ def _s(count: int) -> str:
 
 def _render_finding_lines(finding: ChangeFinding, explain: bool) -> Iterator[str]:
     label = {"reject": "reject", "remark": "remark", "note": "note  "}[finding.severity]
-    yield f"  {label}    {render_place(finding)}{render_finding(finding)}"
+    code = f" [{finding.code}]" if explain else ""
+    yield f"  {label}    {render_place(finding)}{render_finding(finding)}{code}"
     if explain and finding.before:
         yield f"            - {finding.before}"
     if explain and finding.after:

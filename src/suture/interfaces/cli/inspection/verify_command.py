@@ -186,7 +186,8 @@ def unverifiable_claims(certificate: Certificate) -> dict[str, object]:
         "seed": claims.seed,
         "prompts": ", ".join(claims.prompts) or "none",
         "spent": f"{claims.attempts} attempts, {claims.tokens} tokens, {claims.seconds:.0f} s",
-        "made by": f"suture {claims.suture}, recipe {claims.recipe}, on Python {claims.python}",
+        "made by": f"suture {claims.suture}, recipe {claims.recipe}"
+        + (f", on Python {claims.python}" if claims.python else ""),
         "smallest": f"{claims.minimal.edits} of {claims.minimal.edits_found} edits"
         + ("" if claims.minimal.is_minimal else ", perhaps not the fewest"),
         "lint": lint,
