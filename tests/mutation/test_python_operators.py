@@ -90,11 +90,9 @@ FAULTS = {
     "misspelt method": ("def f(s):\n    return s.spilt()\n", "s.split()"),
     "import of a name": ("from collections import Countre\n\ndef f(a):\n    return Counter(a)\n", "import Counter\n"),
     "import of a module": ("import mth\n\ndef f(a):\n    return a\n", "import math\n"),
-    "misspelt assignment": ("def f(a):\n    reslt = a\n    return result\n", "    result = a\n"),
     "value of another method": ("class A:\n    def a(self):\n        self.n = 3\n\n    def b(self):\n        self.n = None\n", "def b(self):\n        self.n = 3"),
     "argument of another call": ("def f(a, b):\n    g(a, key=b)\n    return g(a)\n", "return g(a, key=b)"),
     "keyword argument": ("def g(a, depth=0):\n    return a\n\ndef f(a, depth):\n    return g(a)\n", "g(a, depth=depth)"),
-    "order of parameters": ("def g(a, b, c):\n    return a\n\ndef f(a, b, c):\n    return g(c, a, b)\n", "return g(a, b, c)"),
     "decorator": ("class A:\n    def f(cls, n):\n        return n\n", "    @classmethod\n    def f"),
     "decorator of the file": ("@cache\ndef g(n):\n    return n\n\ndef f(n):\n    return n\n", "@cache\ndef f"),
     "empty loop": ("def f(items):\n    for n, x in []:\n        g(x)\n", "in enumerate(items):"),
@@ -115,14 +113,28 @@ FAULTS = {
     "missing return at the end": ("def f(s):\n    for i in s:\n        if i:\n            return i\n", "            return i\n    return len(s)\n"),
     "missing initial value": ("def f(s):\n    for x in s:\n        total += x\n    return total\n", "def f(s):\n    total = 0\n"),
     "missing initial list": ("def f(s):\n    for x in s:\n        found.append(x)\n    return found\n", "def f(s):\n    found = []\n"),
-    "else of a loop": (
-        "def f(s):\n    for x in s:\n        if x:\n            return x\n        else:\n            return None\n",
-        "            return x\n    return None\n",
-    ),
-    "append instead of plus": ("def f(s):\n    found = []\n    for x in s:\n        found += x\n    return found\n", "found.append(x)"),
-    "assigned result of append": ("def f(s):\n    found = []\n    found = found.append(s)\n    return found\n", "    found = []\n    found.append(s)"),
-    "computed value": ("class A:\n    def f(self, a, b):\n        return self.rest(a, b)\n", "return a % b"),
     "infinity of another language": ("def f(a):\n    return Infinity\n", "return float('inf')"),
+    "truth instead of None": ("def f(a):\n    if a:\n        return 1\n", "if a is not None:"),
+    "None instead of truth": ("def f(a):\n    if a is None:\n        return 1\n", "if not a:"),
+    "default instead of None": ("def f(a):\n    return a or 3\n", "return a if a is not None else 3"),
+    "exact type": ("def f(a):\n    return type(a) != str\n", "return not isinstance(a, str)"),
+    "first character of a text": ("def f(a):\n    return a[0] == 'x'\n", "return a.startswith('x')"),
+    "condition of another statement": ("def f(a, b):\n    if g(b) and b:\n        return 1\n    if a:\n        return 2\n", "if a and g(b):"),
+    "condition that does not hold": ("def f(a, b):\n    return a == 1 or a == 2\n", "return (a == 1 or a == 2) and not b"),
+    "length before an index": ("def f(a):\n    return a[0] == a[1]\n", "return len(a) >= 2 and (a[0] == a[1])"),
+    "function that the file uses": ("def f(a):\n    return g(clean(a))\n\ndef h(b):\n    return [b]\n", "return [clean(b)]"),
+    "method that the file uses": ("def f(a):\n    return g(a.casefold())\n\ndef h(b):\n    return b.split()\n", "return b.casefold().split()"),
+    "default of a value": ("def f(a):\n    return g(a.b)\n", "return g(a.b or '')"),
+    "truth of a condition": ("def f(a, b):\n    return a.b or b\n", "return bool(a.b or b)"),
+    "forgotten keyword": ("def f(a):\n    return open(a, mode='r')\n", "open(a, mode='r', encoding='utf-8')"),
+    "forgotten default": ("def f(a, k):\n    a.pop(k)\n", "a.pop(k, None)"),
+    "variable instead of a constant": ("def f(a):\n    return g(1, b=True)\n", "return g(1, b=a)"),
+    "one more exception": ("def f(a):\n    try:\n        g(a)\n    except (KeyError, OSError):\n        pass\n", "except (KeyError, OSError, ValueError):"),
+    "exception of another module": ("def f(a):\n    try:\n        g(a)\n    except pickle.PickleError:\n        pass\n", "except Exception:"),
+    "part of a slice": ("def f(a, n):\n    return a[:n]\n", "return a[:-n]"),
+    "greedy pattern": ("def f(a):\n    return re.match(r'(.+)x', a)\n", "r'(.+?)x'"),
+    "open end of a pattern": ("def f(a):\n    return re.match('a\\\\.b+', a)\n", "'a\\\\.b+\\\\Z'"),
+    "dot of a pattern": ("def f(a):\n    return re.match(r'\\d.py', a)\n", "r'\\d\\.py'"),
     "statement indented too far": (
         "def f(a):\n    for x in a:\n        g(x)\n        return a\n",
         "        g(x)\n    return a\n",
@@ -207,6 +219,29 @@ def test_touching_edits_overlap() -> None:
     edits = [Edit(start=2, end=5, text="x")]
     assert edits_overlap(edits, [Edit(start=5, end=5, text="y")])
     assert not edits_overlap(edits, [Edit(start=6, end=8, text="y")])
+
+
+TWO_FUNCTIONS = """\
+def load(path):
+    with open(path) as file:
+        return file.read() / 2
+
+def save(path, text):
+    with open(path, "w") as file:
+        file.write(text / 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("repeated", "count"), [("encoding='utf-8')", 2), ("// 2", 2), ("str(path)", 2), ("+ 1", 0)]
+)
+def test_a_change_is_also_made_at_all_places_of_a_file_at_once(repeated: str, count: int) -> None:
+    mutants = [mutant for mutant in generate_mutants(TWO_FUNCTIONS) if len(mutant.edits) == 2]
+    texts = {apply_edits(TWO_FUNCTIONS, m.edits): m.in_function_body for m in mutants}
+    repetitions = [is_in_body for text, is_in_body in texts.items() if text.count(repeated) == 2]
+
+    # Code of two functions cannot be patched into a running process.
+    assert repetitions == [False] * bool(count)
 
 
 ACCOUNT = """\

@@ -164,7 +164,6 @@ MUTANT_CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "n = xs.lenght;", "n = xs.length;"),
     ("javascript", "a.js", "throw new TypeError(x);", "throw new RangeError(x);"),
     ("javascript", "a.js", "{\n  a();\n  b();\n  c();\n}", "{\n  b();\n  c();\n  a();\n}"),
-    ("javascript", "a.js", "{\n  a();\n}", "{\n  a();\n  a();\n}"),
     ("javascript", "a.js", "for (x of y) { if (x) return; }", "for (x of y) { if (x) continue; }"),
     ("typescript", "a.ts", "const f = (a: T, b: T) => g(a);", "const f = (a: T, b: T) => g(b);"),
     (

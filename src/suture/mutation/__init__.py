@@ -6,7 +6,7 @@ must not import `search` or `judge`.
 """
 
 from suture.mutation.edits import Edit, Mutant, apply_edits
-from suture.mutation.operator_names import OperatorName, describe_operator
+from suture.mutation.operator_names import OperatorName
 from suture.mutation.python.python_mutants import generate_mutants
 from suture.mutation.tree_sitter.node_kinds import has_grammar
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
@@ -16,7 +16,6 @@ __all__ = [
     "Mutant",
     "OperatorName",
     "apply_edits",
-    "describe_operator",
     "generate_mutants",
     "generate_tree_mutants",
     "has_grammar",

@@ -11,19 +11,20 @@ the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from operator import attrgetter
 
+from suture.mutation import tuning
 from suture.mutation.edits import Edit, Mutant, trim_edit
 from suture.mutation.operator_names import OperatorName
-from suture.mutation.tuning import MAX_NOTE_CHARS, OPERATOR_PRIORS, PRIOR_SCALE, REPEATED_FACTOR
 
 REPEATABLE: frozenset[OperatorName] = frozenset((
     "comparison", "arithmetic_operator", "variable", "attribute", "called_name", "constant",
-    "subscript_key",
+    "subscript_key", "wrap_in_call", "truth_test", "missing_argument", "regular_expression", "conversion",
 ))  # fmt: skip
-"""Operators whose change is also offered at all places of one function at once."""
+"""Operators whose change is also offered at all places of one function at once, and at all of the file."""
 FaultReporter = Callable[[OperatorName, int, Exception], None]
 """Takes the operator that raised an exception, the line of the node, and the exception."""
 _POSITION = attrgetter("start", "end")
@@ -79,14 +80,14 @@ def build_mutant(
         edits=edits,
         operator=operator,
         line=line,
-        prior=min(1.0, PRIOR_SCALE * OPERATOR_PRIORS[operator] * change.weight * factor),
+        prior=min(1.0, tuning.PRIOR_SCALE * tuning.OPERATOR_PRIORS[operator] * change.weight * factor),
         label=f"line {line}: {change.note}",
         in_function_body=in_function_body,
     )
 
 
-def repeat_in_function(group: list[tuple[Edit, Mutant]]) -> Mutant:
-    """Return the mutant that makes the same change at several places of a function: people repeat mistakes.
+def repeat_change(group: list[tuple[Edit, Mutant]], *, in_one_function: bool) -> Mutant:
+    """Return the mutant that makes the same change at several places: people repeat mistakes.
 
     Args:
         group: `(edit, mutant)` for each place: the edit there, and the mutant that makes only this edit.
@@ -96,9 +97,9 @@ def repeat_in_function(group: list[tuple[Edit, Mutant]]) -> Mutant:
         edits=tuple(sorted((edit for edit, _ in group), key=lambda edit: edit.start)),
         operator=likeliest.operator,
         line=likeliest.line,
-        prior=REPEATED_FACTOR * likeliest.prior,
-        label=f"{likeliest.label}, and at {len(group) - 1} more place(s) of the function",
-        in_function_body=all(mutant.in_function_body for _, mutant in group),
+        prior=tuning.REPEATED_FACTOR * likeliest.prior,
+        label=f"{likeliest.label}, and at {len(group) - 1} more place(s)",
+        in_function_body=in_one_function and all(mutant.in_function_body for _, mutant in group),
     )
 
 
@@ -110,4 +111,17 @@ def last_part(text: str) -> str:
 def shorten(text: str) -> str:
     """Return a text on one line, cut where it is too long for a note."""
     line = " ".join(text.split())
-    return line if len(line) <= MAX_NOTE_CHARS else f"{line[:MAX_NOTE_CHARS]}..."
+    return line if len(line) <= tuning.MAX_NOTE_CHARS else f"{line[: tuning.MAX_NOTE_CHARS]}..."
+
+
+def find_similar_names(name: str, others: Iterable[str]) -> list[tuple[str, float]]:
+    """Return the names most similar to one that may be misspelt, each with its similarity: 1 for nearly the same."""
+    matcher, similar = SequenceMatcher(b=name.lower()), []
+    # The two quick bounds are much cheaper than the ratio itself.
+    ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+    for other in dict.fromkeys(sorted(others)):
+        matcher.set_seq1(other.lower())
+        if other != name and all(ratio() >= tuning.MIN_NAME_SIMILARITY for ratio in ratios):
+            similar.append((matcher.ratio(), other))
+    similar.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [(other, similarity) for similarity, other in similar[: tuning.MAX_SIMILAR_NAMES]]

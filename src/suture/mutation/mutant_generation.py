@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from suture.mutation.changes import REPEATABLE, Change, FaultReporter, build_mutant, repeat_in_function
+from suture.mutation import tuning
+from suture.mutation.changes import REPEATABLE, Change, FaultReporter, build_mutant, repeat_change
 from suture.mutation.edits import Edit, Mutant
 from suture.mutation.operator_names import OperatorName
-from suture.mutation.tuning import CROWDING_EXPONENT, MAX_CHANGES_PER_NODE, MAX_NODES_PER_LINE
 
 Node = Any
 """A node of a syntax tree, of Python or of tree-sitter."""
 OperatorChanges = tuple[OperatorName, Callable[[], Iterator[Change]]]
 """An operator, and a function that yields its changes of one node."""
-RepeatKey = tuple[Hashable, OperatorName, str, bytes, str]
+RepeatKey = tuple[Hashable | None, OperatorName, str, bytes, str]
 """`(function, operator, assigned variable, text before, text after)` of a change that may be needed at several places.
 
-The variable is empty where the key stands for all places of the function, whatever they assign to.
+The function is `None` where the key stands for all places of the file. The variable is empty where the places may
+assign to any. An insertion has no text before: its note stands for what it belongs to, such as calls of `open`.
 """
 
 
@@ -35,6 +38,7 @@ class MutableSource:
         find_function: Returns what identifies the function that holds a node; `None` outside of functions.
         lies_in_body: Returns whether a change of a node lies in the body of a function.
         node_factor: Returns a factor on the priors of a node's changes.
+        repeats_in_file: Whether a change may be made in several functions at once.
         find_variable: Returns the variable to which a node's value is assigned; empty if there is none. Where the
             same variable is assigned again, the same mistake may have been made again.
     """
@@ -45,6 +49,7 @@ class MutableSource:
     find_function: Callable[[Node], Hashable | None]
     lies_in_body: Callable[[Node, Change], bool]
     node_factor: Callable[[Node], float] = lambda node: 1.0
+    repeats_in_file: bool = False
     find_variable: Callable[[Node], str] = lambda node: ""
 
 
@@ -65,9 +70,7 @@ def generate_from(
     for line, node in _select_nodes(source.nodes, lines):
         for operator, changes in source.list_operators(node):
             yield from generator.mutants_of(node, line, operator, changes)
-    for group in generator.repeatable.values():
-        if len(group) > 1:
-            yield repeat_in_function(group)
+    yield from generator.repeated_changes()
 
 
 def _select_nodes(nodes: Sequence[tuple[int, Node]], lines: Collection[int] | None) -> list[tuple[int, Node]]:
@@ -75,7 +78,7 @@ def _select_nodes(nodes: Sequence[tuple[int, Node]], lines: Collection[int] | No
     chosen = [
         (line, node)
         for line, node in nodes
-        if (lines is None or line in lines) and nodes_per_line[line] <= MAX_NODES_PER_LINE
+        if (lines is None or line in lines) and nodes_per_line[line] <= tuning.MAX_NODES_PER_LINE
     ]
     if isinstance(lines, Mapping):
         chosen.sort(key=lambda pair: -lines[pair[0]])
@@ -87,6 +90,7 @@ class _Generator:
 
     def __init__(self, source: MutableSource, on_fault: FaultReporter | None) -> None:
         self._source, self._on_fault = source, on_fault
+        self._line_starts = [0, *(match.end() for match in re.finditer(rb"\n", source.raw))]
         self._priors: dict[tuple[Edit, ...], float] = {}
         self.repeatable: dict[RepeatKey, list[tuple[Edit, Mutant]]] = {}
 
@@ -109,8 +113,8 @@ class _Generator:
                 change,
                 edits,
                 operator,
-                source.raw.count(b"\n", 0, edits[0].start) + 1,
-                rank**-CROWDING_EXPONENT * node_factor,
+                bisect_right(self._line_starts, edits[0].start),
+                rank**-tuning.CROWDING_EXPONENT * node_factor,
                 in_function_body=source.lies_in_body(node, change),
             )
             if mutant.prior <= self._priors.get(edits, -1.0):
@@ -120,11 +124,21 @@ class _Generator:
             yield mutant
             self._add_repeatable(node, change, mutant)
 
+    def repeated_changes(self) -> Iterator[Mutant]:
+        """Yield the mutants that make one change at all places of a function, or of the file."""
+        made: set[tuple[Edit, ...]] = set()
+        for (function, *_), group in self.repeatable.items():
+            if 1 < len(group) <= tuning.MAX_REPEATED_PLACES:
+                mutant = repeat_change(group, in_one_function=function is not None)
+                if mutant.edits not in made:
+                    made.add(mutant.edits)
+                    yield mutant
+
     def _changes(
         self, line: int, operator: OperatorName, generate: Callable[[], Iterator[Change]]
     ) -> Iterator[Change]:
         try:
-            yield from islice(generate(), MAX_CHANGES_PER_NODE)
+            yield from islice(generate(), tuning.MAX_CHANGES_PER_NODE)
         except Exception as fault:  # a fault in an operator must not end the user's run
             if self._on_fault is None:
                 raise
@@ -133,12 +147,15 @@ class _Generator:
     def _add_repeatable(self, node: Node, change: Change, mutant: Mutant) -> None:
         """Remember a mutant whose change may be needed at several places of its function."""
         untrimmed, function = change.edits[0], self._source.find_function(node)
-        is_replacement = len(mutant.edits) == 1 and untrimmed.start < untrimmed.end
-        if mutant.operator not in REPEATABLE or not is_replacement or function is None:
+        if mutant.operator not in REPEATABLE or len(mutant.edits) > 1 or function is None:
             return
-        old_text = self._source.raw[untrimmed.start : untrimmed.end]
-        for variable in dict.fromkeys(("", self._source.find_variable(node))):
-            key = (function, mutant.operator, variable, old_text, untrimmed.text)
+        is_insertion = untrimmed.start == untrimmed.end
+        old_text = change.note.encode() if is_insertion else self._source.raw[untrimmed.start : untrimmed.end]
+        scopes = [(function, ""), (function, self._source.find_variable(node))]
+        if self._source.repeats_in_file:
+            scopes.append((None, ""))
+        for scope, variable in dict.fromkeys(scopes):
+            key = (scope, mutant.operator, variable, old_text, untrimmed.text)
             group = self.repeatable.setdefault(key, [])
             if all(edit != mutant.edits[0] for edit, _ in group):
                 group.append((mutant.edits[0], mutant))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from suture.mutation.operator_names import OperatorName
 
 OPERATOR_PRIORS: Mapping[OperatorName, float] = {
-    "undefined_name": 0.95, "unread_assignment": 0.8, "unknown_attribute": 0.85, "import_name": 0.9,
+    "undefined_name": 0.95, "unknown_attribute": 0.85, "import_name": 0.9,
     "comparison": 0.9, "boolean_operator": 0.6, "negation": 0.6, "condition": 0.35,
     "returned_condition": 0.55,
     "arithmetic_operator": 0.7, "operand": 0.5, "sign_change": 0.4, "off_by_one": 0.5, "constant": 0.6,
@@ -21,13 +21,14 @@ OPERATOR_PRIORS: Mapping[OperatorName, float] = {
     "arguments": 0.65, "missing_argument": 0.25, "wrap_in_call": 0.28, "unwrap_call": 0.45,
     "accumulation": 0.5, "initial_value": 0.5, "generator": 0.6, "return_value": 0.5,
     "delete_statement": 0.4, "move_statement": 0.28, "change_block": 0.45, "loop_control": 0.4,
-    "elif": 0.4, "duplicate_statement": 0.1, "guard": 0.35, "fill_container": 0.3,
+    "elif": 0.4, "guard": 0.35, "fill_container": 0.3,
     "missing_assignment": 0.15, "missing_return": 0.4, "copied_statement": 0.18,
     "iteration": 0.6, "bare_return": 0.6, "final_return": 0.35, "missing_initialisation": 0.8,
-    "early_loop_return": 0.6, "append_element": 0.45, "invented_function": 0.6,
+    "early_loop_return": 0.6, "append_element": 0.45,
     "exception_class": 0.5, "mutable_default": 0.8,
-    "reused_value": 0.45, "reused_argument": 0.45, "parameter_order": 0.9, "decorator": 0.4,
+    "reused_value": 0.45, "reused_argument": 0.45, "decorator": 0.4,
     "empty_iteration": 0.8, "sibling_expression": 0.2,
+    "truth_test": 0.2, "regular_expression": 0.2, "conversion": 0.08,
 }  # fmt: skip
 """How likely a repair is of each kind, in (0, 1]. Chosen by judgement; not measured."""
 PRIOR_SCALE = 0.4
@@ -37,7 +38,9 @@ CROWDING_EXPONENT = 0.5
 ANNOTATION_FACTOR = 0.1
 """Weight of a change of a type annotation: almost nothing reads annotations at run time."""
 REPEATED_FACTOR = 0.4
-"""Weight of the same change at all places of a function, beside the likeliest of its parts."""
+"""Weight of the same change at all places of a function or file, beside the likeliest of its parts."""
+MAX_REPEATED_PLACES = 8
+"""Places of such a change; a file that is wrong at more is changed as a whole. Chosen by judgement."""
 MAX_CHANGES_PER_NODE = 150
 """Changes that one operator may make of one node; in a very long function there would be no end to them."""
 MAX_NODES_PER_LINE = 400

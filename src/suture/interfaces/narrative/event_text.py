@@ -12,7 +12,6 @@ from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS as JUDGEMEN
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
 from suture.judge.failures import shorten_pair
-from suture.mutation import describe_operator
 
 NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""
@@ -329,7 +328,7 @@ def _search_finished(search: kinds.SearchFinished) -> str:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())
         text += f"; {difference.call} distinguishes the likeliest repairs: {answers}"
     for broken in search.broken_operators[:1]:
-        operator = describe_operator(broken.operator)
+        operator = broken.operator.replace("_", " ")
         text += f"; the mutation {operator!r} failed on {broken.path}:{broken.line} and was skipped there"
         text += f" (an internal error in Suture: {broken.fault})"
     return text

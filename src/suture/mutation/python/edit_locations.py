@@ -26,7 +26,7 @@ def _locations(text: str) -> tuple[EditLocation, ...]:
     tree = parse_python_tree(text)
     if tree is None:
         return ()
-    nodes = [node for node in ast.walk(tree.module) if isinstance(node, (ast.stmt, ast.ExceptHandler))]
+    nodes = [node for node in tree.nodes if isinstance(node, (ast.stmt, ast.ExceptHandler))]
     return tuple(_build_location(node, tree) for node in nodes)
 
 
@@ -68,7 +68,7 @@ def constants_near_edit(text: str, edits: Sequence[Edit]) -> list[object]:
     constants: list[object] = []
     for source, end in ((text, location.end), (apply_edits(text, edits), location.end + added_bytes)):
         tree = parse_python_tree(source)
-        for node in ast.walk(tree.module) if tree is not None else ():
+        for node in tree.nodes if tree is not None else ():
             # Bytes are left out: by judgement.
             if isinstance(node, ast.Constant) and tree is not None and not isinstance(node.value, bytes):
                 node_start, node_end = tree.span(node)
@@ -95,9 +95,7 @@ def build_tripwire(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     if location is None or tree is None or not location.in_function:
         return ()
     start, end = min(edit.start for edit in edits), max(edit.end for edit in edits)
-    spans = [
-        (tree.span(n), n) for n in ast.walk(tree.module) if isinstance(n, ast.expr) and _is_read(n, tree)
-    ]
+    spans = [(tree.span(n), n) for n in tree.nodes if isinstance(n, ast.expr) and _is_read(n, tree)]
     holding = [span for span, _ in spans if span[0] <= start and end <= span[1]]
     if holding:
         span_start, span_end = min(holding, key=lambda span: span[1] - span[0])
@@ -127,7 +125,7 @@ def find_block_stops(text: str, start: int) -> tuple[Edit, ...]:
     if tree is None:
         return ()
     stops = []
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if not isinstance(node, (ast.If, ast.While, ast.For, ast.ExceptHandler)):
             continue
         if _build_location(node, tree).start != start:

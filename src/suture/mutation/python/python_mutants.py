@@ -57,6 +57,7 @@ def _make_mutable(tree: PythonTree, operators: Collection[OperatorName] | None) 
         nodes=[(_line(node), node) for node in _editable_nodes(tree.module)],
         list_operators=list_operators,
         find_function=tree.enclosing_function,
+        repeats_in_file=True,
         lies_in_body=lies_in_body,
         node_factor=lambda node: ANNOTATION_FACTOR if node in tree.annotations else 1.0,
     )

@@ -40,8 +40,7 @@ class PythonTree:
 
     Attributes:
         raw: The UTF-8 bytes of the source, in which all offsets are counted.
-        siblings: Function -> `(expression, text)` for its small expressions; the operator `sibling_expression`
-            keeps them here.
+        nodes: All nodes, outer ones first.
     """
 
     def __init__(self, source: str, tree: ast.Module) -> None:
@@ -49,11 +48,11 @@ class PythonTree:
         self.raw = source.encode("utf-8", "surrogatepass")
         self._starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", self.raw))]
         self._parents: dict[ast.AST, ast.AST] = {}
-        for node in ast.walk(tree):
+        self.nodes = tuple(ast.walk(tree))
+        for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
         self._names: dict[ast.AST, ScopeNames] = {}
-        self.siblings: dict[ast.AST, list[tuple[ast.expr, str]]] = {}
         self._cache: dict[str, Any] = {}
         self._functions: dict[ast.AST, Function | None] = {}
         self._nodes: dict[Function, tuple[ast.AST, ...]] = {}
@@ -210,7 +209,7 @@ class PythonTree:
     @cached_property
     def functions_in_order(self) -> tuple[Function, ...]:
         """All functions and methods, outer ones first."""
-        return tuple(node for node in ast.walk(self.module) if isinstance(node, FUNCTIONS))
+        return tuple(node for node in self.nodes if isinstance(node, FUNCTIONS))
 
     def innermost_function(self, line: int) -> Function | None:
         """Return the innermost function that holds a line."""
@@ -222,7 +221,7 @@ class PythonTree:
         """The nodes of type annotations, without what `Annotated` adds."""
         nodes: set[ast.AST] = set()
         waiting: list[ast.AST | None] = []
-        for node in ast.walk(self.module):
+        for node in self.nodes:
             if isinstance(node, ast.arg | ast.AnnAssign):
                 waiting.append(node.annotation)
             elif isinstance(node, FUNCTIONS):
@@ -248,7 +247,7 @@ class PythonTree:
     def attributes(self) -> dict[str, int]:
         """Attribute outside the direct parts of a call -> how often the source has it."""
         counts: dict[str, int] = {}
-        for node in ast.walk(self.module):
+        for node in self.nodes:
             if isinstance(node, ast.Attribute) and not isinstance(self.parent(node), ast.Call):
                 counts[node.attr] = counts.get(node.attr, 0) + 1
         return counts

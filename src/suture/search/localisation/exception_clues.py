@@ -30,10 +30,10 @@ FACTORS_BY_EXCEPTION: Mapping[str, Mapping[OperatorName, float]] = {
         "decorator": 3.0, "arguments": 2.0, "reused_argument": 1.5,
     },
     r"NameError: name '(\w+)' is not defined|ReferenceError: (\w+) is not defined": {
-        "undefined_name": 3.0, "missing_initialisation": 3.0, "exception_class": 3.0, "invented_function": 2.0,
+        "undefined_name": 3.0, "missing_initialisation": 3.0, "exception_class": 3.0,
     },
     r"AttributeError: .*has no attribute '(\w+)'": {
-        "unknown_attribute": 2.0, "attribute": 2.0, "invented_function": 2.0,
+        "unknown_attribute": 2.0, "attribute": 2.0,
     },
     r"TypeError: (?:\w+\.)*(\w+) is not a function": {
         "called_name": 2.0, "wrap_in_call": 1.5, "unwrap_call": 1.5,
@@ -41,7 +41,7 @@ FACTORS_BY_EXCEPTION: Mapping[str, Mapping[OperatorName, float]] = {
     r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)": {"iteration": 3.0, "append_element": 3.0},
     r"'?NoneType'?|assert None\b": {
         "missing_return": 3.0, "return_value": 3.0, "bare_return": 3.0, "final_return": 3.0,
-        "reused_value": 2.5, "reused_argument": 2.0, "append_element": 2.0,
+        "reused_value": 2.5, "reused_argument": 2.0, "append_element": 2.0, "truth_test": 1.5, "conversion": 1.5,
     },
     # A boolean where a number is expected.
     r"AssertionError: assert (?:True|False) == -?\d": {
@@ -50,6 +50,8 @@ FACTORS_BY_EXCEPTION: Mapping[str, Mapping[OperatorName, float]] = {
     r"IndexError|StopIteration|(?:index|bounds) out of range|of (?:undefined|null)\b|Invalid array": {
         "off_by_one": 1.6, "constant": 1.4, "sequence_part": 1.5, "comparison": 1.3, "condition": 1.5,
     },
+    r"can only concatenate|must be \w+, not|expected str|a bytes-like object": {"conversion": 3.0},
+    r"UnicodeDecodeError|UnicodeEncodeError": {"missing_argument": 3.0},
     r"KeyError": {"subscript_key": 2.5, "condition": 1.5, "called_name": 1.3},
     r"RecursionError|Timeout|Maximum call stack|stack overflow": {
         "loop_control": 2.0, "comparison": 1.5, "guard": 2.0, "accumulation": 1.5, "arithmetic_operator": 1.5,

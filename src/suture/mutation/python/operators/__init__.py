@@ -1,6 +1,8 @@
 """The mutation operators for Python, one family per file. They know Python and nothing of any program."""
 
-from suture.mutation.operator_names import DESCRIPTIONS
+from typing import get_args
+
+from suture.mutation.operator_names import OperatorName
 from suture.mutation.python.operators import (
     arithmetic,
     beginner_mistakes,
@@ -17,17 +19,9 @@ from suture.mutation.python.operators.python_operator import PythonOperator
 __all__ = ["OPERATORS", "PythonOperator"]
 
 _FAMILIES = (
-    undefined_names,
-    comparisons,
-    arithmetic,
-    names,
-    calls,
-    statements,
-    beginner_mistakes,
-    exceptions,
-    code_reuse,
-)
-_ORDER = list(DESCRIPTIONS)
+    undefined_names, comparisons, arithmetic, names, calls, statements, beginner_mistakes, exceptions, code_reuse,
+)  # fmt: skip
+_ORDER = get_args(OperatorName)
 OPERATORS: tuple[PythonOperator, ...] = tuple(
     sorted(
         (operator for family in _FAMILIES for operator in family.OPERATORS),

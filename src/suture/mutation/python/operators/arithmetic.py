@@ -7,11 +7,12 @@ mutation operator.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from suture.mutation.changes import Change, replace_span
+from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.python.operators.python_operator import (
     PythonOperator,
     find_operator_sign,
@@ -21,7 +22,7 @@ from suture.mutation.python.operators.python_operator import (
 from suture.mutation.python.python_tree import PythonTree, is_atom
 from suture.mutation.python.scope_names import guess_kind
 from suture.mutation.sign_frequencies import augmented_frequency, binary_frequency, frequency_ratio
-from suture.mutation.tuning import ODD_NUMBER_FACTOR, UBIQUITOUS_NUMBER
+from suture.mutation.tuning import MAX_REUSED, ODD_NUMBER_FACTOR, UBIQUITOUS_NUMBER
 
 SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -31,6 +32,18 @@ SIGNS: dict[type[ast.operator], str] = {
 """Class of an operator's node -> the operator as it is written."""
 FAMILIES = (("+", "-", "*"), ("//", "/", "%"), ("&", "|", "^"), ("<<", ">>"), ("*", "**", "//"))
 """Signs that are mistaken for each other. Chosen by judgement; not measured."""
+LITERAL = re.compile(r"(?P<prefix>[A-Za-z]{0,2})(?P<quote>'''|\"\"\"|'|\")")
+REGEX_SIGNS = ("\\s", "\\d", "\\w", "\\b", "[^", "(?", ".*", ".+", "\\.", "]+", "]*", ")*", "$")
+"""Texts with one of these are held to be regular expressions."""
+REPLACEMENTS = (
+    (r"\$(?!.)", ("", "{slash}Z")), (r"(?<!\$)(?!.)", ("$", "{slash}Z", "{slash}b")),
+    (r"(?<!.)\^", ("",)), (r"(?<!.)(?!\^)", ("^", "{slash}b")),
+    (r"(?<=(?<!\\)[*+}])(?!\?)", ("?",)), (r"(?<=[*+}])\?", ("",)),
+    (r"(?<!\\)\*", ("+",)), (r"(?<!\\)\+", ("*",)),
+    (r"(?<![\\\]])\.(?![*+?{])", ("{slash}.",)), (r" ", ("{slash}s", "{slash}s*")),
+    (r"(?<=(?<!\\)\[\^)|(?<=(?<!\\)\[)(?!\^)", ("{slash}n", "{slash}s", "-", "_")),
+)  # fmt: skip
+"""Pattern of a part -> what may replace it. `{slash}` is a backslash as the literal has it."""
 INDEXED = (ast.Subscript, ast.Slice)
 CALCULATING = (*INDEXED, ast.Call, ast.Compare, ast.BinOp, ast.Return, ast.Assign, ast.AugAssign)
 """Parents at whose children a term may be missing."""
@@ -101,6 +114,10 @@ def _change_sign(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         for sign in ("-", "not ", "~"):
             weight = 1.0 if sign == "-" and is_unusual else 0.5 if sign != "~" else 0.3
             yield replace_with(tree, node, f"{sign}{_parenthesised(tree, node.operand)}", weight)
+    elif isinstance(node, ast.Slice):
+        for bound in (node.lower, node.upper):
+            if bound is not None and not isinstance(bound, ast.UnaryOp):
+                yield replace_with(tree, bound, f"-{_parenthesised(tree, bound)}", 0.3)
     elif isinstance(node, (ast.Return, ast.Assign)) and node.value and _may_be_number(node.value, tree):
         yield replace_with(tree, node.value, f"-{_parenthesised(tree, node.value)}", 0.6)
 
@@ -173,7 +190,7 @@ def _other_numbers(node: ast.expr, value: int, tree: PythonTree) -> Iterator[Cha
 
 def _count_numbers(tree: PythonTree) -> Counter[int]:
     """Return how often each integer appears in the file."""
-    constants = (node.value for node in ast.walk(tree.module) if isinstance(node, ast.Constant))
+    constants = (node.value for node in tree.nodes if isinstance(node, ast.Constant))
     return Counter(value for value in constants if type(value) is int)
 
 
@@ -202,8 +219,29 @@ def _similar_texts(value: str, tree: PythonTree) -> list[str]:
 
 def _collect_texts(tree: PythonTree) -> list[str]:
     """Return the first short texts of the file, each once. Both limits are chosen by judgement."""
-    nodes = (node for node in ast.walk(tree.module) if isinstance(node, ast.Constant))
+    nodes = (node for node in tree.nodes if isinstance(node, ast.Constant))
     return list(dict.fromkeys(n.value for n in nodes if isinstance(n.value, str) and len(n.value) < 60))[:400]
+
+
+def _change_regex(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Change a part of a regular expression."""
+    assert isinstance(node, ast.Constant)
+    if not isinstance(node.value, str) or not any(sign in node.value for sign in REGEX_SIGNS):
+        return
+    start, end = tree.span(node)
+    text = tree.raw[start:end].decode("utf-8", "surrogatepass")
+    literal = LITERAL.match(text)
+    if literal is None or isinstance(tree.parent(node), (ast.Expr, ast.JoinedStr)):
+        return
+    pattern = text[literal.end() : len(text) - len(literal["quote"])]
+    slash = "\\" if "r" in literal["prefix"].lower() else "\\\\"
+    for part, replacements in REPLACEMENTS:
+        for match in list(re.finditer(part, pattern, re.DOTALL))[:MAX_REUSED]:
+            offset = start + len(text[: literal.end() + match.start()].encode("utf-8", "surrogatepass"))
+            for replacement in replacements:
+                new = replacement.replace("{slash}", slash)
+                note = f"{shorten(pattern)}: {match[0]!r} becomes {new!r}"
+                yield replace_span(offset, offset + len(match[0]), new, note)
 
 
 def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -245,7 +283,7 @@ def _find_boolean_names(tree: PythonTree) -> frozenset[str]:
     """Return names that the file sets to true or false, and never to a number."""
     booleans: set[str] = set()
     others: set[str] = set()
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
         if isinstance(value, ast.Constant) and isinstance(node, (ast.Assign, ast.AnnAssign)):
@@ -288,9 +326,12 @@ LISTS = (ast.Name, ast.List, ast.ListComp)
 OPERATORS = (
     PythonOperator(name="arithmetic_operator", nodes=(ast.BinOp, ast.AugAssign), changes=_change_operator),
     PythonOperator(name="operand", nodes=(ast.BinOp,), changes=_change_operands),
-    PythonOperator(name="sign_change", nodes=(ast.UnaryOp, ast.Return, ast.Assign), changes=_change_sign),
+    PythonOperator(
+        name="sign_change", nodes=(ast.UnaryOp, ast.Slice, ast.Return, ast.Assign), changes=_change_sign
+    ),
     PythonOperator(name="off_by_one", nodes=COUNTABLE, changes=_add_or_subtract_one),
     PythonOperator(name="constant", nodes=(ast.Constant, ast.UnaryOp), changes=_change_constant),
+    PythonOperator(name="regular_expression", nodes=(ast.Constant,), changes=_change_regex),
     PythonOperator(name="missing_term", nodes=OPERANDS, changes=_add_term),
     PythonOperator(name="missing_concatenation", nodes=LISTS, changes=_add_concatenation),
 )

@@ -1,4 +1,4 @@
-"""Mistakes of beginners, such as a loop over a number, a bare `return`, or an `else: return` in a loop.
+"""Mistakes of beginners, such as a loop over a number, or a bare `return`.
 
 `suture.mutation.changes` explains the weights.
 """
@@ -8,17 +8,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change, insert_text, replace_span, shorten
-from suture.mutation.edits import Edit
+from suture.mutation.changes import Change, insert_text
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
-from suture.mutation.python.operators.statements import reindent
 from suture.mutation.python.operators.undefined_names import BUILTINS, known_names
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 from suture.project.python_source.parsing import first_line
 from suture.project.python_source.statement_edits import is_docstring
 
-ARITHMETIC_SIGNS = ("+", "-", "*", "//", "%", "/")
-"""What may be meant by an invented function of two numbers, the likeliest first. Chosen by judgement."""
 INITIAL_BY_METHOD = {
     **dict.fromkeys(("append", "extend", "insert", "pop", "sort", "reverse"), ("[]",)),
     **dict.fromkeys(("appendleft", "popleft"), ("deque()", "[]")),
@@ -107,87 +103,10 @@ def _initialise(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         yield insert_text(start, line, f"{node.id} is initialised with {value}", weight)
 
 
-def _move_early_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Move an `else: return x` behind its loop, because it ends the loop at the first element."""
-    assert isinstance(node, ast.If)
-    block, loop = tree.enclosing_block(node), tree.parent(node)
-    if not node.orelse or not isinstance(loop, (ast.For, ast.While)) or node is not block[-1]:
-        return
-    ending = node.orelse[-1]
-    loop_lines, return_lines = tree.line_span(loop), tree.line_span(ending)
-    body_lines = tree.line_span(node.body[-1])
-    if not isinstance(ending, ast.Return) or len(node.orelse) != 1:
-        return
-    if loop_lines is None or return_lines is None or body_lines is None:
-        return
-    text = tree.raw[slice(*return_lines)].decode("utf-8", "surrogatepass")
-    moved_text = reindent(text, tree.indent(ending), tree.indent(loop))
-    else_start, else_end, loop_end = body_lines[1], return_lines[1], loop_lines[1]
-    if else_end == loop_end:
-        edits: tuple[Edit, ...] = (Edit(start=else_start, end=else_end, text=moved_text),)
-    else:
-        insertion = Edit(start=loop_end, end=loop_end, text=f"{tree.missing_newline(loop_end)}{moved_text}")
-        edits = (Edit(start=else_start, end=else_end, text=""), insertion)
-    yield Change(edits=edits, note=f"{shorten(tree.text(ending))} moves after the loop")
-
-
-def _append_element(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Append one element instead of `list += x` or `list = list.append(x)`."""
-    assert isinstance(node, (ast.AugAssign, ast.Assign))
-    start, end = tree.span(node)
-    value = tree.text(node.value)
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-        if isinstance(node.value, (ast.List, ast.Tuple, ast.Constant)):
-            return  # a list or tuple is meant to be concatenated, and a constant to be added
-        target = tree.text(node.target)
-        for text, weight in ((f"{target}.append({value})", 1.0), (f"{target} += [{value}]", 0.8)):
-            note = f"{shorten(tree.text(node))} becomes {shorten(text)}"
-            yield replace_span(start, end, text, note, weight)
-    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-        method = node.value.func
-        if isinstance(method, ast.Attribute) and tree.text(method.value) == tree.text(node.targets[0]):
-            yield replace_span(start, end, value, f"{shorten(value)} is not assigned")
-
-
-def _replace_invented_function(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Replace the call of a function of two values that does not exist with arithmetic on them."""
-    assert isinstance(node, ast.Call)
-    if len(node.args) != 2 or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-        return
-    if not _is_undefined(node.func, tree):
-        return
-    left, right = (_operand_text(argument, tree) for argument in node.args)
-    is_operand = isinstance(tree.parent(node), (ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript))
-    for rank, sign in enumerate(ARITHMETIC_SIGNS):
-        text = f"{left} {sign} {right}"
-        yield replace_with(tree, node, f"({text})" if is_operand else text, 1.0 - 0.05 * rank)
-
-
-def _is_undefined(function: ast.expr, tree: PythonTree) -> bool:
-    """Return whether the file does not define a function, or a method of the class that calls it.
-
-    Methods of other objects may come from anywhere.
-    """
-    if isinstance(function, ast.Name):
-        return function.id not in known_names(tree) and function.id not in BUILTINS
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-        owner = function.value.id
-        return owner in ("self", "cls") and function.attr not in tree.functions
-    return False
-
-
-def _operand_text(node: ast.expr, tree: PythonTree) -> str:
-    is_simple = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant))
-    return tree.text(node) if is_simple else f"({tree.text(node)})"
-
-
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 OPERATORS = (
     PythonOperator(name="iteration", nodes=LOOPS, changes=_change_iteration),
     PythonOperator(name="bare_return", nodes=(ast.Return,), changes=_add_return_value),
     PythonOperator(name="final_return", nodes=FUNCTIONS, changes=_add_final_return),
     PythonOperator(name="missing_initialisation", nodes=(ast.Name,), changes=_initialise),
-    PythonOperator(name="early_loop_return", nodes=(ast.If,), changes=_move_early_return),
-    PythonOperator(name="append_element", nodes=(ast.AugAssign, ast.Assign), changes=_append_element),
-    PythonOperator(name="invented_function", nodes=(ast.Call,), changes=_replace_invented_function),
 )

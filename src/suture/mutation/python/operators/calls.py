@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
 from suture.mutation.changes import Change, insert_text, replace_span, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
-from suture.mutation.python.python_tree import PythonTree
+from suture.mutation.python.python_tree import ATOMS, PythonTree
 from suture.mutation.python.scope_names import ValueKind, guess_kind
-from suture.mutation.tuning import MAX_SWAPPED_ARGUMENTS
+from suture.mutation.tuning import MAX_REUSED, MAX_SWAPPED_ARGUMENTS
 from suture.project.python_source.statement_edits import is_docstring
 
 WRAPPERS: dict[ValueKind, tuple[str, ...]] = {
@@ -30,6 +31,27 @@ WRAPPABLE_PARENTS = (
     ast.Return, ast.Assign, ast.AugAssign, ast.Compare, ast.Call, ast.For, ast.BinOp, ast.keyword,
 )  # fmt: skip
 """Parents whose children may lack a call around them."""
+FORGOTTEN_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "open": ("encoding='utf-8'", "newline=''", "'rb'", "mode='rb'", "errors='replace'"),
+    **dict.fromkeys(("read_text", "write_text"), ("encoding='utf-8'",)),
+    **dict.fromkeys(("split", "rsplit"), ("1", "maxsplit=1")),
+    **dict.fromkeys(("decode", "encode"), ("'utf-8'", "errors='replace'", "errors='ignore'")),
+    **dict.fromkeys(("getattr", "next", "pop", "get"), ("None", "''", "()", "False", "{}", "[]")),
+    **dict.fromkeys(("compile", "match", "search", "sub"), ("re.DOTALL", "re.IGNORECASE", "re.S", "re.I")),
+    **dict.fromkeys(("parse_qs", "parse_qsl"), ("keep_blank_values=True",)),
+}  # fmt: skip
+"""Function or method -> arguments that are often forgotten."""
+EXTENSIBLE = ("round", "int", "sorted", "sum", "pow", "range", "get", "pop", "zip")
+"""Builtins and methods whose further argument, a variable or a number, is often forgotten."""
+FORMS = (
+    "str({})", "int({})", "list({})", "bool({})", "dict({})", "tuple({})", "set({})", "float({})", "{}.strip()",
+    "{}.rstrip()", "{}.lstrip()", "{}.lower()", "{}.upper()", "{}.copy()", "{}.items()", "{} or ''",
+    "{} or []", "{} or {{}}", "{} or 0", "{} or None",
+)  # fmt: skip
+"""Forms in which a value may be meant, and defaults for an empty one. All of these are chosen by judgement."""
+NOT_CONVERSIONS = ("print", "len", "super", "isinstance", "type", "iter", "next", "hasattr", "range")
+"""Functions of one argument whose result is no form of it."""
+CONVERTIBLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.BoolOp, ast.Compare)
 NOT_RETURNED = (ast.Yield, ast.YieldFrom, ast.Await, ast.Starred)
 """Expressions that are complete statements, so that no `return` is missing before them."""
 
@@ -60,17 +82,21 @@ def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Call)
     name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
     callee = tree.functions.get(name)
-    # The builtins and methods whose further argument is often forgotten. Chosen by judgement.
-    if callee is None and name not in ("round", "int", "sorted", "sum", "pow", "range", "get", "pop", "zip"):
+    end, forgotten = tree.span(node)[1] - 1, FORGOTTEN_ARGUMENTS.get(name, ())
+    # The new comma must not follow a trailing one.
+    if tree.raw[end : end + 1] != b")" or tree.raw[:end].rstrip().endswith(b","):
         return
-    if callee is not None and len(node.args) >= len(callee.args.args):
+    separator = ", " if node.args or node.keywords else ""
+    for text in forgotten if not any(isinstance(a, ast.GeneratorExp) for a in node.args) else ():
+        is_passed = any(text.startswith(f"{keyword.arg}=") for keyword in node.keywords)
+        if not is_passed and ("=" in text or not node.keywords):
+            yield insert_text(end, f"{separator}{text}", f"{name}() also gets {text}", 0.3)
+    if callee is None and name not in EXTENSIBLE:
         return
+    if node.keywords or (callee is not None and len(node.args) >= len(callee.args.args)):
+        return  # a positional argument must not follow keywords
     names = tree.scope_names(node)
     argument_texts = {tree.text(argument) for argument in node.args}
-    end = tree.span(node)[1] - 1
-    # A positional argument must not follow keywords, nor the new comma a trailing one.
-    if node.keywords or tree.raw[end : end + 1] != b")" or tree.raw[:end].rstrip().endswith(b","):
-        return
     if node.args and isinstance(node.args[-1], ast.GeneratorExp):
         return  # the generator expression shares its parentheses with the call
     variables = names.fitting("unknown", tree.enclosing_statement(node).lineno)
@@ -97,6 +123,31 @@ def _wrap_in_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if kind in ("number", "unknown"):
         for bound in ("max(0, {})", "min(0, {})", "max(1, {})"):
             yield replace_with(tree, node, bound.format(text), 0.7 if "0" in bound else 0.4)
+
+
+def _convert(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Convert a value in a way that the file uses or in a common one, or give it a default."""
+    assert isinstance(node, ast.expr)
+    parent, text = tree.parent(node), tree.text(node)
+    if not is_read(node) or tree.is_called(node) or isinstance(parent, ast.Expr) or node in tree.annotations:
+        return
+    for rank, form in enumerate(dict.fromkeys((*tree.cached("conversions", _used_conversions), *FORMS))):
+        fits = form.endswith(")") or not isinstance(parent, ast.Attribute)
+        if fits and (form.endswith("({})") or isinstance(node, ATOMS)):
+            yield replace_with(tree, node, form.format(text), 0.98**rank)
+
+
+def _used_conversions(tree: PythonTree) -> list[str]:
+    """Return the calls of one argument, and of methods without, that the file makes most often."""
+    forms: Counter[str] = Counter()
+    for node in tree.nodes:
+        if isinstance(node, ast.Call) and not node.keywords and not isinstance(tree.parent(node), ast.Expr):
+            name = tree.text(node.func)
+            if len(node.args) == 1 and name.replace(".", "").isidentifier() and name not in NOT_CONVERSIONS:
+                forms[f"{name}({{}})"] += 1
+            elif isinstance(node.func, ast.Attribute) and not node.args:
+                forms[f"{{}}.{node.func.attr}()"] += 1
+    return [form for form, _ in forms.most_common(3 * MAX_REUSED)]
 
 
 def _unwrap_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -208,6 +259,7 @@ VALUES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.List,
 OPERATORS = (
     PythonOperator(name="arguments", nodes=(ast.Call,), changes=_change_arguments),
     PythonOperator(name="missing_argument", nodes=(ast.Call,), changes=_add_argument),
+    PythonOperator(name="conversion", nodes=CONVERTIBLE, changes=_convert),
     PythonOperator(name="wrap_in_call", nodes=VALUES, changes=_wrap_in_call),
     PythonOperator(name="unwrap_call", nodes=(ast.Call,), changes=_unwrap_call),
     PythonOperator(name="accumulation", nodes=(ast.Assign,), changes=_accumulate),

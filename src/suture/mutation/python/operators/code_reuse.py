@@ -53,6 +53,10 @@ def _reuse_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
                 yield replace_with(tree, argument, name, 0.7 * fit)
                 if fit >= 0.8:  # a variable of the function itself, not of one around it
                     yield replace_with(tree, argument, f"{name}[0]", 0.2)
+    for value in (*node.args, *(keyword.value for keyword in node.keywords)):
+        if isinstance(value, ast.Constant) and value.value is not None:
+            for name, fit in tree.scope_names(node).fitting("unknown", node.lineno):
+                yield replace_with(tree, value, name, 0.15 * fit)
     yield from _append_argument(node, other_calls, tree)
 
 
@@ -81,21 +85,6 @@ def _append_argument(node: ast.Call, other_calls: list[ast.Call], tree: PythonTr
         if len(text) <= tuning.MAX_REUSED_CHARS:
             argument = f", {text}" if node.args or node.keywords else text
             yield insert_text(end, argument, f"{shorten(text)} is also passed", weight)
-
-
-def _order_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Sort arguments that have the names of the parameters: `f(b, a)` of `def f(a, b)`."""
-    assert isinstance(node, ast.Call)
-    callee = tree.functions.get(last_part(tree.text(node.func)))
-    if callee is None or len(node.args) < 2 or any(isinstance(a, ast.Starred) for a in node.args):
-        return
-    parameters = [a.arg for a in callee.args.args if a.arg not in ("self", "cls")][: len(node.args)]
-    texts = [tree.text(argument) for argument in node.args]
-    if sorted(texts) != sorted(parameters) or texts == parameters:
-        return
-    triples = zip(node.args, texts, parameters, strict=True)
-    edits = tuple(tree.replacement(argument, name) for argument, text, name in triples if text != name)
-    yield Change(edits=edits, note="arguments in the order of the parameters")
 
 
 def _add_decorator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -190,7 +179,7 @@ def _self_paths(tree: PythonTree) -> list[str]:
 def _assigned_values_by_target(tree: PythonTree) -> dict[str, list[str]]:
     """Return last part of a target -> the short values assigned to it, as written and each once."""
     values: dict[str, list[str]] = {}
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             texts = values.setdefault(last_part(tree.text(node.targets[0])), [])
             text = tree.text(node.value)
@@ -202,7 +191,7 @@ def _assigned_values_by_target(tree: PythonTree) -> dict[str, list[str]]:
 def _calls_by_name(tree: PythonTree) -> dict[str, list[ast.Call]]:
     """Return last part of a called function -> a few of its calls."""
     calls_by_name: dict[str, list[ast.Call]] = {}
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
             calls = calls_by_name.setdefault(last_part(tree.text(node.func)), [])
             if (
@@ -214,7 +203,7 @@ def _calls_by_name(tree: PythonTree) -> dict[str, list[ast.Call]]:
 
 def _find_decorators(tree: PythonTree) -> list[str]:
     """Return the decorators that the file uses, each once."""
-    nodes = [node for node in ast.walk(tree.module) if isinstance(node, DECORATED)]
+    nodes = [node for node in tree.nodes if isinstance(node, DECORATED)]
     texts = (tree.text(decorator) for node in nodes for decorator in node.decorator_list)
     return list(dict.fromkeys(texts))
 
@@ -252,13 +241,11 @@ def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, f
 
     Expressions whose parents have the same type come first, then the nearest.
     """
-    scope: ast.AST | None = tree.enclosing_function(node)
+    scope = tree.enclosing_function(node)
     if scope is None:
         return
     ancestor_ids = {id(ancestor) for ancestor in tree.ancestors(node)}
-    if scope not in tree.siblings:
-        tree.siblings[scope] = _collect_siblings(scope, tree)
-    all_siblings = tree.siblings[scope]
+    all_siblings = tree.cached(f"siblings {id(scope)}", lambda tree: _collect_siblings(scope, tree))
     index = bisect_left(all_siblings, node.lineno, key=lambda entry: entry[0].lineno)
     candidates: dict[str, tuple[float, int, ast.expr]] = {}
     for other, text in all_siblings[max(0, index - tuning.SIBLING_RANGE) : index + tuning.SIBLING_RANGE]:
@@ -290,7 +277,6 @@ PLACES = (*SIBLING_NODES, ast.Name, ast.Constant)
 OPERATORS = (
     PythonOperator(name="reused_value", nodes=(ast.Assign,), changes=_reuse_value),
     PythonOperator(name="reused_argument", nodes=(ast.Call,), changes=_reuse_argument),
-    PythonOperator(name="parameter_order", nodes=(ast.Call,), changes=_order_arguments),
     PythonOperator(name="decorator", nodes=DECORATED, changes=_add_decorator),
     PythonOperator(name="empty_iteration", nodes=(ast.For, ast.AsyncFor), changes=_iterate_over),
     PythonOperator(name="sibling_expression", nodes=PLACES, changes=_use_sibling),

@@ -13,7 +13,7 @@ from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, find_operator_sign, replace_with
 from suture.mutation.python.python_tree import PythonTree
 from suture.mutation.sign_frequencies import comparison_frequency, frequency_ratio
-from suture.mutation.tuning import BOUNDARY_FACTOR, MAX_CONDITIONS
+from suture.mutation.tuning import BOUNDARY_FACTOR, MAX_CONDITIONS, MAX_REUSED, MAX_REUSED_CHARS
 
 SIGNS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
@@ -31,6 +31,8 @@ BOUNDARY_SIGNS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
 """Nodes whose field `test` is a condition."""
+PLAIN = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
+"""Expressions that are a value by themselves, and no operation, literal or condition."""
 VALUE_NODES = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
 """Nodes whose field `value` may be a condition."""
 
@@ -85,28 +87,102 @@ def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         is_unusual = isinstance(node.operand, ast.Compare)
         yield replace_with(tree, node, tree.text(node.operand), 2.0 if is_unusual else 1.0)
         return
-    for test in _conditions_of(node):
+    for test in conditions_of(node):
         if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
-            weight = 0.8 if _is_plain(test) else 0.6
-            yield replace_with(tree, test, f"not {_parenthesised(tree, test)}", weight)
+            weight = 0.8 if isinstance(test, PLAIN) else 0.6
+            yield replace_with(tree, test, f"not {parenthesised(tree, test)}", weight)
     if isinstance(node, ast.BoolOp):
         for value in node.values:
             if not isinstance(value, (ast.UnaryOp, ast.Compare)):  # a comparison has an opposite sign
-                yield replace_with(tree, value, f"not {_parenthesised(tree, value)}", 0.5)
-    if isinstance(node, VALUE_NODES) and node.value is not None and _is_plain(node.value):
-        yield replace_with(tree, node.value, f"not {_parenthesised(tree, node.value)}", 0.25)
+                yield replace_with(tree, value, f"not {parenthesised(tree, value)}", 0.5)
+    if isinstance(node, VALUE_NODES) and node.value is not None and isinstance(node.value, PLAIN):
+        yield replace_with(tree, node.value, f"not {parenthesised(tree, node.value)}", 0.25)
 
 
 def _extend_condition(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Add a part to a condition, or replace a constant condition such as `while True`."""
-    for test in _conditions_of(node):
-        operand = _parenthesised(tree, test)
+    for test in conditions_of(node):
+        operand = parenthesised(tree, test)
         for condition, weight in candidate_conditions(test, tree):
             if isinstance(test, ast.Constant):
                 yield replace_with(tree, test, condition, weight)
             else:
                 yield replace_with(tree, test, f"{condition} or {operand}", weight)
                 yield replace_with(tree, test, f"{condition} and {operand}", weight * 0.9)
+        if not isinstance(test, ast.Constant):
+            yield from _add_other_conditions(test, tree)
+    if isinstance(node, ast.Return) and isinstance(node.value, (ast.Compare, ast.BoolOp)):
+        yield from _add_other_conditions(node.value, tree)
+
+
+def _add_other_conditions(test: ast.expr, tree: PythonTree) -> Iterator[Change]:
+    """Add a condition that the file tests elsewhere, or one on the length or truth of a value.
+
+    One on the length precedes the test, because it may guard it.
+    """
+    parts = [n for n in ast.walk(test) if isinstance(n, (ast.Name, ast.Attribute)) and not tree.is_called(n)]
+    names = list(dict.fromkeys(tree.text(part) for part in parts))
+    guards = [f"len({name}) {limit}" for name in names[:2] for limit in ("> 1", ">= 2")]
+    others = [*_find_tests_elsewhere(test, tree), *tree.scope_names(test).bound_before(test.lineno)]
+    others += [f"{name} is {value}" for name in names[:4] for value in ("None", "not None")]
+    for rank, condition in enumerate(dict.fromkeys((*others, *guards))):
+        is_closed = condition.isidentifier() or condition.endswith(")")
+        for part in (condition, f"not {condition}") if is_closed else (condition,):
+            for sign, kind in (("and", ast.And), ("or", ast.Or)):
+                is_same = isinstance(test, ast.BoolOp) and isinstance(test.op, kind)
+                operand = tree.text(test) if is_same else parenthesised(tree, test)
+                text = f"{part} {sign} {operand}" if condition in guards else f"{operand} {sign} {part}"
+                yield replace_with(tree, test, text, 0.25 * 0.99**rank)
+
+
+def _find_tests_elsewhere(node: ast.expr, tree: PythonTree) -> list[str]:
+    """Return short parts of other conditions of the file whose names are known at a node, the nearest first."""
+    names, here = tree.scope_names(node).kinds.keys(), tree.text(node)
+    tests = [entry for entry in tree.cached("tests", _collect_tests) if entry[2] <= names]
+    tests.sort(key=lambda entry: abs(entry[0] - node.lineno))
+    return list(dict.fromkeys(text for _, text, _ in tests if text not in here))[:MAX_REUSED]
+
+
+def _collect_tests(tree: PythonTree) -> list[tuple[int, str, set[str]]]:
+    """Return `(line, text, variables)` of the short parts of all conditions."""
+    tests = [
+        test for node in tree.nodes for test in conditions_of(node) if not isinstance(test, ast.Constant)
+    ]
+    parts = [part for test in tests for part in (test.values if isinstance(test, ast.BoolOp) else [test])]
+    scopes = [tree.scope_names(function.body[0]).kinds for function in tree.functions_in_order]
+    variables, found = {name for kinds in scopes for name in kinds}, []
+    for part in parts:
+        if len(text := tree.text(part)) <= MAX_REUSED_CHARS and not isinstance(
+            part, (ast.BoolOp, ast.NamedExpr)
+        ):
+            names = {name.id for name in ast.walk(part) if isinstance(name, ast.Name)}
+            found.append((part.lineno, text, names & variables))
+    return found
+
+
+def _change_truth_test(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Test for `None` instead of truth, or the reverse, or in the way that a special value needs."""
+    for operand in (*conditions_of(node), *(node.values if isinstance(node, ast.BoolOp) else ())):
+        if isinstance(operand, PLAIN):
+            yield replace_with(tree, operand, f"{tree.text(operand)} is not None")
+        elif isinstance(operand, ast.UnaryOp) and isinstance(operand.operand, PLAIN):
+            yield replace_with(tree, operand, f"{tree.text(operand.operand)} is None")
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and len(node.values) == 2:
+        value, default = (tree.text(part) for part in node.values)
+        yield replace_with(tree, node, f"{value} if {value} is not None else {default}")
+        yield replace_with(tree, node, f"{default} if {value} is None else {value}")
+    sign = type(node.ops[0]) if isinstance(node, ast.Compare) else None
+    if not isinstance(node, ast.Compare) or sign not in (ast.Is, ast.IsNot, ast.Eq, ast.NotEq):
+        return
+    left, other = node.left, tree.text(node.comparators[0])
+    negation = "not " if sign in (ast.IsNot, ast.NotEq) else ""
+    if other in ("None", "''", '""', "[]", "0"):
+        yield replace_with(tree, node, tree.text(left) if negation else f"not {parenthesised(tree, left)}")
+    if isinstance(left, ast.Call) and tree.text(left.func) == "type" and len(left.args) == 1:
+        yield replace_with(tree, node, f"{negation}isinstance({tree.text(left.args[0])}, {other})")
+    elif isinstance(left, ast.Subscript):
+        method = "endswith" if tree.text(left.slice).startswith("-") else "startswith"
+        yield replace_with(tree, node, f"{negation}{tree.text(left.value)}.{method}({other})")
 
 
 def _return_condition(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -142,7 +218,7 @@ def candidate_conditions(node: ast.AST, tree: PythonTree) -> Iterator[tuple[str,
                 yield condition, weight * 0.97**rank
 
 
-def _conditions_of(node: ast.AST) -> Iterator[ast.expr]:
+def conditions_of(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the condition of a statement or expression, or those of a part of a comprehension."""
     if isinstance(node, CONDITIONAL_NODES):
         yield node.test
@@ -150,17 +226,13 @@ def _conditions_of(node: ast.AST) -> Iterator[ast.expr]:
         yield from node.ifs
 
 
-def _is_plain(node: ast.expr) -> bool:
-    """Return whether an expression is a value by itself, and no operation, literal or condition."""
-    return isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
-
-
-def _parenthesised(tree: PythonTree, node: ast.expr) -> str:
+def parenthesised(tree: PythonTree, node: ast.expr) -> str:
     """Return the text of an operand of `not`, `and` or `or`, in parentheses where they help."""
     binds_loosely = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare))
     return f"({tree.text(node)})" if binds_loosely else tree.text(node)
 
 
+TRUTH_TESTS = (*CONDITIONAL_NODES, ast.comprehension, ast.BoolOp, ast.Compare)
 OPERATORS = (
     PythonOperator(name="comparison", nodes=(ast.Compare,), changes=_change_comparison),
     PythonOperator(name="boolean_operator", nodes=(ast.BoolOp,), changes=_change_boolean_operator),
@@ -170,7 +242,8 @@ OPERATORS = (
         changes=_change_negation,
     ),
     PythonOperator(
-        name="condition", nodes=(*CONDITIONAL_NODES, ast.comprehension), changes=_extend_condition
+        name="condition", nodes=(*CONDITIONAL_NODES, ast.comprehension, ast.Return), changes=_extend_condition
     ),
     PythonOperator(name="returned_condition", nodes=(ast.Return,), changes=_return_condition),
+    PythonOperator(name="truth_test", nodes=TRUTH_TESTS, changes=_change_truth_test),
 )

@@ -56,6 +56,8 @@ def _change_exception(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             yield replace_with(tree, exception, other, weight)
         if isinstance(node, ast.ExceptHandler):
             yield from _catch_two(exception, tree)
+    if isinstance(node, ast.ExceptHandler) and exception is not None:
+        yield from _catch_more(exception, tree)
 
 
 def _change_tuple(classes: ast.Tuple, tree: PythonTree) -> Iterator[Change]:
@@ -87,6 +89,18 @@ def _catch_two(exception: ast.Name, tree: PythonTree) -> Iterator[Change]:
         yield replace_span(start, end, text, f"{exception.id} becomes {shorten(text)}", weight)
 
 
+def _catch_more(caught: ast.expr, tree: PythonTree) -> Iterator[Change]:
+    """Catch one more class, or one of Python's instead of another module's."""
+    texts = [tree.text(part) for part in getattr(caught, "elts", [caught])]
+    start, end = tree.span(caught)
+    for other, weight in _other_exceptions(texts[0], tree):
+        if other not in texts:
+            text = f"({', '.join((*texts, other))})"
+            yield replace_span(start, end, text, f"{other} is caught too", 0.25 * weight)
+            if isinstance(caught, ast.Attribute):
+                yield replace_span(start, end, other, f"{texts[0]} becomes {other}", 0.2 * weight)
+
+
 def _other_exceptions(name: str, tree: PythonTree) -> Iterator[tuple[str, float]]:
     """Yield exception classes that may be meant instead of one, each with its weight.
 
@@ -115,19 +129,19 @@ def _is_defined(name: str, tree: PythonTree) -> bool:
 
 def _exception_tuples(tree: PythonTree) -> list[str]:
     """Return the tuples of classes that handlers of the file catch."""
-    handlers = [n for n in ast.walk(tree.module) if isinstance(n, ast.ExceptHandler)]
+    handlers = [n for n in tree.nodes if isinstance(n, ast.ExceptHandler)]
     return [tree.text(n.type) for n in handlers if isinstance(n.type, ast.Tuple)]
 
 
 def _collect_exceptions(tree: PythonTree) -> tuple[list[str], list[str]]:
     """Return `(defined, used)`: the names of exception classes that the file defines, and that it uses."""
-    classes = [node for node in ast.walk(tree.module) if isinstance(node, ast.ClassDef)]
+    classes = [node for node in tree.nodes if isinstance(node, ast.ClassDef)]
     defined = [
         node.name
         for node in classes
         if any(ast.unparse(base).endswith(EXCEPTION_SUFFIXES) for base in node.bases)
     ]
-    names = [node.id for node in ast.walk(tree.module) if isinstance(node, ast.Name)]
+    names = [node.id for node in tree.nodes if isinstance(node, ast.Name)]
     others = ("StopIteration", "KeyboardInterrupt")
     used = [name for name in names if name.endswith(EXCEPTION_SUFFIXES) or name in others]
     return defined, list(dict.fromkeys(used))

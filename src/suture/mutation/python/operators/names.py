@@ -64,7 +64,7 @@ def _known_attributes(name: str, tree: PythonTree) -> list[str]:
 def _attributes_by_name(tree: PythonTree) -> dict[str, list[str]]:
     """Return name -> attributes of it that the file reads, without those that it only calls."""
     attributes: dict[str, list[str]] = {}
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             names = attributes.setdefault(node.value.id, [])
             if node.attr in tree.attributes and node.attr not in names:
@@ -138,9 +138,9 @@ def _change_key(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 def _collect_keys(tree: PythonTree) -> list[str]:
     """Return the first texts that the file uses as subscripts or keys. Twenty is chosen by judgement."""
-    subscripts = (n.slice for n in ast.walk(tree.module) if isinstance(n, ast.Subscript))
+    subscripts = (n.slice for n in tree.nodes if isinstance(n, ast.Subscript))
     keys = [s.value for s in subscripts if isinstance(s, ast.Constant) and isinstance(s.value, str)]
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if isinstance(node, ast.Dict):
             keys += [k.value for k in node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
     return list(dict.fromkeys(keys))[:20]

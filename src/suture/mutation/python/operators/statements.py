@@ -1,4 +1,4 @@
-"""Deletes, repeats, moves, copies and adds statements, and changes the exits of loops.
+"""Deletes, moves, copies and adds statements, and changes the exits of loops.
 
 `suture.mutation.changes` explains the weights.
 """
@@ -145,14 +145,6 @@ def _switch_elif(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     previous = tree.previous_statement(node)
     if isinstance(previous, ast.If) and not previous.orelse and tree.raw[start : start + 2] == b"if":
         yield replace_span(start, start + 2, "elif", "if becomes elif")
-
-
-def _duplicate(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Repeat a simple statement."""
-    assert isinstance(node, ast.stmt)
-    lines = tree.line_span(node)
-    if lines and isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign)) and not is_docstring(node):
-        yield insert_text(lines[1], _line_text(tree, lines), f"{shorten(tree.text(node))} is repeated")
 
 
 def _in_loop(node: ast.AST, tree: PythonTree) -> bool:
@@ -333,7 +325,6 @@ OPERATORS = (
     PythonOperator(name="change_block", nodes=STATEMENT_NODES, changes=_change_block),
     PythonOperator(name="loop_control", nodes=STATEMENT_NODES, changes=_change_loop_control),
     PythonOperator(name="elif", nodes=(ast.If,), changes=_switch_elif),
-    PythonOperator(name="duplicate_statement", nodes=STATEMENT_NODES, changes=_duplicate),
     PythonOperator(name="guard", nodes=FUNCTIONS, changes=_add_guard),
     PythonOperator(name="fill_container", nodes=INSERTION_POINTS, changes=_fill_container),
     PythonOperator(name="missing_assignment", nodes=INSERTION_POINTS, changes=_add_assignment),

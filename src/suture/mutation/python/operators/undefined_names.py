@@ -8,8 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change, replace_span
-from suture.mutation.name_similarity import find_similar_names
+from suture.mutation.changes import Change, find_similar_names, replace_span
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 
@@ -78,20 +77,6 @@ def _replace_undefined_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]
                 yield replace_with(tree, node, name, 0.4)
 
 
-def _rename_unread_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Rename a variable that is set and never read to one that is read and never set."""
-    assert isinstance(node, ast.Name)
-    function = tree.enclosing_function(node)
-    if not isinstance(node.ctx, ast.Store) or function is None:
-        return
-    names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
-    if any(n.id == node.id and isinstance(n.ctx, ast.Load) for n in names):
-        return
-    unbound = {n.id for n in names if isinstance(n.ctx, ast.Load)} - known_names(tree) - set(BUILTINS)
-    for other in sorted(unbound):
-        yield replace_with(tree, node, other)
-
-
 def _replace_unknown_attribute(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Replace an attribute that neither the file nor any common type of Python has."""
     assert isinstance(node, ast.Attribute)
@@ -128,7 +113,7 @@ def _starts_with_import(node: ast.expr, tree: PythonTree) -> bool:
 
 
 def _imported_names(tree: PythonTree) -> frozenset[str]:
-    imports = (n for n in ast.walk(tree.module) if isinstance(n, (ast.Import, ast.ImportFrom)))
+    imports = (n for n in tree.nodes if isinstance(n, (ast.Import, ast.ImportFrom)))
     return frozenset(a.asname or a.name.partition(".")[0] for node in imports for a in node.names)
 
 
@@ -162,7 +147,7 @@ def _similar_standard_modules(module: str) -> list[tuple[str, float]]:
 
 def _find_unbound_names(tree: PythonTree) -> list[str]:
     """Return names that are read and that nothing binds, sorted."""
-    read = {n.id for n in ast.walk(tree.module) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read = {n.id for n in tree.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return sorted(read - known_names(tree) - set(BUILTINS))
 
 
@@ -173,7 +158,7 @@ def known_names(tree: PythonTree) -> frozenset[str]:
 
 def _bound_names(tree: PythonTree) -> frozenset[str]:
     bound = {"__file__", "__name__", "__doc__"}
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 bound.add(name)
@@ -200,7 +185,7 @@ def _names_from_star_import(tree: PythonTree) -> set[str]:
 
     A misspelt name seldom appears so often. The number is chosen by judgement.
     """
-    names = (node for node in ast.walk(tree.module) if isinstance(node, ast.Name))
+    names = (node for node in tree.nodes if isinstance(node, ast.Name))
     counts = Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
     return {name for name, count in counts.items() if count > 2}
 
@@ -227,7 +212,7 @@ def _find_defined_attributes(tree: PythonTree) -> tuple[str, ...]:
     One that is only read, and only once, may be misspelt.
     """
     counts: Counter[str] = Counter()
-    for node in ast.walk(tree.module):
+    for node in tree.nodes:
         if isinstance(node, ast.Attribute):
             counts[node.attr] += 2 if isinstance(node.ctx, ast.Store) else 1
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
@@ -239,7 +224,6 @@ def _find_defined_attributes(tree: PythonTree) -> tuple[str, ...]:
 
 OPERATORS = (
     PythonOperator(name="undefined_name", nodes=(ast.Name,), changes=_replace_undefined_name),
-    PythonOperator(name="unread_assignment", nodes=(ast.Name,), changes=_rename_unread_variable),
     PythonOperator(name="unknown_attribute", nodes=(ast.Attribute,), changes=_replace_unknown_attribute),
     PythonOperator(name="import_name", nodes=(ast.Import, ast.ImportFrom), changes=_correct_import),
 )

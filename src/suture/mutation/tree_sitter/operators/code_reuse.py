@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change, insert_text, last_part, shorten
-from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, NULLS, STRINGS
+from suture.mutation.tree_sitter.node_kinds import CALLS, NULLS, STRINGS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
-    function_name,
     get_field,
     is_same_node,
-    replace_node,
     walk,
 )
 from suture.mutation.tuning import MAX_REUSED, MAX_REUSED_CHARS, MAX_TREE_REUSED_NAMES
@@ -70,22 +68,6 @@ def _reuse_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         # Directly after the last argument, because a trailing comma or a comment may follow it.
         end = arguments[-1].end_byte if arguments else argument_list.end_byte - 1
         yield insert_text(end, f", {text}" if arguments else text, f"{shorten(text)} is also passed", 0.8)
-
-
-def _order_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Sort arguments that have the names of the parameters: `f(b, a)` of `function f(a, b)`."""
-    callee, argument_list = _call_parts(node)
-    if callee is None or argument_list is None:
-        return
-    parameters = tree.cached("parameters", _parameters_by_name).get(last_part(tree.text(callee)), [])
-    arguments = _get_arguments(argument_list)
-    texts = [tree.text(argument) for argument in arguments]
-    expected = parameters[: len(texts)]
-    if len(texts) < 2 or sorted(texts) != sorted(expected) or texts == expected:
-        return
-    triples = zip(arguments, texts, expected, strict=True)
-    edits = tuple(replace_node(argument, name) for argument, text, name in triples if text != name)
-    yield Change(edits=edits, note="arguments in the order of the parameters")
 
 
 def _add_concatenation(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -156,21 +138,8 @@ def _argument_lists_by_name(tree: SyntaxTree) -> dict[str, list[Node]]:
     return argument_lists
 
 
-def _parameters_by_name(tree: SyntaxTree) -> dict[str, list[str]]:
-    """Return name of a function of the file -> the names of its parameters."""
-    parameters_by_name: dict[str, list[str]] = {}
-    for node in walk(tree.root):
-        parameters = get_field(node, "parameters")
-        name = function_name(node)
-        if node.type in FUNCTIONS and parameters is not None and name is not None:
-            names = [part for part in walk(parameters) if part.type == "identifier"]
-            parameters_by_name[tree.text(name)] = [tree.text(part) for part in names]
-    return parameters_by_name
-
-
 OPERATORS: TreeOperators = {
     "reused_value": _reuse_value,
     "reused_argument": _reuse_argument,
-    "parameter_order": _order_arguments,
     "missing_concatenation": _add_concatenation,
 }

@@ -152,12 +152,6 @@ def _copy_statement(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         yield from _insert_beside(node, tree, text, 0.8)
 
 
-def _duplicate(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Repeat a simple statement."""
-    if tree.is_statement(node) and node.type in SIMPLE_STATEMENTS and node.type not in EXITS:
-        yield from _insert_beside(node, tree, tree.text(node), 1.0, before=False)
-
-
 def _add_assignment(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add an assignment such as `previous = current`, or a counter."""
     if tree.enclosing_function(node) is None or not tree.is_statement(node):
@@ -285,7 +279,6 @@ def _last_block(node: Node) -> Node | None:
 OPERATORS: TreeOperators = {
     "delete_statement": _delete,
     "move_statement": _move,
-    "duplicate_statement": _duplicate,
     "change_block": _change_block,
     "guard": _add_guard,
     "copied_statement": _copy_statement,

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.changes import Change
-from suture.mutation.name_similarity import find_similar_names
+from suture.mutation.changes import Change, find_similar_names
 from suture.mutation.tree_sitter.node_kinds import DECLARING_NODES, MEMBERS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
