@@ -254,7 +254,9 @@ ARGUMENTS: tuple[Alias, ...] = (
     Alias(
         name="parallel_strategies", says="use the recipe `dual_oracle`, or `strategies` in one of your own"
     ),
-    Alias(name="enable_spec_tests", says="use a recipe with testers, such as `dual_oracle` (docs/recipes.md)"),
+    Alias(
+        name="enable_spec_tests", says="use a recipe with testers, such as `dual_oracle` (docs/recipes.md)"
+    ),
     Alias(name="enable_checkpointing", says=_CHECKPOINTS),
     Alias(name="persist_checkpoints", says=_CHECKPOINTS),
     Alias(name="model_overrides", says="name the model of a role in the settings models.*"),

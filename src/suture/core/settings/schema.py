@@ -364,7 +364,7 @@ class ServeSettings(SettingsGroup):
     git_private: Names = ()
     """Git hosts that may have a private IP address."""
     models: Names = ()
-    """Models that clients may choose besides the configured one. `none` is always allowed."""
+    """Models that clients may choose besides the configured one, `none`, and embedded models that are here."""
     executor: Literal["local", "ray"] = "local"
     """Where runs execute: in processes of the server, or on a Ray cluster that servers share (docs/serve.md)."""
     ray_address: str = "auto"
