@@ -64,7 +64,8 @@ def read_hook_call(text: str) -> HookCall:
         values = json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise UsageError(
-            "stdin holds no JSON of a hook", remedy="--hook is for the hooks of coding agents (docs/agents.md)"
+            "stdin holds no JSON of a hook",
+            remedy="--hook is for the hooks of coding agents (docs/agents.md)",
         ) from fault
     if not isinstance(values, dict):
         raise UsageError("stdin holds no JSON object of a hook")
