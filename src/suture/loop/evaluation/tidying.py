@@ -31,6 +31,7 @@ async def tidy_candidate(
     tidied = replace(candidate, files=files, parent=candidate.hash)
     if files == candidate.files:
         return candidate, verdict
+    context.ledger.append(context.candidates.make_proposal(tidied))
     try:
         tidied_verdict = await judge(tidied, suite, context, confirm=False)
     except BudgetExceeded:
