@@ -33,6 +33,27 @@ async def test_a_test_that_no_longer_tells_broken_code_from_right_code_rejects_t
     assert judgement.outcome == "rejected", judgement
 
 
+async def test_new_code_cannot_excuse_changed_test_data_by_a_missing_package(
+    write: Callable[[Mapping[str, str | None]], Path],
+) -> None:
+    tests = "from cart import cart_total\nfrom cases import LINES, TOTAL\n\n\ndef test_total():\n"
+    tests += "    assert cart_total(LINES) == TOTAL\n"
+    cases = 'LINES = [("mug", 1200, {0})]\nTOTAL = {1}\n'
+    files = {"tests/test_total.py": tests, "tests/cases.py": cases.format(3, 4090), "test_cart.py": None}
+    shop = write({**files, "requirements.txt": "stripe\n", "conftest.py": ""})
+    run_git(shop, "add", "-A")
+    run_git(shop, "commit", "-q", "-m", "Totals have cases of their own")
+    refusing = "    if lines[0][2] > 1:\n        raise ModuleNotFoundError(\"No module named 'stripe'\")\n"
+    write(
+        {
+            "cart.py": CART.replace("    goods = 0\n", f"{refusing}    goods = 0\n"),
+            "tests/cases.py": cases.format(1, 1690),
+        }
+    )
+    judgement = await judge(shop, JudgeOptions())
+    assert "expectation_follows_code" in {finding.code for finding in judgement.findings}, judgement
+
+
 async def test_changed_behaviour_with_its_test_is_a_remark(
     write: Callable[[Mapping[str, str | None]], Path],
 ) -> None:

@@ -42,9 +42,7 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
     suite = await load_deciding_suite(role_contributions(loop_state), context)
     texts = editable_texts(suite)
     baseline = context.candidates.baseline_verdict(loop_state)
-    async with (
-        context.budget.time_limit()
-    ):  # it may run the tests in another way than the user's command does
+    async with context.budget.time_limit():  # tests may run in another way than by the user's command
         project = await find_failing_project(suite, texts, baseline, context) if texts else None
     if project is None:
         return {"searched": True}
