@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.statement_edits import (
@@ -124,3 +125,35 @@ def definition_role(node: ast.stmt) -> str:
         if name in ("setter", "deleter", "getter", "overload", "register"):
             return str(name)
     return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualifiedClass:
+    """A class of a module, with its qualified name, such as `Shop.Cart`."""
+
+    name: str
+    node: ast.ClassDef
+
+
+def find_classes(scope: Iterable[ast.stmt], prefix: str = "") -> Iterator[QualifiedClass]:
+    """Yield the classes of a scope, and those inside of them."""
+    for node in scope:
+        if isinstance(node, ast.ClassDef):
+            yield QualifiedClass(name=f"{prefix}{node.name}", node=node)
+            yield from find_classes(node.body, f"{prefix}{node.name}.")
+        else:
+            yield from find_classes(inner_statements(node), prefix)
+
+
+def find_nested_functions(
+    scope: Iterable[ast.stmt], prefix: str = "", *, is_inside: bool = False
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield the functions inside of functions, with their qualified names."""
+    for node in scope:
+        if isinstance(node, Function) and is_inside:
+            yield f"{prefix}{node.name}", node
+        if isinstance(node, Definition):
+            inside = is_inside or isinstance(node, Function)
+            yield from find_nested_functions(node.body, f"{prefix}{node.name}.", is_inside=inside)
+        else:
+            yield from find_nested_functions(inner_statements(node), prefix, is_inside=is_inside)

@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 
 from suture.project.python_source.module_definitions import (
     Function,
+    QualifiedClass,
     definition_role,
+    find_classes,
+    find_nested_functions,
     is_stub,
     preserves_definitions,
 )
@@ -142,38 +145,6 @@ def _binds_one_name(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign | ast.AnnAssign) and len(bound_names(node)) == 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Owner:
-    """A class of the original, with its qualified name, such as `Shop.Cart`."""
-
-    name: str
-    node: ast.ClassDef
-
-
-def _find_owners(scope: Iterable[ast.stmt], prefix: str = "") -> Iterator[_Owner]:
-    """Yield the classes of a scope, and those inside of them."""
-    for node in scope:
-        if isinstance(node, ast.ClassDef):
-            yield _Owner(name=f"{prefix}{node.name}", node=node)
-            yield from _find_owners(node.body, f"{prefix}{node.name}.")
-        else:
-            yield from _find_owners(inner_statements(node), prefix)
-
-
-def _nested_functions(
-    scope: Iterable[ast.stmt], prefix: str = "", *, is_inside: bool = False
-) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Yield the functions inside of functions, with their qualified names."""
-    for node in scope:
-        if isinstance(node, Function) and is_inside:
-            yield f"{prefix}{node.name}", node
-        if isinstance(node, Definition):
-            inside = is_inside or isinstance(node, Function)
-            yield from _nested_functions(node.body, f"{prefix}{node.name}.", is_inside=inside)
-        else:
-            yield from _nested_functions(inner_statements(node), prefix, is_inside=is_inside)
-
-
 def _names(context: str, name: str) -> bool:
     """Return whether a text names a definition."""
     return re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", context) is not None
@@ -232,7 +203,7 @@ class _Merge:
                 merged.append(node)  # a new variable that no function reads is only an example of use
             elif self.margin and bound_names(node):
                 merged.append(node)
-        owners = list(_find_owners(old_scope))
+        owners = list(find_classes(old_scope))
         members = [node for node in merged if self._is_member(node, old_scope, owners)]
         self._merge_methods(members, owners)
         others = [node for node in merged if node not in members]
@@ -241,7 +212,9 @@ class _Merge:
             self._merge_statement(node, old, [old], self.patch.body)
         self._merge_scope(old_scope, [node for node in others if node not in nested], prefix="")
 
-    def _is_member(self, new: ast.stmt, old_scope: Sequence[ast.stmt], owners: Sequence[_Owner]) -> bool:
+    def _is_member(
+        self, new: ast.stmt, old_scope: Sequence[ast.stmt], owners: Sequence[QualifiedClass]
+    ) -> bool:
         """Return whether a statement of the patch belongs to a class whose header the patch lacks."""
         if not owners:
             return False
@@ -255,7 +228,7 @@ class _Merge:
             return is_known and not namesakes and self._has_signs_of_member(new, owners)
         return is_known or not namesakes
 
-    def _has_signs_of_member(self, new: ast.stmt, owners: Sequence[_Owner]) -> bool:
+    def _has_signs_of_member(self, new: ast.stmt, owners: Sequence[QualifiedClass]) -> bool:
         """Return whether the context names a function with its class, or a member has its first parameter."""
         name = getattr(new, "name", "")
         return any(
@@ -275,7 +248,7 @@ class _Merge:
         patch_names = {name for node in self.patch.body for name in bound_names(node)}
         nested = [
             (name, node)
-            for name, node in _nested_functions(old_scope)
+            for name, node in find_nested_functions(old_scope)
             if node.name == new.name and not patch_names & set(name.split(".")[:-1])
         ]
         named = [(name, node) for name, node in nested if _names(self.context, name)] or nested
@@ -295,9 +268,9 @@ class _Merge:
         if len(equivalents) == 1 and ast.dump(equivalents[0]) != ast.dump(new):
             self._replace(equivalents[0], old_scope, source)
 
-    def _merge_methods(self, members: Sequence[ast.stmt], owners: Sequence[_Owner]) -> None:
+    def _merge_methods(self, members: Sequence[ast.stmt], owners: Sequence[QualifiedClass]) -> None:
         """Merge members of classes that are given without their class."""
-        choices: list[tuple[ast.stmt, list[_Owner]]] = []
+        choices: list[tuple[ast.stmt, list[QualifiedClass]]] = []
         for member in members:
             # A member that no class has yet belongs to the only class of the module, or to the one of the others.
             choices.append((member, [o for o in owners if _defines_member(o.node, member)] or list(owners)))
@@ -312,7 +285,9 @@ class _Merge:
                 added = [member for member in group if member not in replacing]
                 self._merge_members(owner.node, [*replacing, *added], self.patch.body)
 
-    def _choose_owner(self, member: ast.stmt, possible: Sequence[_Owner], certain: Collection[str]) -> _Owner:
+    def _choose_owner(
+        self, member: ast.stmt, possible: Sequence[QualifiedClass], certain: Collection[str]
+    ) -> QualifiedClass:
         """Return the class of a member: the only one, or the one that the context or the other members name."""
         name = next(iter(sorted(bound_names(member))), "")
         matches = [
