@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityUse, Language, Task, Verdict
 from suture.judge.capabilities.borrowed_names import find_borrowed_names
-from suture.judge.capabilities.go_fields import find_lost_fields
-from suture.judge.capabilities.go_uses import find_go_uses
-from suture.judge.capabilities.javascript_fields import find_hidden_fields
-from suture.judge.capabilities.javascript_uses import find_javascript_uses
+from suture.judge.capabilities.go.go_fields import find_lost_fields
+from suture.judge.capabilities.go.go_uses import find_go_uses
+from suture.judge.capabilities.javascript.javascript_fields import find_hidden_fields
+from suture.judge.capabilities.javascript.javascript_uses import find_javascript_uses
 from suture.judge.capabilities.merged_names import find_merged_names
-from suture.judge.capabilities.python_fields import find_dropped_fields
-from suture.judge.capabilities.python_merged_names import find_merged_python_names
-from suture.judge.capabilities.python_uses import find_python_uses
+from suture.judge.capabilities.python.python_fields import find_dropped_fields
+from suture.judge.capabilities.python.python_merged_names import find_merged_python_names
+from suture.judge.capabilities.python.python_uses import find_python_uses
 from suture.judge.capabilities.use import MERGED_NAME, Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
 from suture.mutation.tree_sitter.node_kinds import has_grammar, parse_source_tree

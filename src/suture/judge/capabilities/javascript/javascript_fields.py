@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from suture.judge.capabilities.javascript_names import get_string, get_text
+from suture.judge.capabilities.javascript.javascript_names import get_string, get_text
 from suture.judge.capabilities.use import Use
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.go_comparisons import find_comparison_uses
-from suture.judge.capabilities.go_paths import find_written_path
+from suture.judge.capabilities.go.go_comparisons import find_comparison_uses
+from suture.judge.capabilities.go.go_paths import find_written_path
 from suture.judge.capabilities.kept_state import find_kept_state
 from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import (

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from suture.judge.capabilities.python_classes import is_test_attribute
-from suture.judge.capabilities.python_evidence import COMPARISON_METHODS
+from suture.judge.capabilities.python.python_classes import is_test_attribute
+from suture.judge.capabilities.python.python_evidence import COMPARISON_METHODS
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
 

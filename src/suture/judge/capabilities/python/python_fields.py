@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from suture.judge.capabilities.python_classes import VALUE_CLASSES
+from suture.judge.capabilities.python.python_classes import VALUE_CLASSES
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
 from suture.project.python_source.parsing import parse_module

@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Iterator
 from dataclasses import replace
 
-from suture.judge.capabilities.python_evidence import (
+from suture.judge.capabilities.python.python_evidence import (
     COMPARISON_METHODS,
     ComparedClass,
     Function,

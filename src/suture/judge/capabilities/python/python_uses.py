@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.python_classes import find_class_uses
-from suture.judge.capabilities.python_comparisons import find_loose_comparisons
-from suture.judge.capabilities.python_kept_state import find_kept_state
-from suture.judge.capabilities.python_patches import (
+from suture.judge.capabilities.python.python_classes import find_class_uses
+from suture.judge.capabilities.python.python_comparisons import find_loose_comparisons
+from suture.judge.capabilities.python.python_kept_state import find_kept_state
+from suture.judge.capabilities.python.python_patches import (
     MOCK_NAME,
     Place,
     find_namespace_uses,
@@ -21,8 +21,8 @@ from suture.judge.capabilities.python_patches import (
     find_patching_calls,
     find_precision_uses,
 )
-from suture.judge.capabilities.python_paths import find_written_path
-from suture.judge.capabilities.python_surroundings import find_surrounding_uses
+from suture.judge.capabilities.python.python_paths import find_written_path
+from suture.judge.capabilities.python.python_surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import (
     ENTRY_FUNCTION,
     TEST_RUNNER,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.javascript_answers import find_answer_uses
-from suture.judge.capabilities.javascript_environment import (
+from suture.judge.capabilities.javascript.javascript_answers import find_answer_uses
+from suture.judge.capabilities.javascript.javascript_environment import (
     ENVIRONMENTS,
     MODES,
     find_environment_lists,
@@ -16,7 +16,7 @@ from suture.judge.capabilities.javascript_environment import (
     find_listing_uses,
     find_membership_uses,
 )
-from suture.judge.capabilities.javascript_names import (
+from suture.judge.capabilities.javascript.javascript_names import (
     BUILT_IN,
     GLOBAL_OBJECTS,
     LISTING_CALL,
@@ -27,7 +27,7 @@ from suture.judge.capabilities.javascript_names import (
     get_string,
     get_text,
 )
-from suture.judge.capabilities.javascript_paths import find_written_path
+from suture.judge.capabilities.javascript.javascript_paths import find_written_path
 from suture.judge.capabilities.kept_state import find_kept_state
 from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_RUNNER, Use, find_path_uses

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.judge.capabilities.javascript_names import (
+from suture.judge.capabilities.javascript.javascript_names import (
     BUILT_IN,
     GLOBAL_OBJECTS,
     LISTING_CALL,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.judge.capabilities.javascript_names import JavaScriptNames, get_text
+from suture.judge.capabilities.javascript.javascript_names import JavaScriptNames, get_text
 from suture.judge.capabilities.use import Use
 from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from suture.judge.capabilities.javascript_names import (
+from suture.judge.capabilities.javascript.javascript_names import (
     JavaScriptNames,
     get_first_argument,
     get_string,
