@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from suture.judge.extraction.literal_calls import expand_table_rows
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
-from suture.search.ranking.tree_calls import expand_table_rows
 
 LOOP = '\tfor _, c := range cases {\n\t\tt.Run("x", func(t *testing.T) { f(c.in, 2, c.by) })\n\t}\n'
 ROW = "type row struct{ in []int; by, want int }"

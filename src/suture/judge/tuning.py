@@ -199,6 +199,10 @@ MAX_EXAMPLE_TESTS = 24
 """Fixed tests whose calls are recorded."""
 MAX_EXAMPLE_FUNCTIONS = 4
 """Functions of a change whose calls are compared."""
+MAX_COMPILED_EXAMPLE_FUNCTIONS = 2
+"""The same where each of them has to be compiled."""
+MAX_TABLE_ROWS = 60
+"""Rows of a table in a test of JavaScript, TypeScript or Go that become calls."""
 MAX_EXAMPLES = 40
 """Calls of one function by the tests that are made again."""
 NEAR_EXAMPLE_INPUTS = 60

@@ -228,8 +228,6 @@ MAX_TRIPWIRES = 4
 """Locations that are checked for being reached by the calls; each costs as much as a candidate."""
 CALL_TIMEOUT_S = 0.5
 """Timeout of one call, in other languages."""
-MAX_TABLE_ROWS = 60
-"""Rows of a table-driven Go test that become calls."""
 
 # --- Expression distance ----------------------------------------------------------------------------------
 

@@ -21,8 +21,9 @@ from typing import Any
 
 from suture.judge.suite import Suite
 from suture.judge.tuning import MAX_TEST_DATA_BYTES, MAX_TEST_VALUES
+from suture.project.languages import detect_file_languages
 from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import decode_text
+from suture.project.workspace import decode_text, is_test_file
 
 COMMON_VALUES = (0, 1, 2, -1, "", None, True, False)
 """Values that occur in any code. Comparing with one of them does not show that an answer was hard-coded."""
@@ -126,10 +127,14 @@ class TestValues:
 def read_test_texts(suite: Suite) -> dict[str, str]:
     """Return the texts of a task's tests, checks and test data by path; a check has a path of its own.
 
-    Test data are data files whose own name, or the name of whose folder, occurs in a test.
+    Files with names of tests count if the test command does not say which files hold its tests. Test data are data
+    files whose own name, or the name of whose folder, occurs in a test.
     """
     files = suite.task.files
-    texts = {path: decode_text(files[path]) for path in suite.test_files if path in files}
+    named = [
+        path for path in files if suite.command and is_test_file(path) and detect_file_languages((path,))
+    ]
+    texts = {path: decode_text(files[path]) for path in suite.test_files or named if path in files}
     words = frozenset(word for text in texts.values() for word in NAMES.findall(text))
     for path in sorted(files.keys() - texts.keys()):
         file = PurePosixPath(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,11 +16,13 @@ from suture.judge.signs.lost_callbacks import CallbackUses, find_callback_uses, 
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
+from suture.project.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-COMMON_LITERALS = ("0", "1", "2", '""', "''", "``", "' '", '" "')
+COMMON_LITERALS = ("0", "1", "2", '""', '" "')
+TEXTS = frozenset((*STRINGS, "template_string"))
 COMPARISON_SIGNS = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
 BLANK_NAME = "_"
 """What Go assigns to it is discarded; in JavaScript it says so by convention."""
@@ -112,8 +115,22 @@ def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language
     literals: set[str] = set()
     for path, text in sources:
         tree = SyntaxTree(text, path, language)
-        literals |= {tree.text(node) for node in walk(tree.root) if node.type in (*NUMBERS, *STRINGS)}
+        literals |= {_get_value(tree.text(node), language) for node in walk(tree.root) if _is_literal(node)}
     return frozenset(literals - {*COMMON_LITERALS})
+
+
+def _is_literal(node: Node) -> bool:
+    return node.type in NUMBERS or (
+        node.type in TEXTS and all(part.type != "template_substitution" for part in node.named_children)
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _get_value(text: str, language: Language) -> str:
+    """Return the value of a number or text, which is the same however it is spelled."""
+    driver = LANGUAGES[language].calls
+    values = driver.read_literals(text) if driver is not None else None
+    return json.dumps(values[0], ensure_ascii=False) if values else text
 
 
 @lru_cache(maxsize=128)
@@ -125,13 +142,13 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     dead = throws = swallowing = statements = 0
     nodes = list(walk(tree.root))
     for node in nodes:
-        if node.type in (*NUMBERS, *STRINGS):
-            literals.add(tree.text(node))
+        if _is_literal(node):
+            literals.add(_get_value(tree.text(node), language))
         sign = node.child_by_field_name("operator")
         if node.type == "binary_expression" and sign is not None and tree.text(sign) in COMPARISON_SIGNS:
             for side in (get_field(node, "left"), get_field(node, "right")):
-                if side is not None and side.type in (*NUMBERS, *STRINGS):
-                    compared.add(tree.text(side))
+                if side is not None and _is_literal(side):
+                    compared.add(_get_value(tree.text(side), language))
         if node.type in ("identifier", "shorthand_property_identifier"):
             uses[tree.text(node)] += 1
         function = get_field(node, "function")

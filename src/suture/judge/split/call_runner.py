@@ -104,14 +104,14 @@ class CallRunner:
         Raises:
             PrerequisiteError: The language cannot be run here.
         """
-        session = _CandidateSession(self, files, wall_s or self.settings.check_timeout_s)
+        session = CandidateSession(self, files, wall_s or self.settings.check_timeout_s)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(session.program.kill)
             outcomes = [await session.judge_check(check) for check in checks]
             await session.program.stop()  # only a program that ended regularly has its output kept
         depends_on_order = False
         if len(checks) > 1 and all(outcome.status == "passed" for outcome in outcomes):
-            again = _CandidateSession(self, files, wall_s or self.settings.check_timeout_s)
+            again = CandidateSession(self, files, wall_s or self.settings.check_timeout_s)
             async with AsyncExitStack() as stack:
                 stack.push_async_callback(again.program.kill)
                 repeated = [await again.judge_check(check) for check in reversed(checks)]
@@ -134,13 +134,13 @@ class CallRunner:
         Raises:
             PrerequisiteError: The language cannot be run here.
         """
-        session = _CandidateSession(self, files, wall_s)
+        session = CandidateSession(self, files, wall_s)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(session.program.kill)
             return [await session.answer_call(args) for args in calls]
 
 
-class _CandidateSession:
+class CandidateSession:
     """The call driver's process with one candidate, which is started again after it died."""
 
     def __init__(self, runner: CallRunner, files: Mapping[str, bytes], wall_s: float) -> None:
@@ -187,7 +187,7 @@ class _CandidateSession:
         if not self.program.alive and await self._load() is not None:
             self._death_count = MAX_UNANSWERED_CALLS
             return {"died": "it cannot be loaded"}
-        answer, _ = await self._ask({"args": list(args), "awaits": False}, self._wall_s)
+        answer, _ = await self._ask({"args": list(args), "awaits": True}, self._wall_s)
         self._death_count += "died" in answer
         return answer
 

@@ -206,6 +206,11 @@ class SyntaxTree:
                 arities[self.text(name)] = parameters.named_child_count if parameters is not None else 1
         return arities
 
+    def list_functions(self) -> dict[str, str]:
+        """Return name of each function of the file -> its text."""
+        functions = ((function_name(node), node) for node in walk(self.root) if node.type in FUNCTIONS)
+        return {self.text(name): self.text(node) for name, node in functions if name is not None}
+
     def _function_facts_for(self, function: Node) -> tuple[dict[str, list[range]], list[tuple[str, Node]]]:
         """Return the scopes of the names that a function declares, and the result of `expressions`."""
         if function.id not in self._function_facts:

@@ -9,30 +9,26 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from suture.core.records import Language, Task
 from suture.errors import PrerequisiteError
-from suture.judge.differential.input_generation import Arguments
+from suture.judge.differential.driver_versions import prepare_call_runner
 from suture.judge.extraction.call_examples import extract_calls, parse_call
-from suture.judge.runners.go_build_cache import add_go_build_cache
-from suture.judge.runners.test_command import TestCommand
-from suture.judge.sandbox_programs import PRIVATE_FOLDER
+from suture.judge.extraction.literal_calls import find_literal_calls, read_plain_literals
 from suture.judge.split.call_runner import CallRunner
-from suture.judge.split.call_values import render_value, to_call_value, to_python_data, values_match
+from suture.judge.split.call_values import render_value, to_call_value, values_match
 from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.tuning import PARALLEL_RUNS
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import encode_source
-from suture.mutation.tree_sitter.node_kinds import CALLS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
 from suture.mutation.tree_sitter.tree_locations import literals_near_edit
-from suture.project.languages import LANGUAGES, CallDriver, CallSite, Interpreter, JsonPlus
+from suture.project.languages import LANGUAGES, CallDriver, JsonPlus
 from suture.search import tuning
 from suture.search.ranking.call_outcomes import (
     NO_VISIBLE_EFFECT,
@@ -44,9 +40,6 @@ from suture.search.ranking.call_outcomes import (
     generate_inputs,
 )
 from suture.search.search_records import SearchResult
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 Answers = dict[int, list[dict[str, Any]]]
 """Number of a project -> its answers to the calls of one function.
@@ -97,12 +90,11 @@ async def answer_calls(
         projects.append({**files, proposal.path: encode_source(text)})
     deterministic: list[tuple[_CalledFunction, Answers]] = []
     try:
-        interpreter = await _prepare_interpreter(command, functions, files, driver)
         for function in functions:
-            task = Task(statement="", language=language, module=function.path, entry_point=function.name)
-            runner = CallRunner(
-                task=task, sandbox=command.sandbox, settings=command.settings, interpreter=interpreter
+            task = Task(
+                statement="", language=language, module=function.path, entry_point=function.name, files=files
             )
+            runner = await prepare_call_runner(task, command)
             answers = await _run_calls(runner, function, projects, seconds / len(functions))
             call_count = len(function.calls)
             if _is_deterministic(answers, call_count):
@@ -112,20 +104,6 @@ async def answer_calls(
         result.notes = (*result.notes, f"repairs were not compared on other inputs: {fault.message}")
         return no_answers
     return _collect_answers(deterministic, count, driver)
-
-
-async def _prepare_interpreter(
-    command: TestCommand,
-    functions: Sequence[_CalledFunction],
-    files: Mapping[str, bytes],
-    driver: CallDriver,
-) -> Interpreter:
-    """Return the interpreter of the language; in Go with a build cache, so that repairs compile quickly."""
-    if not driver.compiles or not functions:
-        return command.interpreter
-    site = CallSite(module=functions[0].path, name=functions[0].name, folder=PRIVATE_FOLDER, files=files)
-    driver_files = driver.files(site)
-    return await add_go_build_cache(command.interpreter, driver_files, command.sandbox, command.settings)
 
 
 async def _run_calls(
@@ -246,7 +224,7 @@ def _choose_functions(
     """Return the functions of changed files that the tests call with literals, with the calls to make."""
     functions: list[_CalledFunction] = []
     changed_functions: list[_CalledFunction] = []
-    calls_in_tests = sorted(_called_with_literals(tests, language, driver).items())
+    calls_in_tests = sorted(find_literal_calls(tests, language, driver).items())
     for path in sorted({proposal.path for proposal in proposals}):
         changes = [proposal.edits for proposal in proposals if proposal.path == path]
         tree = SyntaxTree(result.texts[path], path, language)
@@ -254,7 +232,7 @@ def _choose_functions(
         literals: dict[str, None] = {}
         for edits in changes:
             literals |= dict.fromkeys(literals_near_edit(language, path, tree.source, edits))
-        mentioned = [values[0] for text in literals if (values := _read_literals(text, driver))]
+        mentioned = [values[0] for text in literals if (values := read_plain_literals(text, driver))]
         changed_names = _changed_function_names(tree, changes)
         for name, seeds in calls_in_tests:
             if name in tree.functions and not driver.explain_unsupported(tree.source, name):
@@ -282,108 +260,3 @@ def _changed_function_names(tree: SyntaxTree, changes: Sequence[Sequence[Edit]])
     functions = (tree.enclosing_function(node) for node in nodes if node is not None)
     names = (get_field(function, "name") for function in functions if function is not None)
     return {tree.text(name) for name in names if name is not None}
-
-
-def _called_with_literals(
-    tests: Mapping[str, str], language: Language, driver: CallDriver
-) -> dict[str, list[Arguments]]:
-    """Return name of a function -> the arguments of the tests' calls that are plain data."""
-    calls: dict[str, dict[str, Arguments]] = {}  # name -> source of the arguments -> arguments
-    for path, text in tests.items():
-        tree = SyntaxTree(text, path, language)
-        for node in walk(tree.root):
-            callee, argument_list = get_field(node, "function"), get_field(node, "arguments")
-            if node.type not in CALLS or callee is None or argument_list is None:
-                continue
-            name = tree.text(get_field(callee, "property", "field") or callee)
-            for source in (tree.text(argument_list)[1:-1], *expand_table_rows(tree, argument_list)):
-                arguments = _read_literals(source, driver)
-                if arguments:
-                    calls.setdefault(name, {}).setdefault(source, arguments)
-    return {name: list(by_source.values()) for name, by_source in calls.items()}
-
-
-def _read_literals(text: str, driver: CallDriver) -> Arguments | None:
-    """Return literals that are separated by commas as plain data; `None` if one is not a literal."""
-    values = driver.read_literals(text)
-    if values is None:
-        return None
-    with suppress(ValueError):
-        return tuple(to_python_data(value, statically_typed=driver.statically_typed) for value in values)
-    return None
-
-
-def expand_table_rows(tree: SyntaxTree, argument_list: Node) -> list[str]:
-    """Return the arguments of a call in a table-driven test, once for each row of the table.
-
-    Go's tests loop over a table of structs and call `f(c.in)`, where `c` is a row.
-    """
-    arguments = argument_list.named_children
-    fields = {tree.text(name) for argument in arguments if (name := _row_field(argument)) is not None}
-    if not fields:
-        return []
-    test = outer = tree.enclosing_function(argument_list)
-    while outer is not None:
-        test, outer = outer, tree.enclosing_function(outer)
-    for scope in (test, tree.root):  # a test's own table comes before another one with the same fields
-        all_rows = tree.cached(f"rows {scope.id}", partial(_table_rows, scope)) if scope is not None else []
-        rows = [row for row in all_rows if fields <= row.keys()]
-        if rows:
-            return [
-                ", ".join(_fill_in_field(tree, argument, row) for argument in arguments)
-                for row in rows[: tuning.MAX_TABLE_ROWS]
-            ]
-    return []
-
-
-def _row_field(argument: Node) -> Node | None:
-    """Return the field in an argument such as `c.in`; `None` for any other argument."""
-    owner = get_field(argument, "operand")
-    is_field = argument.type == "selector_expression" and owner is not None and owner.type == "identifier"
-    return get_field(argument, "field") if is_field else None
-
-
-def _fill_in_field(tree: SyntaxTree, argument: Node, row: Mapping[str, str]) -> str:
-    """Return the text of an argument, with the value of the row in place of a field."""
-    name = _row_field(argument)
-    return row[tree.text(name)] if name is not None else tree.text(argument)
-
-
-def _table_rows(scope: Node, tree: SyntaxTree) -> list[dict[str, str]]:
-    """Return field -> text of its value, for each struct in the tables of a scope."""
-    return [row for node in walk(scope) for row in _rows_of_literal(tree, node)]
-
-
-def _rows_of_literal(tree: SyntaxTree, node: Node) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table such as `[]struct{ in, out int }{{1, 2}}`, or of a map of structs."""
-    table_type, body = get_field(node, "type"), get_field(node, "body")
-    if node.type != "composite_literal" or table_type is None or body is None:
-        return
-    names = _struct_fields(tree, get_field(table_type, "element", "value"))
-    for element in body.named_children if names else ():
-        row = element.named_children[-1] if element.type == "keyed_element" else element
-        while row.type == "literal_element" and row.named_child_count == 1:
-            row = row.named_children[0]
-        if row.type == "literal_value":
-            yield _row_values(tree, row, names)
-
-
-def _row_values(tree: SyntaxTree, row: Node, names: list[str]) -> dict[str, str]:
-    """Return field -> text of its value, for a struct such as `{1, 2}` or `{in: 1, out: 2}`."""
-    elements = [element for element in row.named_children if element.type != "comment"]
-    if all(element.type == "keyed_element" for element in elements):
-        return {tree.text(e.named_children[0]): tree.text(e.named_children[-1]) for e in elements}
-    # A file that does not compile may have another number of values than fields.
-    return dict(zip(names, map(tree.text, elements), strict=False))
-
-
-def _struct_fields(tree: SyntaxTree, struct: Node | None) -> list[str]:
-    """Return the names of a struct's fields in order; a named struct must be declared in the file."""
-    if struct is not None and struct.type == "type_identifier":
-        specs = (node for node in walk(tree.root) if node.type == "type_spec")
-        matching_specs = (spec for spec in specs if tree.text(spec.named_children[0]) == tree.text(struct))
-        struct = get_field(spec, "type") if (spec := next(matching_specs, None)) is not None else None
-    if struct is None or struct.type != "struct_type":
-        return []
-    declared = (node for node in walk(struct) if node.type == "field_declaration")
-    return [tree.text(name) for node in declared for name in node.children_by_field_name("name")]
