@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import difflib
 import json
-import re
 import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator
@@ -52,7 +51,7 @@ def edited_files(draw: st.DrawFn) -> Edit:
 
 
 def changed_blocks(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Return the (old lines, new lines) of each change, with as much context as makes the old lines unique."""
+    """Return the (old lines, new lines) of each change, whose old lines are unique in the file."""
     blocks = []
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     groups = [group for group in matcher.get_grouped_opcodes(3)]
@@ -60,15 +59,20 @@ def changed_blocks(old: list[str], new: list[str]) -> list[tuple[list[str], list
         old_lines = old[group[0][1] : group[-1][2]]
         new_lines = new[group[0][3] : group[-1][4]]
         assume(any(line.strip() for line in old_lines))
-        places = sum(old[n : n + len(old_lines)] == old_lines for n in range(len(old)))
-        assume(places == 1)
         blocks.append((old_lines, new_lines))
     # Each edit is applied to the result of the one before it.
     text = "\n".join(old)
     for old_lines, new_lines in blocks:
-        assume(f"\n{text}\n".count("\n" + "\n".join(old_lines) + "\n") == 1)
+        # Blank lines around the text of an edit may belong to the reply, so they do not make it unique.
+        unique_text = "\n".join(old_lines).strip("\n")
+        assume(f"\n{text}\n".count(f"\n{unique_text}\n") == 1)
         text = text.replace("\n".join(old_lines), "\n".join(new_lines), 1)
     return blocks
+
+
+def diff_block(old: list[str], new: list[str]) -> list[str]:
+    """Return the lines of a hunk, each with its sign."""
+    return [line[0] + line[2:] for line in difflib.ndiff(old, new) if line[0] in " +-"]
 
 
 def split(text: str) -> list[str]:
@@ -106,22 +110,17 @@ def render_bare_diff(path: str, old: str, new: str) -> str:
 
 
 def render_careless_diff(path: str, old: str, new: str) -> str:
-    changed_blocks(split(old), split(new))  # Without numbers, only unique text can be found.
-    lines = difflib.unified_diff(split(old), split(new), f"a/{path}", f"b/{path}", lineterm="")
-    careless = (line.rstrip() if line.startswith(" ") else line for line in lines)
-    return (
-        "```diff\n" + "\n".join(re.sub(r"^@@.*@@$", "@@ -1,2 +1,7 @@", line) for line in careless) + "\n```"
-    )
-
-
-def render_envelope(path: str, old: str, new: str) -> str:
+    # Without right numbers, only unique text can be found: `unified_diff` may choose other lines as the context.
     blocks = changed_blocks(split(old), split(new))
     body: list[str] = []
     for a, b in blocks:
-        body.append("@@")
-        for line in difflib.ndiff(a, b):
-            if line[0] in " +-":
-                body.append(line[0] + line[2:])
+        lines = diff_block(a, b)
+        body += ["@@ -1,2 +1,7 @@", *(line.rstrip() if line.startswith(" ") else line for line in lines)]
+    return "\n".join(["```diff", f"--- a/{path}", f"+++ b/{path}", *body, "```"])
+
+
+def render_envelope(path: str, old: str, new: str) -> str:
+    body = [line for a, b in changed_blocks(split(old), split(new)) for line in ("@@", *diff_block(a, b))]
     return "\n".join(["*** Begin Patch", f"*** Update File: {path}", *body, "*** End Patch"])
 
 
