@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from suture.api.delivery.deliver import choose_delivery, require_deliverable, require_no_overwrite
+from suture.api.delivery.transactions import recover_interrupted_changes
 from suture.api.interruption import run_in_daemon_thread
 from suture.api.options import HealOptions, WriteOptions
 from suture.api.run_lifecycle import execute_run, load_replies, open_run_models
@@ -52,6 +53,7 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
         apply=options.apply, commit=options.commit, branch=options.branch, patch=options.patch
     )
     settings = options.settings or load_settings(Path(project)).settings
+    recover_interrupted_changes(settings.paths.home)
     build = partial(
         build_heal_task,
         Path(project),
@@ -123,6 +125,7 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
     delivery = choose_delivery(apply=options.apply, into=options.into)
     root = Path.cwd() if options.existing is None else require_project_folder(Path(options.existing))
     settings = options.settings or load_settings(root).settings
+    recover_interrupted_changes(settings.paths.home)
     task, settings = await _build_task(task, options, root, settings)
     require_deliverable(delivery, root)
     if delivery.how != "keep" and task.kind == "write":

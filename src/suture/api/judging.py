@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from suture.api.delivery.transactions import recover_interrupted_changes
 from suture.api.interruption import run_in_daemon_thread
 from suture.core.records import Task
 from suture.core.records.judgement import JudgeDepth, JudgedState, Judgement, JudgeStep
@@ -96,6 +97,7 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
     """
     options = options or JudgeOptions()
     settings = options.settings or load_settings(Path(project)).settings
+    recover_interrupted_changes(settings.paths.home)
     options = replace(options, protect=tuple(options.protect))
     subject = await run_in_daemon_thread(partial(_read_subject, Path(project), options, settings))
     task, states = subject.task, subject.states

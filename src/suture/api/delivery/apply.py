@@ -6,10 +6,20 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from suture.api.delivery.applied_change import find_applied_change
 from suture.api.delivery.deliver import DeliverableRun, choose_delivery, deliver, require_deliverable
-from suture.api.delivery.undo import find_applied_run, is_applied, undo_run
+from suture.api.delivery.transactions import recover_interrupted_changes
+from suture.api.delivery.undo import undo_run
 from suture.api.past_runs import load_recorded_run
-from suture.core.ledger import Ledger, RunFolder, SystemClock, find_run, last_payload, list_runs, read_ledger
+from suture.core.ledger import (
+    Event,
+    Ledger,
+    RunFolder,
+    SystemClock,
+    last_payload,
+    list_runs,
+    read_ledger,
+)
 from suture.core.ledger.kinds import RunFinished, RunStarted, TreeUndone
 from suture.core.records import Result, Task
 from suture.core.settings import Settings, load_settings
@@ -61,6 +71,7 @@ async def apply(
         StorageError: The tree or the repository could not be written; both are as they were.
     """
     settings = settings or load_settings(Path.cwd()).settings
+    recover_interrupted_changes(settings.paths.home)
     if run is None:
         run = _find_last_healed_run(settings.paths.home, Path.cwd())
     recorded = load_recorded_run(run, settings)
@@ -91,6 +102,7 @@ async def apply(
 
     try:
         with Ledger(recorded.folder.ledger_path, SystemClock()) as ledger:
+            _require_not_applied(recorded.folder, ledger.events)  # another process may just have done it
             deliverable = DeliverableRun(
                 task=recorded.task,
                 folder=recorded.folder,
@@ -113,9 +125,13 @@ def _load_healed_result(recorded: RecordedRun) -> Result:
     if finished is None or finished.outcome != "healed":
         ending = f"ended as {finished.outcome}" if finished else "has not ended"
         raise UsageError(f"run {run.id} {ending}: there is nothing to apply", remedy=f"suture show {run.id}")
-    if is_applied(recorded.events):
-        raise UsageError(f"run {run.id} is applied already", remedy=f"undo it: suture undo {run.id}")
+    _require_not_applied(run, recorded.events)
     return run.load_record(Result, finished.result)
+
+
+def _require_not_applied(run: RunFolder, events: tuple[Event, ...]) -> None:
+    if find_applied_change(events).root:
+        raise UsageError(f"run {run.id} is applied already", remedy=f"undo it: suture undo {run.id}")
 
 
 def _find_last_healed_run(home: Path, folder: Path) -> Path:
@@ -191,4 +207,4 @@ def undo(run: str | None = None, *, settings: Settings | None = None) -> TreeUnd
         settings: Settings for the folder of the runs; by default from the environment and the settings files.
     """
     home = (settings or load_settings(Path.cwd(), read_only=True).settings).paths.home
-    return undo_run(find_applied_run(home, Path.cwd()) if run is None else find_run(home, run))
+    return undo_run(home, run)

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from suture.api.delivery.transactions import project_change
 from suture.core.ledger import Ledger, RunFolder, first_payload
 from suture.core.ledger.kinds import (
     ApplyStarted,
@@ -21,7 +22,7 @@ from suture.core.ledger.kinds import (
     TreeUndone,
 )
 from suture.core.records import Candidate, Result, Task, Verdict
-from suture.errors import StorageError, SutureError, UsageError
+from suture.errors import StorageError, UsageError
 from suture.judge import Suite, check_candidate
 from suture.project.workspace import (
     CommitPlan,
@@ -33,6 +34,7 @@ from suture.project.workspace import (
     open_repository,
     overlay_candidate,
     plan_commit,
+    require_unchanged,
     unified_diff,
 )
 
@@ -189,7 +191,8 @@ def _write_files(
     if run.task.kind == "write":
         new_paths = sorted(after.keys() - before.keys())
         require_no_overwrite(folder, new_paths, f"suture apply {run.folder.id} --into FOLDER")
-    _write_change(before, after, folder, run)
+    with project_change(run.folder, folder, "apply", run.ledger) as finish:
+        finish(_write_change(before, after, folder, run))
 
 
 async def _commit(
@@ -205,26 +208,16 @@ async def _commit(
     await _require_tests_pass(plan, after, run)
     message = _commit_message(result, run)
     started = CommitStarted(root=str(root), parent=plan.parent, branch=delivery.target)
-    if delivery.how == "branch":
-        run.ledger.append(started)
-        try:
+    with project_change(run.folder, root, "apply", run.ledger) as finish:
+        if delivery.how == "branch":
+            run.ledger.append(started)
             commit = commit_on_branch(plan, message, delivery.target)
-        except SutureError:
-            run.ledger.append(TreeUndone(root=str(root), reason="the commit failed"))
-            raise
-    else:
-        repository.require_quiet()
-        run.ledger.append(started)
-        _write_change(before, after, root, run)
-        try:
+        else:
+            repository.require_quiet()
+            run.ledger.append(started)
+            finish(_write_change(before, after, root, run))
             commit = commit_on_head(plan, message)
-        except SutureError:
-            apply_changes(root, after, before)
-            run.ledger.append(TreeUndone(root=str(root), reason="the commit failed"))
-            raise
-    run.ledger.append(
-        CommitMade(root=started.root, parent=started.parent, branch=started.branch, commit=commit)
-    )
+        finish(CommitMade(root=started.root, parent=started.parent, branch=started.branch, commit=commit))
 
 
 def _write_patch(target: Path, diff: str) -> str:
@@ -239,23 +232,19 @@ def _write_patch(target: Path, diff: str) -> str:
 
 def _write_change(
     before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, run: DeliverableRun
-) -> None:
-    """Write the change. The patch that undoes it is on disk before the first file changes."""
+) -> TreeApplied:
+    """Write the change, and return the event of that. The patch that undoes it is on disk before the first file."""
+    paths = require_unchanged(root, before, after)
     undo = run.folder.write_text("undo.diff", unified_diff(after, before))
-    paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     folders = missing_folders(root, (path for path in paths if path in after))
-    started = ApplyStarted(
-        root=str(root), files=tuple(paths), undo=str(undo), folders=tuple(map(str, folders))
-    )
+    started = ApplyStarted(root=str(root), files=paths, undo=str(undo), folders=tuple(map(str, folders)))
     run.ledger.append(started)
     try:
-        apply_changes(root, before, after)
+        apply_changes(root, before, after, label=run.folder.id)
     except BaseException:
         run.ledger.append(TreeUndone(root=str(root), reason="the change could not be written"))
         raise
-    run.ledger.append(
-        TreeApplied(root=started.root, files=started.files, undo=started.undo, folders=started.folders)
-    )
+    return TreeApplied(**vars(started))
 
 
 async def _require_tests_pass(plan: CommitPlan, after: Mapping[str, bytes], run: DeliverableRun) -> None:

@@ -4,8 +4,20 @@ Only `apply_changes` writes to the user's tree, only a commit that the user aske
 repository, and nothing here runs the user's code.
 """
 
-from suture.project.workspace.applying import apply_changes, missing_folders, remove_empty_folders
-from suture.project.workspace.commits import CommitPlan, commit_on_branch, commit_on_head, plan_commit
+from suture.project.workspace.applying import (
+    apply_changes,
+    missing_folders,
+    remove_empty_folders,
+    remove_partial_files,
+    require_unchanged,
+)
+from suture.project.workspace.commits import (
+    CommitPlan,
+    commit_on_branch,
+    commit_on_head,
+    plan_commit,
+    restage,
+)
 from suture.project.workspace.diffs import DiffDoesNotApply, apply_diff, unified_diff
 from suture.project.workspace.history import find_earlier_versions
 from suture.project.workspace.ignored_files import render_exclusion
@@ -44,7 +56,10 @@ __all__ = [
     "overlay_candidate",
     "plan_commit",
     "remove_empty_folders",
+    "remove_partial_files",
     "render_exclusion",
+    "require_unchanged",
+    "restage",
     "take_snapshot",
     "take_snapshot_with_parents",
     "unified_diff",

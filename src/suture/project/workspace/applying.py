@@ -6,6 +6,7 @@ A file that has changed since the run started is never overwritten.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import secrets
 import stat
@@ -31,26 +32,27 @@ class Applied:
     undo: str
 
 
-def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Applied:
+def apply_changes(
+    root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes], *, label: str = "change"
+) -> Applied:
     """Write the difference between two states into a folder.
 
     Before the first file changes, every new content and a copy of every old content is on disk next to its
-    target. Then each file is replaced in one step. If a step fails, the previous steps are reverted. Only a
-    power cut between two steps can leave a partial change.
+    target. Then each file is replaced in one step. If a step fails, the previous steps are reverted. Only if the
+    process is killed, a partial change and temporary files can stay.
 
     Args:
         root: The project's folder.
         before: The project's files when the run started, path -> content.
         after: The files as they shall be. A path that is missing here is deleted.
+        label: Part of the names of temporary files, by which `remove_partial_files` finds them.
 
     Raises:
         UsageError: A file has changed since the snapshot, or is reached through a link.
         StorageError: A file could not be written; all previous steps were reverted.
     """
-    paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-    for path in paths:
-        _require_unchanged(root, path, before.get(path))
-    change = _TreeChange(root=root)
+    paths = require_unchanged(root, before, after)
+    change = _TreeChange(root=root, label=label)
     try:
         for path in paths:
             change.prepare(path, before.get(path), after.get(path))
@@ -68,7 +70,19 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
         raise
     finally:
         change.clean_up()
-    return Applied(paths=tuple(paths), undo=unified_diff(after, before))
+    return Applied(paths=paths, undo=unified_diff(after, before))
+
+
+def require_unchanged(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return the files that differ between two states, sorted, if the folder has them as they were before.
+
+    Raises:
+        UsageError: A file has changed, or is reached through a link.
+    """
+    paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    for path in paths:
+        _require_unchanged(root, path, before.get(path))
+    return tuple(paths)
 
 
 def _require_unchanged(root: Path, path: str, expected: bytes | None) -> None:
@@ -109,6 +123,14 @@ def missing_folders(root: Path, paths: Iterable[str]) -> tuple[Path, ...]:
     return tuple(sorted(folder for folder in parents if not os.path.lexists(folder)))
 
 
+def remove_partial_files(root: Path, paths: Iterable[str], *, label: str) -> None:
+    """Remove the temporary files that a killed `apply_changes` has left beside its files."""
+    for folder in {(root / path).parent for path in paths}:
+        for partial in folder.glob(f".suture-{glob.escape(label)}-*"):
+            with contextlib.suppress(OSError):
+                partial.unlink()
+
+
 def remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
     """Remove folders that were created for a change, unless they contain something else now.
 
@@ -119,8 +141,8 @@ def remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
     """
     for folder in map(Path, reversed(folders)):
         is_related = folder.is_relative_to(root) or root.is_relative_to(folder)
-        if is_related and not Path.cwd().is_relative_to(folder):
-            with contextlib.suppress(OSError):  # not empty, or gone
+        with contextlib.suppress(OSError):  # not empty or gone, as the current folder may be
+            if is_related and not Path.cwd().is_relative_to(folder):
                 folder.rmdir()
 
 
@@ -129,6 +151,7 @@ class _TreeChange:
     """Replaces files step by step, and can revert all steps.
 
     Attributes:
+        label: Part of the names of temporary files.
         new_contents: Path -> temporary file with its new content.
         backups: Path -> temporary file with its old content.
         replaced: Paths whose replacement has started, in order.
@@ -136,6 +159,7 @@ class _TreeChange:
     """
 
     root: Path
+    label: str
     new_contents: dict[str, Path] = field(default_factory=dict)
     backups: dict[str, Path] = field(default_factory=dict)
     replaced: list[str] = field(default_factory=list)
@@ -156,7 +180,7 @@ class _TreeChange:
             self.created_folders.append(parent)
 
     def _write_beside(self, target: Path, content: bytes) -> Path:
-        partial = target.with_name(f".suture-{secrets.token_hex(6)}")
+        partial = target.with_name(f".suture-{self.label}-{secrets.token_hex(6)}")
         # Not `tempfile`: a new file must get its mode from the user's umask.
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:

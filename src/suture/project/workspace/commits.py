@@ -35,7 +35,7 @@ class CommitPlan:
 
     Attributes:
         repository: The repository.
-        parent: The commit that is checked out.
+        parent: The commit below it.
         tree: Tree of the new commit.
         staged: Present index entries of the changed files.
         restaged: Index entries after HEAD has moved, which keep what the user has staged.
@@ -47,9 +47,14 @@ class CommitPlan:
     staged: tuple[TreeEntry, ...]
     restaged: tuple[TreeEntry, ...]
 
+    @property
+    def changes_tree(self) -> bool:
+        """Whether the commit would change anything."""
+        return self.tree != self.repository.git("rev-parse", f"{self.parent}^{{tree}}").decode().strip()
+
 
 def plan_commit(
-    repository: Repository, before: Mapping[str, bytes], after: Mapping[str, bytes]
+    repository: Repository, before: Mapping[str, bytes], after: Mapping[str, bytes], *, parent: str = ""
 ) -> CommitPlan:
     """Plan the commit of a change, without writing anything that the user sees.
 
@@ -59,12 +64,13 @@ def plan_commit(
         repository: The repository.
         before: The project's files in the working tree, path relative to the project -> content.
         after: The same with the change. A path that is missing here is deleted.
+        parent: The commit below it; by default the one that is checked out.
 
     Raises:
         UsageError: A changed file is not tracked, is in conflict, or the user changed the same lines.
         StorageError: Git failed.
     """
-    parent = repository.head()
+    parent = parent or repository.head()
     committed, staged, restaged = list[TreeEntry](), list[TreeEntry](), list[TreeEntry]()
     for path in sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path)):
         change = _PathChange(repository=repository, path=path, before=before.get(path), after=after.get(path))
@@ -104,13 +110,20 @@ def commit_on_head(plan: CommitPlan, message: str) -> str:
     """
     repository = plan.repository
     commit = _commit(plan, message)
-    _write_index(repository, plan.restaged)
+    # The reference first: if the process is killed before the index is written, the commit shows what is missing.
+    repository.git("update-ref", "-m", "suture: heal", "HEAD", commit, plan.parent)
     try:
-        repository.git("update-ref", "-m", "suture: heal", "HEAD", commit, plan.parent)
+        restage(plan)
     except StorageError:
+        repository.git("update-ref", "-m", "suture: heal failed", "HEAD", plan.parent, commit)
         _write_index(repository, plan.staged)
         raise
     return commit
+
+
+def restage(plan: CommitPlan) -> None:
+    """Write the index entries that belong to a planned commit, which keep what the user has staged."""
+    _write_index(plan.repository, plan.restaged)
 
 
 def commit_on_branch(plan: CommitPlan, message: str, name: str) -> str:

@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -36,14 +37,18 @@ from suture.project.tuning import (
 
 PLUMBING = frozenset((
     "apply", "cat-file", "check-ref-format", "checkout-index", "clone", "commit-tree", "config",
-    "hash-object", "ls-files", "ls-tree", "merge-base", "merge-file", "read-tree", "rev-list", "rev-parse",
-    "update-index", "update-ref", "var", "worktree", "write-tree",
+    "for-each-ref", "hash-object", "ls-files", "ls-tree", "merge-base", "merge-file", "read-tree",
+    "rev-list", "rev-parse", "update-index", "update-ref", "var", "worktree", "write-tree",
 ))  # fmt: skip
 """The allowed commands.
 
 Commands for people (`log`, `status`, `add`) start programs that a configuration names: for example, a `log`
 that shows signatures runs `gpg.program`. Only `cloning` uses `clone` and `checkout-index`; there, git reads
 no configuration at all. """
+
+
+INHERITED_DESCRIPTORS: ContextVar[tuple[int, ...]] = ContextVar("INHERITED_DESCRIPTORS", default=())
+"""Descriptors that git keeps open. With that of a lock, the lock lasts until git has ended, even if we are killed."""
 
 
 def setting_options(*settings: str) -> tuple[str, ...]:
@@ -198,10 +203,10 @@ def start_git(
         for key, value in os.environ.items()
         if key in PASSED_VARIABLES or key.startswith(PASSED_VARIABLE_PREFIXES)
     }
-    with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as error_output:
-        input_file.write(stdin)
-        input_file.seek(0)
-        try:
+    try:
+        with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as error_output:
+            input_file.write(stdin)
+            input_file.seek(0)
             process = subprocess.Popen(
                 [program, *DISABLING_OPTIONS, *options, *arguments],
                 cwd=folder,
@@ -210,14 +215,15 @@ def start_git(
                 stdout=subprocess.PIPE,
                 stderr=error_output,
                 start_new_session=True,
+                pass_fds=INHERITED_DESCRIPTORS.get(),
             )
-        except OSError as fault:
-            raise StorageError(f"git {arguments[0]} cannot start: {fault.strerror or fault}") from fault
-        answer = _read_output(process, arguments[0], limits)
-        error_output.seek(0)
-        return subprocess.CompletedProcess(
-            process.args, process.returncode, stdout=answer, stderr=error_output.read(MAX_GIT_ERROR_BYTES)
-        )
+            answer = _read_output(process, arguments[0], limits)
+            error_output.seek(0)
+            return subprocess.CompletedProcess(
+                process.args, process.returncode, stdout=answer, stderr=error_output.read(MAX_GIT_ERROR_BYTES)
+            )
+    except OSError as fault:
+        raise StorageError(f"git {arguments[0]} cannot run: {fault.strerror or fault}") from fault
 
 
 def _read_output(process: subprocess.Popen[bytes], command: str, limits: GitLimits) -> bytes:

@@ -123,6 +123,22 @@ class Repository:
         parents = [line.split()[1].decode() for line in header.split(b"\n") if line.startswith(b"parent ")]
         return commit, tuple(parents), message.decode("utf-8", "replace")
 
+    def is_in_history(self, commit: str) -> bool:
+        """Return whether a commit is the one that is checked out, or one of its ancestors."""
+        base = self.git("merge-base", commit, "HEAD", ok=(0, 1, 128))  # 128: it does not exist any more
+        return base.decode().strip() == commit
+
+    def branches_with(self, commit: str) -> list[str]:
+        """Return the branches that contain a commit, local ones first."""
+        arguments = ("--format=%(refname:short)", "--contains", commit, "refs/heads", "refs/remotes")
+        output = self.git("for-each-ref", *arguments, ok=(0, 128, 129))
+        return output.decode("utf-8", "replace").split()
+
+    def find_commits(self, commits: str, text: str) -> list[str]:
+        """Return the commits of a range, such as `A..B`, whose message contains a text, the newest first."""
+        output = self.git("rev-list", "--fixed-strings", f"--grep={text}", commits, "--", ok=(0, 128))
+        return output.decode().split()
+
     def is_checked_out(self, branch: str) -> bool:
         """Return whether a branch is checked out in any working tree of this repository."""
         lines = self.git("worktree", "list", "--porcelain").decode("utf-8", "replace").splitlines()

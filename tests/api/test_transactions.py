@@ -1,0 +1,214 @@
+"""Applying and undoing a change is finished or taken back, wherever its process is killed or fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from faults import ERRORS, count_steps, fault_at, raise_error, run_killed
+from project_runs import BEFORE, CHANGE, HealedProject, add_healed_run, write_healed_project
+from suture.api import apply, undo
+from suture.api.delivery import transactions
+from suture.api.delivery.applied_change import find_applied_change
+from suture.api.delivery.transactions import recover_interrupted_changes
+from suture.core.ledger import Ledger, RunFolder, read_ledger
+from suture.errors import SutureError, UsageError
+
+AFTER = {**BEFORE, **{path: text.encode() for path, text in CHANGE.items()}}
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+@pytest.fixture
+def healed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HealedProject:
+    healed = write_healed_project(tmp_path)
+    monkeypatch.chdir(healed.root)
+    return healed
+
+
+@pytest.fixture
+def committed(healed: HealedProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HealedProject:
+    """The same project in a git repository."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.org\n")
+    git(healed.root, "init", "-q", "-b", "main")
+    git(healed.root, "add", ".")
+    git(healed.root, "commit", "-qm", "first")
+    return healed
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+def apply_change(healed: HealedProject, **options: bool) -> RunFolder:
+    return asyncio.run(apply(healed.run_id, settings=healed.settings, **options))  # type: ignore[arg-type]
+
+
+def undo_change(healed: HealedProject) -> None:
+    undo(healed.run_id, settings=healed.settings)
+
+
+def commit_change(healed: HealedProject) -> RunFolder:
+    return apply_change(healed, commit=True)
+
+
+def is_applied(healed: HealedProject) -> bool:
+    return bool(find_applied_change(read_ledger(healed.run.ledger_path).events).root)
+
+
+def require_recovered(healed: HealedProject) -> None:
+    """Check that the next command finds the whole change or nothing of it, as the ledger says."""
+    deadline_s = time.monotonic() + 30
+    while any(journal.stat().st_size for journal in (healed.home / "changes").glob("*")):
+        assert time.monotonic() < deadline_s
+        recover_interrupted_changes(
+            healed.home
+        )  # it leaves a change alone as long as an orphaned git works on it
+    assert healed.read_files() == (AFTER if is_applied(healed) else BEFORE)
+    assert (healed.root / "shop" / "new").is_dir() == is_applied(healed)
+    if (healed.root / ".git").exists():
+        assert git(healed.root, "status", "--porcelain") == ""
+
+
+Work = Callable[[HealedProject], object]
+Break = Callable[[int, Callable[[], object]], object]
+
+
+def break_everywhere(
+    healed: HealedProject, template: Path, work: Work, break_at: Break, steps: slice
+) -> None:
+    """Break some work at some of its system calls, each time from the same state, and recover; then do it."""
+    healed.save(template)
+    total = count_steps(lambda: work(healed))
+    assert total > 40
+    for step in range(total)[steps]:
+        healed.reset(template)
+        break_at(step, lambda: work(healed))
+        require_recovered(healed)
+    healed.reset(template)
+    work(healed)
+
+
+def fail_at(step: int, work: Callable[[], object]) -> None:
+    with fault_at(step, raise_error(ERRORS[step % len(ERRORS)])), contextlib.suppress(SutureError):
+        work()
+
+
+# The steps are those of which each does something else; `benchmarks/kills.py` breaks all of them.
+@pytest.mark.parametrize("break_at", [run_killed, fail_at])
+def test_an_interrupted_apply_or_undo_is_finished_or_taken_back(
+    healed: HealedProject, tmp_path: Path, break_at: Break
+) -> None:
+    break_everywhere(healed, tmp_path / "before", apply_change, break_at, slice(15, None, 6))
+    break_everywhere(healed, tmp_path / "after", undo_change, break_at, slice(5, None, 6))
+
+
+@needs_git
+@pytest.mark.parametrize("break_at", [run_killed, fail_at])
+def test_an_interrupted_commit_or_its_undo_is_finished_or_taken_back(
+    committed: HealedProject, tmp_path: Path, break_at: Break
+) -> None:
+    break_everywhere(committed, tmp_path / "before", commit_change, break_at, slice(-70, None, 14))
+    break_everywhere(committed, tmp_path / "after", undo_change, break_at, slice(-40, None, 12))
+
+
+def test_the_undo_of_a_killed_apply_takes_it_back(healed: HealedProject) -> None:
+    step = 40
+    while healed.read_files().get("shop/new/more.py") is None:  # the first file that is written
+        assert run_killed(step, lambda: apply_change(healed))
+        step += 1
+
+    assert undo(settings=healed.settings).reason == "the change was interrupted"
+    assert healed.read_files() == BEFORE
+    with pytest.raises(UsageError, match="nothing to undo"):
+        undo(settings=healed.settings)
+
+
+def apply_in_child(healed: HealedProject, run_id: str) -> int:
+    """Start a process that applies a run, and return its id."""
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(SutureError):
+            asyncio.run(apply(run_id, settings=healed.settings))
+        os._exit(0)
+    return child
+
+
+def test_two_applies_at_once_keep_both_undo_records(healed: HealedProject) -> None:
+    other_change = {"notes.txt": "theirs\n"}
+    other = add_healed_run(healed.root, healed.home, other_change)
+    same = add_healed_run(healed.root, healed.home, CHANGE)
+    children = [apply_in_child(healed, run) for run in (healed.run_id, healed.run_id, other, same)]
+    for child in children:
+        os.waitpid(child, 0)
+
+    assert healed.read_files() == {**AFTER, "notes.txt": b"theirs\n"}
+    undo(other, settings=healed.settings)
+    undo(settings=healed.settings)  # of the two with the same change, the one that has made it
+    assert healed.read_files() == BEFORE
+    with pytest.raises(UsageError, match="nothing to undo"):
+        undo(settings=healed.settings)
+
+
+def test_a_project_that_another_process_changes_is_left_alone(
+    healed: HealedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "LOCK_TIMEOUT_S", 0.1)
+    other = RunFolder(healed.home / "runs" / add_healed_run(healed.root, healed.home, CHANGE))
+    with (
+        Ledger(other.ledger_path) as ledger,
+        transactions.project_change(other, healed.root, "apply", ledger),
+        pytest.raises(UsageError, match="another process is changing this project"),
+    ):
+        apply_change(healed)
+    assert healed.read_files() == BEFORE
+    apply_change(healed)
+
+
+@needs_git
+def test_undo_says_where_a_commit_is_that_is_not_checked_out(committed: HealedProject) -> None:
+    first = git(committed.root, "rev-parse", "HEAD").strip()
+    commit_change(committed)
+    git(committed.root, "switch", "-qc", "other", first)
+
+    with pytest.raises(UsageError, match="is on 'main'; nothing was undone") as caught:
+        undo_change(committed)
+    assert caught.value.remedy == "check that out first: git switch main"
+    assert git(committed.root, "rev-parse", "HEAD").strip() == first
+
+    git(committed.root, "switch", "-q", "main")
+    undo_change(committed)
+    assert committed.read_files() == BEFORE
+
+
+@needs_git
+@pytest.mark.parametrize("command", ["reset --hard HEAD~1", "revert --no-edit HEAD"])
+def test_undo_of_a_commit_that_is_gone_commits_nothing(committed: HealedProject, command: str) -> None:
+    commit_change(committed)
+    git(committed.root, *command.split())
+    head = git(committed.root, "rev-parse", "HEAD")
+
+    with pytest.raises(UsageError, match="neither your files nor what is checked out contain it"):
+        undo_change(committed)
+    assert git(committed.root, "rev-parse", "HEAD") == head
+    apply_change(committed)  # it does not count as applied any more
+    assert committed.read_files() == AFTER
+
+
+@needs_git
+def test_after_a_soft_reset_only_the_files_are_restored(committed: HealedProject) -> None:
+    first = git(committed.root, "rev-parse", "HEAD")
+    commit_change(committed)
+    git(committed.root, "reset", "-q", "--mixed", "HEAD~1")
+    undo_change(committed)
+    assert (committed.read_files(), git(committed.root, "rev-parse", "HEAD")) == (BEFORE, first)
