@@ -12,11 +12,11 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 RESPONSE_TIMEOUT_S = 1.0
@@ -124,6 +124,51 @@ class _Interruption:
                 self._ping()
             except RuntimeError:
                 return  # The event loop is closed.
+
+
+class LoopThread(Generic[T]):
+    """Runs a coroutine on an event loop of its own, in a daemon thread.
+
+    Attributes:
+        end: What the coroutine returns or raises.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self.end: Future[T] = Future()
+        self._start: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
+        threading.Thread(target=asyncio.run, args=(self._run(coroutine),), daemon=True).start()
+
+    async def _run(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._start.set_result((asyncio.get_running_loop(), task))
+        await asyncio.wait([task])
+        if task.cancelled():
+            self.end.cancel()
+        elif (fault := task.exception()) is not None:
+            self.end.set_exception(fault)
+        else:
+            self.end.set_result(task.result())
+
+    def cancel(self) -> None:
+        """Cancel the coroutine. It ends later."""
+        loop, task = self._start.result()
+        with suppress(RuntimeError):  # The event loop is closed: it has ended.
+            loop.call_soon_threadsafe(task.cancel)
+
+
+async def run_in_loop_thread(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run one of this package's coroutines, which read files, without holding up the caller's event loop.
+
+    If the caller is cancelled, the coroutine is too, and its end is awaited.
+    """
+    thread = LoopThread(coroutine)
+    end = asyncio.wrap_future(thread.end)
+    try:
+        return await asyncio.shield(end)
+    except asyncio.CancelledError:
+        thread.cancel()
+        await asyncio.wait([end])
+        raise
 
 
 async def run_in_daemon_thread(work: Callable[[], T]) -> T:

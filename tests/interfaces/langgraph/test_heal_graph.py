@@ -106,10 +106,18 @@ def test_a_question_interrupts_the_graph_and_a_forked_thread_forks_the_run(proje
 def test_the_example_heals_a_project_in_a_node_of_another_graph(project: Path) -> None:
     app = load_example("heal_as_a_node").app
 
-    ticket = asyncio.run(app.ainvoke(make_input(project)))
+    async def follow() -> list[tuple[str, Any]]:
+        modes = ["custom", "values"]
+        stream = app.astream(make_input(project), stream_mode=modes, subgraphs=True)
+        return [(mode, values) async for _, mode, values in stream]
 
+    streamed = asyncio.run(follow())
+
+    _, ticket = streamed[-1]
     assert ticket["outcome"] == "healed"
     assert ticket["comment"] == ticket["diff"]
+    kinds = [values["kind"] for mode, values in streamed if mode == "custom"]
+    assert (kinds[0], kinds[-1]) == ("run.started", "run.finished")
 
 
 class _JudgingModel(BaseChatModel):

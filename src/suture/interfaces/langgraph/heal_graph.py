@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Sequence
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -18,8 +19,10 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import interrupt
 
 from suture.api import HealOptions, Review, ReviewAnswer, fork_from_iteration, heal, pending_review, resume
+from suture.api.interruption import run_in_loop_thread
 from suture.core.ledger import Event, find_run, read_ledger, select_events
 from suture.core.ledger.kinds import MovesDecided
+from suture.core.ledger.reading import Listener
 from suture.core.records import Result, render_reason
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
@@ -104,14 +107,18 @@ def _next_node(state: HealState) -> Literal["ask", "__end__"]:
 async def _heal(state: HealState) -> HealState:
     if not state.get("project"):
         raise UsageError("no project was given", remedy='give the input {"project": FOLDER}')
-    settings = await _load_settings(state)
+    return await run_in_loop_thread(_start_run(state, _stream_events()))
+
+
+async def _start_run(state: HealState, on_event: Listener) -> HealState:
+    settings = _load_settings(state)
     options = HealOptions(
         settings=settings,
         test=state.get("test") or None,
         bug_report=state.get("bug_report", ""),
-        on_event=_stream_event(),
+        on_event=on_event,
     )
-    return await _describe(await heal(state["project"], options), settings)
+    return _describe(await heal(state["project"], options), settings)
 
 
 async def _ask(state: HealState) -> HealState:
@@ -138,39 +145,44 @@ def _require_answer(answer: Any, choices: Sequence[str]) -> None:
 
 
 async def _continue(state: HealState) -> HealState:
+    return await run_in_loop_thread(_continue_run(state, _stream_events()))
+
+
+async def _continue_run(state: HealState, on_event: Listener) -> HealState:
     """Answer the run's question; if the run has passed it, let a fork of the run ask it again and answer that."""
-    settings = await _load_settings(state)
+    settings = _load_settings(state)
     run, asked, answer = state["run"], state["question"]["key"], ReviewAnswer(**state["answer"])
 
     def answer_question(review: Review) -> ReviewAnswer | None:
         return answer if review.key == asked else None
 
-    question = await asyncio.to_thread(pending_review, run, settings=settings)
+    question = pending_review(run, settings=settings)
     if question is not None and question.key == asked:
-        result = await resume(run, settings=settings, on_review=answer_question, on_event=_stream_event())
+        result = await resume(run, settings=settings, on_review=answer_question, on_event=on_event)
     else:
+        step = state["step"]
         result = await fork_from_iteration(
-            run, state["step"], settings=settings, on_review=answer_question, on_event=_stream_event()
+            run, step, settings=settings, on_review=answer_question, on_event=on_event
         )
-    return await _describe(result, settings)
+    return _describe(result, settings)
 
 
-async def _load_settings(state: HealState) -> Settings:
-    loaded = await asyncio.to_thread(load_settings, Path(state["project"]), state.get("settings", {}))
-    return loaded.settings
+def _load_settings(state: HealState) -> Settings:
+    return load_settings(Path(state["project"]), state.get("settings", {})).settings
 
 
-def _stream_event() -> Any:
-    """Return a listener that streams each event of a run."""
-    write = get_stream_writer()
+def _stream_events() -> Listener:
+    """Return a listener that streams the events of a run, which another thread writes."""
+    loop, write, node = asyncio.get_running_loop(), get_stream_writer(), copy_context()
 
     def listen(event: Event) -> None:
-        write({"run": event.run, "kind": event.kind, "data": dict(event.data)})
+        values = {"run": event.run, "kind": event.kind, "data": dict(event.data)}
+        loop.call_soon_threadsafe(write, values, context=node)
 
     return listen
 
 
-async def _describe(result: Result, settings: Settings) -> HealState:
+def _describe(result: Result, settings: Settings) -> HealState:
     """Return what the state says about a run that has ended or waits."""
     described: HealState = {
         "run": result.run_id,
@@ -181,7 +193,7 @@ async def _describe(result: Result, settings: Settings) -> HealState:
         "warnings": list(result.warnings),
     }
     if result.outcome == "waiting":
-        described |= await asyncio.to_thread(_describe_question, result.run_id, settings)
+        described |= _describe_question(result.run_id, settings)
     return described
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import sys
 import tempfile
-import threading
 from argparse import ArgumentParser, Namespace
-from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +13,7 @@ from typing import Any, NoReturn
 from IPython.core.error import UsageError as MagicUsageError
 from IPython.core.interactiveshell import InteractiveShell
 
+from suture.api.interruption import LoopThread
 from suture.core.ledger import Event, last_payload, read_ledger
 from suture.core.ledger.kinds import RunFinished, RunPaused
 from suture.core.records import Result
@@ -123,30 +121,12 @@ def _write_files(project: CellProject, folder: Path) -> None:
 
 
 def _wait_in_thread(coroutine: Any) -> Result:
-    """Run a coroutine in another thread and wait; Ctrl-C stops it.
-
-    This thread already runs the kernel's event loop.
-    """
-    start: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Result]]] = Future()
-    end: Future[Result] = Future()
-
-    async def run_task() -> None:
-        task = asyncio.ensure_future(coroutine)
-        start.set_result((asyncio.get_running_loop(), task))
-        await asyncio.wait([task])
-        if task.cancelled():
-            end.cancel()
-        elif (fault := task.exception()) is not None:
-            end.set_exception(fault)
-        else:
-            end.set_result(task.result())
-
-    threading.Thread(target=asyncio.run, args=(run_task(),), daemon=True).start()
+    """Run a coroutine in another thread, because this one runs the kernel's event loop, and wait; Ctrl-C stops it."""
+    thread: LoopThread[Result] = LoopThread(coroutine)
     try:
-        return end.result()
+        return thread.end.result()
     except KeyboardInterrupt:
-        loop, task = start.result()
-        loop.call_soon_threadsafe(task.cancel)
+        thread.cancel()
         with suppress(BaseException):  # the run is recorded as cancelled, and the interrupt is raised again
-            end.result()
+            thread.end.result()
         raise
