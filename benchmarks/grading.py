@@ -3,7 +3,7 @@
     SUTURE_DATA=... nice -n 15 python benchmarks/grading.py [--set NAME ...] [--first N] [--json FILE]
 
 Graded are the references of each set (all must pass), the given code of sets to heal (all must fail), and for
-sets to write the wrong solutions of `suture.bench.grading.wrong_solutions` and small mutants of the references,
+sets to write the wrong solutions of `wrong_solutions.py` and small mutants of the references,
 `--mutants` per task, drawn with a fixed seed. A mutant may be equivalent to its reference, so the mutants that
 pass are only counted, by operator.
 """
@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from script_exit import run_script
+from wrong_solutions import make_wrong_solutions
 
 from suture.bench import Grade, Problem, grade_code, load_problems
-from suture.bench.grading.wrong_solutions import make_wrong_solutions
 from suture.bench.problem import MODULE
 from suture.core.settings import SandboxSettings, Settings
 from suture.mutation import OperatorName, apply_edits, generate_mutants

@@ -23,9 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from script_exit import run_script
-
-from suture.api import HealOptions, heal
-from suture.bench.swe import (
+from swe_format import (
     SweTask,
     apply_patch,
     format_prediction,
@@ -34,6 +32,8 @@ from suture.bench.swe import (
     read_predictions,
     read_tasks,
 )
+
+from suture.api import HealOptions, heal
 from suture.core.records import Candidate, Task
 from suture.core.settings import Settings, load_settings
 from suture.judge import check_candidate, prepare_suite

@@ -6,51 +6,63 @@ These tests grade a sample of each set; `benchmarks/grading.py` grades the whole
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from requirements import Require
 from suture.bench import Problem, grade_code, load_problems
-from suture.bench.grading.wrong_solutions import FAULT_KINDS, KNOWS_EXAMPLES, make_wrong_solutions
 from suture.core.settings import SandboxSettings
 from suture.sandbox import Sandbox
 
 SETTINGS = SandboxSettings(check_timeout_s=60)  # a busy machine is no failure
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
-async def test_wrong_solutions_are_caught(double_problem: Problem, sandbox: Sandbox) -> None:
-    wrong = make_wrong_solutions(double_problem)
-    assert tuple(wrong) == FAULT_KINDS
+@pytest.fixture
+def wrong_solutions(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module that makes wrong solutions; `benchmarks/` is not a package."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("wrong_solutions")
+
+
+async def test_wrong_solutions_are_caught(
+    double_problem: Problem, sandbox: Sandbox, wrong_solutions: Any
+) -> None:
+    wrong = wrong_solutions.make_wrong_solutions(double_problem)
+    assert tuple(wrong) == wrong_solutions.FAULT_KINDS
 
     grades = {
         fault_kind: await grade_code(double_problem, code, sandbox, SETTINGS)
         for fault_kind, code in wrong.items()
     }
-    assert {fault_kind: grade.status for fault_kind, grade in grades.items()} == dict.fromkeys(
-        FAULT_KINDS, "wrong"
-    )
+    assert {fault_kind: grade.status for fault_kind, grade in grades.items()} == dict.fromkeys(wrong, "wrong")
     assert {grade.evidence for grade in grades.values()} == {"split"}
 
 
-async def test_behaviour_that_no_test_checks_is_not_caught(double_problem: Problem, sandbox: Sandbox) -> None:
+async def test_behaviour_that_no_test_checks_is_not_caught(
+    double_problem: Problem, sandbox: Sandbox, wrong_solutions: Any
+) -> None:
     """Hidden tests that only repeat the visible example accept one of the wrong solutions."""
     weak_fields = {**vars(double_problem), "hidden": "assert double(2) == 4\n"}
-    wrong_code = make_wrong_solutions(double_problem)[KNOWS_EXAMPLES]
+    wrong_code = wrong_solutions.make_wrong_solutions(double_problem)[wrong_solutions.KNOWS_EXAMPLES]
     assert (await grade_code(Problem(**weak_fields), wrong_code, sandbox, SETTINGS)).right
 
 
 @pytest.mark.parametrize("name", ["humaneval", "mbpp", "leetcode", "suture"])
 async def test_references_of_writing_tasks_pass_and_wrong_solutions_fail(
-    name: str, sandbox: Sandbox, require: Require
+    name: str, sandbox: Sandbox, require: Require, wrong_solutions: Any
 ) -> None:
     problems = load_sample(name, require)
     statuses: Counter[str] = Counter()
 
     for problem in problems:
-        codes = list(make_wrong_solutions(problem).values())
+        codes = list(wrong_solutions.make_wrong_solutions(problem).values())
         right, *wrong = await asyncio.gather(
             *(grade_code(problem, code, sandbox, SETTINGS) for code in (problem.reference, *codes))
         )
@@ -58,7 +70,7 @@ async def test_references_of_writing_tasks_pass_and_wrong_solutions_fail(
         statuses.update(grade.status for grade in wrong)
 
     assert set(statuses) == {"wrong"}
-    assert statuses["wrong"] >= len(problems) * (len(FAULT_KINDS) - 1)
+    assert statuses["wrong"] >= len(problems) * (len(wrong_solutions.FAULT_KINDS) - 1)
 
 
 @pytest.mark.parametrize("name", ["quixbugs", "humanevalfix", "suture-heal"])

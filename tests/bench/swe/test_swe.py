@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -10,19 +11,12 @@ from typing import Any
 
 import pytest
 
-from suture.bench.swe import (
-    apply_patch,
-    format_prediction,
-    grade_patch,
-    read_commit_files,
-    read_predictions,
-    read_tasks,
-)
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.project.workspace import DiffDoesNotApply, unified_diff
 from suture.sandbox import discover_interpreter, open_sandbox
 
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 CODE = b"def double(n):\n    return n * n\n\n\ndef triple(n):\n    return 3 * n\n"
 CODE_PATH = "calc/maths.py"
 PATCH = unified_diff({CODE_PATH: CODE}, {CODE_PATH: CODE.replace(b"n * n", b"n + n")})
@@ -73,6 +67,13 @@ def make_record(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
+def swe(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package that reads and grades such tasks; `benchmarks/` is not a package."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("swe_format")
+
+
+@pytest.fixture
 def repositories(tmp_path: Path) -> Path:
     """Create a folder with the repository of the task."""
     folder = tmp_path / "repos" / "calc__calc"
@@ -95,20 +96,20 @@ def write_tasks_file(tmp_path: Path, *records: dict[str, Any]) -> Path:
 
 
 @pytest.mark.heavy
-async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repositories: Path) -> None:
-    (task,) = read_tasks(write_tasks_file(tmp_path, make_record()))
-    files = read_commit_files(task, repositories)
+async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repositories: Path, swe: Any) -> None:
+    (task,) = swe.read_tasks(write_tasks_file(tmp_path, make_record()))
+    files = swe.read_commit_files(task, repositories)
     assert files["calc/maths.py"] == CODE
 
     settings = Settings().sandbox
     sandbox, python = open_sandbox(settings), discover_interpreter(tmp_path, os.environ)
     try:
         grades = {
-            name: await grade_patch(task, files, patch, sandbox, settings, python)
+            name: await swe.grade_patch(task, files, patch, sandbox, settings, python)
             for name, patch in (("gold", PATCH), ("worse", REGRESSING_PATCH), ("hides", CHEATING_PATCH))
         }
         for name, patch in (("empty", ""), ("torn", PATCH.replace("n * n", "n / n"))):
-            grades[name] = await grade_patch(task, files, patch, sandbox, settings, python)
+            grades[name] = await swe.grade_patch(task, files, patch, sandbox, settings, python)
     finally:
         await sandbox.close()
     assert {name: grade.resolved for name, grade in grades.items()} == {
@@ -124,18 +125,18 @@ async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repositori
     assert grades["torn"].note.startswith("the patch does not apply")
 
 
-def test_predictions_have_the_published_format(tmp_path: Path) -> None:
-    (task,) = read_tasks(write_tasks_file(tmp_path, make_record()))
+def test_predictions_have_the_published_format(tmp_path: Path, swe: Any) -> None:
+    (task,) = swe.read_tasks(write_tasks_file(tmp_path, make_record()))
     path = tmp_path / "predictions.jsonl"
 
-    path.write_text(format_prediction(task, "me", "") + format_prediction(task, "me", PATCH))
+    path.write_text(swe.format_prediction(task, "me", "") + swe.format_prediction(task, "me", PATCH))
 
     assert json.loads(path.read_text().splitlines()[1]) == {
         "instance_id": "calc__calc-1",
         "model_name_or_path": "me",
         "model_patch": PATCH,
     }
-    assert read_predictions(path) == {"calc__calc-1": PATCH}
+    assert swe.read_predictions(path) == {"calc__calc-1": PATCH}
 
 
 @pytest.mark.parametrize(
@@ -148,9 +149,9 @@ def test_predictions_have_the_published_format(tmp_path: Path) -> None:
         "no diff at all",
     ],
 )
-def test_a_patch_outside_the_repository_is_refused(patch: str) -> None:
+def test_a_patch_outside_the_repository_is_refused(patch: str, swe: Any) -> None:
     with pytest.raises(DiffDoesNotApply):
-        apply_patch({"calc/maths.py": CODE}, patch)
+        swe.apply_patch({"calc/maths.py": CODE}, patch)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +162,11 @@ def test_a_patch_outside_the_repository_is_refused(patch: str) -> None:
         ({"PASS_TO_PASS": "nothing"}, "PASS_TO_PASS is not a list of tests"),
     ],
 )
-def test_an_invalid_record_is_an_error(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_an_invalid_record_is_an_error(
+    changes: dict[str, Any], message: str, tmp_path: Path, swe: Any
+) -> None:
     with pytest.raises(UsageError, match=message):
-        read_tasks(write_tasks_file(tmp_path, make_record(**changes)))
+        swe.read_tasks(write_tasks_file(tmp_path, make_record(**changes)))
 
 
 @pytest.mark.parametrize(
@@ -175,8 +178,8 @@ def test_an_invalid_record_is_an_error(changes: dict[str, Any], message: str, tm
     ],
 )
 def test_a_missing_repository_is_an_error(
-    changes: dict[str, Any], message: str, tmp_path: Path, repositories: Path
+    changes: dict[str, Any], message: str, tmp_path: Path, repositories: Path, swe: Any
 ) -> None:
-    (task,) = read_tasks(write_tasks_file(tmp_path, make_record(**changes)))
+    (task,) = swe.read_tasks(write_tasks_file(tmp_path, make_record(**changes)))
     with pytest.raises(UsageError, match=message):
-        read_commit_files(task, repositories)
+        swe.read_commit_files(task, repositories)

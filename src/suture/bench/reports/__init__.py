@@ -1,4 +1,4 @@
-"""Reports of benchmark runs: metrics, paired tests, tables and plots, from rows alone.
+"""Reports of benchmark runs: metrics, paired tests and tables, from rows alone.
 
 This package opens no model and no sandbox.
 """

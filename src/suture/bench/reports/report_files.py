@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from suture.bench.reports.html_report import render_html_report
 from suture.bench.reports.markdown_report import render_markdown_report
 from suture.bench.reports.report_summary import BenchmarkReport
 from suture.bench.rows import BenchmarkRow
@@ -59,16 +58,12 @@ def render_json_report(report: BenchmarkReport) -> str:
 
 
 def write_report(report: BenchmarkReport, folder: Path) -> tuple[Path, ...]:
-    """Write `report.md`, `report.json` and `report.html`, and return their paths.
+    """Write `report.md` and `report.json`, and return their paths.
 
     Raises:
         StorageError: The folder cannot be written to.
     """
-    texts = {
-        "md": render_markdown_report(report),
-        "json": render_json_report(report),
-        "html": render_html_report(report),
-    }
+    texts = {"md": render_markdown_report(report), "json": render_json_report(report)}
     paths = tuple(folder / f"report.{form}" for form in texts)
     try:
         folder.mkdir(parents=True, exist_ok=True)

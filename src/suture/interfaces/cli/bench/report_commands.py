@@ -42,7 +42,7 @@ def report_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the report of some benchmarks as Markdown, JSON and one HTML page, and print it.
+    """Write the report of some benchmarks as Markdown and JSON, and print it.
 
     Everything is computed from the benchmarks' rows; no model is asked and no code is run. Rows that differ
     in dataset, regime, model or cap are reported separately.

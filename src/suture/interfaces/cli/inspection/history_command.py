@@ -59,10 +59,10 @@ def history(
     """List the runs, newest first, with task, outcome, spend and time; --json has the rest."""
     since_s = parse_since(since)
     from suture.interfaces.narrative.run_list import list_matching_runs
-    from suture.storage.database.run_queries import RunQuery
+    from suture.storage.database.run_query import RunQuery
 
     query = RunQuery(
-        words=search,
+        search=search,
         outcome=outcome,
         kind=kind,
         language=language,
@@ -127,33 +127,21 @@ def metrics(
     kind: RunKind = "",
     model: ModelPart = "",
     project: Project = "",
-    html: Annotated[
-        Path | None, Option("--html", metavar="FILE", help="Write an HTML page with plots to this file.")
-    ] = None,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Summarize all runs: pass rate, seconds, tokens by role, kinds of errors, use of memory."""
-    from suture.storage.database.projection_updates import catch_up
-    from suture.storage.database.run_queries import RunQuery, summarise_runs
-    from suture.storage.database.store import open_configured_store
+    from suture.storage.database.projection_updates import open_current_store
+    from suture.storage.database.run_queries import summarise_runs
+    from suture.storage.database.run_query import RunQuery
 
     query = RunQuery(kind=kind, model=model, project=project, since_s=parse_since(since))
     settings = load_command_settings(Path(), assignments, read_only=True).settings
-    with open_configured_store(settings) as store:
-        catch_up(store, settings.paths.home)
+    with open_current_store(settings) as store:
         summary = summarise_runs(store, query)
-    if html is not None:
-        from suture.bench.reports.run_metrics_page import render_run_metrics_page
-        from suture.core.safe_files import write_file_atomically
-
-        title = f"Suture: {summary['runs']:,} runs of {settings.store.namespace}"
-        page = render_run_metrics_page(summary, title)
-        write_file_atomically(html, page.encode("utf-8", "replace"), remedy="name a file that you can write")
-        print_note(f"written: {html}")
     if as_json:
         print_json(summary)
-    elif html is None:
+    else:
         print_text(format_table(list(_rows(summary))))
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from suture.bench.swe.repository_files import apply_patch
-from suture.bench.swe.swe_tasks import SweTask
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
@@ -18,6 +16,8 @@ from suture.judge import check_candidate, find_protected_files, prepare_suite
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text
 from suture.sandbox import Sandbox
+from swe_format.repository_files import apply_patch
+from swe_format.swe_tasks import SweTask
 
 
 @dataclass(frozen=True, kw_only=True)

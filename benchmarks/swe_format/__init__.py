@@ -4,9 +4,9 @@ Records and repositories are local, and nothing is downloaded. A patch is graded
 it.
 """
 
-from suture.bench.swe.patch_grading import grade_patch
-from suture.bench.swe.repository_files import apply_patch, read_commit_files
-from suture.bench.swe.swe_tasks import SweTask, format_prediction, read_predictions, read_tasks
+from swe_format.patch_grading import grade_patch
+from swe_format.repository_files import apply_patch, read_commit_files
+from swe_format.swe_tasks import SweTask, format_prediction, read_predictions, read_tasks
 
 __all__ = [
     "SweTask",

@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from suture.bench.swe.swe_tasks import SweTask
 from suture.errors import StorageError, UsageError
 from suture.project.workspace import DiffDoesNotApply, open_repository
 from suture.project.workspace.git import run_git
 from suture.project.workspace.snapshot import take_snapshot
+from swe_format.swe_tasks import SweTask
 
 DIFF_HEADER = re.compile(r"^diff --git (?:a/(.+?) b/(.+)|\"a/(.+?)\" \"b/(.+)\")$", re.MULTILINE)
 """The first line of a file in a diff of git, which quotes paths with unusual characters."""
