@@ -78,7 +78,7 @@ async def test_a_project_is_healed_after_a_wrong_reply(
     assert all(finding.ok for finding in findings), findings
     details = {finding.name: finding.detail for finding in findings}
     assert details["mutation"].startswith(
-        f"the tests notice {certification['killed']} of 12 mutants, selected from "
+        f"the tests notice {certification['killed']} of 12 deliberate mistakes, selected from "
     )
 
 

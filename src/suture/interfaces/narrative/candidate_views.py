@@ -32,7 +32,7 @@ def candidates_as_json(run: RunFolder) -> list[dict[str, Any]]:
         _apply_event(event, views)
     best = _best_candidate(ledger)
     return [
-        {**view, "label": render_label(view["label"]).removeprefix("mutation, "), "best": candidate == best}
+        {**view, "label": render_label(view["label"]), "best": candidate == best}
         for candidate, view in views.items()
     ]
 

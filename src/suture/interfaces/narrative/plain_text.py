@@ -56,12 +56,12 @@ def format_count(count: int, noun: str) -> str:
 
 
 def render_label(label: str) -> str:
-    """Return a candidate's label as a reader sees it: `sample 2, T=0.8` becomes `try 2, varied`.
+    """Return a candidate's label as a reader sees it.
 
-    Labels of candidates that a search or a person made are returned unchanged.
+    `sample 2, T=0.8` becomes `try 2, varied`, and `mutation, line 9: < becomes <=` begins with the line.
     """
     if not re.match(r"(sample|repair) \d", label):
-        return label
+        return label.removeprefix("mutation, ")
     parts = [_LABEL_WORDS.get(part, re.sub(r"T=[\d.]+", "varied", part)) for part in label.split(", ")]
     return ", ".join(filter(None, parts)).replace("sample", "try", 1)
 

@@ -151,7 +151,7 @@ class Certificate:
         """Return the certificate as HTML for notebooks."""
         coverage, mutation = self.coverage, self.mutation
         covered = f"{coverage.covered_count} of {coverage.changed_count} changed statements run"
-        killed = f"{mutation.killed} of {len(mutation.mutants)} mutants noticed"
+        killed = f"{mutation.killed} of {len(mutation.mutants)} deliberate mistakes noticed"
         rows = (
             ("fixed", "\n".join(self.fixed)),
             ("newly failing", "\n".join(self.newly_failing)),

@@ -263,13 +263,13 @@ async def _replay_mutation(
     require(
         counts_match and runs == list(selection.mutants[: len(runs)]),
         "mutation",
-        f"the mutants are not the first ones of the selection (made by Suture {certificate.claims.suture})",
+        f"the deliberate mistakes are not the first ones of the selection (made by Suture {certificate.claims.suture})",
     )
     ran_all = len(runs) == certified.selected > 0
     is_consistent = ran_all == (certified.unmeasured is None)
-    require(is_consistent, "mutation", "it is not stated whether all mutants were run")
+    require(is_consistent, "mutation", "it is not stated whether all deliberate mistakes were tried")
     are_in_change = all(run.path in candidate.files for run in runs)
-    require(are_in_change, "mutation", "a mutant is in a file that the change does not touch")
+    require(are_in_change, "mutation", "a deliberate mistake is in a file that the change does not touch")
     is_noticed = await build_mutant_detector(suite, candidate.files, verdict, certificate.fixed)
     try:
         replayed_runs = await replay_mutants(after, runs, is_noticed)
@@ -280,8 +280,10 @@ async def _replay_mutation(
     require(not wrong, "mutation", f"the tests answer differently for: {'; '.join(wrong[:MAX_LISTED])}")
     if not certified.selected and certified.unmeasured:
         return _confirm_unmeasured("mutation", certified.unmeasured)
-    missing = "" if ran_all else f"; {certified.selected - len(runs)} were not run and count as not noticed"
-    counts = f"{certified.killed} of {certified.selected} mutants, selected from {certified.generated}"
+    missing = "" if ran_all else f"; {certified.selected - len(runs)} were not tried and count as not noticed"
+    counts = (
+        f"{certified.killed} of {certified.selected} deliberate mistakes, selected from {certified.generated}"
+    )
     return confirm("mutation", f"the tests notice {counts}{missing}")
 
 

@@ -24,10 +24,10 @@ class CertificateWritten(Payload, kind="certificate.written"):
         statements: Number of changed statements.
         covered: Number of these that the tests execute.
         coverage_unmeasured: Why coverage was not measured; null if it was.
-        mutants: Number of mutants of the changed lines that the tests ran against.
-        selected: Number of mutants that were selected to run; null if the time ran out before the selection.
-        killed: Number of mutants that the tests detect.
-        mutation_unmeasured: Why not all selected mutants ran; null if they did.
+        mutants: Number of deliberate mistakes (mutants) in the changed lines that were tried.
+        selected: Number of deliberate mistakes that were selected; null if the time ran out before the selection.
+        killed: Number of deliberate mistakes that the tests notice.
+        mutation_unmeasured: Why not all selected mistakes were tried; null if they were.
         lint: Findings of the linter.
         lint_unmeasured: Why the linter did not run; null if it did.
         confidence: Confidence in the result in [0, 1] (see docs/proof.md).

@@ -44,9 +44,9 @@ def verify(
 ) -> None:
     """Verify a certificate again, in a clean sandbox and without a model.
 
-    The tests run before and after the change; hashes, coverage and mutants are measured again. A judgement is made
-    again as a whole, and must come out as certified. Claims that cannot be verified by running are listed as
-    claimed. The exit code is 1 if anything differs from the certificate.
+    The tests run before and after the change; hashes, coverage and deliberate mistakes are measured again.
+    A judgement is made again as a whole, and must come out as certified. Claims that cannot be verified by
+    running are listed as claimed. The exit code is 1 if anything differs from the certificate.
     """
     from suture.api import run_sync
     from suture.judge.certificates import Certificate, find_certificate, load_any_certificate
