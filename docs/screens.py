@@ -1,19 +1,23 @@
-"""The pictures of the docs, made of the golden screens that a test compares with what commands show.
+"""The picture of the README and the docs: a recording of real commands.
 
-`python docs/screens.py` writes them anew.
+`python docs/screens.py` plays the scene again and draws it. A test fails if the commands print something else today.
 """
 
 from __future__ import annotations
 
+import sys
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SCREENS = {"heal": "heal-100.txt", "show": "show-100.txt", "review": "review-100.txt"}
-"""A picture, and the golden screen of `tests/interfaces/cli/golden` that it shows."""
+sys.path.insert(0, str(ROOT / "tests"))
+
+from interfaces.cli.golden import ENVIRONMENT, SCENES, play  # noqa: E402
+
+SCENE, COLUMNS = "heal", 100
 LINE_PX, LETTER_PX, MARGIN_PX = 18, 7.8, 16
 STEP_S = 0.25
-"""Lines come one after the other, as they did; a reader who wants no motion gets them at once."""
+"""Seconds between two lines. A reader who wants no motion gets all lines at once."""
 COLOURS = (
     ("$ ", "#7aa2f7"),
     ("+++", "#9aa5ce"),
@@ -30,8 +34,8 @@ text { font: 13px ui-monospace, Menlo, Consolas, monospace; fill: #c0caf5; white
 """
 
 
-def picture(screen: str) -> str:
-    """A screen as SVG, which loads no font and no script."""
+def draw_screen(screen: str) -> str:
+    """Return a screen as SVG, which loads no font and no script."""
     lines = screen.rstrip("\n").splitlines()
     width = 2 * MARGIN_PX + round(LETTER_PX * max(map(len, lines)))
     height = 2 * MARGIN_PX + LINE_PX * len(lines)
@@ -51,14 +55,7 @@ def picture(screen: str) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def pictures() -> dict[str, str]:
-    """Each picture's name -> its content."""
-    golden = ROOT / "tests" / "interfaces" / "cli" / "golden"
-    return {f"{name}.svg": picture((golden / file).read_text()) for name, file in SCREENS.items()}
-
-
 if __name__ == "__main__":
-    folder = ROOT / "docs" / "screens"
-    folder.mkdir(exist_ok=True)
-    for name, content in pictures().items():
-        (folder / name).write_text(content)
+    scene = next(scene for scene in SCENES if scene.name == SCENE)
+    picture = draw_screen(play(scene, COLUMNS, ENVIRONMENT))
+    (ROOT / "docs" / "screens" / f"{SCENE}.svg").write_text(picture)

@@ -12,10 +12,11 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyte
@@ -28,8 +29,6 @@ ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden"
 COLUMNS = (60, 100)
 ROWS = 400
-PYTEST = "python -m pytest -q"
-NO_MODEL = ("--no-model", "--set", "repair.enabled=true", "--set", "repair.seconds=240")
 GENEROUS_LIMITS = {
     "SUTURE_CERTIFICATION_SECONDS": "240",
     "SUTURE_SANDBOX_CHECK_TIMEOUT_S": "120",
@@ -39,6 +38,10 @@ GENEROUS_LIMITS = {
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8"
 CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG_REPLY = "```python\ndef double(n):\n    return n + 2\n```"
+
+ENVIRONMENT = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "SUTURE_REPAIR_ENABLED": "false"}
+"""The environment of scenes that no test plays."""
+IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
 
 Step = tuple[Sequence[str], Sequence[tuple[str, str]]]
 """The arguments of a command, and pairs of a text to wait for and the input to type then."""
@@ -52,12 +55,19 @@ class Scene:
     steps: Sequence[Step]
     first_step: int = 0
     """The first step whose screen is in the golden file; earlier steps are preparation."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    is_repository: bool = False
+    """Whether the folder is a Git repository with one commit."""
 
 
-HEAL_STEP: Step = (("heal", ".", "--test", PYTEST, *NO_MODEL), ())
 WRITE_STEP: Step = (("run", TASK, "--model", "scripted:right.json"), ())
 SCENES = (
-    Scene(name="heal", steps=(HEAL_STEP, (("apply",), ()), (("undo",), ()))),
+    Scene(
+        name="heal",
+        steps=((("heal", "--no-model"), ()), (("apply",), ()), (("judge",), ()), (("undo",), ())),
+        environ={"SUTURE_REPAIR_ENABLED": "true", "SUTURE_REPAIR_SECONDS": "240"},
+        is_repository=True,
+    ),
     Scene(
         name="stuck",
         steps=((("run", TASK, "--model", "scripted:wrong.json", "--recipe", "always_repair"), ()),),
@@ -76,7 +86,7 @@ SCENES = (
 
 
 def play(scene: Scene, columns: int, environ: dict[str, str], cache: Path | None = None) -> str:
-    """Run a scene and return its screens, without the parts that differ between runs.
+    """Run a scene and return its screens.
 
     Args:
         scene: The scene.
@@ -97,10 +107,13 @@ def play(scene: Scene, columns: int, environ: dict[str, str], cache: Path | None
         command_environ = {
             **environ,
             **GENEROUS_LIMITS,
+            **scene.environ,
             "HOME": name,
             "SUTURE_HOME": f"{name}/home",
             "SUTURE_PATHS_CACHE": f"{name}/cache",
         }
+        if scene.is_repository:
+            make_repository(folder)
         screens = []
         for arguments, inputs in scene.steps:
             terminal = Terminal(list(arguments), command_environ, folder, columns=columns, patience_s=280)
@@ -109,9 +122,7 @@ def play(scene: Scene, columns: int, environ: dict[str, str], cache: Path | None
                 terminal.type(text)
             terminal.end()
             command = " ".join(f'"{word}"' if " " in word else word for word in arguments)
-            screens.append(
-                f"$ suture {command}\n{stabilize(render_screen(terminal.screen, columns), Path(name))}\n"
-            )
+            screens.append(f"$ suture {command}\n{render_screen(terminal.screen, columns)}\n")
         return "\n".join(screens[scene.first_step :])
 
 
@@ -122,16 +133,17 @@ def render_screen(output: str, columns: int) -> str:
     return "\n".join(line.rstrip() for line in screen.display).rstrip()
 
 
-def stabilize(text: str, folder: Path) -> str:
+def make_repository(folder: Path) -> None:
+    """Make the folder a Git repository with one commit."""
+    for command in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "A shop")):
+        subprocess.run(["git", *IDENTITY, *command], cwd=folder, check=True)
+
+
+def stabilize(text: str) -> str:
     """Replace everything that differs between runs by text of the same length."""
     for pattern, replacement in REPLACEMENTS:
         text = re.sub(pattern, replacement, text)
-    return text.replace(str(folder), same_length("/tmp/folder", str(folder)))
-
-
-def same_length(text: str, reference: str) -> str:
-    """Pad or cut a text to the length of another, so that lines wrap at the same places."""
-    return text.ljust(len(reference), "_")[: len(reference)]
+    return text
 
 
 def replace_digits(match: re.Match[str]) -> str:
@@ -146,6 +158,7 @@ REPLACEMENTS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b\d\d:\d\d\b", replace_digits),
     (r"\b\d+(\.\d+)?( of \d+)? s\b", "N s"),
     (r"\b\d+ edits", "N edits"),
+    (r"/tmp/tmp\w{8}", "/tmp/folder_____"),
     (r"(?s)Python\s+is\s.*?\n(?=checked )", "Python is PYTHON\n"),
 )
 
@@ -162,8 +175,7 @@ def golden_file(scene: Scene, columns: int) -> Path:
 
 if __name__ == "__main__":
     names = sys.argv[1:]
-    environment = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "SUTURE_REPAIR_ENABLED": "false"}
     for scene, columns in scenes():
         if not names or scene.name in names:
-            golden_file(scene, columns).write_text(play(scene, columns, environment))
+            golden_file(scene, columns).write_text(stabilize(play(scene, columns, ENVIRONMENT)))
             print(golden_file(scene, columns))

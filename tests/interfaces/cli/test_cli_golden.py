@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.cli.golden import COLUMNS, GOLDEN, Scene, golden_file, play, scenes
+from interfaces.cli.golden import COLUMNS, GOLDEN, Scene, golden_file, play, scenes, stabilize
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
@@ -27,7 +27,7 @@ def test_a_screen_equals_its_golden_file(
     # The comparison is word by word, because a longer number can move a line break.
     scene_environ = {**environ, "VIRTUAL_ENV": str(bare_python)}
     assert (
-        play(scene, columns, scene_environ, self_tested_cache).split()
+        stabilize(play(scene, columns, scene_environ, self_tested_cache)).split()
         == golden_file(scene, columns).read_text().split()
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +34,12 @@ from suture.interfaces.cli.terminal.command_options import (
     require_extra,
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors, report_error
-from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
+from suture.interfaces.cli.terminal.terminal_output import (
+    make_console,
+    print_json,
+    print_note,
+    print_text_line,
+)
 from suture.interfaces.narrative.exit_codes import JUDGEMENT_EXIT_CODES
 from suture.interfaces.narrative.plain_text import disarm_commands
 
@@ -187,7 +193,8 @@ def judge(
             import suture.interfaces.watch.project_watch  # noqa: F401  # fails before anything is started
         run_sync(watch_judgements(Path(path), options, explain=explain))
         return
-    judgement = run_sync(judge_project(path, options))
+    with live_steps() as show_step:
+        judgement = run_sync(judge_project(path, options if hook else replace(options, on_step=show_step)))
     reports.write(judgement, settings, Path(path))
     if reports.certificate is not None:
         print_note(f"Certificate: {reports.certificate}. Replay it: suture verify {reports.certificate}")
@@ -235,6 +242,18 @@ def print_step(step: JudgeStep) -> None:
     from suture.interfaces.narrative.judgement_text import STEP_TEXTS
 
     print_note(STEP_TEXTS[step])
+
+
+@contextmanager
+def live_steps() -> Iterator[Callable[[JudgeStep], None]]:
+    """Yield a function that shows a step; on a terminal in a line that moves and is erased in the end."""
+    from suture.interfaces.narrative.judgement_text import STEP_TEXTS
+
+    if not sys.stderr.isatty():
+        yield print_step
+        return
+    with make_console(stderr=True).status("reading the change") as status:
+        yield lambda step: status.update(STEP_TEXTS[step])
 
 
 def print_lines(text: str) -> None:
