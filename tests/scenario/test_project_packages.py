@@ -19,6 +19,7 @@ from suture.core.ledger import find_run
 from suture.core.ledger.kinds import PackagesInstalled
 from suture.core.settings import PathSettings, SafetySettings, Settings
 from suture.errors import PrerequisiteError
+from suture.interfaces.narrative.review_text import render_review_question
 from suture.sandbox import BubblewrapSandbox
 
 pytestmark = pytest.mark.heavy
@@ -103,9 +104,11 @@ async def test_an_approved_python_package_is_fetched_locked_and_certified(
     cache_settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
 ) -> None:
     questions: list[str] = []
+    asked: list[str] = []
 
     def answer(review: Review) -> ReviewAnswer:
         questions.extend(f"{fact.check_id} {fact.call}" for fact in review.facts)
+        asked.append(render_review_question(review))
         is_near_name = any("near-name" in fact.check_id for fact in review.facts)
         return ReviewAnswer(choice="redirect", hint="no") if is_near_name else ReviewAnswer(choice="approve")
 
@@ -122,6 +125,7 @@ async def test_an_approved_python_package_is_fetched_locked_and_certified(
     assert result.outcome == "healed", result.reason
     assert "as the task shows: camel device_type (1)" in list_passed_checks(result)
     assert questions[0] == "safety: dependency.near-name python: requets"
+    assert asked[-1].endswith("packages that are not on the allow list (python: inflection)?")
     prompt = model.calls[2].messages[-1].content
     assert "inflection==0.0.0.1" in prompt
     assert "://" not in prompt

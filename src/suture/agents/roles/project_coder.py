@@ -5,6 +5,8 @@ The code in a reply is not parsed: whether it builds is part of the verdict.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -126,7 +128,7 @@ def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str
     if not files and only_path:  # A block that names no file is taken for the main one.
         codes = [block.code for block in blocks if block.may_be_code and block.code.strip()]
         files = {only_path: max(codes, key=len)} if codes else {}
-    files = _strip_root_folder(files, entry)
+    files = _drop_standard_modules(_strip_root_folder(files, entry), brief)
     if entry and entry not in files and not brief.is_repair:
         sources = [path for path in files if path.rpartition(".")[2] == entry.rpartition(".")[2]]
         if len(sources) == 1:  # The whole program is in one file with another name.
@@ -140,6 +142,22 @@ def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str
     if entry and entry not in files and not (brief.is_repair and entry in brief.files):
         raise MalformedReply(f"the reply holds no {entry}, with which the program begins")
     return files
+
+
+def _drop_standard_modules(files: Mapping[str, str], brief: ProjectBrief) -> dict[str, str]:
+    """Return the files without new requirements of modules that Python has, such as `json`: no index offers them."""
+    kept = dict(files)
+    for path in [path for path in files if path.rpartition("/")[2] == "requirements.txt"]:
+        present = brief.files.get(path, "").splitlines()
+        lines = [
+            line
+            for line in files[path].splitlines()
+            if line in present or re.split(r"[\s=<>~!;]", line, maxsplit=1)[0] not in sys.stdlib_module_names
+        ]
+        kept[path] = "".join(f"{line}\n" for line in lines)
+        if not kept[path].strip() and path not in brief.files:
+            del kept[path]
+    return kept
 
 
 def _is_file(block: CodeBlock) -> bool:

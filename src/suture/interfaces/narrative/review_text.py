@@ -22,6 +22,9 @@ def render_review_question(review: Review) -> str:
     if review.difference is not None:
         first, second = review.difference.answer_pair
         return f"Which is right for {review.difference.call}: first, {first}, or second, {second}?"
+    packages = [fact.call for fact in review.facts if fact.check_id.endswith("dependency.unlisted")]
+    if packages and review.stage == "safety" and len(packages) == len(review.facts):
+        return f"Allow Suture to install packages that are not on the allow list ({', '.join(packages)})?"
     return render_stage_question(review.stage, len(review.moves))
 
 
