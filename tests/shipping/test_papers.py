@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
@@ -19,6 +21,28 @@ from suture.interfaces.cli.app import SECTIONS
 ROOT = Path(__file__).parents[2]
 FORBIDDEN_PACKAGES = {"torch", "triton", "tensorflow", "jax"}
 """Packages that no extra may install: they are gigabytes large, and the right build depends on the machine."""
+
+NAMES_OF_THE_PACKAGE = re.compile(r"""(?:\bversion|\brequires)\("(suture[\w-]*)"\)|["'](suture[\w-]*)\[""")
+NAMES_OF_THE_REPOSITORY = re.compile(r"(?:uses: |github\.com/)([\w-]+/suture\b[\w-]*)")
+
+
+def test_package_and_repository_have_the_names_of_pyproject_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [
+        ROOT / path for path in listed.stdout.split("\0") if path.endswith((".md", ".py", ".toml", ".yml"))
+    ]
+    texts = {path: path.read_text() for path in files if path.is_file()}
+    packages = {
+        (path, "".join(names)) for path in texts for names in NAMES_OF_THE_PACKAGE.findall(texts[path])
+    }
+    repositories = {(path, name) for path in texts for name in NAMES_OF_THE_REPOSITORY.findall(texts[path])}
+
+    assert {path for path, name in packages if name != project["name"]} == set()
+    repository = project["urls"]["Repository"].removeprefix("https://github.com/")
+    assert {path for path, name in repositories if name != repository} == set()
+    assert packages
+    assert repositories
 
 
 def test_the_manual_page_has_every_command_and_is_valid(require: Require) -> None:
