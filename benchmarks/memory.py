@@ -34,7 +34,7 @@ from suture.mutation.edits import apply_edits
 from suture.project.workspace import unified_diff
 from suture.search.languages.adapters import get_adapter
 from suture.search.ordering.candidate_order import order_single_changes
-from suture.storage.database.full_text_search import index_text
+from suture.storage.database.search_words import index_text
 from suture.storage.database.store import Store, open_store
 from suture.storage.database.vector_search import find_nearest
 from suture.storage.memory.embedders import Embedder, HashedNgrams

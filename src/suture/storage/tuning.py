@@ -13,9 +13,9 @@ MIGRATION_POLL_S = 0.1
 """Pause between two attempts to take the migration lock."""
 LOCK_POLL_S = 0.2
 """Pause between two attempts to take the lock of a shared run."""
-MAX_LOCK_ATTEMPTS = 25
-"""Attempts after a lost connection: the server may notice the loss late, and holds the run's lock until
-then."""
+RECONNECT_TIMEOUT_S = 30
+"""How long a run waits for a server that restarts. The server may also notice the loss of a connection late: it
+holds the run's lock until then, which takes 25 s with the keepalives of `store`."""
 JOB_OVERLAP_S = 30.0
 """A row carries the time at which its transaction began, so rows slightly older than the last query are read
 again."""
@@ -31,8 +31,8 @@ MAX_STATEMENT_CHARS = 2000
 """Length of a task's statement in `tasks`."""
 MAX_FINDINGS = 50
 """Inconsistencies that one check lists."""
-MAX_MATCHING_RUNS = 10_000
-"""Runs that a full-text query may match."""
+MAX_FILTER_CHARS = 200
+"""Length of a text that runs are filtered by. Chosen by judgement; not measured."""
 MAX_INDEXED_WORDS = 4000
 """Words of one row. PostgreSQL's index entry holds at most a megabyte, and nobody searches beyond that."""
 MAX_WORD_CHARS = 80

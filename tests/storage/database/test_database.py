@@ -18,7 +18,8 @@ from sqlalchemy.exc import OperationalError
 
 import suture.storage.database
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.storage.database.full_text_search import index_text, match_all_words, rank_similar_rows
+from suture.storage.database.full_text_search import contains_all_words, rank_similar_rows
+from suture.storage.database.search_words import index_text
 from suture.storage.database.store import (
     DATABASE_FILE,
     LATEST_VERSION,
@@ -121,8 +122,9 @@ def test_full_text_search_follows_updates_and_deletions(store: Store) -> None:
 
     def find_keys(query: str) -> list[str]:
         with store.read_transaction() as connection:
-            ids = match_all_words(connection, failures, query, namespace=store.namespace, limit=9)
-        return [keys[row_id] for row_id in ids]
+            is_match = contains_all_words(connection, failures, query)
+            rows = select(failures.c.id).where(is_match, failures.c.namespace == store.namespace)
+            return [keys[row_id] for row_id in connection.execute(rows).scalars()]
 
     assert find_keys("price") == find_keys("keyerror") == find_keys("Key") == find_keys("os.path") == ["a"]
     assert find_keys("total wrong") == ["b"]
@@ -143,7 +145,8 @@ def test_full_text_search_follows_updates_and_deletions(store: Store) -> None:
 def test_every_searched_table_has_a_full_text_index(store: Store) -> None:
     with store.read_transaction() as connection:
         for table in SEARCHED_TABLES:
-            assert match_all_words(connection, table, "word", namespace="n", limit=1) == []
+            is_match = contains_all_words(connection, table, "word")
+            assert connection.execute(select(table.c.id).where(is_match)).all() == []
 
 
 def test_several_processes_can_create_the_database_at_once(tmp_path: Path) -> None:

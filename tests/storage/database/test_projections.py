@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from suture.core.settings import PathSettings, Settings, StoreSettings
 from suture.storage.database.projection_updates import (
     catch_up,
     check_database,
+    open_current_store,
     rebuild_projections,
     record_finished_run,
     stored_rows,
@@ -94,6 +96,68 @@ def test_only_grown_ledgers_are_read_again(store: Store, tmp_path: Path) -> None
     with store.read_transaction() as connection:
         outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()
     assert outcome == "stopped"
+
+
+def read_outcomes(home: Path) -> dict[str, str]:
+    """Return run id -> outcome, as a list of the runs in a home folder shows them."""
+    settings = Settings(paths=PathSettings(home=home))
+    with open_current_store(settings) as store, store.read_transaction() as connection:
+        return {row.run_id: row.outcome for row in connection.execute(select(tasks))}
+
+
+def test_runs_that_were_deleted_replaced_or_copied_in_are_noticed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    kept, replaced, deleted, *_ = write_sample_runs(home)
+    assert set(read_outcomes(home).values()) == {"healed"}
+
+    shutil.copytree(kept.path, home / "runs" / "2031-copied")
+    shutil.rmtree(deleted.path)
+    healed = replaced.ledger_path.read_text()
+    replaced.ledger_path.write_text(healed.replace('"outcome":"healed"', '"outcome":"stuck" '))
+    assert len(replaced.ledger_path.read_text()) == len(healed)
+    outcomes = read_outcomes(home)
+
+    assert outcomes["2031-copied"] == outcomes[kept.id] == "healed"
+    assert outcomes[replaced.id] == "stuck"
+    assert deleted.id not in outcomes
+
+
+def test_a_torn_run_of_another_team_has_one_row(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run, *_ = write_sample_runs(home)
+    ledger = run.ledger_path.read_text()
+    run.ledger_path.write_text(ledger.replace('"namespace":"default"', '"namespace":"team"'))
+    assert read_outcomes(home)[run.id] == "healed"
+
+    run.ledger_path.write_text(ledger[: len(ledger) // 2])
+    assert read_outcomes(home)[run.id] == "stopped"
+    run.ledger_path.write_text('{"seq":"x","time_s":1,"kind":"moves.decided"}\n')
+
+    assert read_outcomes(home)[run.id] == "damaged"
+    with open_store(None, home) as store, store.read_transaction() as connection:
+        rows = select(func.count()).where(tasks.c.run_id == run.id)
+        assert connection.execute(rows).scalar() == 1
+
+
+def test_an_older_copy_of_a_run_does_not_replace_a_newer_row(
+    postgres_with_tables: str, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "first", "r", 9)
+    older = RunFolder(tmp_path / "second" / "runs" / "r")
+    shutil.copytree(run.path, older.path)
+    lines = run.ledger_path.read_text().splitlines(keepends=True)
+    older.ledger_path.write_text("".join(lines[:4]))
+
+    with open_store(postgres_with_tables, tmp_path) as store:
+        catch_up(store, tmp_path / "first")
+        with store.read_transaction() as connection:
+            newer_rows = stored_rows(connection, tasks, "default", "r")
+        assert catch_up(store, tmp_path / "second").runs == 0
+        rebuild_projections(store, tmp_path / "second")
+        write_rows(store, [project_run(older)])
+        with store.read_transaction() as connection:
+            assert stored_rows(connection, tasks, "default", "r") == newer_rows
+    assert newer_rows[0]["outcome"] == "healed"
 
 
 def test_a_damaged_ledger_hides_no_other_run(store: Store, tmp_path: Path) -> None:

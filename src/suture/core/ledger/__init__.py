@@ -34,7 +34,14 @@ from suture.core.ledger.reading import (
     follow_ledger,
     read_ledger,
 )
-from suture.core.ledger.run_folder import RunFolder, find_run, list_runs, new_run, new_run_id
+from suture.core.ledger.run_folder import (
+    RunFolder,
+    find_run,
+    list_runs,
+    new_run,
+    new_run_id,
+    stamp_ledgers,
+)
 from suture.core.ledger.run_state import (
     copy_events_for_fork,
     decision_after,
@@ -91,6 +98,7 @@ __all__ = [
     "read_ledger",
     "select_events",
     "spend_by_group",
+    "stamp_ledgers",
     "summarise_event",
     "total_spend",
 ]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +21,8 @@ from suture.errors import StorageError, UsageError
 
 RecordT = TypeVar("RecordT")
 
+LEDGER_FILE = "ledger.jsonl"
+RUN_ID = re.compile(r"[\w-]{1,100}", re.ASCII)
 DIGEST = re.compile(r"[0-9a-f]{64}")
 PRIVATE_FOLDER_MODE = 0o700
 """Mode of a folder that only its owner may read: a run holds the user's code, the prompts and the replies."""
@@ -47,7 +51,7 @@ class RunFolder:
     @property
     def ledger_path(self) -> Path:
         """The ledger, as JSON lines."""
-        return self.path / "ledger.jsonl"
+        return self.path / LEDGER_FILE
 
     @property
     def replies_path(self) -> Path:
@@ -172,12 +176,34 @@ def new_run(home: Path, *, now_s: float | None = None, run_id: str = "") -> RunF
     return RunFolder(folder)
 
 
+LedgerStamp = tuple[int, int]
+"""The size of a ledger in bytes, and the time of its last change in ns. If neither differs, it is the same."""
+
+
+def stamp_ledgers(home: Path) -> dict[str, LedgerStamp]:
+    """Return the id of each run below `home` -> the stamp of its ledger, the oldest run first."""
+    stamps: dict[str, LedgerStamp] = {}
+    try:
+        # Paths relative to the folder are resolved faster, and there may be 100,000 of them.
+        runs = os.open(home / "runs", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return stamps
+    try:
+        for name in sorted(os.listdir(runs)):  # noqa: PTH208  # a descriptor is no path
+            try:
+                found = os.stat(f"{name}/{LEDGER_FILE}", dir_fd=runs)
+            except OSError:
+                continue  # a folder without a ledger is not a run
+            if stat.S_ISREG(found.st_mode):
+                stamps[name] = found.st_size, found.st_mtime_ns
+    finally:
+        os.close(runs)
+    return stamps
+
+
 def list_runs(home: Path) -> list[RunFolder]:
     """Return all runs below `home`, the oldest first."""
-    runs = home / "runs"
-    if not runs.is_dir():
-        return []
-    return [RunFolder(path) for path in sorted(runs.iterdir()) if (path / "ledger.jsonl").is_file()]
+    return [RunFolder(home / "runs" / name) for name in stamp_ledgers(home)]
 
 
 def find_run(home: Path, name: str) -> RunFolder:
@@ -191,6 +217,8 @@ def find_run(home: Path, name: str) -> RunFolder:
     Raises:
         UsageError: There is no such run, or more than one.
     """
+    if RUN_ID.fullmatch(name) and (run := RunFolder(home / "runs" / name)).ledger_path.is_file():
+        return run  # the others need not be listed
     runs = list_runs(home)
     if not runs:
         raise UsageError(

@@ -11,7 +11,7 @@ from suture.interfaces.narrative.plain_text import format_count
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
-    from suture.storage.database.run_queries import RunQuery
+    from suture.storage.database.run_query import RunQuery
 
 
 def list_matching_runs(
@@ -19,30 +19,23 @@ def list_matching_runs(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the newest runs that a filter selects as JSON values, and how many match in total."""
     if settings.store.url or run_filter.is_set:
-        rows, total = _runs_from_database(settings, run_filter, limit)
+        from suture.storage.database.projection_updates import open_current_store
+        from suture.storage.database.run_queries import query_runs
+
+        with open_current_store(settings) as store:
+            rows, total = query_runs(store, run_filter, limit)
     else:  # reading the last few ledgers is faster than opening the database
-        from suture.core.ledger import list_runs
+        from suture.core.ledger import RunFolder, stamp_ledgers
         from suture.storage.database.projections import project_run
 
-        runs = list_runs(settings.paths.home)
-        projected = {run.id: project_run(run) for run in reversed(runs[-limit:])}
+        runs = list(stamp_ledgers(settings.paths.home))
+        newest = [RunFolder(settings.paths.home / "runs" / run) for run in reversed(runs[-limit:])]
         rows = [
-            {**rows.task, "run_id": run, "failing": rows.first_failures} for run, rows in projected.items()
+            {**projected.task, "run_id": projected.run_id, "failing": projected.first_failures}
+            for projected in map(project_run, newest)
         ]
         total = len(runs)
     return [_row_as_json(row) for row in rows], total
-
-
-def _runs_from_database(
-    settings: Settings, run_filter: RunQuery, limit: int
-) -> tuple[list[dict[str, Any]], int]:
-    from suture.storage.database.projection_updates import catch_up
-    from suture.storage.database.run_queries import query_runs
-    from suture.storage.database.store import open_configured_store
-
-    with open_configured_store(settings) as store:
-        catch_up(store, settings.paths.home)
-        return query_runs(store, run_filter, limit)
 
 
 def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:

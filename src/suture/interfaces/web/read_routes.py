@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi import Path as PathPart
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
@@ -54,12 +54,13 @@ from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
 from suture.models import choose_model, list_cached_models
-from suture.storage.database.projection_updates import catch_up
-from suture.storage.database.run_queries import RunQuery, summarise_runs
-from suture.storage.database.store import open_configured_store
+from suture.storage.database.projection_updates import open_current_store
+from suture.storage.database.run_queries import summarise_runs
+from suture.storage.database.run_query import RunQuery
 
 router = APIRouter(prefix="/v1", dependencies=[VIEWER], responses=problem_responses())
-FilterText = Annotated[str, Query(max_length=200)]
+RunFilters = Annotated[RunQuery, Depends(RunQuery)]
+"""Each field of `RunQuery` is a parameter of the request."""
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The run's events.", "content": {"text/event-stream": {}}},
     204: {"description": "The run has ended, and the client has its last event."},
@@ -78,30 +79,11 @@ ResultT = TypeVar("ResultT")
 @router.get("/runs")
 async def find_runs(
     service: WebServiceDependency,
+    query: RunFilters,
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
     offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
-    search: Annotated[FilterText, Query(description="Words that all appear in the task or its errors.")] = "",
-    outcome: FilterText = "",
-    kind: FilterText = "",
-    language: FilterText = "",
-    recipe: FilterText = "",
-    model: FilterText = "",
-    project: FilterText = "",
-    error: FilterText = "",
-    since_s: Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)] = None,
 ) -> RunPage:
-    """List the runs, newest first."""
-    query = RunQuery(
-        words=search,
-        outcome=outcome,
-        kind=kind,
-        language=language,
-        recipe=recipe,
-        model=model,
-        project=project,
-        error=error,
-        since_s=since_s,
-    )
+    """List the runs, newest first; `search` are words that all appear in the task or its errors."""
     runs, total = await asyncio.to_thread(list_matching_runs, service.settings, query, offset + limit)
     return RunPage(total=total, runs=runs[offset:], queued=queued_runs(service.pool))
 
@@ -230,15 +212,12 @@ async def doctor(service: WebServiceDependency) -> list[dict[str, Any]]:
 
 
 @router.get("/metrics")
-async def metrics(
-    service: WebServiceDependency, kind: FilterText = "", model: FilterText = "", project: FilterText = ""
-) -> dict[str, Any]:
-    """Totals over all runs: pass rate, seconds, tokens, errors."""
+async def metrics(service: WebServiceDependency, query: RunFilters) -> dict[str, Any]:
+    """Totals over the runs: pass rate, seconds, tokens, errors."""
 
     def summarize() -> dict[str, Any]:
-        with open_configured_store(service.settings) as store:
-            catch_up(store, service.settings.paths.home)
-            return summarise_runs(store, RunQuery(kind=kind, model=model, project=project))
+        with open_current_store(service.settings) as store:
+            return summarise_runs(store, query)
 
     return await asyncio.to_thread(summarize)
 

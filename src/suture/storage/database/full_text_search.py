@@ -6,59 +6,37 @@ that are already split.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Table, select, text
+from sqlalchemy import ColumnElement, Connection, Table, false, select, text
 
+from suture.storage.database.search_words import split_words
 from suture.storage.database.store import Store
 from suture.storage.database.tables import METADATA
 from suture.storage.tuning import (
     MAX_COLUMNS_PER_STATEMENT,
     MAX_INDEXED_WORDS,
     MAX_RANKED_ROWS,
-    MAX_WORD_CHARS,
     NAMESPACE_OVERSAMPLING,
 )
 
-WORD = re.compile(r"[^\W_]+")
-CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-"""Splits `KeyError` into two words; the whole word is indexed too."""
 
+def contains_all_words(connection: Connection, table: Table, query: str) -> ColumnElement[bool]:
+    """Return the condition that a row contains all words of a query.
 
-def index_text(*texts: str) -> str:
-    """Return the value of a `search_text` column: the words of some texts in lower case, separated by blanks."""
-    return " ".join(split_words(" ".join(texts))[:MAX_INDEXED_WORDS])
-
-
-def split_words(content: str) -> list[str]:
-    """Return the words of a text in lower case, in order."""
-    words: list[str] = []
-    for word in WORD.findall(content):
-        parts = CAMEL_CASE.split(word)
-        words += [part.lower()[:MAX_WORD_CHARS] for part in ((word, *parts) if len(parts) > 1 else parts)]
-    return words
-
-
-def match_all_words(
-    connection: Connection, table: Table, query: str, *, namespace: str, limit: int
-) -> list[int]:
-    """Return the ids of the namespace's rows that contain all words of a query, the best first.
-
-    The table is one of `tables.SEARCHED_TABLES`. Punctuation in the query is ignored.
+    The table is one of `tables.SEARCHED_TABLES`. Punctuation in the query is ignored; without a word no row matches.
     """
     words = list(dict.fromkeys(split_words(query)))[:MAX_INDEXED_WORDS]
     if not words:
-        return []
-    if connection.dialect.name != "postgresql":
-        return _rank_all_sqlite(connection, table.name, _join_sqlite(words, " "), namespace, limit)
-    statement = text(
-        f"SELECT id FROM {table.name}, to_tsquery('simple', :query) AS query "
-        "WHERE words @@ query AND namespace = :namespace "
-        "ORDER BY ts_rank_cd(words, query) DESC, id DESC LIMIT :limit"
-    )
-    parameters = {"query": _join_postgresql(words, " & "), "namespace": namespace, "limit": limit}
-    return list(connection.execute(statement, parameters).scalars())
+        return false()
+    if connection.dialect.name == "postgresql":
+        matching = text("words @@ to_tsquery('simple', :all_words)").bindparams(
+            all_words=_join_postgresql(words, " & ")
+        )
+        return table.c.id.in_(select(table.c.id).where(matching))
+    index = f"{table.name}_words"
+    matching_rows = text(f"SELECT rowid FROM {index} WHERE {index} MATCH :all_words")
+    return table.c.id.in_(matching_rows.bindparams(all_words=_join_sqlite(words, " ")).columns(table.c.id))
 
 
 def rank_similar_rows(store: Store, name: str, query: str, *, limit: int) -> list[int]:

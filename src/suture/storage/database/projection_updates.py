@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, delete, func, select, text
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    RowMapping,
+    String,
+    Table,
+    and_,
+    any_,
+    bindparam,
+    delete,
+    func,
+    literal,
+    select,
+    text,
+)
 
-from suture.core.ledger import RunFolder, list_runs
+from suture.core.ledger import RunFolder, is_being_written, list_runs, stamp_ledgers
+from suture.core.ledger.run_folder import LedgerStamp
 from suture.core.settings import Settings
 from suture.errors import SutureError
 from suture.storage.database.projections import RunRows, project_run
-from suture.storage.database.store import Store, open_configured_store
+from suture.storage.database.store import Store, database_url, format_url, open_configured_store
 from suture.storage.database.tables import (
     METADATA,
     RUN_TABLES,
@@ -25,8 +44,10 @@ from suture.storage.database.tables import (
 from suture.storage.tuning import MAX_FINDINGS
 
 log = logging.getLogger("suture.storage.database")
-UNFINISHED_OUTCOMES = ("running", "waiting")
-"""States that may be stale although the ledger has not grown: a killed process writes no ending."""
+RUNS_PER_TRANSACTION = 100
+"""Each transaction costs a millisecond; a killed process loses the runs of the last one."""
+UPDATE_LOCK = threading.Lock()
+"""Threads of one process update the rows one after the other, so that no two read the same ledgers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,33 +68,125 @@ def record_finished_run(settings: Settings, run: RunFolder) -> None:
 
 
 def write_rows(store: Store, rows: Iterable[RunRows]) -> None:
-    """Replace the rows of some runs, each run in its own transaction."""
-    for run_rows in rows:
-        run_key = {"namespace": run_rows.namespace, "run_id": run_rows.run_id}
+    """Replace the rows of some runs, all of a run's in one transaction.
+
+    In a shared database, a run stays as it is if another machine has read more of its ledger.
+    """
+    all_rows = iter(rows)
+    while batch := list(islice(all_rows, RUNS_PER_TRANSACTION)):
         with store.write_transaction() as connection:
-            if store.is_postgresql:  # serialise writers of one run
-                lock_key = func.hashtextextended(run_rows.run_id, 0)
-                connection.execute(select(func.pg_advisory_xact_lock(lock_key)))
-            for table in RUN_TABLES:
-                same_run = (table.c.namespace == run_rows.namespace, table.c.run_id == run_rows.run_id)
-                connection.execute(delete(table).where(*same_run))
-                if table_rows := run_rows.by_table[table.name]:
-                    connection.execute(table.insert(), [{**run_key, **row} for row in table_rows])
+            for run_rows in batch:
+                _replace_rows(connection, run_rows)
+
+
+def _replace_rows(connection: Connection, rows: RunRows) -> None:
+    run_key = {"namespace": rows.namespace, "run_id": rows.run_id}
+    is_shared = connection.dialect.name == "postgresql"
+    statement = _insert_task({**run_key, **rows.task}, is_shared=is_shared)
+    upsert = statement.on_conflict_do_update(
+        index_elements=[*run_key],
+        set_={name: column for name, column in statement.excluded.items() if name not in ("id", *run_key)},
+        where=tasks.c.ledger_bytes <= statement.excluded.ledger_bytes if is_shared else None,
+    )
+    # The row stays locked until the end of the transaction, so other writers of the run wait here.
+    if connection.execute(upsert.returning(tasks.c.id)).first() is None:
+        return
+    for table in RUN_TABLES[1:]:
+        connection.execute(delete(table).where(_is_of_run(table, rows.namespace, rows.run_id)))
+        if table_rows := rows.by_table[table.name]:
+            connection.execute(table.insert(), [{**run_key, **row} for row in table_rows])
+
+
+def _insert_task(row: Mapping[str, Any], *, is_shared: bool) -> Any:
+    """Return the engine's own statement, which can update the row instead."""
+    if is_shared:
+        from sqlalchemy.dialects import postgresql  # slow to import, and most databases are SQLite
+
+        return postgresql.insert(tasks).values(row)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(tasks).values(row)
+
+
+def _is_of_run(table: Table, namespace: Any, run_id: Any) -> ColumnElement[bool]:
+    return and_(table.c.namespace == namespace, table.c.run_id == run_id)
+
+
+@contextlib.contextmanager
+def open_current_store(settings: Settings) -> Iterator[Store]:
+    """Open the database that the settings name when its rows agree with the runs of this machine.
+
+    Raises as `open_store`.
+    """
+    with open_configured_store(settings) as store:
+        catch_up(store, settings.paths.home)
+        yield store
 
 
 def catch_up(store: Store, home: Path) -> ProjectionUpdate:
-    """Project the runs whose ledgers are new or have grown since they were last read."""
+    """Project the runs whose ledgers are new or have changed since they were last read.
+
+    The rows of deleted runs are deleted, if the database is the one beside the runs.
+    """
+    with UPDATE_LOCK:
+        stamps = stamp_ledgers(home)
+        projected = _read_projected(store, stamps)
+        outdated = [row for run, row in projected.items() if run not in stamps]
+        stale_runs = [
+            RunFolder(home / "runs" / run)
+            for run, stamp in stamps.items()
+            if _is_stale(home, run, stamp, projected.get(run), store)
+        ]
+
+        def project(run: RunFolder) -> RunRows:
+            rows, row = project_run(run), projected.get(run.id)
+            if row is not None and row.namespace != rows.namespace:
+                outdated.append(row)
+            return rows
+
+        write_rows(store, map(project, stale_runs))
+        if outdated and store.location == format_url(database_url(None, home)):
+            _delete_rows(store, outdated)
+    return ProjectionUpdate(runs=len(stale_runs), up_to_date=len(stamps) - len(stale_runs))
+
+
+def _read_projected(store: Store, runs: Collection[str]) -> dict[str, Any]:
+    """Return run id -> what its row says of the ledger; a shared database may have many more runs than these."""
+    columns = (
+        tasks.c.namespace,
+        tasks.c.run_id,
+        tasks.c.ledger_bytes,
+        tasks.c.ledger_mtime_ns,
+        tasks.c.outcome,
+    )
+    query = select(*columns)
+    if store.is_postgresql:
+        query = query.where(tasks.c.run_id == any_(literal(list(runs), ARRAY(String))))
     with store.read_transaction() as connection:
-        rows = connection.execute(select(tasks.c.run_id, tasks.c.ledger_bytes, tasks.c.outcome))
-        projected = {row.run_id: (row.ledger_bytes, row.outcome) for row in rows}
-    runs = list_runs(home)
-    stale_runs = []
-    for run in runs:
-        ledger_bytes, outcome = projected.get(run.id, (-1, ""))  # No ledger has a size of -1.
-        if outcome in UNFINISHED_OUTCOMES or run.ledger_path.stat().st_size != ledger_bytes:
-            stale_runs.append(run)
-    write_rows(store, map(project_run, stale_runs))
-    return ProjectionUpdate(runs=len(stale_runs), up_to_date=len(runs) - len(stale_runs))
+        return {row.run_id: row for row in connection.execute(query)}
+
+
+def _is_stale(home: Path, run: str, stamp: LedgerStamp, row: Any, store: Store) -> bool:
+    """Return whether a run must be read again; `row` is what the database says of its ledger."""
+    if row is None:
+        return True
+    if store.is_postgresql:
+        if stamp[0] != row.ledger_bytes:
+            return bool(stamp[0] > row.ledger_bytes)  # otherwise another machine has continued the run
+    elif stamp != (row.ledger_bytes, row.ledger_mtime_ns):
+        return True
+    if row.outcome not in ("running", "waiting"):
+        return False
+    # A killed process writes no ending.
+    return is_being_written(RunFolder(home / "runs" / run)) != (row.outcome == "running")
+
+
+def _delete_rows(store: Store, outdated: Iterable[Any]) -> None:
+    keys = [{"of_namespace": row.namespace, "of_run": row.run_id} for row in outdated]
+    with store.write_transaction() as connection:
+        for table in RUN_TABLES:
+            is_outdated = _is_of_run(table, bindparam("of_namespace"), bindparam("of_run"))
+            connection.execute(delete(table).where(is_outdated), keys)
 
 
 def rebuild_projections(store: Store, home: Path) -> ProjectionUpdate:
@@ -129,13 +242,15 @@ def _check_sqlite_file(connection: Connection) -> list[str]:
 
 def stored_rows(connection: Connection, table: Table, namespace: str, run_id: str) -> list[dict[str, Any]]:
     """Return a table's rows of a run in a stable order, without generated columns."""
-    run_key = (table.c.namespace == namespace, table.c.run_id == run_id)
-    return _sort_rows(table, connection.execute(select(table).where(*run_key)).mappings())
+    query = select(table).where(_is_of_run(table, namespace, run_id))
+    return _sort_rows(table, connection.execute(query).mappings())
 
 
 def _sort_rows(table: Table, rows: Iterable[RowMapping | Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows in a stable order with all columns that the ledger determines, defaults included."""
-    columns = [column for column in table.c if column.name not in ("id", "namespace", "run_id")]
+    # The time of a ledger differs between machines.
+    omitted = ("id", "namespace", "run_id", "ledger_mtime_ns")
+    columns = [column for column in table.c if column.name not in omitted]
     complete_rows = []
     for row in rows:
         values: dict[str, Any] = {}

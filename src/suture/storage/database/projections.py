@@ -37,7 +37,7 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import CheckOutcome, Verdict, render_reason
 from suture.errors import StorageError
-from suture.storage.database.full_text_search import index_text
+from suture.storage.database.search_words import index_text
 from suture.storage.tuning import MAX_ERROR_CHARS, MAX_ERROR_KIND_CHARS, MAX_KEY_CHARS, MAX_STATEMENT_CHARS
 
 EXCEPTION = re.compile(r"(?:^|[\s.])([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning))\b")
@@ -141,13 +141,14 @@ def project_run(run: RunFolder) -> RunRows:
     """
     try:
         # Taken before the ledger is read, so that lines that are added meanwhile are read the next time.
-        ledger_bytes = run.ledger_path.stat().st_size
+        ledger = run.ledger_path.stat()
+        stamp = {"ledger_bytes": ledger.st_size, "ledger_mtime_ns": ledger.st_mtime_ns}
     except OSError:
-        ledger_bytes = 0
+        stamp = {}
     try:
         contents = read_ledger(run.ledger_path)
     except StorageError as fault:
-        task = {"outcome": "damaged", "statement": fault.message, "ledger_bytes": ledger_bytes}
+        task = {"outcome": "damaged", "statement": fault.message, **stamp}
         return RunRows(namespace=DEFAULT_NAMESPACE, run_id=run.id, task=task)
     events = contents.events
     started = first_payload(events, RunStarted)
@@ -155,7 +156,7 @@ def project_run(run: RunFolder) -> RunRows:
     return RunRows(
         namespace=started.namespace if started else DEFAULT_NAMESPACE,
         run_id=run.id,
-        task={**_task_row(run, contents, iterations), "ledger_bytes": ledger_bytes},
+        task={**_task_row(run, contents, iterations), **stamp},
         iterations=iterations,
         metrics=tuple(_metric_rows(events, iterations)),
         approvals=tuple(_approval_rows(events)),

@@ -2,67 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from statistics import median
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Integer, Table, case, cast, func, literal, select
 
-from suture.core.records import Outcome
-from suture.errors import UsageError
-from suture.storage.database.full_text_search import match_all_words
+from suture.storage.database.full_text_search import contains_all_words
+from suture.storage.database.run_query import RunQuery
 from suture.storage.database.store import Store
 from suture.storage.database.tables import MEMORY_TABLES, iterations, metrics, tasks
-from suture.storage.tuning import MAX_MATCHING_RUNS
 
 Row = dict[str, Any]
+SECONDS_PER_DAY = 86_400
 N = TypeVar("N", int, float)
-OUTCOMES = (*get_args(Outcome), "running", "stopped", "error", "damaged")
-RUN_KINDS = ("write", "heal")
 DECIDED_OUTCOMES = ("healed", "not_healed", "stuck", "budget_exhausted")
 """Outcomes that say whether a task was solved; interruptions and faults outside the code say nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunQuery:
-    """Which runs are requested; an empty field does not restrict them.
-
-    Attributes:
-        words: All of them occur in the task, its project, its outcome or its errors.
-        kind: `write` or `heal`.
-        model: A part of the model's name.
-        project: A part of the project's folder.
-        error: The kind of an error in the run, such as `KeyError`.
-        since_s: The run started at this time or later, in seconds since the epoch.
-
-    Raises:
-        UsageError: No run has such an outcome or is of such a kind.
-    """
-
-    words: str = ""
-    outcome: str = ""
-    kind: str = ""
-    language: str = ""
-    recipe: str = ""
-    model: str = ""
-    project: str = ""
-    error: str = ""
-    since_s: float | None = None
-
-    def __post_init__(self) -> None:
-        for name, value, choices in (("outcome", self.outcome, OUTCOMES), ("kind", self.kind, RUN_KINDS)):
-            if value and value not in choices:
-                message = f"no run has the {name} {value!r}"
-                raise UsageError(message, remedy=f"one of {', '.join(choices)}")
-
-    @property
-    def is_set(self) -> bool:
-        """Return whether the query restricts anything."""
-        return self != RunQuery()
 
 
 def query_runs(store: Store, query: RunQuery, limit: int) -> tuple[list[Row], int]:
@@ -100,9 +55,8 @@ def _make_conditions(connection: Connection, query: RunQuery, namespace: str) ->
             func.lower(iterations.c.error_kind) == query.error.lower(),
         )
         conditions.append(tasks.c.run_id.in_(runs_with_error))
-    if query.words:
-        ids = match_all_words(connection, tasks, query.words, namespace=namespace, limit=MAX_MATCHING_RUNS)
-        conditions.append(tasks.c.id.in_(ids))
+    if query.search:
+        conditions.append(contains_all_words(connection, tasks, query.search))
     return conditions
 
 
@@ -110,42 +64,50 @@ def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
     """Return what the matching runs add up to, as JSON values: counts, shares, seconds, tokens."""
     with store.read_transaction() as connection:
         conditions = _make_conditions(connection, query, store.namespace)
-        columns = (tasks.c.run_id, tasks.c.outcome, tasks.c.started_s, tasks.c.tokens, tasks.c.seconds)
-        runs = connection.execute(select(*columns, tasks.c.money).where(*conditions)).mappings().all()
-        matching_runs = select(tasks.c.run_id).where(*conditions)
-        steps = connection.execute(
-            select(iterations.c.move, iterations.c.seconds, iterations.c.tokens).where(
-                iterations.c.namespace == store.namespace, iterations.c.run_id.in_(matching_runs)
-            )
+        totals = connection.execute(
+            select(tasks.c.outcome, func.count(), func.sum(tasks.c.tokens), func.sum(tasks.c.money))
+            .where(*conditions)
+            .group_by(tasks.c.outcome)
         ).all()
-        sums = connection.execute(
-            select(metrics.c.name, metrics.c.phase, func.sum(metrics.c.value), func.count())
-            .where(metrics.c.namespace == store.namespace, metrics.c.run_id.in_(matching_runs))
+        metric_sums = connection.execute(
+            select(metrics.c.name, metrics.c.phase, func.sum(metrics.c.value))
+            .where(*_belong_to_runs(metrics, store.namespace, conditions))
             .group_by(metrics.c.name, metrics.c.phase)
         ).all()
+        run_seconds = _summarise_seconds(connection, tasks, literal("run"), conditions)
+        steps = _belong_to_runs(iterations, store.namespace, conditions)
+        iteration_seconds = _summarise_seconds(connection, iterations, iterations.c.move, steps)
+        by_day = _count_by_day(connection, conditions)
         memory = _memory_uses(connection, store.namespace)
-    outcomes = _sort_by_value(Counter(run["outcome"] for run in runs))
+    outcomes = _sort_by_value({outcome: count for outcome, count, *_ in totals})
     decided = sum(outcomes.get(name, 0) for name in DECIDED_OUTCOMES)
     return {
-        "runs": len(runs),
+        "runs": sum(outcomes.values()),
         "outcomes": outcomes,
         "pass_rate": round(outcomes.get("healed", 0) / decided, 4) if decided else None,
         "decided": decided,
-        "tokens": sum(run["tokens"] for run in runs),
-        "money": round(sum(run["money"] for run in runs), 6),
-        "run_seconds": _summarise_seconds([run["seconds"] for run in runs]),
-        "iteration_seconds": {
-            move: _summarise_seconds([step.seconds for step in steps if step.move == move])
-            for move in dict.fromkeys(step.move for step in steps)
-        },
-        "tokens_by_role": _metric_sums(sums, "tokens_by_role"),
-        "tokens_by_move": _metric_sums(sums, "tokens_by_move"),
-        "seconds_by_phase": _metric_sums(sums, "seconds"),
-        "errors": _metric_sums(sums, "errors"),
-        "candidates": _metric_sums(sums, "candidates"),
+        "tokens": sum(int(tokens) for _, _, tokens, _ in totals),
+        "money": round(sum(money for *_, money in totals), 6),
+        "run_seconds": run_seconds.get("run", {"count": 0, "median": 0.0, "p95": 0.0}),
+        "iteration_seconds": iteration_seconds,
+        "tokens_by_role": _sums_by_phase(metric_sums, "tokens_by_role"),
+        "tokens_by_move": _sums_by_phase(metric_sums, "tokens_by_move"),
+        "seconds_by_phase": _sums_by_phase(metric_sums, "seconds"),
+        "errors": _sums_by_phase(metric_sums, "errors"),
+        "candidates": _sums_by_phase(metric_sums, "candidates"),
         "memory": memory,
-        "by_day": _count_by_day(runs),
+        "by_day": by_day,
     }
+
+
+def _belong_to_runs(
+    table: Table, namespace: str, conditions: Sequence[ColumnElement[bool]]
+) -> list[ColumnElement[bool]]:
+    """Return the conditions that a table's row belongs to a run that meets the conditions on `tasks`."""
+    in_namespace = table.c.namespace == namespace
+    if len(conditions) == 1:  # every run of the namespace meets them
+        return [in_namespace]
+    return [in_namespace, table.c.run_id.in_(select(tasks.c.run_id).where(*conditions))]
 
 
 def _sort_by_value(values: Mapping[str, N]) -> dict[str, N]:
@@ -153,18 +115,39 @@ def _sort_by_value(values: Mapping[str, N]) -> dict[str, N]:
     return dict(sorted(values.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-def _metric_sums(sums: Sequence[Any], name: str) -> dict[str, float]:
-    # `row[2]` is the sum; the query gives it no name.
-    return _sort_by_value({row.phase: round(float(row[2]), 3) for row in sums if row.name == name})
+def _sums_by_phase(sums: Sequence[Any], name: str) -> dict[str, float]:
+    return _sort_by_value({phase: round(float(value), 3) for key, phase, value in sums if key == name})
 
 
-def _summarise_seconds(values: Sequence[float]) -> dict[str, float]:
-    """Return the number, median and 95th percentile (nearest rank) of some durations in seconds."""
-    if not values:
-        return {"count": 0, "median": 0.0, "p95": 0.0}
-    ordered = sorted(values)
-    p95 = ordered[math.ceil(0.95 * len(ordered)) - 1]
-    return {"count": len(ordered), "median": round(median(ordered), 3), "p95": round(p95, 3)}
+def _summarise_seconds(
+    connection: Connection, table: Table, group: ColumnElement[Any], conditions: Sequence[ColumnElement[bool]]
+) -> dict[str, dict[str, float]]:
+    """Return group -> number, median and 95th percentile (nearest rank) of the durations in a table, in seconds."""
+    rank = func.row_number().over(partition_by=group, order_by=table.c.seconds)
+    count = func.count().over(partition_by=group)
+    ranked = (
+        select(group.label("name"), table.c.seconds, rank.label("rank"), count.label("count"))
+        .where(*conditions)
+        .subquery()
+    )
+    n = ranked.c.count
+    middle, above_middle, p95 = (n + 1) // 2, n // 2 + 1, (95 * n + 99) // 100
+    is_needed = ranked.c.rank.in_((middle, above_middle, p95))
+    seconds: dict[str, dict[int, float]] = {}
+    counts: dict[str, int] = {}
+    for name, value, place, total in connection.execute(
+        select(ranked).where(is_needed).order_by(ranked.c.name)
+    ):
+        seconds.setdefault(name, {})[place] = value
+        counts[name] = total
+    return {
+        name: {
+            "count": count,
+            "median": round((seconds[name][(count + 1) // 2] + seconds[name][count // 2 + 1]) / 2, 3),
+            "p95": round(seconds[name][(95 * count + 99) // 100], 3),
+        }
+        for name, count in counts.items()
+    }
 
 
 def _memory_uses(connection: Connection, namespace: str) -> dict[str, int]:
@@ -178,14 +161,22 @@ def _memory_uses(connection: Connection, namespace: str) -> dict[str, int]:
     return totals
 
 
-def _count_by_day(runs: Sequence[Mapping[Any, Any]]) -> dict[str, dict[str, int]]:
+def _count_by_day(
+    connection: Connection, conditions: Sequence[ColumnElement[bool]]
+) -> dict[str, dict[str, int]]:
     """Return day (UTC) -> number of runs, and how many of them were healed."""
-    days: dict[str, dict[str, int]] = {}
-    for run in runs:
-        if run["started_s"] is None:
-            continue
-        day = datetime.fromtimestamp(run["started_s"], UTC).date().isoformat()
-        day_counts = days.setdefault(day, {"runs": 0, "healed": 0})
-        day_counts["runs"] += 1
-        day_counts["healed"] += run["outcome"] == "healed"
-    return dict(sorted(days.items()))
+    day = cast(func.floor(tasks.c.started_s / SECONDS_PER_DAY), Integer)
+    is_healed = case((tasks.c.outcome == "healed", 1), else_=0)
+    rows = connection.execute(
+        select(day, func.count(), func.sum(is_healed))
+        .where(*conditions, tasks.c.started_s.is_not(None))
+        .group_by(day)
+        .order_by(day)
+    )
+    return {
+        datetime.fromtimestamp(number * SECONDS_PER_DAY, UTC).date().isoformat(): {
+            "runs": runs,
+            "healed": healed,
+        }
+        for number, runs, healed in rows
+    }

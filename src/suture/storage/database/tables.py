@@ -170,7 +170,8 @@ tasks = Table(
     Column("fork_at", Integer, nullable=True),
     _word("replay_of"),
     _count("events"),
-    _count("ledger_bytes"),  # size of the ledger when it was read; if it has grown, the row is stale
+    _count("ledger_bytes"),  # size of the ledger when it was read; if it differs, the row is stale
+    _count("ledger_mtime_ns"),  # the same for its time; it differs between the machines that share a run
     _text("search_text"),
     UniqueConstraint("namespace", "run_id"),
     Index(None, "namespace", "started_s"),

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Table, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from suture.errors import UsageError
-from suture.storage.database.full_text_search import index_text
+from suture.storage.database.search_words import index_text
 from suture.storage.database.tables import METADATA
 from suture.storage.database.vector_search import create_vector_index
 from suture.storage.memory.fingerprints import embedding_text

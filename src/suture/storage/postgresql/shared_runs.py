@@ -15,19 +15,18 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from sqlalchemy import Connection, func, or_, select, text
+from sqlalchemy import Connection, exc, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from suture.core.ledger import RunFolder, is_being_written
-from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
+from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE, RUN_ID
 from suture.core.safe_files import write_file_atomically
 from suture.core.settings import Settings
 from suture.errors import StorageError, UsageError
 from suture.storage.database.store import Store, map_database_errors, open_store
 from suture.storage.database.tables import ledger_chunks, run_files
-from suture.storage.tuning import LOCK_POLL_S, MAX_LOCK_ATTEMPTS
+from suture.storage.tuning import LOCK_POLL_S, RECONNECT_TIMEOUT_S
 
-RUN_ID = re.compile(r"[\w-]{1,100}")
 SHARED_PATH = re.compile(r"(?:[\w-][\w.-]{0,127}/){0,2}[\w-][\w.-]{0,127}")
 """Paths that the database may name, because this machine writes to them."""
 TEMPORARY_PREFIX = ".partial-"
@@ -51,14 +50,14 @@ class SharedRun:
         self._sent_ledger_bytes = 0
         self._connection = self._lock_run()
 
-    def _lock_run(self, attempts: int = 1) -> Connection:
-        run = {"run": self._folder.id}
+    def _lock_run(self, timeout_s: float = 0.0) -> Connection:
+        """Connect and lock the run; wait at most `timeout_s` for the server and for the lock."""
+        run, deadline_s = {"run": self._folder.id}, time.monotonic() + timeout_s
         with map_database_errors(self._store.location):
-            connection = self._store.engine.connect()
+            connection = self._connect(deadline_s)
             try:
                 while not connection.execute(text(f"SELECT pg_try_advisory_lock({LOCK})"), run).scalar():
-                    attempts -= 1
-                    if attempts <= 0:
+                    if time.monotonic() >= deadline_s:
                         raise UsageError(
                             f"another process is writing run {self._folder.id}", remedy="wait for it to end"
                         )
@@ -76,9 +75,21 @@ class SharedRun:
                 raise
         return connection
 
-    def _read_ledger(self) -> bytes:
+    def _connect(self, deadline_s: float) -> Connection:
+        while True:
+            try:
+                return self._store.engine.connect()
+            except exc.OperationalError:  # the server is restarting
+                if time.monotonic() >= deadline_s:
+                    raise
+            time.sleep(LOCK_POLL_S)
+
+    def _read_ledger(self, start: int = 0) -> bytes:
+        """Return the ledger from a byte offset on; empty if there is none."""
         try:
-            return self._folder.ledger_path.read_bytes()
+            with self._folder.ledger_path.open("rb") as file:
+                file.seek(start)
+                return file.read()
         except FileNotFoundError:
             return b""
 
@@ -92,13 +103,12 @@ class SharedRun:
         except StorageError:
             self._connection.invalidate()
             self._connection.close()
-            # The server may hold the lock of the lost connection for a moment, so several attempts are needed.
-            self._connection = self._lock_run(attempts=MAX_LOCK_ATTEMPTS)
+            self._connection = self._lock_run(RECONNECT_TIMEOUT_S)
             self._send()
 
     def _send(self) -> None:
         changed_files = dict(self._find_changed_files())
-        ledger_tail = self._read_ledger()[self._sent_ledger_bytes :]
+        ledger_tail = self._read_ledger(self._sent_ledger_bytes)
         complete_lines = ledger_tail[: ledger_tail.rfind(b"\n") + 1]
         run = self._folder.id
         with map_database_errors(self._store.location), self._connection.begin():

@@ -44,12 +44,10 @@ def rebuild(assignments: Assignments = None, as_json: Json = False) -> None:
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Show the database's address and the number of rows in each table."""
-    from suture.storage.database.projection_updates import catch_up, count_rows
-    from suture.storage.database.store import LATEST_VERSION, open_configured_store
+    from suture.storage.database.projection_updates import count_rows, open_current_store
+    from suture.storage.database.store import LATEST_VERSION
 
-    settings = _settings(assignments)
-    with open_configured_store(settings) as store:
-        catch_up(store, settings.paths.home)
+    with open_current_store(_settings(assignments)) as store:
         counts = count_rows(store)
     summary = {"database": store.location.strip("'"), "version": LATEST_VERSION, "namespace": store.namespace}
     rows = [*summary.items(), *((name, f"{count:,}") for name, count in counts.items())]
