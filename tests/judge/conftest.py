@@ -65,10 +65,10 @@ def bubblewrap() -> Requirement:
 
 @pytest.fixture
 async def sandbox(
-    bubblewrap: Requirement, require: Require, sandbox_settings: SandboxSettings
+    bubblewrap: Requirement, require: Require, sandbox_settings: SandboxSettings, shared_cache: Path
 ) -> AsyncIterator[Sandbox]:
     require("bubblewrap", bubblewrap.ok, f"{bubblewrap.detail} ({bubblewrap.remedy})")
-    sandbox = open_sandbox(sandbox_settings)
+    sandbox = open_sandbox(sandbox_settings, cache=shared_cache)
     yield sandbox
     await sandbox.close()
 

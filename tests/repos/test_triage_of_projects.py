@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ import pytest
 import pytest_asyncio
 
 from repos.conftest import EXPECTED, project
+from requirements import CachingSandbox, Require
 from suture.core.records import Candidate, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxUnavailable
 from suture.judge import Suite, TriageResult, check_candidate, prepare_suite, triage_failures
 from suture.loop.intake.heal_task import build_heal_task
-from suture.sandbox import BubblewrapSandbox, RunRequest, Sandbox, discover_programs
+from suture.sandbox import RunRequest, Sandbox, discover_programs
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 PLUGIN_OPTIONS = " -p no:hypothesispytest -p no:langsmith_plugin"
@@ -28,8 +29,8 @@ MAX_FLAKY_RUNS = 60
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sandbox(require: Callable[[str, bool, str], None]) -> AsyncIterator[Sandbox]:
-    opened_sandbox = BubblewrapSandbox()
+async def sandbox(require: Require, shared_cache: Path) -> AsyncIterator[Sandbox]:
+    opened_sandbox = CachingSandbox(shared_cache)
     try:
         await opened_sandbox.run(RunRequest(argv=("true",)))
     except SandboxUnavailable as fault:

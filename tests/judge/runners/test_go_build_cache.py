@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from requirements import Require
+from requirements import CachingSandbox, Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.go_build_cache import MOUNT_POINT, add_go_build_cache
 from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import Interpreter, program_environment
 from suture.sandbox import (
     BOX,
-    BubblewrapSandbox,
     Requirement,
     RunRequest,
     RunResult,
@@ -59,19 +58,11 @@ FILES = {
 }
 
 
-class CachingBubblewrap(BubblewrapSandbox):
-    """A sandbox with a cache folder."""
-
-    def __init__(self, cache: Path | None) -> None:
-        super().__init__()
-        self.cache = cache
-
-
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     """A sandbox, and Go without a compiled library."""
 
-    sandbox: CachingBubblewrap
+    sandbox: CachingSandbox
     programs: Interpreter
 
     async def add_cache(self, files: dict[str, bytes]) -> Interpreter:
@@ -93,7 +84,7 @@ async def machine(bubblewrap: Requirement, require: Require, tmp_path: Path) -> 
     require("bubblewrap", bubblewrap.ok, bubblewrap.detail)
     require("go", shutil.which("go") is not None, "it is not on PATH")
     environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
-    sandbox = CachingBubblewrap(tmp_path)
+    sandbox = CachingSandbox(tmp_path)
     yield Machine(sandbox=sandbox, programs=discover_programs(None, environ, "go"))
     await sandbox.close()
 

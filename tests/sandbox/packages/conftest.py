@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from requirements import CachingSandbox
 from sandbox.packages.local_index import Index
+from suture.sandbox import BubblewrapSandbox
+
+
+@pytest.fixture
+async def sandbox(bubblewrap_works: None, shared_cache: Path) -> AsyncIterator[BubblewrapSandbox]:
+    """One sandbox: a client with a writable folder is started in the same way in all modes."""
+    sandbox = CachingSandbox(shared_cache)
+    yield sandbox
+    await sandbox.close()
 
 
 @pytest.fixture
