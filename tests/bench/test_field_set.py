@@ -21,7 +21,7 @@ pytestmark = pytest.mark.heavy
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 CHEAPEST_PACKAGES = ("isodate", "schema", "simpleeval")
-BUGS_PER_PACKAGE = 2
+BUGS_PER_PACKAGE = 1
 RUN_S = 20
 """The time limit of each run, which is enough to start the search on a slow machine."""
 

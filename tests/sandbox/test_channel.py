@@ -6,7 +6,7 @@ import os
 import uuid
 
 from sandbox.sandbox_programs import python_request, wait_until_gone
-from suture.sandbox import BubblewrapSandbox, RunRequest
+from suture.sandbox import BubblewrapSandbox, ProgramLimits, RunRequest
 
 
 async def test_receiving_times_out_and_ends_the_program(sandbox: BubblewrapSandbox) -> None:
@@ -88,7 +88,7 @@ async def test_a_silent_program_times_out_and_is_killed(sandbox: BubblewrapSandb
     marker = f"marker-{uuid.uuid4()}"
     code = f"import os, time; os.close(0); os.close(1); time.sleep(600) # {marker}"
 
-    async with sandbox.open(RunRequest(python=code)) as channel:
+    async with sandbox.open(RunRequest(python=code, limits=ProgramLimits(wall_s=2))) as channel:
         await channel.send(b"x" * (1 << 20))
         assert await channel.receive(30) is None
 

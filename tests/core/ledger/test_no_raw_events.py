@@ -49,9 +49,12 @@ def find_raw_events(name: str, source: str) -> Iterator[str]:
                 yield f"{getattr(node, 'lineno', 0)}: {word}"
 
 
-@pytest.mark.parametrize("name", list_outside_modules())
-def test_no_module_outside_the_ledger_uses_raw_events(name: str) -> None:
-    assert list(find_raw_events(name, (SOURCE / name).read_text("utf-8"))) == []
+def test_no_module_outside_the_ledger_uses_raw_events() -> None:
+    modules = list_outside_modules()
+    found = {name: list(find_raw_events(name, (SOURCE / name).read_text("utf-8"))) for name in modules}
+
+    assert len(modules) > 100
+    assert {name: uses for name, uses in found.items() if uses} == {}
 
 
 @pytest.mark.parametrize(

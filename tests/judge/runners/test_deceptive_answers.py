@@ -53,9 +53,10 @@ ROUTES = {
     "awaited": RIGHT.replace("async () => 3", "async () => ANY"),
 }
 DECEPTIONS = {
-    f"{value}, {route}": text.replace("ANY", DECIDING[value])
+    f"{value}, {route}": ROUTES[route].replace("ANY", DECIDING[value])
     for value in DECIDING
-    for route, text in ROUTES.items()
+    for route in ROUTES
+    if value == "a method" or route == "returned"  # each way to decide, and each way into an assertion
 }
 PROMISES = {
     "a thenable": "() => ({ then() {} })",
