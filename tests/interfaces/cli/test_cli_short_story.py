@@ -51,8 +51,11 @@ def test_a_one_line_fix_is_reported_in_eight_lines(suture: Suture, broken_projec
 
 
 @pytest.mark.heavy
-def test_quiet_prints_only_the_result(suture: Suture, broken_project: Path) -> None:
-    result = suture("heal", str(broken_project), "--test", BARE_PYTEST, "--quiet", *SEARCH)
+def test_quiet_prints_only_the_result(
+    suture: Suture, script: Script, broken_project: Path, fixing_reply: str
+) -> None:
+    model = ("--model", script(fixing_reply), "--set", "repair.enabled=false")
+    result = suture("heal", str(broken_project), "--test", BARE_PYTEST, "--quiet", *model)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("diff --git a/cart.py")
 
@@ -171,12 +174,11 @@ def test_an_example_that_cannot_be_parsed_is_named(suture: Suture, script: Scrip
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("columns", [60, 100])
-def test_a_terminal_shows_the_outcome_once_and_in_full(
-    environ: dict[str, str], broken_project: Path, columns: int
+def test_a_narrow_terminal_shows_the_outcome_once_and_in_full(
+    environ: dict[str, str], broken_project: Path
 ) -> None:
     arguments = ["heal", ".", "--test", BARE_PYTEST, *SEARCH]
-    screen = Terminal(arguments, environ, broken_project, columns=columns)
+    screen = Terminal(arguments, environ, broken_project, columns=60)
     assert screen.end() == 0, screen.screen
 
     last_screen = screen.screen[screen.screen.rindex("\x1b[?25h") :]
