@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from suture.judge.test_changes import compare_tests
+from suture.judge.test_changes import TestFileChanges, compare_tests
 
 PRICES = """
 import pytest
@@ -34,8 +34,12 @@ def test_refused():
 """
 
 
+def compare_file(path: str, before: str, after: str) -> TestFileChanges:
+    return compare_tests({path: before}, {path: after})[path]
+
+
 def find_codes(before: str, after: str) -> list[tuple[str, str]]:
-    changes = compare_tests("test_shop.py", textwrap.dedent(before), textwrap.dedent(after)).changes
+    changes = compare_file("test_shop.py", textwrap.dedent(before), textwrap.dedent(after)).changes
     return [(change.code, change.test) for change in changes]
 
 
@@ -161,7 +165,7 @@ def test_new_changed_and_removed_tests_are_listed() -> None:
     after = (
         PRICES.replace("test_refused", "test_new").replace("negative", "below zero").replace("== 3", "== 4")
     )
-    changes = compare_tests("test_shop.py", PRICES, after)
+    changes = compare_file("test_shop.py", PRICES, after)
     assert (changes.new_tests, changes.changed_tests, changes.removed_tests) == (
         ("test_new",),
         ("test_total",),
@@ -189,5 +193,5 @@ def test_a_new_test_that_asserts_nothing_is_named() -> None:
 )
 def test_a_helper_that_asks_for_less_is_named(old: str, new: str, codes: list[str]) -> None:
     helper = "def check_equal(actual, expected):\n    assert actual == expected\n"
-    changes = compare_tests("tests/checks.py", helper, helper.replace(old, new)).changes
+    changes = compare_file("tests/checks.py", helper, helper.replace(old, new)).changes
     assert [(change.code, change.test) for change in changes] == [(code, "") for code in codes]

@@ -47,7 +47,9 @@ func TestTotal(t *testing.T) {
 
 
 def find_codes(path: str, before: str, after: str) -> list[tuple[str, str]]:
-    return [(change.code, change.test) for change in compare_tests(path, before, after).changes]
+    return [
+        (change.code, change.test) for change in compare_tests({path: before}, {path: after})[path].changes
+    ]
 
 
 @pytest.mark.parametrize(

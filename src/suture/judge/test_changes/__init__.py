@@ -5,6 +5,6 @@ old tests on the new code, which is not its task.
 """
 
 from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
-from suture.judge.test_changes.test_files import compare_all_tests, compare_tests
+from suture.judge.test_changes.test_files import compare_tests
 
-__all__ = ["TestChange", "TestChangeCode", "TestFileChanges", "compare_all_tests", "compare_tests"]
+__all__ = ["TestChange", "TestChangeCode", "TestFileChanges", "compare_tests"]

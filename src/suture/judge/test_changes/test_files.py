@@ -13,18 +13,7 @@ from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, detect_file_languages
 
 
-def compare_tests(path: str, before: str, after: str) -> TestFileChanges:
-    """Return what a change does to the tests of a file.
-
-    Args:
-        path: The test file.
-        before: Its old source; empty for a new file.
-        after: Its new source; empty for a removed file.
-    """
-    return compare_test_files(path, _read_tests(path, before), _read_tests(path, after))
-
-
-def compare_all_tests(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, TestFileChanges]:
+def compare_tests(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, TestFileChanges]:
     """Return path -> what a change does to the tests of a file; tests that another place has now are no new ones.
 
     Args:

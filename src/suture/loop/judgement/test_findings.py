@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from suture.core.records import Verdict
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, FindingSeverity
-from suture.judge.test_changes import TestChange, TestFileChanges, compare_all_tests
+from suture.judge.test_changes import TestChange, TestFileChanges, compare_tests
 from suture.judge.triage.environment_faults import lacks_requirement
 from suture.loop.judgement.dropped_names import find_dropped_names
 from suture.loop.judgement.proposed_change import ProposedChange
@@ -71,7 +71,7 @@ def read_test_sources(change: ProposedChange) -> TestSources:
     """Return what a change does to the tests whose language is known."""
     paths = [path for path in change.test_files if detect_file_languages((path,))]
     return TestSources(
-        files=compare_all_tests(
+        files=compare_tests(
             {path: change.old_text(path) for path in paths}, {path: change.new_text(path) for path in paths}
         ),
         dropped_names=find_dropped_names(change),
