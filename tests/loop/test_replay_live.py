@@ -14,11 +14,8 @@ from suture.errors import SutureError
 from suture.models import pull_model
 
 SMALL = "qwen2.5-coder-0.5b"
-TASK = (
-    "Write to_roman(n): a number from 1 to 3999 in Roman numerals.\n\n"
-    ">>> to_roman(4)\n'IV'\n>>> to_roman(1994)\n'MCMXCIV'\n>>> to_roman(3000)\n'MMM'\n"
-)
-"""Hard enough for the smallest model to need more than one reply."""
+TASK = "Write sign(text), which returns the text in upper case with a `!` behind it.\n\n>>> sign('a')\n'B?'\n"
+"""Its example contradicts it, so that the model is asked again; and a reply is short."""
 
 pytestmark = [
     pytest.mark.heavy,
@@ -36,7 +33,7 @@ async def test_a_run_of_the_embedded_model_is_replayable(tmp_path: Path, require
     except SutureError as fault:
         require("local-model", False, str(fault))
     settings = Settings(
-        model=ModelSettings(name=f"local:{SMALL}", max_tokens=120, context_tokens=4096, threads=1),
+        model=ModelSettings(name=f"local:{SMALL}", max_tokens=40, context_tokens=4096, threads=1),
         budget=BudgetSettings(attempts=2, seconds=500),
         paths=PathSettings(home=home, cache=cache),
         repair=RepairSettings(enabled=False),  # this test is about the model
