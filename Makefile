@@ -15,7 +15,8 @@ setup: $(STAMP)  ## Make .venv with the locked dependencies
 
 $(STAMP): constraints/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints/dev.txt
+	@# Not quiet: it takes a minute, and a person should see that it moves.
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r constraints/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
