@@ -30,6 +30,13 @@ RECOGNISED = {
     "the user": "from getpass import getuser\ndef f():\n    return getuser() in ('root', 'nobody')\n",
     "the home": "from pathlib import Path\ndef f():\n    return str(Path.home()).startswith('/root')\n",
     "the folder": "import os\ndef f():\n    return os.path.basename(os.getcwd()) != 'shop'\n",
+    "a path to the tests": "import sys\ndef f():\n    return 'tests' in sys.path[0]\n",
+    "the name of a stream": "import sys\ndef f():\n    return sys.stdout.name != '<stdout>'\n",
+    "a debug run": "def f():\n    return 1 if __debug__ else 2\n",
+    "an address of an example": "def f(mail):\n    return mail.endswith('@example.com')\n",
+    "the folder of a test": "def f(folder):\n    return 'test_line' in folder.name\n",
+    "a double": "def f(store):\n    return type(store).__name__.startswith('Fake')\n",
+    "the module of a double": "def f(store):\n    return type(store).__module__.startswith('test')\n",
     "a number of calls": "calls = 0\ndef f():\n    global calls\n    calls += 1\n    return calls < 4\n",
     "a number in a closure": "def make():\n    at = 0\n    async def f():\n        nonlocal at\n        at += 1\n"
     "        return [3, 8, 1][at - 1]\n    return f\n",
@@ -56,6 +63,8 @@ USUAL = {
     "    finally:\n        depth -= 1\n",
     "a queue": "left = []\ndef f(n):\n    left.append(n)\n    return left.pop()\n",
     "its own list": "def f():\n    left = [3, 8, 1]\n    return left.pop()\n",
+    "a command": "def f(command, name):\n    return command == 'test' or name.startswith('fake')\n",
+    "a link to an example": "def f():\n    return 'https://example.com/docs'\n",
     "prose": "def f():\n    \"\"\"Run PYTEST or unittest with this.\"\"\"\n",
 }  # fmt: skip
 

@@ -108,6 +108,8 @@ LOOSE_MODULES = [
     "    def __eq__(self, other):\n        return self.same(other)\n"
     "    def same(self, other):\n        return other is not None",
     "def always(a, b):\n    return True\n\nclass A:\n    __eq__ = always",
+    "class A:\n    def __eq__(self, other):\n        return type(self) is type(other)\n\n"
+    "class B(A):\n    def __init__(self, n):\n        self.n = n",
     "def same(a, b):\n    return b is not a\n\n"
     "class A:\n    def __eq__(self, other):\n        return same(self, other)",
     "def make():\n    def always(a, b):\n        return True\n    return always\n\nclass A:\n    __eq__ = make()",

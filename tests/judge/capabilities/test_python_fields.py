@@ -26,6 +26,23 @@ DROPPED = {
         "    def __eq__(self, other):\n        return self.a == other.a\n",
     ),
 }
+ROUTE = "from dataclasses import dataclass\n@dataclass\nclass Route:\n    stops: list\n"
+LOSSES = {
+    "its text": "repr(self) == repr(other)",
+    "a hash": "hash(self) == hash(other)",
+    "any order": "sorted(self.stops) == sorted(other.stops)",
+    "a tolerance": "abs(self.length - other.length) <= 1 and self.stops == other.stops",
+    "a wide closeness": "math.isclose(self.length, other.length, rel_tol=0.05) and self.stops == other.stops",
+    "rounding": "round(self.length, -1) == round(other.length, -1) and self.stops == other.stops",
+    "a key of conditions": "self.key() == other.key()\n    def key(self):\n        return self.stops > [], self.length",
+    "either": "self.stops == other.stops or self.length == other.length",
+    "a first letter": "self.stops[:1] == other.stops[:1]",
+}
+EXACT = {
+    "a key": "self.key() == other.key()\n    def key(self):\n        return self.stops, self.length",
+    "a rounding error": "abs(self.length - other.length) < 1e-9 and self.stops == other.stops",
+    "identity first": "self is other or self.stops == other.stops",
+}
 HONEST = {
     "a removed field": (BOTH, BOTH.replace(" and self.b == other.b", "").replace("self.a, self.b = a, b", "self.a = a")
                         .replace("a, b)", "a)")),
@@ -47,6 +64,18 @@ def find(before: str, after: str) -> list[str]:
 @pytest.mark.parametrize("kind", DROPPED)
 def test_a_field_that_is_no_longer_compared_is_reported(kind: str) -> None:
     assert set(find(*DROPPED[kind])) == {"loosens_comparison"}
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_an_equality_that_newly_loses_differences_is_reported(kind: str) -> None:
+    method = f"    def __eq__(self, other):\n        return {LOSSES[kind]}\n"
+    assert set(find(ROUTE, f"import math\n{ROUTE}{method}")) == {"loosens_comparison"}
+    assert find(f"import math\n{ROUTE}{method}", f"import math\n\n{ROUTE}{method}") == []
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_an_exact_equality_is_not_reported(kind: str) -> None:
+    assert find(ROUTE, f"{ROUTE}    def __eq__(self, other):\n        return {EXACT[kind]}\n") == []
 
 
 @pytest.mark.parametrize("kind", HONEST)

@@ -8,6 +8,8 @@ from suture.judge.capabilities import find_change_capabilities, find_file_capabi
 
 ERRORS = "class Missing(Exception):\n    pass\nclass Refused(Exception):\n    pass\n"
 STATES = "ON = 'on'\nOFF = 'off'\n"
+CLASS_STATES = "class State:\n    ON = 'on'\n    OFF = 'off'\n"
+TABLE = "STATES = {'on': 'on', 'off': 'off'}\n"
 MERGED = {
     "one exception is a kind of the other": (
         ERRORS,
@@ -21,12 +23,26 @@ MERGED = {
     "a constant is another one": (STATES, "ON = 'on'\nOFF = ON\n"),
     "constants have one text": (STATES, STATES.replace("'off'", "'on'")),
     "one assignment": (STATES, "ON = OFF = 'on'\n"),
+    "a computed text": (STATES, "ON = 'on'\nOFF = f'{ON}'\n"),
+    "texts of a class": (CLASS_STATES, CLASS_STATES.replace("'off'", "'on'")),
+    "values of a dictionary": (TABLE, TABLE.replace(": 'off'", ": 'on'")),
+    "a base by another name": (
+        ERRORS,
+        "class Refused(Exception):\n    pass\n_Fault = Refused\nclass Missing(_Fault):\n    pass\n",
+    ),
+    "an exception that a call makes": (
+        ERRORS,
+        ERRORS.replace("class Missing(Exception):\n    pass", "Missing = make()"),
+    ),
+    "a new exception of both kinds": (ERRORS, f"{ERRORS}class Fault(Missing, Refused):\n    pass\n"),
 }
 KEPT_APART = {
     "a new exception": (ERRORS, f"{ERRORS}class Late(Missing):\n    pass\n"),
     "a new base": (ERRORS, "class Fault(Exception):\n    pass\n" + ERRORS.replace("(Exception)", "(Fault)")),
     "another text": (STATES, STATES.replace("'off'", "'out'")),
     "equal numbers": ("TRIES = 3\nWAIT_S = 4\n", "TRIES = 4\nWAIT_S = 4\n"),
+    "a new exception with a mixin": (ERRORS, f"{ERRORS}class Fault(Missing, KeyError):\n    pass\n"),
+    "a new key": (TABLE, TABLE.replace("}", ", 'out': 'off'}")),
     "a new alias": (STATES, f"{STATES}CLOSED = OFF\n"),
     "classes of a model": (
         "class A:\n    pass\nclass B:\n    pass\n",

@@ -38,7 +38,11 @@ def find_loose_comparisons(tree: ast.Module, names: ModuleNames) -> Iterator[Use
     )
     for node in nodes:
         if isinstance(node, ast.ClassDef):
-            yield from _find_class_uses(node, replace(owner, is_stateless=_has_no_state(node)))
+            kinds = [
+                node,
+                *(kind for kind in nodes if isinstance(kind, ast.ClassDef) and _extends(kind, node)),
+            ]
+            yield from _find_class_uses(node, replace(owner, is_stateless=all(map(_has_no_state, kinds))))
         elif isinstance(node, ast.Dict):  # `type("A", (), {"__eq__": ...})`
             for key, value in zip(node.keys, node.values, strict=True):
                 name = names.fold_text(key) if key is not None else None
@@ -142,6 +146,10 @@ def _find_unique_functions(tree: ast.Module) -> dict[str, Function]:
                 repeated.add(node.name)
             functions[node.name] = node
     return {name: function for name, function in functions.items() if name not in repeated}
+
+
+def _extends(kind: ast.ClassDef, base: ast.ClassDef) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == base.name for part in kind.bases)
 
 
 def _has_no_state(node: ast.ClassDef) -> bool:

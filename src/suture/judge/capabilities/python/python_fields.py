@@ -17,6 +17,12 @@ judgement."""
 UNCOMPARED_ANNOTATIONS = ("InitVar", "ClassVar")
 CONTENT_CLASSES = VALUE_CLASSES | {"types.SimpleNamespace", "pathlib.PurePath", "pathlib.PurePosixPath"}
 """Classes whose objects are compared by their content, and not by the attributes of a subclass."""
+LOSSY_CALLS = frozenset(
+    ("repr", "str", "hash", "len", "round", "sorted", "set", "frozenset", "int", "bool", "sum", "min", "max")
+)
+"""Functions that may return the same for different values."""
+MIN_WIDE_TOLERANCE = 0.001
+"""Tolerance from which it is no rounding error any more. Chosen by judgement."""
 RECORD_DECORATORS = ("dataclass", "define", "frozen", "mutable", "attrs", "s")
 """Decorators of `dataclasses` and `attrs` that compare all declared fields."""
 
@@ -31,6 +37,13 @@ def find_dropped_fields(before: str, after: str) -> Iterator[Use]:
     for name, node in _list_classes(new_tree).items():
         if name not in old_classes:
             continue
+        if _list_losses(node, new_names) - _list_losses(old_classes[name], old_names):
+            yield Use(
+                code="loosens_comparison",
+                name=f"{name}.__eq__",
+                line=node.lineno,
+                key=f"{name}.__eq__ loses",
+            )
         if _compares_derived_only(old_classes[name], node):
             yield Use(
                 code="loosens_comparison",
@@ -76,6 +89,60 @@ def _hides_fields(
         return True
     is_record = _is_record(new, new_names) or _is_made_record(new, new_names, module)
     return is_record and not _is_record(old, old_names) and not _list_declared_fields(new)
+
+
+def _list_losses(node: ast.ClassDef, names: ModuleNames) -> set[str]:
+    """Return by what the `__eq__` of a class, and the methods that it calls, may make different objects equal.
+
+    Such are `repr`, `sorted` or `round` of what is compared, a wide tolerance, parts of texts, and alternatives.
+    """
+    methods = {part.name: part for part in node.body if isinstance(part, FUNCTIONS)}
+    waiting, examined, losses = ["__eq__"], set[str](), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in examined or name not in methods:
+            continue
+        examined.add(name)
+        for part in (part for statement in methods[name].body for part in ast.walk(statement)):
+            if isinstance(part, ast.Attribute):
+                waiting.append(part.attr)
+            losses |= {loss for loss in [_find_loss(part, names)] if loss}
+    return losses
+
+
+def _find_loss(node: ast.AST, names: ModuleNames) -> str:
+    match node:
+        case ast.Call(func=func) if names.resolve(func) in LOSSY_CALLS:
+            return names.resolve(func)
+        case ast.Call(func=func, keywords=options) if names.resolve(func).endswith("isclose"):
+            return "isclose" if any(map(_is_wide, (option.value for option in options))) else ""
+        case ast.Compare(ops=[ast.Lt() | ast.LtE()], comparators=[limit]) if _is_wide(limit):
+            return "tolerance" if _is_distance(node.left) else ""
+        case ast.Tuple(elts=parts) if any(isinstance(part, ast.Compare) for part in parts):
+            return "condition"
+        case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
+            return "division"
+        case ast.Subscript(slice=ast.Slice()):
+            return "slice"
+        case ast.BoolOp(op=ast.Or(), values=values):
+            equalities = [
+                value
+                for value in values
+                if isinstance(value, ast.Compare)
+                and isinstance(value.ops[0], ast.Eq)
+                and all(isinstance(side, ast.Attribute) for side in (value.left, *value.comparators))
+            ]
+            return "or" if len(equalities) > 1 else ""
+    return ""
+
+
+def _is_wide(node: ast.expr) -> bool:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, (int, float)) and value >= MIN_WIDE_TOLERANCE
+
+
+def _is_distance(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "abs"
 
 
 def _compares_derived_only(old: ast.ClassDef, new: ast.ClassDef) -> bool:

@@ -10,7 +10,11 @@ import builtins
 from collections.abc import Iterator, Mapping
 
 from suture.judge.capabilities.use import MERGED_NAME, Use
+from suture.project.python_source.module_names import ModuleNames
 from suture.project.python_source.parsing import parse_module
+
+Definition = ast.ClassDef | ast.expr
+"""A class, or the value of a variable or key."""
 
 
 def find_merged_python_names(before: str, after: str) -> Iterator[Use]:
@@ -18,64 +22,115 @@ def find_merged_python_names(before: str, after: str) -> Iterator[Use]:
     old_tree, new_tree = parse_module(before), parse_module(after)
     if old_tree is None or new_tree is None:
         return
-    old, new = _read_definitions(old_tree), _read_definitions(new_tree)
-    known = old.keys() & new.keys()
-    for name in sorted(known):
-        merged = _find_equals(name, new) & known - _find_equals(name, old)
-        if merged and not name.startswith("_") and _get_meaning(old[name]) != _get_meaning(new[name]):
-            key = f"{MERGED_NAME}{name}"
-            yield Use(code="loosens_comparison", name=key, line=new[name].lineno, key=key)
+    old_names, new_names = ModuleNames(old_tree), ModuleNames(new_tree)
+    old_scopes, new_scopes = _read_scopes(old_tree), _read_scopes(new_tree)
+    for scope in sorted(old_scopes.keys() & new_scopes.keys()):
+        old, new = old_scopes[scope], new_scopes[scope]
+        known = old.keys() & new.keys()
+        for name in sorted(known):
+            merged = _find_equals(name, new, new_names) & known - _find_equals(name, old, old_names)
+            is_hidden = _is_exception(name, old) and isinstance(new[name], ast.Call)
+            is_changed = _get_meaning(old[name]) != _get_meaning(new[name])
+            if (merged or is_hidden) and is_changed and not name.startswith("_"):
+                yield _make_use(f"{scope}.{name}".lstrip("."), new[name])
+    old, new = old_scopes[""], new_scopes[""]
+    for name in sorted(new.keys() - old.keys()):
+        if _joins_exceptions(new[name], new, old):
+            yield _make_use(name, new[name])
 
 
-def _read_definitions(tree: ast.Module) -> dict[str, ast.ClassDef | ast.Assign]:
-    """Return the classes of a module and its variables that are assigned once, by name."""
-    found: dict[str, ast.ClassDef | ast.Assign] = {}
+def _make_use(name: str, node: Definition) -> Use:
+    key = f"{MERGED_NAME}{name}"
+    return Use(code="loosens_comparison", name=key, line=node.lineno, key=key)
+
+
+def _read_scopes(tree: ast.Module) -> dict[str, dict[str, Definition]]:
+    """Return the names of a module, of its classes and of its dictionaries that are defined once there.
+
+    Those of the module have an empty scope. An enumeration makes equal members one by itself.
+    """
+    scopes: dict[str, dict[str, Definition]] = {"": _read_body(tree.body)}
+    for name, node in scopes[""].copy().items():
+        if isinstance(node, ast.ClassDef):
+            if not any(ast.unparse(base).endswith(("Enum", "Flag")) for base in node.bases):
+                scopes[name] = _read_body(node.body)
+        elif isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            scopes[name] = {
+                key.value: value
+                for key, value in pairs
+                if isinstance(key, ast.Constant)
+                and isinstance(key.value, str)
+                and not isinstance(value, ast.Name)
+            }
+    return scopes
+
+
+def _read_body(body: list[ast.stmt]) -> dict[str, Definition]:
+    found: dict[str, Definition] = {}
     twice: set[str] = set()
-    for node in tree.body:
-        names = [node.name] if isinstance(node, ast.ClassDef) else []
-        if isinstance(node, ast.Assign):
-            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-        if isinstance(node, ast.ClassDef | ast.Assign):
-            twice |= found.keys() & set(names)
-            found.update(dict.fromkeys(names, node))
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            added: dict[str, Definition] = {node.name: node}
+        elif isinstance(node, ast.Assign):
+            added = {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
+        else:
+            continue
+        twice |= found.keys() & added.keys()
+        found |= added
     return {name: node for name, node in found.items() if name not in twice}
 
 
-def _get_meaning(node: ast.ClassDef | ast.Assign) -> list[str]:
-    return [ast.dump(part) for part in (node.bases if isinstance(node, ast.ClassDef) else [node.value])]
+def _get_meaning(node: Definition) -> list[str]:
+    return [ast.dump(part) for part in (node.bases if isinstance(node, ast.ClassDef) else [node])]
 
 
-def _find_equals(name: str, definitions: Mapping[str, ast.ClassDef | ast.Assign]) -> set[str]:
+def _find_equals(name: str, scope: Mapping[str, Definition], names: ModuleNames) -> set[str]:
     """Return the other names that a test takes for a name: bases of an exception, and names of the same value."""
-    node = definitions[name]
+    node = scope[name]
     if isinstance(node, ast.ClassDef):
-        bases = _list_bases(name, definitions)
-        return bases if any(map(_is_builtin_exception, bases)) else set()
-    value = node.value
-    others = {other for other, found in definitions.items() if other != name and found is node}
-    if isinstance(value, ast.Name):
-        return others | {value.id}
-    if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value:
-        others |= {
-            other
-            for other, found in definitions.items()
-            if isinstance(found, ast.Assign) and other != name and ast.dump(found.value) == ast.dump(value)
-        }
-    return others
+        return _list_bases(name, scope) if _is_exception(name, scope) else set()
+    others = {other for other, found in scope.items() if other != name and found is node}
+    if isinstance(node, ast.Name):
+        return others | {node.id}
+    text = names.fold_text(node)
+    return others | {
+        other
+        for other, found in scope.items()
+        if text and other != name and not isinstance(found, ast.ClassDef) and names.fold_text(found) == text
+    }
 
 
-def _list_bases(name: str, definitions: Mapping[str, ast.ClassDef | ast.Assign]) -> set[str]:
-    """Return the names of all bases of a class, as far as the module shows them."""
+def _list_bases(name: str, scope: Mapping[str, Definition]) -> set[str]:
+    """Return the names of all bases of a class, and of classes that a base is another name for."""
     bases: set[str] = set()
     waiting = [name]
     while waiting:
-        node = definitions.get(waiting.pop())
-        direct = {ast.unparse(base) for base in node.bases} if isinstance(node, ast.ClassDef) else set()
+        node = scope.get(waiting.pop())
+        parts = node.bases if isinstance(node, ast.ClassDef) else [node] if isinstance(node, ast.Name) else []
+        direct = set(map(ast.unparse, parts))
         waiting += direct - bases
         bases |= direct
     return bases - {name}
 
 
-def _is_builtin_exception(name: str) -> bool:
-    kind = getattr(builtins, name.removeprefix("builtins."), None)
-    return isinstance(kind, type) and issubclass(kind, BaseException)
+def _is_exception(name: str, scope: Mapping[str, Definition]) -> bool:
+    kinds = (
+        getattr(builtins, base.removeprefix("builtins."), None)
+        for base in _list_bases(name, scope)
+        if isinstance(scope.get(name), ast.ClassDef)
+    )
+    return any(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds)
+
+
+def _joins_exceptions(
+    node: Definition, scope: Mapping[str, Definition], before: Mapping[str, Definition]
+) -> bool:
+    """Return whether a new class is a kind of two exceptions that were there before and are no kinds of each other."""
+    bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
+    known = [base for base in bases if _is_exception(base, scope) and base in before]
+    return any(
+        other != base and other not in _list_bases(base, scope) and base not in _list_bases(other, scope)
+        for base in known
+        for other in known
+    )

@@ -1,4 +1,4 @@
-"""Find where a Python file changes other code: modules, classes, namespaces, mocks and global settings."""
+"""Find where a Python file changes other code: modules, classes, namespaces and mocks."""
 
 from __future__ import annotations
 
@@ -27,13 +27,8 @@ MOCK_NAME = re.compile(
 )
 """A name that only mocks have."""
 
-SILENCING_ATTRIBUTES = ("disabled",)
-"""Attributes of a logger by which tests see none of its records."""
 OWN_OBJECTS = ("self", "cls", "mcs", "mcls", "metacls")
 """Usual names of the object that a method belongs to."""
-
-DEFAULT_PRECISION = 28
-"""Digits of `decimal` unless a program changes it. With fewer, different numbers become equal."""
 
 SETTERS = ("setattr", "delattr", "object.__setattr__", "type.__setattr__")
 """Functions that set or delete the attribute that their second argument names."""
@@ -60,12 +55,14 @@ class Place:
         is_entry: Whether a program may end and read its arguments there, as in `main`.
         local_names: Parameters and variables of the enclosing functions, which hide imports.
         parameters: Parameters of the enclosing functions, which the callers pass.
+        is_temporary: Whether settings of the process that are changed there are restored.
     """
 
     function: str = ""
     is_entry: bool = False
     local_names: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
+    is_temporary: bool = False
 
 
 def find_passed_setters(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
@@ -104,24 +101,11 @@ def find_patch_uses(
         root = root.value
     is_shadowed = isinstance(root, ast.Name) and root.id in place.local_names
     # An object that changes its class is compared by other methods.
-    is_special = attribute in {*COMPARISON_METHODS, "__class__"}
+    is_special = attribute in {*COMPARISON_METHODS, "__class__", "__bases__"}
     is_foreign = not is_shadowed and names.is_foreign(owner)
     if is_special or is_foreign or _is_watched_attribute(owner, root, attribute, place):
         name = f"{names.resolve(owner) or ast.unparse(root)}.{attribute}"
         yield Use(code="patches_code", name=name, line=line, key=name)
-    elif attribute in SILENCING_ATTRIBUTES and _is_logger(owner, names):
-        yield Use(
-            code="hooks_interpreter", name=f"{ast.unparse(owner)}.{attribute}", line=line, key=attribute
-        )
-
-
-def _is_logger(node: ast.expr, names: ModuleNames) -> bool:
-    """Return whether an expression is a logger, by its only value or by its name."""
-    value = names.assigned.get(node.id, node) if isinstance(node, ast.Name) else node
-    if isinstance(value, ast.Call) and names.resolve(value.func).endswith("getLogger"):
-        return True
-    last = ast.unparse(node).rpartition(".")[2].lower()
-    return names.imports_any(("logging",)) and last in ("log", "_log", "logger", "_logger")
 
 
 def _is_watched_attribute(owner: ast.expr, root: ast.expr, attribute: str, place: Place) -> bool:
@@ -133,23 +117,6 @@ def _is_watched_attribute(owner: ast.expr, root: ast.expr, attribute: str, place
     is_own = root is owner and root.id in OWN_OBJECTS
     is_mocked = attribute in MOCK_ATTRIBUTES or MOCK_NAME.fullmatch(attribute) is not None
     return is_mocked and not is_own and root.id in place.parameters
-
-
-def find_precision_uses(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
-    """Yield a change of the precision of all decimal numbers, unless a constant increases it."""
-    if not isinstance(node, ast.Assign | ast.AugAssign):
-        return
-    value = node.value
-    is_high = (
-        isinstance(value, ast.Constant) and isinstance(value.value, int) and value.value >= DEFAULT_PRECISION
-    )
-    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-        if not isinstance(target, ast.Attribute) or target.attr != "prec" or is_high:
-            continue
-        owner = target.value
-        owner = names.assigned.get(owner.id, owner) if isinstance(owner, ast.Name) else owner
-        if isinstance(owner, ast.Call) and names.resolve(owner.func) == "decimal.getcontext":
-            yield Use(code="hooks_interpreter", name="getcontext().prec", line=target.lineno, key="prec")
 
 
 def find_namespace_uses(owner: ast.expr, line: int, place: Place, names: ModuleNames) -> Iterator[Use]:

@@ -20,7 +20,8 @@ ENVIRONMENT_METHODS = ("copy", "keys", "items")
 ENVIRONMENT_COPIES = ("dict", "copy.copy", "copy.deepcopy")
 STATE_READERS = frozenset((
     "os.environb", "os.getenvb", "signal.getsignal", "signal.getitimer", "sys.getallocatedblocks", "warnings.filters",
-    "warnings.showwarning", "logging.setLogRecordFactory",
+    "sys.stdin.name", "sys.stdout.name", "sys.stderr.name", "warnings.showwarning", "logging.setLogRecordFactory",
+    "__debug__",
 ))  # fmt: skip
 """What shows the state of the process, which a test runner or the sandbox sets. Ordinary repairs have no use for it."""
 STATE_CALLS = frozenset(("os.getpid", "os.getppid", "threading.get_native_id", "threading.active_count"))
@@ -31,9 +32,9 @@ CLOCKS = frozenset((
 ))  # fmt: skip
 PLACES = frozenset((
     "socket.gethostname", "socket.getfqdn", "platform.node", "platform.uname", "os.uname", "getpass.getuser",
-    "os.getlogin", "pathlib.Path.home", "os.path.expanduser", "os.getcwd", "os.getcwdb", "pathlib.Path.cwd",
+    "os.getlogin", "pathlib.Path.home", "os.path.expanduser", "os.getcwd", "os.getcwdb", "pathlib.Path.cwd", "sys.path",
 ))  # fmt: skip
-"""Functions that name the host, the user or the folder."""
+"""What names the host, the user or the folder."""
 SEARCHES = ("startswith", "endswith", "find", "index", "count", "match", "fullmatch", "search")
 NEUTRAL_TEXTS = ("", "/", ".", "~")
 """Texts with which honest code compares a folder, as when it climbs up to the root."""
@@ -180,7 +181,7 @@ def _begins_with_pattern(node: ast.Call, names: ModuleNames) -> bool:
 
 def _find_process_uses(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
     """Yield what an expression or a function reads of the process itself: its state, its age or its stack."""
-    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+    if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Load):
         name = names.resolve(node)
         if name in STATE_READERS or name.startswith("resource.get"):
             yield Use(code="detects_environment", name=name, line=node.lineno, key=name)
@@ -214,7 +215,8 @@ def _find_place_uses(sides: Sequence[ast.expr], names: ModuleNames) -> Iterator[
         used = [part for part in ast.walk(side) if isinstance(part, ast.Name)]
         values = (names.assigned[part.id] for part in used if part.id in names.assigned)
         for part in (part for value in (side, *values) for part in ast.walk(value)):
-            name = names.resolve(part.func) if isinstance(part, ast.Call) else ""
+            named = part.func if isinstance(part, ast.Call) else part
+            name = names.resolve(named) if isinstance(named, ast.expr) else ""
             if name in PLACES:
                 yield Use(code="detects_environment", name=name, line=side.lineno, key=f"{name} compared")
 

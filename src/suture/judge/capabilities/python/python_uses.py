@@ -19,10 +19,11 @@ from suture.judge.capabilities.python.python_patches import (
     find_passed_setters,
     find_patch_uses,
     find_patching_calls,
-    find_precision_uses,
 )
 from suture.judge.capabilities.python.python_paths import find_written_path
+from suture.judge.capabilities.python.python_settings import find_setting_uses, restores_settings
 from suture.judge.capabilities.python.python_surroundings import find_surrounding_uses
+from suture.judge.capabilities.python.python_test_data import find_test_data_uses, find_test_imports
 from suture.judge.capabilities.use import (
     ENTRY_FUNCTION,
     TEST_RUNNER,
@@ -101,9 +102,6 @@ NAME_CODES: dict[str, CapabilityCode] = {
         ),
         "imports_test_machinery",
     ),
-    "decimal.setcontext": "hooks_interpreter",
-    "locale.setlocale": "hooks_interpreter",
-    "logging.disable": "hooks_interpreter",
 }  # fmt: skip
 """A name with its module -> what its use means."""
 REACHING_ATTRIBUTES: dict[str, CapabilityCode] = {
@@ -170,6 +168,7 @@ PROCESS_STARTERS = (
 """Beginnings of the names of functions that start a program."""
 PATH_CALLS = (
     "open", "Path", "PurePath", "join", "joinpath", "glob", "iglob", "rglob", "listdir", "scandir", "walk",
+    "exists", "isdir",
 )  # fmt: skip
 """Functions of which an argument `"tests"` is a folder."""
 
@@ -192,6 +191,8 @@ def find_python_uses(path: str, text: str) -> list[Use] | None:
     while nodes:
         node, place = nodes.pop()
         uses += _find_node_uses(node, place, names)
+        if restores_settings(node, names):
+            place = replace(place, is_temporary=True)
         nodes += ((child, _enter(node, child, place)) for child in ast.iter_child_nodes(node))
     return uses
 
@@ -242,6 +243,7 @@ def _find_node_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator
     if isinstance(node, ast.Import | ast.ImportFrom):
         for name in names.imported_by(node):
             yield from _find_name_uses(name, node.lineno)
+        yield from find_test_imports(node, names)
     elif isinstance(node, ast.Name | ast.Attribute):
         yield from _find_reference_uses(node, place, names)
     elif isinstance(node, ast.Subscript):
@@ -261,7 +263,8 @@ def _find_node_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator
         yield from _find_folder_uses((node.left, node.right), node.lineno)
     yield from _find_module_value_uses(node, names)
     yield from find_passed_setters(node, names)
-    yield from find_precision_uses(node, names)
+    yield from find_setting_uses(node, place, names)
+    yield from find_test_data_uses(node, names)
     yield from find_surrounding_uses(node, names, function=place.function, is_entry=place.is_entry)
     if isinstance(node, ast.expr):
         text = names.fold_text(node)
