@@ -96,20 +96,14 @@ def test_a_failed_heal_says_why_and_what_to_try(suture: Suture, tmp_path: Path) 
 
 
 @pytest.mark.heavy
-def test_the_advice_to_leave_out_unfixable_tests_works(suture: Suture, broken_project: Path) -> None:
+def test_the_advice_to_leave_out_unfixable_tests_works(
+    suture: Suture, script: Script, broken_project: Path, fixing_reply: str
+) -> None:
     (broken_project / "test_till.py").write_text(
         "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2])\ndef test_till(till_of_plugin, n): ...\n"
     )
-    command = (
-        "heal",
-        str(broken_project),
-        "--set",
-        "repair.enabled=true",
-        "--set",
-        "repair.seconds=60",
-        "--no-model",
-    )
-    result = suture(*command, "--set", "repair.candidates=1")
+    command = ("heal", str(broken_project), "--set", "repair.enabled=true", "--set", "repair.candidates=1")
+    result = suture(*command, "--no-model")
     assert result.returncode == 1, result.stderr
 
     cause = "test_till.py::test_till[1] and 1 more (environment: the pytest plugin that provides the fixture"
@@ -118,12 +112,12 @@ def test_the_advice_to_leave_out_unfixable_tests_works(suture: Suture, broken_pr
 
     advice = next(line for line in result.stderr.splitlines() if "Leave them out: --test " in line)
     options = shlex.split(advice.partition("Leave them out: ")[2])
-    assert suture(*command, *options).returncode == 0
+    assert suture(*command, *options, "--model", script(fixing_reply)).returncode == 0
 
 
 @pytest.mark.heavy
 def test_the_advice_to_leave_out_tests_works_when_pytest_has_another_root(
-    suture: Suture, broken_project: Path, tmp_path: Path
+    suture: Suture, script: Script, broken_project: Path, fixing_reply: str, tmp_path: Path
 ) -> None:
     project = tmp_path / "whole of it"
     project.mkdir()
@@ -132,16 +126,8 @@ def test_the_advice_to_leave_out_tests_works_when_pytest_has_another_root(
     (project / "inner" / "test_till.py").write_text(
         "import pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_till(till_of_plugin, n): ...\n"
     )
-    settings = ("--set", "repair.enabled=true", "--set", "repair.seconds=60", "--no-model")
-    result = suture(
-        "heal",
-        str(project),
-        "--test",
-        f"{BARE_PYTEST} inner",
-        *settings,
-        "--set",
-        "repair.candidates=1",
-    )
+    settings = ("--set", "repair.enabled=true", "--set", "repair.candidates=1")
+    result = suture("heal", str(project), "--test", f"{BARE_PYTEST} inner", *settings, "--no-model")
     assert result.returncode == 1, result.stderr
 
     end = next(line for line in result.stderr.splitlines() if "Leave them out: suture " in line)
@@ -152,7 +138,7 @@ def test_the_advice_to_leave_out_tests_works_when_pytest_has_another_root(
 
     command = shlex.split(end.partition("Leave them out: suture ")[2])
     assert command[-1].endswith("--deselect test_till.py::test_till")
-    assert suture(*command, *settings).returncode == 0
+    assert suture(*command, *settings, "--model", script(fixing_reply)).returncode == 0
 
 
 def test_a_test_command_without_a_report_is_judged_by_its_exit_status(
