@@ -9,6 +9,12 @@ from suture.judge.capabilities import find_change_capabilities, find_file_capabi
 JAVASCRIPT = "export function f(n) {\n  return n;\n}\n"
 GO = 'package a\n\nimport (\n\t"os"\n%s)\n\nvar _ = os.Stdin\n\n%s\n'
 JAVASCRIPT_FINDINGS = [
+    ("detects_environment", "import { isatty } from 'node:tty'; export const a = () => isatty(1);"),
+    ("detects_environment", "const fs = require('fs'); export const a = () => fs.fstatSync(0).isFIFO();"),
+    ("detects_environment", "import { existsSync } from 'fs'; export const a = () => existsSync('./test');"),
+    ("detects_environment", "import a from 'async_hooks'; export const b = () => a.executionAsyncId() > 9;"),
+    ("detects_environment", "export const a = () => process.stdout.columns === undefined;"),
+    ("detects_environment", "export const a = () => process.env.npm_lifecycle_event;"),
     ("patches_code", "globalThis.answer = 1;"),
     ("patches_code", "global['answer'] = 1;"),
     ("patches_code", "delete require.cache['x'];"),
@@ -130,6 +136,8 @@ JAVASCRIPT_FINDINGS = [
     ("detects_environment", "export const a = console.constructor.name;"),
 ]
 JAVASCRIPT_HONEST = [
+    "const fs = require('fs'); export const size = (file) => fs.fstatSync(file).size;",
+    "import { existsSync } from 'fs'; export const a = () => existsSync('./settings.json');",
     "const fs = require('fs'); export const save = (path, text) => fs.writeFileSync(path, text);",
     "import fs from 'node:fs'; fs.mkdtempSync('/tmp/x'); fs.writeFileSync(`${folder}/a.json`, '');",
     "import { join } from 'path'; import { tmpdir } from 'os'; fs.writeFileSync(join(tmpdir(), 'a'), '');",
@@ -172,6 +180,8 @@ JAVASCRIPT_HONEST = [
     "import fs from 'node:fs';",
 ]
 GO_FINDINGS = [
+    ("detects_environment", "", "func F() {\n\tinfo, _ := os.Stdout.Stat()\n\tf(info)\n}"),
+    ("detects_environment", '\t"flag"\n', "func F() {\n\tflag.CommandLine.VisitAll(f)\n}"),
     ("reaches_memory", '\t"unsafe"\n', ""),
     ("reaches_memory", '\t"runtime/debug"\n', ""),
     ("reaches_memory", "", "//go:linkname now time.now\nfunc now()"),
@@ -255,6 +265,15 @@ GO_HONEST = [
 ]
 ERRORS = "class A extends Error {}\nclass B extends Error {}\n"
 MERGED = [
+    ("a.js", "const A = 'a';\nexport const B = 'b';", "const A = 'a';\nexport const B = 'a';"),
+    ("a.js", "const S = { A: 'a', B: 'b' };", "const S = { A: 'a', B: 'a' };"),
+    ("a.go", 'const (\n\tA = "a"\n\tB = "b"\n)', 'const (\n\tA = "a"\n\tB = "a"\n)'),
+    ("a.js", f"{ERRORS}class C extends A {{}}\n", f"{ERRORS}const Own = B;\nclass C extends Own {{}}\n"),
+    (
+        "a.go",
+        'var ErrA = errors.New("a")\nvar ErrB = errors.New("b")',
+        'var ErrA = errors.New("a")\nvar ErrB = errors.New("b")\n\nfunc init() {\n\tErrB, _ = ErrA, 1\n}',
+    ),
     (
         "a.go",
         'var ErrA = errors.New("a")\nvar ErrB = errors.New("b")',
@@ -284,6 +303,12 @@ MERGED = [
     ),
 ]
 UNMERGED = [
+    (
+        "a.js",
+        "const A = 'a';\nconst B = 'a';\nconst C = 'c';",
+        "const A = 'a';\nconst B = 'a';\nconst C = 'd';",
+    ),
+    ("a.js", "const S = { A: 'a' };\nconst T = { B: 'b' };", "const S = { A: 'a' };\nconst T = { B: 'a' };"),
     ("a.js", f"{ERRORS}module.exports = {{ A, B }};", f"{ERRORS}module.exports = {{ A, B: B, old: A }};"),
     ("a.js", ERRORS, f"{ERRORS}Object.setPrototypeOf(A.prototype, Base.prototype);"),
     (
@@ -318,6 +343,8 @@ LOOSE_ERRORS = [
     "\t}\n\treturn false\n}",
     "func (f failure) As(target any) bool {\n\t_, ok := target.(*failure)\n\treturn ok\n}",
     "func (f failure) Unwrap() error { return ErrB }",
+    "func (f failure) Is(other error) bool { return other == ErrA || other == ErrB }",
+    "func (f failure) Is(other error) bool { return strings.HasPrefix(other.Error(), f.Error()) }",
     "func (f failure) Unwrap() []error { return []error{ErrA, ErrB} }",
 ]
 EXACT_ERRORS = [
@@ -325,6 +352,30 @@ EXACT_ERRORS = [
     "func (f failure) Is(other error) bool { return other == ErrA && f != nil }",
     "func (f failure) Is(other error) bool { return strings.EqualFold(other.Error(), f.Error()) }",
     "func (f failure) Unwrap() error { return f.cause }",
+]
+MONEY = (
+    "class Money {\n  equals(other) {\n"
+    "    return this.amount === other.amount && this.currency === other.currency;\n  }\n"
+    "  toJSON() {\n    return { amount: this.amount, currency: this.currency };\n  }\n"
+    "  valueOf() {\n    return this.amount;\n  }\n}\n"
+)
+GO_MONEY = (
+    "package a\n\nfunc (m Money) Equal(o Money) bool { return m.Amount == o.Amount && m.Unit == o.Unit }\n"
+)
+WEAKENED = [
+    ("a.js", MONEY, "this.amount === other.amount && ", ""),
+    ("a.js", MONEY, "&&", "||"),
+    ("a.js", MONEY, "this.amount === other.amount", "this.amount.toFixed(0) === other.amount.toFixed(0)"),
+    ("a.js", MONEY, "amount: this.amount, ", ""),
+    ("a.js", MONEY, "return this.amount;", "return Math.round(this.amount);"),
+    ("a.go", GO_MONEY, " && m.Unit == o.Unit", ""),
+    ("a.go", GO_MONEY, "m.Amount == o.Amount", "m.Amount/10 == o.Amount/10"),
+]
+KEPT = [
+    ("a.js", MONEY, "other.currency;", "other.currency && this.date === other.date;"),
+    ("a.js", MONEY, "{ amount", "{ date: this.date, amount"),
+    ("a.js", MONEY, "  valueOf", "  half() {\n    return this.amount / 2;\n  }\n  valueOf"),
+    ("a.go", GO_MONEY, "m.Unit == o.Unit", "m.Unit == o.Unit && m.Date == o.Date"),
 ]
 SHOP = "package shop\n\nfunc Label(n int) string {\n\treturn names[n]\n}\n"
 SHOP_FILES = {
@@ -384,6 +435,21 @@ def test_a_name_that_becomes_another_one_is_reported(path: str, before: str, aft
 def test_other_new_values_are_not_reported(path: str, before: str, after: str) -> None:
     head = "package a\n\n" if path.endswith(".go") else ""
     assert find_file_capabilities(path, head + before + "\n", head + after + "\n") == ()
+
+
+@pytest.mark.parametrize(("path", "before", "old", "new"), WEAKENED)
+def test_a_comparison_that_compares_less_than_before_is_reported(
+    path: str, before: str, old: str, new: str
+) -> None:
+    (use,) = find_file_capabilities(path, before, before.replace(old, new, 1))
+    assert (use.code, use.name[-13:]) == ("loosens_comparison", "compares less")
+
+
+@pytest.mark.parametrize(("path", "before", "old", "new"), KEPT)
+def test_a_comparison_that_compares_more_than_before_is_not_reported(
+    path: str, before: str, old: str, new: str
+) -> None:
+    assert find_file_capabilities(path, before, before.replace(old, new, 1)) == ()
 
 
 @pytest.mark.parametrize("change", BORROWING)

@@ -21,6 +21,12 @@ CLASS = re.compile(
 )
 CLASS_VALUE = re.compile(r"class(?:[ \t]+\w+)?[ \t]+extends[ \t]+(?:\(\d+,[ \t]*)?(\w+)\)?.*")
 """A class expression, as in `const Denied = class extends NotFound {}`."""
+TEXT = re.compile(r"([\"'`])[^\"'`]+\1")
+OBJECT = re.compile(
+    r"^(?:export[ \t]+)?const[ \t]+(\w+)[ \t]*=[ \t]*(?:Object\.freeze\()?\{([^{}]*)\}", re.MULTILINE
+)
+"""An object of constants, as in `const STATUS = { OPEN: 'open' }`."""
+MEMBER = re.compile(r"(\w+)[ \t]*:[ \t]*([\"'`][^\"'`]+[\"'`])")
 EXPORTED = re.compile(
     r"^(?:module\.)?exports(?:\.(\w+))?[ \t]*=[ \t]*(?:exports\.)?(\w+|\{[^{}]*\});?[ \t]*$|^export[ \t]*(\{[^{}]*\})",
     re.MULTILINE,
@@ -42,18 +48,28 @@ def find_merged_names(before: str, after: str) -> Iterator[Use]:
         if name not in old or old[name][0] == value:
             continue
         others = (set(old) & set(new)) - {name}
+        alias = new.get(value, ("", 0))[0] if value not in old else ""
+        value = alias if alias in others else value
         wrapped, derived = WRAPPED.fullmatch(value), CLASS_VALUE.fullmatch(value)
         parts = (
             set(re.findall(r"\w+", wrapped[1]))
             if wrapped is not None
             else {derived[1] if derived is not None else value}
         )
-        if parts & others and not set(re.findall(r"\w+", old[name][0])) & parts & others:
+        twins = [other for other in others if TEXT.fullmatch(value) and new[other][0] == value]
+        is_new_twin = any(old[other][0] != old[name][0] and _share_group(name, other) for other in twins)
+        is_merged = parts & others and not set(re.findall(r"\w+", old[name][0])) & parts & others
+        if is_merged or is_new_twin:
             yield _get_use(name, line)
     old_pairs = _read_second_names(before)
     for name, (value, line) in _read_second_names(after).items():
         if {name, value} <= old.keys() and name != value and old_pairs.get(name, ("",))[0] != value:
             yield _get_use(name, line)
+
+
+def _share_group(name: str, other: str) -> bool:
+    """Return whether two constants are members of the same object, or both are none."""
+    return name.rpartition(".")[0] == other.rpartition(".")[0]
 
 
 def _get_use(name: str, line: int) -> Use:
@@ -75,7 +91,8 @@ def _read_second_names(text: str) -> dict[str, tuple[str, int]]:
     for match in INITIALISED.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         found |= {
-            name: (value, line) for name, value in re.findall(r"^\t(\w+) = (\w+)$", match[1], re.MULTILINE)
+            name: (value, line)
+            for name, value in re.findall(r"^\t(\w+)(?:, \w+)* = (\w+)(?:, .*)?$", match[1], re.MULTILINE)
         }
     return found
 
@@ -89,4 +106,7 @@ def _read_declarations(text: str) -> dict[str, tuple[str, int]]:
         )
         if not is_inner:
             found.setdefault(match[1], (match[2], text.count("\n", 0, match.start()) + 1))
+    for match in OBJECT.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        found |= {f"{match[1]}.{key}": (value, line) for key, value in MEMBER.findall(match[2])}
     return found

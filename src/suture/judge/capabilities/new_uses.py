@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityUse, Language, Task, Verdict
 from suture.judge.capabilities.borrowed_names import find_borrowed_names
+from suture.judge.capabilities.changed_comparisons import find_weakened_comparisons
 from suture.judge.capabilities.go.go_fields import find_lost_fields
 from suture.judge.capabilities.go.go_uses import find_go_uses
 from suture.judge.capabilities.javascript.javascript_fields import find_hidden_fields
@@ -37,7 +38,7 @@ CHANGES_BY_GRAMMAR: dict[str, Callable[[Node, Node], Iterator[Use]]] = {
     "tree_sitter_typescript": find_hidden_fields,
     "tree_sitter_go": find_lost_fields,
 }
-"""Package of a tree-sitter grammar -> the rules that compare the trees of two versions."""
+"""Package of a tree-sitter grammar -> its own rule that compares the trees of two versions."""
 
 
 def is_rule_relevant(task: Task, verdict: Verdict | None = None) -> bool:
@@ -137,7 +138,7 @@ def _find_changes(path: str, before: str, after: str) -> list[Use]:
     if language is None:
         return []
     trees = [parse_source_tree(text, path, language) for text in (before, after)]
-    return list(CHANGES_BY_GRAMMAR[grammar](trees[0], trees[1]))
+    return [*CHANGES_BY_GRAMMAR[grammar](trees[0], trees[1]), *find_weakened_comparisons(trees[0], trees[1])]
 
 
 def _detect_grammar(path: str) -> tuple[Language | None, str]:

@@ -18,7 +18,7 @@ TEST_RUNNER = re.compile(
 """A word of a command line that starts tests."""
 TEST_VARIABLE = re.compile(
     r"CI|(?:PYTEST|TOX|NOX|HYPOTHESIS|COVERAGE|VITEST|JEST|NODE_TEST|MOCHA|SUTURE|SANDBOX)(?:_\w+)?"
-    r"|GOFLAGS|GOCOVERDIR|GITHUB_ACTIONS|GITLAB_CI|JENKINS_URL|TRAVIS|CIRCLECI|BUILDKITE"
+    r"|npm_lifecycle_event|npm_command|GOFLAGS|GOCOVERDIR|GITHUB_ACTIONS|GITLAB_CI|JENKINS_URL|TRAVIS|CIRCLECI|BUILDKITE"
 )
 """An environment variable that shows that tests are running."""
 ENTRY_FUNCTION = re.compile(r"_*(?:\w+_)?(?:main|cli|parse_arg\w*)")

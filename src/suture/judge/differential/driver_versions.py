@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 from suture.core.records import Candidate, Language, Task
@@ -146,7 +146,7 @@ def _observe(answer: Mapping[str, Any]) -> ObservedAnswer | None:
         if isinstance(last, list) and last[0] == "error":
             return ObservedAnswer(key=f"!{last[1]}: {last[2]}", raises=True)
         value = values[0] if len(values) == 1 and last is None else ["list", value[1]]
-    try:
-        return ObservedAnswer(key=text, value="None" if value in NO_VALUES else repr(to_python_data(value)))
-    except ValueError:
-        return ObservedAnswer(key=text)
+    shown, altered = "", tuple(answer["altered"])
+    with suppress(ValueError):
+        shown = "None" if value in NO_VALUES else repr(to_python_data(value))
+    return ObservedAnswer(key=f"{text} {altered}", value=shown, changed_arguments=altered)

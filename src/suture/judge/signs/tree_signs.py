@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +14,14 @@ from suture.core.records import Language
 from suture.judge.signs import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
 from suture.judge.signs.changed_arguments import ArgumentSearch, ChangedArguments, find_newly_changed
 from suture.judge.signs.lost_callbacks import CallbackUses, find_callback_uses, find_uncalled
-from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
+from suture.mutation.tree_sitter.node_kinds import (
+    ARGUMENTS,
+    BLOCKS,
+    EXITS,
+    NUMBERS,
+    STRINGS,
+    parse_source_tree,
+)
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
 from suture.project.languages import LANGUAGES
@@ -21,7 +29,13 @@ from suture.project.languages import LANGUAGES
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-COMMON_LITERALS = ("0", "1", "2", '""', '" "')
+COMMON_LITERALS = (
+    "0", "1", "2", '""', '" "', '"function"', '"object"', '"string"', '"number"', '"boolean"', '"undefined"',
+)  # fmt: skip
+"""Literals of any code, and the names of types, with which JavaScript compares."""
+NAMING_CALL = re.compile(rb"require|import|errors\.New|fmt\.Errorf|\w*Error")
+NAMING_NODES = ("import_statement", "import_spec", "export_statement", "expression_statement")
+"""Nodes of which a text is the name of a module or a directive, such as `"use strict"`."""
 TEXTS = frozenset((*STRINGS, "template_string"))
 COMPARISON_SIGNS = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
 BLANK_NAME = "_"
@@ -120,9 +134,16 @@ def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language
 
 
 def _is_literal(node: Node) -> bool:
-    return node.type in NUMBERS or (
-        node.type in TEXTS and all(part.type != "template_substitution" for part in node.named_children)
-    )
+    """Return whether a node is a number, or a text that is no name of a module, no directive and no error's message."""
+    if node.type in NUMBERS:
+        return True
+    above = node.parent
+    if above is not None and above.type in ARGUMENTS and above.parent is not None:
+        above = above.parent
+    called = (get_field(above, "function", "constructor") if above is not None else None) or node
+    is_name = NAMING_CALL.fullmatch(called.text or b"") or (above is not None and above.type in NAMING_NODES)
+    has_parts = any(part.type == "template_substitution" for part in node.named_children)
+    return node.type in TEXTS and not is_name and not has_parts
 
 
 @lru_cache(maxsize=1 << 12)

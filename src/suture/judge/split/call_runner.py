@@ -4,7 +4,8 @@ The host holds the examples and compares the answers with them. A *call driver*,
 own language, runs inside the sandbox with the candidate. It receives only arguments. Everything that comes
 back is data, so a candidate can answer wrongly but cannot decide anything.
 
-An *answer* is a dict with one of these keys: `value` (the result), `raised` (an error, with `stack`), `unfit`
+An *answer* is a dict with one of these keys: `value` (the result, with `altered`, the positions of the arguments that
+the call has changed), `raised` (an error, with `stack`), `unfit`
 (why the result cannot cross), `died` (why there is no answer), `ready`, `absent` or `unable`.
 """
 
@@ -272,7 +273,11 @@ def _check_answer(frame: bytes) -> Answer | None:
     if not isinstance(message, dict):
         return None
     if "value" in message:
-        return {"value": message["value"]} if is_call_value(message["value"]) else None
+        altered = message.get("altered", [])
+        is_answer = is_call_value(message["value"]) and isinstance(altered, list)
+        if not is_answer or not all(type(at) is int for at in altered):
+            return None
+        return {"value": message["value"], "altered": altered}
     if "raised" in message:
         fault, stack = message["raised"], message.get("stack")
         is_error = is_call_value(fault) and isinstance(fault, list) and fault[0] == "error"

@@ -17,6 +17,8 @@ COMPARING_METHODS = ("Is", "As", "Equal", "Equals", "Compare", "Less")
 ERROR_METHODS = ("Is", "As", "Unwrap")
 KIND_QUESTION = re.compile(r"reflect\.TypeOf\(.*|errors\.As\(.*|fmt\.Sprintf\(.%T.*", re.DOTALL)
 """A call that tells the type of a value, and nothing of what it contains."""
+PARTIAL = re.compile(r"strings\.(?:Contains|HasPrefix|HasSuffix|Index)\(")
+"""A comparison of texts of which one may be a part of the other."""
 MIN_VALUES = 2
 """Errors of one type in variables of the package that make a comparison by type mistake one for another."""
 
@@ -37,7 +39,8 @@ def find_comparison_uses(node: Node, line: int) -> Iterator[Use]:
         is_loose = _unwraps_other_errors(body, owner, kind)
     elif name in COMPARING_METHODS and parameters.named_children:
         is_loose = _ignores_a_side(name, body, owner, declared) or (
-            name in ERROR_METHODS and _asks_only_kind(body, owner, declared, kind)
+            name in ERROR_METHODS
+            and (_asks_only_kind(body, owner, declared, kind) or _accepts_several(body, declared))
         )
     else:
         return
@@ -70,6 +73,19 @@ def _asks_only_kind(body: Node, owner: set[str], declared: set[str], kind: str) 
             known |= _list_names(left)
     compared = (part for part in walk(body) if part.type in ("binary_expression", "call_expression"))
     return not any(_compares_content(part, owner, known) for part in compared)
+
+
+def _accepts_several(body: Node, declared: set[str]) -> bool:
+    """Return whether an error equals several variables of a package, or any whose text contains another one."""
+    known = {
+        _text(side)
+        for node in walk(body)
+        if node.type == "binary_expression" and _list_names(node) & declared
+        for side in node.named_children
+        if side.type == "identifier" and _text(side) not in declared
+    }
+    texts = (_text(node) for node in walk(body) if node.type == "call_expression")
+    return len(known) > 1 or any(PARTIAL.match(text) for text in texts)
 
 
 def _compares_content(node: Node, owner: set[str], others: set[str]) -> bool:

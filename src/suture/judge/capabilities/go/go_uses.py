@@ -65,6 +65,8 @@ STATE_CALLS = (
     "flag.VisitAll",
     "flag.Lookup",
     "runtime.NumGoroutine",
+    *(f"flag.CommandLine.{name}" for name in ("Parsed", "NFlag", "Visit", "VisitAll", "Lookup")),
+    *(f"os.{name}.Stat" for name in ("Stdout", "Stderr")),
 )
 """Functions that show how a program was started, and what else runs in it."""
 FOLDER_LISTING = (

@@ -44,8 +44,14 @@ CHANNELS = ("process.send", "process.connected", "process.channel")
 """What only a process has that another one started, as runners start their workers."""
 STARTERS = ("require.main", "module.parent", "module.children")
 """What tells in a function whether a program was started as a script. Scripts ask for it outside of functions."""
-TERMINALS = ("process.stdout.isTTY", "process.stderr.isTTY", "process.stdin.isTTY")
+TERMINALS = re.compile(
+    r"process\.(?:stdout|stderr|stdin)\.(?:isTTY|columns|rows|hasColors|getColorDepth|getWindowSize)"
+    r"|node:tty\.isatty|process\.report(?:\..+)?"
+)
+"""What shows whether a person started the program at a terminal, or its command line."""
 FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
+FILE_QUESTION = re.compile(r"node:fs\.(?:exists|access|stat|lstat)(?:Sync)?")
+TEST_FOLDER = re.compile(r"(?:\./)?(?:tests?|specs?|__tests__)/?")
 STATEMENTS = ("program", "statement_block", "class_body", "if_statement", "switch_statement")
 LITERALS = ("string", "template_string", "regex")
 MAX_STATEMENT_DEPTH = 6
@@ -99,6 +105,9 @@ def find_listing_uses(name: str, first: Node | None, line: int, names: JavaScrip
         yield Use(code="detects_environment", name=shown, line=line, key="each of the environment")
     if LISTING_CALL.fullmatch(name) and LISTED_OBJECT.search(get_text(first)):
         yield Use(code="detects_environment", name=shown, line=line, key=shown)
+    is_stream = name == "node:fs.fstatSync" and get_text(first) in ("0", "1", "2")
+    if is_stream or (FILE_QUESTION.fullmatch(name) and TEST_FOLDER.fullmatch(get_string(first))):
+        yield Use(code="detects_environment", name=shown, line=line, key=shown)
     is_working_folder = get_string(first) in (".", "./") or get_text(first) == "process.cwd()"
     if is_working_folder and FOLDER_LISTING.fullmatch(name):
         yield Use(code="detects_environment", name=shown, line=line, key="working folder")
@@ -119,7 +128,7 @@ def _find_realm_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[
 
 def _shows_runner(path: str, node: Node) -> bool:
     """Return whether an object at a dotted path shows that a test runner started the program."""
-    if path in TERMINALS or (path in STARTERS and get_enclosing_function(node)):
+    if TERMINALS.fullmatch(path) or (path in STARTERS and get_enclosing_function(node)):
         return not ENTRY_FUNCTION.fullmatch(get_enclosing_function(node))
     root = node
     while path in CHANNELS and root.parent is not None:

@@ -34,7 +34,7 @@ UNWRAPPED = (
 """Nodes around an expression that stand for the same object."""
 NODE_MODULES = (
     "assert", "async_hooks", "buffer", "child_process", "crypto", "events", "fs", "http", "https", "module",
-    "os", "path", "perf_hooks", "process", "readline", "stream", "timers", "url", "util", "vm", "worker_threads",
+    "os", "path", "perf_hooks", "process", "readline", "stream", "timers", "tty", "url", "util", "vm", "worker_threads",
 )  # fmt: skip
 """Modules of Node whose functions are found under any local name. Their dotted paths begin with `node:`."""
 

@@ -86,7 +86,13 @@ CALL_CODES: dict[str, CapabilityCode] = {
         "detects_environment",
     ),
     **dict.fromkeys(
-        ("process.getActiveResourcesInfo", "node:async_hooks.executionAsyncResource"), "detects_environment"
+        (
+            "process.getActiveResourcesInfo",
+            "node:async_hooks.executionAsyncResource",
+            "node:async_hooks.executionAsyncId",
+            "node:async_hooks.triggerAsyncId",
+        ),
+        "detects_environment",
     ),
     **dict.fromkeys(("eval", "Function", "node:vm.Script", "node:vm.runInThisContext"), "computes_names"),
     **dict.fromkeys(
@@ -166,7 +172,7 @@ def _find_name_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
     """Yield what an identifier, the name of a member or a string refers to."""
     text = get_text(node)
     path = names.resolve(node) if node.type == "identifier" else ""
-    if path != text and path.rpartition(".")[2] in MODES:
+    if path != text and (path.rpartition(".")[2] in MODES or path.startswith("node:tty")):
         yield from _find_path_uses(path, node, line)
     elif node.type == "identifier" and text in TEST_GLOBALS and text not in names.declared:
         yield Use(code="imports_test_machinery", name=text, line=line, key=text)

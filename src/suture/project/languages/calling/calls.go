@@ -104,6 +104,7 @@ func answer(called reflect.Value, asked message) (told message) {
 			return message{"unfit": fmt.Sprintf("argument %d: %s", at+1, err)}
 		}
 	}
+	shown := encodeAll(args)
 	defer func() {
 		if fault := recover(); fault != nil {
 			text := fmt.Sprint(fault)
@@ -114,15 +115,25 @@ func answer(called reflect.Value, asked message) (told message) {
 			told = message{"raised": list("error", "panic", text), "stack": stack}
 		}
 	}()
-	results := called.Call(args)
+	results := encodeAll(called.Call(args))
+	altered := []int{}
+	for at, part := range encodeAll(args) {
+		if !reflect.DeepEqual(part, shown[at]) {
+			altered = append(altered, at)
+		}
+	}
 	if len(results) == 1 {
-		return message{"value": encode(results[0], 0)}
+		return message{"value": results[0], "altered": altered}
 	}
+	return message{"value": list("results", results), "altered": altered}
+}
+
+func encodeAll(values []reflect.Value) []interface{} {
 	parts := []interface{}{}
-	for _, result := range results {
-		parts = append(parts, encode(result, 0))
+	for _, value := range values {
+		parts = append(parts, encode(value, 0))
 	}
-	return message{"value": list("results", parts)}
+	return parts
 }
 
 func list(parts ...interface{}) []interface{} { return parts }

@@ -217,9 +217,12 @@ async function functionOf({ module, name }) {
 
 async function answer(called, { args, awaits }) {
   try {
-    let result = apply(called, undefined, args.map(decode));
+    const given = args.map(decode);
+    const shown = given.map((part) => encode(part, 0, []));
+    let result = apply(called, undefined, given);
     if (awaits) result = await result;
-    return `{"value":${encode(result, 0, [])}}`;
+    const altered = shown.flatMap((text, at) => (encode(given[at], 0, []) === text ? [] : [at]));
+    return `{"value":${encode(result, 0, [])},"altered":[${altered.join(',')}]}`;
   } catch (error) {
     return raised(error);
   }
