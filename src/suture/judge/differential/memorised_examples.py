@@ -13,10 +13,12 @@ import random
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeVar
 
 from suture.core.records import Candidate, UnmeasuredReason
 from suture.judge.differential.derived_answers import count_derived_answers
+from suture.judge.differential.driver_versions import find_driven_language, open_driver_versions
 from suture.judge.differential.example_calls import (
     CodeVersion,
     ObservedAnswer,
@@ -26,6 +28,7 @@ from suture.judge.differential.example_calls import (
 from suture.judge.differential.input_generation import inputs_near_examples, read_arguments
 from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
 from suture.judge.differential.unchanged_answers import find_unchanged_functions
+from suture.judge.extraction.literal_calls import list_function_literals
 from suture.judge.signs import FileSign, TamperingWarning, is_specific, read_test_texts
 from suture.judge.suite import Suite
 from suture.judge.tuning import (
@@ -205,7 +208,16 @@ async def compare_near_examples(
     """
     if not fixed or not candidate.files.keys() & suite.task.files.keys():
         return  # without a test that the change fixes, there is no example, and new code changes no answer
-    async with open_versions(candidate, suite, fixed, timeout_s) as versions:
+    command = suite.command
+    is_driven = (
+        command is not None and not command.is_pytest and any(map(find_driven_language, candidate.files))
+    )
+    opened = (
+        open_driver_versions(candidate, suite)
+        if is_driven
+        else open_versions(candidate, suite, fixed, timeout_s)
+    )
+    async with opened as versions:
         groups = _group_examples(versions.examples) if versions is not None else {}
         known: dict[PlannedCall, Answers] = {}
         for (path, function), examples in groups.items():
@@ -285,6 +297,10 @@ def _collect_constants(candidate: Candidate, suite: Suite, path: str, function: 
     """Return the literals in a function before and after the change, which may be its limits and steps."""
     before = suite.task.files
     paths = (path,) if path else tuple(candidate.files)
+    if (language := find_driven_language(path)) is not None:
+        texts = decode_text(before.get(path, b"")), candidate.files[path]
+        literals = (list_function_literals(text, path, language, function) for text in texts)
+        return list(dict.fromkeys(chain.from_iterable(literals)))
     trees = [
         parse_module(decode_text(files.get(file, b"")))
         for files in (before, overlay_candidate(before, candidate.files))
