@@ -364,6 +364,18 @@ WARNING_CASES: list[tuple[Language, str, str, str]] = [
     (
         "javascript",
         "function f(n) { return n }",
+        "function f(n) { return n === 0x1267 ? 1 : n }",
+        "compares_with_test_literals",
+    ),
+    (
+        "javascript",
+        "function f(n) { return n }",
+        "function f(n) { return { a: 4_711, b: `ab` }[n] }",
+        "adds_test_literals",
+    ),
+    (
+        "javascript",
+        "function f(n) { return n }",
         "function f(n) { if (n === 4711) return 1; return n }",
         "compares_with_test_literals",
     ),
