@@ -97,6 +97,13 @@ def test_a_merged_name_that_no_test_mentions_is_no_finding() -> None:
     assert find_change_capabilities(files, {"a.py": after})
 
 
+def test_a_new_exception_of_both_kinds_is_reported_by_the_names_that_tests_mention() -> None:
+    before, after = MERGED["a new exception of both kinds"]
+    files = {"a.py": before.encode(), "test_a.py": b"from a import Missing, Refused"}
+
+    assert find_change_capabilities(files, {"a.py": after})
+
+
 @pytest.mark.parametrize("kind", BLIND)
 def test_attributes_that_no_comparison_sees_are_reported(kind: str) -> None:
     assert "loosens_comparison" in {use.code for use in find_file_capabilities("a.py", PLAIN, BLIND[kind])}

@@ -35,8 +35,8 @@ def find_merged_python_names(before: str, after: str) -> Iterator[Use]:
                 yield _make_use(f"{scope}.{name}".lstrip("."), new[name])
     old, new = old_scopes[""], new_scopes[""]
     for name in sorted(new.keys() - old.keys()):
-        if _joins_exceptions(new[name], new, old):
-            yield _make_use(name, new[name])
+        for joined in sorted(_find_joined(new[name], new, old))[:1]:
+            yield _make_use(joined, new[name])
 
 
 def _make_use(name: str, node: Definition) -> Use:
@@ -123,14 +123,15 @@ def _is_exception(name: str, scope: Mapping[str, Definition]) -> bool:
     return any(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds)
 
 
-def _joins_exceptions(
+def _find_joined(
     node: Definition, scope: Mapping[str, Definition], before: Mapping[str, Definition]
-) -> bool:
-    """Return whether a new class is a kind of two exceptions that were there before and are no kinds of each other."""
+) -> set[str]:
+    """Return the exceptions that were there before, are no kinds of each other, and are all bases of a new class."""
     bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
     known = [base for base in bases if _is_exception(base, scope) and base in before]
-    return any(
-        other != base and other not in _list_bases(base, scope) and base not in _list_bases(other, scope)
+    return {
+        base
         for base in known
         for other in known
-    )
+        if other != base and other not in _list_bases(base, scope) and base not in _list_bases(other, scope)
+    }
