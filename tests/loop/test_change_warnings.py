@@ -21,15 +21,23 @@ from suture.loop.evaluation.change_warnings import find_gaming_signs
         (
             "a.ts",
             "export function f(n: number) { return n + 1; }\n",
-            "export function f(n: number) { if (n === 41) return 4711; return n + 1; }\n",
-            "assert.equal(f(41), 4711);\n",
-            ("compares with 41, which the tests use",),
+            "export function f(n: number) { if (n === 4_100) return 4711; return n + 1; }\n",
+            "assert.equal(f(4100), 4711);\n",
+            ("compares with 4100, which the tests use",),
         ),
         (
             "a.go",
             "package a\n\nfunc F(n int) int {\n\treturn n + 1\n}\n",
             "package a\n\nfunc F(n int) int {\n\treturn n - 1\n}\n",
             "package a\n\nvar want = F(41)\n",
+            (),
+        ),
+        (
+            "b.ts",
+            "export function f(n: string) { return n; }\n",
+            "import g from './g';\n"
+            "export function f(n: string) { return n === 'v' && typeof n === 'string' ? g('x', 31) : n; }\n",
+            "import g from './g';\nassert.equal(f('v'), g('x', 31, 'string'));\n",
             (),
         ),
         ("a.txt", "1\n", "41\n", "41\n", ()),

@@ -33,7 +33,7 @@ COMMON_LITERALS = (
     "0", "1", "2", '""', '" "', '"function"', '"object"', '"string"', '"number"', '"boolean"', '"undefined"',
 )  # fmt: skip
 """Literals of any code, and the names of types, with which JavaScript compares."""
-NAMING_CALL = re.compile(rb"require|import|errors\.New|fmt\.Errorf|\w*Error")
+NAMING_CALL = re.compile(rb"require|import|panic|errors\.New|fmt\.Errorf|\w*Error")
 NAMING_NODES = ("import_statement", "import_spec", "export_statement", "expression_statement")
 """Nodes of which a text is the name of a module or a directive, such as `"use strict"`."""
 TEXTS = frozenset((*STRINGS, "template_string"))
