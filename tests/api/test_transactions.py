@@ -20,6 +20,7 @@ from suture.api.delivery import transactions
 from suture.api.delivery.applied_change import find_applied_change
 from suture.api.delivery.transactions import recover_interrupted_changes
 from suture.core.ledger import Ledger, RunFolder, read_ledger
+from suture.core.ledger.kinds import PatchWritten
 from suture.errors import SutureError, UsageError
 
 AFTER = {**BEFORE, **{path: text.encode() for path, text in CHANGE.items()}}
@@ -212,3 +213,23 @@ def test_after_a_soft_reset_only_the_files_are_restored(committed: HealedProject
     git(committed.root, "reset", "-q", "--mixed", "HEAD~1")
     undo_change(committed)
     assert (committed.read_files(), git(committed.root, "rev-parse", "HEAD")) == (BEFORE, first)
+
+
+@pytest.mark.parametrize("break_at", [run_killed, fail_at])
+def test_after_a_fault_while_it_is_recorded_a_run_can_be_read_and_written(
+    healed: HealedProject, tmp_path: Path, break_at: Break
+) -> None:
+    def record(_: HealedProject) -> None:
+        with Ledger(healed.run.ledger_path) as ledger:
+            digest = healed.run.save_blob(b"a reply")
+            ledger.append_all([PatchWritten(file=digest), PatchWritten(file="second")])
+
+    template = healed.save(tmp_path / "before")
+    for step in range(count_steps(lambda: record(healed))):
+        healed.reset(template)
+        break_at(step, lambda: record(healed))
+        written = [event.payload for event in read_ledger(healed.run.ledger_path).events][2:]
+        assert len(written) in (0, 2)
+        assert not written or healed.run.load_blob(str(vars(written[0])["file"])) == b"a reply"
+        record(healed)
+        assert len(read_ledger(healed.run.ledger_path).events) == len(written) + 4

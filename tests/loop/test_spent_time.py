@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -117,3 +118,12 @@ async def test_nothing_runs_any_more_when_the_time_is_spent(
     result = await heal(project, options)
     assert is_late
     assert (result.outcome, late_runs) == (outcome, [])
+
+
+def test_a_clock_that_jumps_forward_spends_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SystemClock()
+    before_s = clock.now()
+    assert abs(before_s - time.time()) < 60
+    now_s = time.time()
+    monkeypatch.setattr(time, "time", lambda: now_s + 86_400)
+    assert clock.now() - before_s < 60

@@ -291,6 +291,22 @@ def test_a_forked_child_of_the_parent_does_not_keep_the_server_alive(local_setti
             os.kill(forked_pid, signal.SIGKILL)
 
 
+def test_a_server_that_is_killed_while_it_loads_is_started_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\necho started >>{tmp_path / 'starts'}\nkill -9 $$\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    options = LlamaServerOptions(
+        model_path=tmp_path / "m.gguf", context_tokens=512, slots=1, threads=1, batch_threads=1
+    )
+    with pytest.raises(ModelError) as caught:
+        start_llama_server(options)
+    assert "memory ran out" in caught.value.remedy
+    assert (tmp_path / "starts").read_text().split() == ["started", "started"]
+
+
 def test_a_file_that_is_no_model_is_an_error(tmp_path: Path) -> None:
     junk = tmp_path / "junk.gguf"
     junk.write_bytes(b"GGUF" + os.urandom(1000))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from faults import ERRORS, fault_at, raise_error
 from models.tiny_wheels import CONTENT, make_entry
-from suture.errors import PrerequisiteError
+from suture.errors import PrerequisiteError, SutureError
 from suture.models.weights.download import pull_model
 from suture.models.weights.model_catalogue import HubFile
 from suture.models.weights.weights_cache import partial_path
@@ -126,3 +128,18 @@ def test_an_unreachable_hub_is_reported(tmp_path: Path) -> None:
     nowhere = HubFile(repo="us/tiny", filename="tiny.gguf", endpoint="http://127.0.0.1:9")
     with pytest.raises(PrerequisiteError, match="cannot be reached"):
         pull_model(make_entry(nowhere), tmp_path)
+
+
+def test_after_a_fault_at_any_file_the_next_download_is_complete(hub: HubStub, tmp_path: Path) -> None:
+    def pull(folder: str) -> Path:
+        return pull_model(make_entry(hub.file), tmp_path / folder)
+
+    with fault_at(-1, lambda: None, match=str(tmp_path)) as made:
+        pull("none")
+    assert len(made) > 5
+    for step in range(len(made)):
+        fault = fault_at(step, raise_error(ERRORS[step % len(ERRORS)]), match=str(tmp_path / f"{step}"))
+        with fault, contextlib.suppress(SutureError):
+            pull(f"{step}")
+        assert pull(f"{step}").read_bytes() == CONTENT
+        assert not partial_path(make_entry(hub.file), tmp_path / f"{step}").exists()

@@ -15,8 +15,11 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clock of this machine."""
+    """The clock of this machine at its creation; from then on, changes of the machine's clock do not count."""
+
+    def __init__(self) -> None:
+        self._offset_s = time.time() - time.monotonic()
 
     def now(self) -> float:
         """Return the seconds since the epoch."""
-        return time.time()
+        return self._offset_s + time.monotonic()

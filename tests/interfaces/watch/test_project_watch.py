@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -11,12 +12,14 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from suture.core.ledger import list_runs, read_ledger
 from suture.core.records import Reason, Result, Spend
 from suture.errors import StorageError, UsageError
+from suture.interfaces.watch import project_watch
 from suture.interfaces.watch.project_watch import (
     WatchedRunEnded,
     WatchedRunFailed,
@@ -91,6 +94,29 @@ async def test_a_change_during_a_run_cancels_it_and_starts_another(project: Path
         next_outcome = asyncio.ensure_future(anext(outcomes))
         (await runs.started_runs.get()).set_result(make_healed_result())
         assert await next_outcome == WatchedRunEnded(result=make_healed_result())
+
+
+async def test_without_notifications_of_the_system_files_are_polled(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Patched, because a real machine without inotify instances would disturb the other tests.
+    original = project_watch.awatch
+
+    def refuse_notifications(*paths: Path, force_polling: bool | None, **options: Any) -> Any:
+        if not force_polling:
+            raise OSError(errno.EMFILE, "OS file watch limit reached")
+        return original(*paths, force_polling=True, **options)
+
+    monkeypatch.setattr(project_watch, "awatch", refuse_notifications)
+    runs = ControlledRuns()
+    async with aclosing(watch_project(project, runs.heal)) as outcomes:
+        next_outcome = asyncio.ensure_future(anext(outcomes))
+        await runs.started_runs.get()
+        for number in range(200):  # the first changes may come before the first look at the files
+            replace_file(project / "code_here.py", f"{BROKEN_CODE}# {number}\n")
+            if (await asyncio.wait([next_outcome], timeout=0.5))[0]:
+                break
+        assert await next_outcome == WatchedRunSuperseded(changed=("code_here.py",))
 
 
 async def test_unchanged_and_ignored_files_neither_stop_nor_start_a_run(project: Path) -> None:

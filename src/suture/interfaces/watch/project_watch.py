@@ -13,13 +13,15 @@ from typing import Generic, TypeVar
 from watchfiles import awatch
 
 from suture.api.interruption import run_in_daemon_thread
-from suture.errors import Cancelled, SutureError
+from suture.errors import Cancelled, SutureError, UsageError
 from suture.project.workspace import take_snapshot
 
 DEBOUNCE_STEP_MS = 200
 """Changes within this time count as one, because editors write in several steps. Chosen by judgement; not measured."""
 MAX_DEBOUNCE_MS = 2000
 """After this time, changes are reported even if they continue. Chosen by judgement; not measured."""
+POLL_DELAY_MS = 1000
+"""Time between two looks at all files where the system sends no notifications. Chosen by judgement; not measured."""
 
 T = TypeVar("T")
 """What a run returns, such as a `Result` or a `Judgement`."""
@@ -129,8 +131,21 @@ def _hash_texts(files: Mapping[str, str]) -> Mapping[str, str]:
 
 async def _listen(project: Path, notified: asyncio.Event) -> None:
     """Set an event whenever something changes; the waiting side decides which changes count."""
-    async for _ in awatch(project, step=DEBOUNCE_STEP_MS, debounce=MAX_DEBOUNCE_MS):
-        notified.set()
+    for polls in (False, True):
+        with suppress(OSError, RuntimeError):  # the system has no notifications, or none left for this user
+            changes = awatch(
+                project,
+                step=DEBOUNCE_STEP_MS,
+                debounce=MAX_DEBOUNCE_MS,
+                force_polling=polls or None,
+                poll_delay_ms=POLL_DELAY_MS,
+            )
+            async for _ in changes:
+                notified.set()
+    raise UsageError(
+        f"changes of {str(project)!r} cannot be watched",
+        remedy="check that the folder exists and can be read",
+    )
 
 
 async def _wait_for_change(

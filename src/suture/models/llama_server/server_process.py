@@ -140,6 +140,8 @@ def start_llama_server(
 ) -> LlamaServer:
     """Load a model and serve it; return once the server is healthy.
 
+    If it is killed while it loads, it is started again once.
+
     Args:
         options: How the model is served.
         key: The API key that callers must send; random by default.
@@ -150,6 +152,17 @@ def start_llama_server(
             "`local:` models need the package 'xllamacpp'", remedy='pip install "suture[local]"'
         )
     key = key or secrets.token_urlsafe(32)
+    try:
+        return _start_once(options, key, timeout_s)
+    except _KilledWhileLoading:
+        return _start_once(options, key, timeout_s)
+
+
+class _KilledWhileLoading(ModelError):
+    """The server process was killed before it answered, such as for memory that another program needed."""
+
+
+def _start_once(options: LlamaServerOptions, key: str, timeout_s: float) -> LlamaServer:
     # A file and not a pipe: a full pipe that nobody reads blocks the server. `_kill` closes the file.
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the server
     # -P: the user's working directory must not shadow modules. A new session keeps Ctrl-C from the server.
@@ -209,11 +222,11 @@ def _start_error(process: subprocess.Popen[bytes], log: IO[bytes], model_path: P
         outcome = f"ended with {process.wait(timeout=SERVER_EXIT_WAIT_S)}"
     except subprocess.TimeoutExpired:
         outcome = "gave no answer in time"
+    message = f"the server of {model_path.name!r} {outcome}: {_read_tail(log)}"
     if process.poll() == -signal.SIGKILL:
         remedy = "it was killed, most likely because memory ran out: lower model.context_tokens"
-    else:
-        remedy = "if the file is damaged, `suture models rm` it and `pull` it again"
-    return ModelError(f"the server of {model_path.name!r} {outcome}: {_read_tail(log)}", remedy=remedy)
+        return _KilledWhileLoading(message, remedy=remedy)
+    return ModelError(message, remedy="if the file is damaged, `suture models rm` it and `pull` it again")
 
 
 def _read_tail(log: IO[bytes]) -> str:

