@@ -131,9 +131,12 @@ def _make_attestation_files(go: Toolchain) -> dict[str, bytes]:
 
 
 def _add_mount(interpreter: Interpreter, go: Toolchain, folder: Path) -> Interpreter:
-    # The folder of the script comes first, so that `go` means the script.
-    folders = (f"{MOUNT_POINT}/bin", *go.folders)
-    shown = {**go.shown, str(folder): MOUNT_POINT}
+    # The folder of the script comes first, so that `go` means the script. Other variables, such as those of added
+    # packages, have another cache: it replaces the one that the interpreter has already.
+    programs = f"{MOUNT_POINT}/bin"
+    folders = (programs, *(name for name in go.folders if name != programs))
+    shown = {source: path for source, path in go.shown.items() if path != MOUNT_POINT}
+    shown[str(folder)] = MOUNT_POINT
     return replace(interpreter, toolchain=replace(go, folders=folders, shown=shown))
 
 
