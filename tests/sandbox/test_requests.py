@@ -10,6 +10,7 @@ import pytest
 from suture.errors import UsageError
 from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
 from suture.sandbox.execution import request_encoding
+from suture.sandbox.execution.base_sandbox import make_room
 from suture.sandbox.execution.request_encoding import encode_request
 from suture.sandbox.mounts.mount_planning import plan_mounts
 
@@ -49,7 +50,6 @@ def test_invalid_paths_are_refused(path: str, where: str) -> None:
         {"env": {"": "x"}},
         {"env": {"A=B": "x"}},
         {"files": {"a": b"", "a/b": b""}},
-        {"files": {f"f{n}": b"" for n in range(20_001)}},
         {"files": {"big": bytes(3 << 20)}, "limits": ProgramLimits(disk_mb=2)},
     ],
 )
@@ -107,3 +107,12 @@ async def test_an_invalid_request_starts_nothing() -> None:
     with pytest.raises(UsageError):
         await sandbox.run(RunRequest(argv=("true",), files={"../x": b""}))
     await sandbox.close()
+
+
+def test_the_files_of_a_large_project_leave_space_for_the_program() -> None:
+    limits = ProgramLimits(disk_mb=10, inodes=100)
+    small = RunRequest(argv=("true",), files={"a": b""}, limits=limits)
+    large = RunRequest(argv=("true",), files={f"f{number}": b"x" for number in range(40_000)}, limits=limits)
+    assert make_room(small) == limits
+    room = make_room(large)
+    assert (room.disk_mb, room.inodes) == (10 + 128, 100 + 40_000)

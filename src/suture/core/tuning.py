@@ -15,7 +15,7 @@ judgement; not measured."""
 MAX_TORN_LINES = 1000
 """Lines of a ledger that are not events. Each crash leaves at most one, so a real ledger has only a few."""
 MAX_BLOB_BYTES = 256 * 2**20
-"""Size of a blob. The largest blob that Suture writes is a task with all its files, of less than 64 MiB."""
+"""Size of a blob. The largest blob that Suture writes is a task with all its files, of at most 128 MiB."""
 MAX_FIRST_EVENT_BYTES = 64 * 2**10
 """Length of the first event of a ledger, which names the run's project. Its values are short, because the
 task and the settings are blobs."""

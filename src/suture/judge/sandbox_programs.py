@@ -58,6 +58,7 @@ def make_program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimi
         total_memory_mb=settings.total_memory_mb,
         processes=settings.processes,
         disk_mb=settings.disk_mb,
+        file_mb=settings.disk_mb,
         output_bytes=settings.output_kb << 10,
     )
 
@@ -73,7 +74,6 @@ def make_test_limits(settings: SandboxSettings, wall_s: float, language: Languag
         memory_mb=ADDRESS_SPACE_MB,
         processes=max(limits.processes, MIN_COMPILER_PROCESSES),
         disk_mb=max(limits.disk_mb, min(COMPILER_CACHE_MB, limits.total_memory_mb)),
-        file_mb=max(limits.file_mb, limits.disk_mb),
     )
 
 

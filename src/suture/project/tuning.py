@@ -4,12 +4,11 @@ All of these bound the work that the files of a stranger's project, or the reply
 """
 
 # Reading a project
-MAX_PROJECT_BYTES = 64 * 2**20
-"""Total size of a project's files. Each run keeps them in memory, and copies them into the sandbox."""
-MAX_PROJECT_FILES = 5000
-"""Files of a project. A user with a larger project names a part of it."""
-MAX_PROJECT_ENTRIES = 100_000
-"""Names that are listed, whether they belong to the project or not."""
+MAX_PROJECT_BYTES = 128 * 2**20
+"""Total size of a project's files. Each run keeps them in memory, and copies them into the sandbox, whose warm form
+accepts 256 MiB with everything else; as long may the blob of a task be."""
+MAX_PROJECT_ENTRIES = 1_000_000
+"""Names that are listed, whether they belong to the project or not: about 10 s."""
 MAX_FOLDER_DEPTH = 64
 """Nested folders. Python's own recursion limit is 1,000."""
 MAX_EXCLUDED_FILES = 500

@@ -21,15 +21,15 @@ KILL_TIMEOUT_S = 10.0
 REMOVAL_TIMEOUT_S = 90.0
 """The same for the final removal of a run or zygote, because an engine that does not answer is noticed only
 after `ENGINE_TIMEOUT_S`."""
-FLOOD_FACTOR = 16
-"""A program that prints this many times its `output_bytes` is ended with `output_limit`."""
+FLOOD_FACTOR = 1024
+"""A program that prints this many times its `output_bytes` is ended with `output_limit`. Suites that log everything
+print some hundred MiB, which costs time but no memory."""
 READ_CHUNK_BYTES = 1 << 16
 """Size of one read from a pipe and of one frame: the capacity of a Linux pipe."""
 MAX_COLLECTED_BYTES = 32 * MIB
 """Size of all collected files of a run together."""
-MAX_REQUEST_FILES = 20_000
-"""Files of one request: four times as many as a project may have, because packages and test data come on top.
-"""
+ROOM_STEP_MB, ROOM_STEP_FILES = 64, 10_000
+"""A request gets as much more space, and as many more inodes, as its files have whole steps."""
 MAX_CHANNEL_FRAME_BYTES = 64 * MIB
 """Size of one frame of a conversation. A program that announces a longer one is ended."""
 FINISH_TIMEOUT_S = 5.0

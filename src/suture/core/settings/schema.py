@@ -492,9 +492,9 @@ class SandboxSettings(SettingsGroup):
     processes: int = Field(default=128, ge=1, le=MAX_PROCESSES)
     """Max processes and threads inside the sandbox."""
     disk_mb: int = Field(default=256, ge=1, le=MAX_MB)
-    """Size in MiB of each writable folder inside the sandbox."""
+    """Size in MiB of each writable folder inside the sandbox, beside the project's own files."""
     output_kb: int = Field(default=1024, ge=1)
-    """Max KiB that are kept of each of stdout and stderr."""
+    """Max KiB that are kept of each of stdout and stderr. A program that prints 1,024 times as much is ended."""
     secrets: Names = ()
     """Globs of files that are copied into the sandbox although they look like secrets (docs/sandbox.md)."""
 
@@ -568,8 +568,8 @@ class CertificationSettings(SettingsGroup):
     seconds: float = Field(default=60, ge=0)
     """Max seconds, of those that the budget has left; 0 measures nothing."""
     mutants: int = Field(default=12, ge=0)
-    """Max mutants of the changed lines that the tests run against, of 12 in all. Mutants that did not run
-    count as not killed."""
+    """Max deliberate mistakes (mutants) in the changed lines that the tests run against, of 12 in all. Those that
+    were not tried count as not noticed."""
     minimising_runs: int = Field(default=40, ge=0)
     """Max verdicts that may be spent on making a change smaller; 0 keeps it as it was found."""
 
@@ -586,7 +586,8 @@ class JudgeSettings(SettingsGroup):
     accept_tests: bool = False
     """Whether a person has accepted what the change does to the tests; it is then a remark."""
     mistakes: int = Field(default=8, ge=0)
-    """Max deliberate mistakes in the changed lines that the tests run against."""
+    """Max deliberate mistakes in the changed lines that the tests run against. They are
+    fewer than in a heal run, because a judgement should take seconds."""
     mistakes_seconds: float = Field(default=30, ge=0)
     """Max seconds for them."""
     reuse_base: bool = True

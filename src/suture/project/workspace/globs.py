@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from suture.errors import UsageError
 from suture.project.tuning import MAX_GLOB_CHARS, MAX_MATCH_STEPS
@@ -39,7 +40,8 @@ class Globs:
             UsageError: There are too many or too long patterns for that many paths.
         """
         parts = path.split("/")
-        for pattern in reversed(self.patterns):
+        for number in self._list_possible(parts[-1]):
+            pattern = self.patterns[number]
             self._charge(1)
             if (is_folder or not pattern.folders_only) and self._fits(pattern, parts):
                 return not pattern.negated
@@ -52,6 +54,19 @@ class Globs:
         if any(self.verdict(folder, is_folder=True) for folder in folders):
             return True
         return self.verdict(path, is_folder=False) is True
+
+    def _list_possible(self, name: str) -> list[int]:
+        """Return the numbers of the patterns that may match a file or folder of this name, the last one first."""
+        keys = (("name", name), ("first", name[:1]), ("last", name[-1:]), ("any", ""))
+        return sorted((number for key in keys for number in self._numbers.get(key, ())), reverse=True)
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, str], list[int]]:
+        """What a pattern says about the name that it matches -> the numbers of such patterns."""
+        numbers: dict[tuple[str, str], list[int]] = {}
+        for number, pattern in enumerate(self.patterns):
+            numbers.setdefault(_describe_name(pattern.parts[-1]), []).append(number)
+        return numbers
 
     def _fits(self, pattern: Glob, parts: Sequence[str]) -> bool:
         if pattern.plain is not None:
@@ -112,6 +127,16 @@ class Globs:
                 f"{self.source}: matching takes too long",
                 remedy="use fewer or simpler patterns, or name a smaller folder",
             )
+
+
+def _describe_name(part: Part) -> tuple[str, str]:
+    """Return what the last part of a pattern says about a name: all of it, its first or last character, or nothing."""
+    text = _text(part)
+    if text is not None:
+        return "name", text
+    if isinstance(part[0], str):
+        return "first", part[0]
+    return ("last", part[-1]) if isinstance(part[-1], str) else ("any", "")
 
 
 def parse_globs(lines: Iterable[str], source: str = "the patterns") -> Globs:

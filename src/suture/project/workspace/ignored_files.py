@@ -10,10 +10,10 @@ or text suggests that it is ignored because of its secrets is never taken.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from os import walk
 from pathlib import Path
 from posixpath import splitext
 
@@ -83,13 +83,17 @@ def render_exclusion(reason: ExclusionReason) -> str:
     return EXCLUSION_TEXTS[reason]
 
 
-def non_code_reason(path: Path) -> ExclusionReason | None:
-    """Return why a file or folder is never part of a project's code, or `None` if it may be."""
+def non_code_reason(path: Path, *, is_file: bool = False) -> ExclusionReason | None:
+    """Return why a file or folder is never part of a project's code, or `None` if it may be.
+
+    Args:
+        is_file: Whether it is known to be a regular file, and so no environment.
+    """
     reason = NON_CODE_NAMES.get(path.name)
     if reason is None and path.suffix in (".pyc", ".pyo"):
         return "cache"
     with contextlib.suppress(PermissionError):  # whoever lists the folder will report it
-        if reason is None and (path / "pyvenv.cfg").is_file():
+        if reason is None and not is_file and (path / "pyvenv.cfg").is_file():
             return "installed_packages"
     return reason
 
@@ -104,7 +108,8 @@ class IgnoreRules:
     """
 
     def __init__(self, root: Path) -> None:
-        self._rules: list[tuple[Path, Globs]] = []
+        self._rules: list[tuple[str, Globs]] = []
+        """(a folder with a slash at its end, the rules of its file)"""
         self._steps_left = MAX_MATCH_STEPS
         top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
         self._read(top, top / ".git" / "info" / "exclude")
@@ -132,7 +137,7 @@ class IgnoreRules:
             lines = content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").split("\n")
             rules = parse_globs(lines, repr(str(file)))
             if rules.patterns:
-                self._rules.append((folder, rules))
+                self._rules.append((str(folder).rstrip("/") + "/", rules))
 
     def ignores(self, path: Path, *, is_folder: bool) -> bool:
         """Return whether a path is ignored, by the deepest rule that matches it.
@@ -140,12 +145,13 @@ class IgnoreRules:
         Raises:
             UsageError: There are too many or too long rules for that many paths.
         """
+        name = str(path)
         for folder, rules in reversed(self._rules):
-            if not path.is_relative_to(folder):
+            if not name.startswith(folder):
                 continue
             rules.steps_left = self._steps_left  # all rules share one limit
             try:
-                verdict = rules.verdict(path.relative_to(folder).as_posix(), is_folder=is_folder)
+                verdict = rules.verdict(name[len(folder) :], is_folder=is_folder)
             finally:
                 self._steps_left = rules.steps_left
             if verdict is not None:
@@ -222,18 +228,16 @@ class IgnoredModules:
         self.modules.pop(path, None)
         self.others = [other for other in self.others if other != path]
 
-    def select(self, files: Mapping[str, bytes], left_bytes: int, left_files: int) -> None:
+    def select(self, files: Mapping[str, bytes], left_bytes: int) -> None:
         """Select the files that were built from the project's files, and the modules that imports name.
 
         Args:
             left_bytes: Max total size of the selected files.
-            left_files: Max number of selected files.
         """
         sources = {splitext(name)[0] for name in files if self.others and not detect_file_languages((name,))}
         for path in self.others:
             if splitext(self._relative_name(path))[0] in sources:
-                built = self._take(path, left_bytes, left_files)
-                left_bytes, left_files = left_bytes - len(built or b""), left_files - (built is not None)
+                left_bytes -= len(self._take(path, left_bytes) or b"")
         if not self.modules:
             return
         imported: set[str] = set()
@@ -245,15 +249,15 @@ class IgnoredModules:
         while matches := [path for path, names in remaining.items() if imported.issuperset(names)]:
             for path in matches:
                 del remaining[path]
-                module = self._take(path, left_bytes, left_files)
+                module = self._take(path, left_bytes)
                 if module is not None:
-                    left_bytes, left_files = left_bytes - len(module), left_files - 1
+                    left_bytes -= len(module)
                     source = module.decode("utf-8", "replace") if path.suffix == ".py" else ""
                     imported |= imported_names(source)
         for path in remaining:
             self.excluded[self._relative_name(path)] = "ignored_not_imported"
 
-    def _take(self, path: Path, left_bytes: int, left_files: int) -> bytes | None:
+    def _take(self, path: Path, left_bytes: int) -> bytes | None:
         """Read and take a file; return its content, or `None` if it stays excluded."""
         name = self._relative_name(path)
         reason: ExclusionReason
@@ -264,7 +268,7 @@ class IgnoredModules:
         else:
             if content is None:
                 reason = "not_a_regular_file"
-            elif len(content) > left_bytes or not left_files:
+            elif len(content) > left_bytes:
                 reason = "ignored_too_large"
             elif looks_private(name, content) and not self.allowed.covers(name):
                 reason = "ignored_may_hold_secrets"
@@ -281,7 +285,7 @@ class IgnoredModules:
 def _modules_below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     """Yield (path, names that an import must contain to load it) of each module in an ignored folder."""
     entries_left = MAX_IGNORED_ENTRIES
-    for parent, folders, files in walk(folder):
+    for parent, folders, files in os.walk(folder):
         # Changing the list in place is how `os.walk` is told which folders to enter.
         folders[:] = sorted(name for name in folders if name.isidentifier() and not name.startswith("__"))
         entries_left -= len(folders) + len(files)

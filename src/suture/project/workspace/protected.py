@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 
 from suture.project.languages import BUILT_IN_LANGUAGES, LANGUAGES, TASK_FILES
+from suture.project.tuning import MAX_MATCH_STEPS
 from suture.project.workspace.globs import Globs, parse_globs
 from suture.project.workspace.text_files import leaves_project
 
@@ -55,8 +55,11 @@ def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
     normal_path = posixpath.normpath(path)
     if leaves_project(normal_path):
         return True
-    # Matching counts down `Globs.steps_left`. The copy lets each path start with the full number.
-    return replace(_parse_cached(tuple(globs))).covers(normal_path)
+    patterns = tuple(globs)
+    ends = [index for index, char in enumerate(normal_path) if char == "/"]
+    return any(_is_named(normal_path[:end], patterns, is_folder=True) for end in ends) or _is_named(
+        normal_path, patterns, is_folder=False
+    )
 
 
 def is_test_file(path: str) -> bool:
@@ -65,6 +68,14 @@ def is_test_file(path: str) -> bool:
     for facts in LANGUAGES.values():
         globs += facts.test_files
     return is_protected(path, globs)
+
+
+@lru_cache(maxsize=1 << 17)  # each step of a run asks about all files
+def _is_named(path: str, globs: tuple[str, ...], *, is_folder: bool) -> bool:
+    """Return whether the patterns include a file or folder itself, whatever is around it."""
+    parsed = _parse_cached(globs)
+    parsed.steps_left = MAX_MATCH_STEPS  # for each path
+    return parsed.verdict(path, is_folder=is_folder) is True
 
 
 @lru_cache(maxsize=32)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ from suture.project.workspace.protected import is_test_file
 from suture.project.workspace.repository import open_repository
 from suture.project.workspace.secret_detection import has_secret_name, is_private_key, unchanged_since_commit
 
+MAX_NAMED_FOLDERS = 3
+"""Folders that the error about a project's size names."""
 TOO_LARGE_REMEDY = "name a smaller folder, or list what is not code in .gitignore"
 
 
@@ -77,7 +80,6 @@ def take_snapshot(
     *,
     secrets: Sequence[str] = (),
     max_bytes: int = tuning.MAX_PROJECT_BYTES,
-    max_files: int = tuning.MAX_PROJECT_FILES,
 ) -> Snapshot:
     """Read a project's files into memory.
 
@@ -86,7 +88,6 @@ def take_snapshot(
         secrets: Globs of files that are read although they look like secrets. They must come from the user,
             never from the project's own files.
         max_bytes: Max total size of the files.
-        max_files: Max number of files.
 
     Raises:
         UsageError: There is nothing at `root`, it cannot be read, or it is too large.
@@ -96,7 +97,7 @@ def take_snapshot(
     except (OSError, RuntimeError) as fault:  # RuntimeError: a loop of links
         raise UsageError(f"there is nothing at {str(root)!r}") from fault
     allowed = parse_globs(secrets, "the globs of secrets")
-    reader = _ProjectReader(top=top, allowed=allowed, max_bytes=max_bytes, max_files=max_files)
+    reader = _ProjectReader(top=top, allowed=allowed, max_bytes=max_bytes)
     try:
         if top.is_dir():
             reader.read_folder()
@@ -128,7 +129,6 @@ class _ProjectReader:
     allowed: Globs
     """Globs of files that the user allows although they look like secrets."""
     max_bytes: int
-    max_files: int
     files: dict[str, bytes] = field(default_factory=dict)
     skipped: dict[str, ExclusionReason] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
@@ -149,11 +149,13 @@ class _ProjectReader:
 
     def read_folder(self) -> None:
         """Read everything: files, what git tracks, committed fixtures, ignored modules, and at last links."""
-        for path in self._walk(self.top, IgnoreRules(self.top)):
+        paths = list(self._walk(self.top, IgnoreRules(self.top)))
+        self._require_size(paths)
+        for path in paths:
             self.read_file(path)
         self._read_tracked()
         self._add_committed_fixtures()
-        self.modules.select(self.files, self.max_bytes - self.size_bytes, self.max_files - len(self.files))
+        self.modules.select(self.files, self.max_bytes - self.size_bytes)
         for name, content in self.modules.taken.items():
             self._add(self.top / name, content)
             self._unskip_ignored(name)
@@ -174,7 +176,10 @@ class _ProjectReader:
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            reason = "unprintable_name" if not entry.name.isprintable() else non_code_reason(path)
+            is_file = entry.is_file(follow_symlinks=False)
+            reason = (
+                "unprintable_name" if not entry.name.isprintable() else non_code_reason(path, is_file=is_file)
+            )
             if reason == "unprintable_name" and len(self.unprintable) < tuning.MAX_EXCLUDED_FILES:
                 # `repr` escapes what cannot be printed; the slice takes off its quotes.
                 self.unprintable[repr(path.relative_to(self.top).as_posix())[1:-1]] = reason
@@ -309,14 +314,28 @@ class _ProjectReader:
         self.files[path.relative_to(self.top).as_posix()] = content
 
     def _require_space(self, path: Path, more_bytes: int) -> None:
-        """Check that one more file with so many bytes is within the limits."""
-        if len(self.files) >= self.max_files:
-            message = f"{str(self.top)!r} holds more than {self.max_files} files"
-            raise UsageError(message, remedy=TOO_LARGE_REMEDY)
+        """Check that one more file with so many bytes is within the limit."""
         if self.size_bytes + more_bytes > self.max_bytes:
             raise UsageError(
                 f"{str(self.top)!r} holds more than {self.max_bytes / 2**20:g} MiB"
                 f" (reached at {path.relative_to(self.top).as_posix()!r})",
+                remedy=TOO_LARGE_REMEDY,
+            )
+
+    def _require_size(self, paths: Sequence[Path]) -> None:
+        """Check that files are within the limit of bytes; the error names the largest folders."""
+        sizes: Counter[str] = Counter()
+        for path in paths:
+            with suppress(OSError):
+                folder, _, name = path.relative_to(self.top).as_posix().rpartition("/")
+                sizes["/".join(folder.split("/")[:2]) or name] += path.lstat().st_size
+        if sizes.total() > self.max_bytes:
+            largest = [
+                f"{name!r} ({size / 2**20:.1f})" for name, size in sizes.most_common(MAX_NAMED_FOLDERS)
+            ]
+            raise UsageError(
+                f"{str(self.top)!r} holds {sizes.total() / 2**20:.1f} MiB, more than {self.max_bytes / 2**20:g} MiB;"
+                f" most of it is in {', '.join(largest)}",
                 remedy=TOO_LARGE_REMEDY,
             )
 

@@ -7,14 +7,21 @@ import errno
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult
 from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.program import Program, SandboxNotStarted
-from suture.sandbox.execution.request_encoding import check_and_flatten
-from suture.sandbox.tuning import EXIT_GRACE_S, FINISH_TIMEOUT_S, MAX_CHANNEL_FRAME_BYTES
+from suture.sandbox.execution.request_encoding import PAGE_BYTES, check_and_flatten
+from suture.sandbox.tuning import (
+    EXIT_GRACE_S,
+    FINISH_TIMEOUT_S,
+    MAX_CHANNEL_FRAME_BYTES,
+    ROOM_STEP_FILES,
+    ROOM_STEP_MB,
+)
 
 HEADER_BYTES = 4
 """A frame starts with its length as a big-endian u32."""
@@ -139,6 +146,7 @@ class BaseSandbox(ABC):
 
     @asynccontextmanager
     async def _start_program(self, request: RunRequest, start_run: RunStarter) -> AsyncIterator[Program]:
+        request = replace(request, limits=make_room(request))
         check_and_flatten(request)
         try:
             async with AsyncExitStack() as stack:
@@ -187,6 +195,15 @@ def system_error(action: str, fault: OSError) -> SandboxBroken:
     """Return the exception to raise if the operating system refuses `action`, which a sandbox needs."""
     remedy = "raise the limit on open files (`ulimit -n`), or run fewer programs at once"
     return SandboxBroken(f"{action}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN_FILES else "")
+
+
+def make_room(request: RunRequest) -> ProgramLimits:
+    """Return limits with which the files of a large project leave a program as much space as those of a small one."""
+    limits, size = request.limits, sum(map(len, request.files.values())) + PAGE_BYTES * len(request.files)
+    # In large steps, because a place that was made ready for one request serves the next one of its size.
+    more_mb = (size >> 20) // ROOM_STEP_MB * ROOM_STEP_MB
+    more_inodes = len(request.files) // ROOM_STEP_FILES * ROOM_STEP_FILES
+    return replace(limits, disk_mb=limits.disk_mb + more_mb, inodes=limits.inodes + more_inodes)
 
 
 async def try_sandbox(start_run: RunStarter) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIBRARY, RunRequest
 from suture.sandbox.execution.supervisor import MAX_REQUEST_FRAME_BYTES, MIB
-from suture.sandbox.tuning import MAX_COLLECTED_BYTES, MAX_REQUEST_FILES
+from suture.sandbox.tuning import MAX_COLLECTED_BYTES
 
 MAX_NAME_BYTES = 255
 """Maximum length of a file name on Linux (`NAME_MAX`)."""
@@ -144,8 +144,6 @@ def _check_strings(strings: Iterable[str], kind: str) -> None:
 
 def _check_files(request: RunRequest) -> None:
     """Check the paths of the files, and whether the folder can hold them."""
-    if len(request.files) > MAX_REQUEST_FILES:
-        raise UsageError(f"{len(request.files)} files are too many; the maximum is {MAX_REQUEST_FILES}")
     folders: set[str] = set()
     size = 0
     for path, content in request.files.items():

@@ -10,10 +10,10 @@ import sys
 
 # The compiled function, which nothing can change; it has no type stub.
 from _signal import getsignal  # type: ignore[import-not-found]
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from operator import is_
+from operator import is_, itemgetter
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -65,7 +65,8 @@ class TestMachinery:
         self._record("config", vars(config), ["hook", "pluginmanager"])
         self._record_values("pluginmanager", vars(self._manager))
         self._interpreter_hooks = _list_interpreter_hooks()
-        self._last_states = {}  # type: dict[str, tuple[Any, Any]]
+        self._readers = [*make_readers((space, keys) for _, space, keys, _ in self._namespaces)]
+        self._last_states = {}  # type: dict[str, list[Any]]
         self.early = self._find_project_modules(self._modules)
         """Modules of the project that were already loaded, with their files."""
 
@@ -122,26 +123,30 @@ class TestMachinery:
         Args:
             moment: What the last time refers to, such as the end of a test.
         """
-        rest = self._read_rest()
-        last_values, last_rest = self._last_states.get(moment, ((), None))
-        is_same = last_rest is not None and len(rest) == len(last_rest) and all(map(is_, rest, last_rest))
-        if is_same and all([all(map(is_, map(get, keys), values)) for get, keys, values in last_values]):
+        state = self._read_state()
+        last_state = self._last_states.get(moment)
+        if state and last_state and len(state) == len(last_state) and all(map(is_, state, last_state)):
             return {}
-        current_values = [
-            (space.get, keys, [space.get(key) for key in keys]) for _, space, keys, _ in self._namespaces
-        ]
-        self._last_states[moment] = current_values, rest
+        self._last_states[moment] = state
         return {**self.changed(), **self._find_foreign_hooks()}
 
-    def _read_rest(self) -> list[Any]:
-        """Return what else may change: the sizes of classes (small numbers are one object each) and all hooks."""
-        sizes = [len(vars(class_)) for _, class_, _ in self._classes]
-        hooks = [value for _, value in _list_interpreter_hooks()]
-        return [*sizes, *hooks, *self._list_implementations(), *self._new_codes.values()]
+    def _read_state(self) -> list[Any]:
+        """Return all that may change: values, the sizes of classes (small numbers are one object each), and hooks.
 
-    def _list_implementations(self) -> list[Any]:
-        hooks = list(vars(self._manager.hook).values())
-        return [part for hook in hooks if hasattr(hook, "get_hookimpls") for part in hook.get_hookimpls()]
+        Nothing is returned if a value was removed.
+        """
+        state = [*self._new_codes.values(), *map(getsignal, SIGNALS), *sys.meta_path, *sys.path_hooks]
+        state += [getattr(sys, "excepthook", None), getattr(sys, "displayhook", None)]
+        state += [len(vars(class_)) for _, class_, _ in self._classes]
+        for hook in list(vars(self._manager.hook).values()):
+            if hasattr(hook, "get_hookimpls"):
+                state += hook.get_hookimpls()
+        try:
+            for read, namespace in self._readers:
+                state += read(namespace)
+        except KeyError:
+            return []
+        return state
 
     def changed(self) -> dict[str, str]:
         """Return name -> file of each value that was replaced, removed, or added to a class."""
@@ -232,6 +237,16 @@ class TestMachinery:
         """Return a path relative to the project's folder; empty for a path outside of it."""
         is_inside = path.startswith(self._root) and "site-packages" not in path
         return path[len(self._root) :] if is_inside and not path.startswith(PLUGIN_FOLDER) else ""
+
+
+def make_readers(namespaces: Iterable[tuple[Any, Iterable[str]]]) -> Iterator[tuple[Any, Any]]:
+    """Yield (a compiled function that returns the values of some names in a namespace, the namespace)."""
+    names_by_id = {}  # type: dict[int, tuple[Any, list[str]]]
+    for namespace, names in namespaces:
+        names_by_id.setdefault(id(namespace), (namespace, []))[1].extend(names)
+    for namespace, names in names_by_id.values():
+        if names:  # the first one twice: for a single name, `itemgetter` would return no tuple
+            yield itemgetter(names[0], *names), namespace
 
 
 def _list_interpreter_hooks() -> list[tuple[str, Any]]:

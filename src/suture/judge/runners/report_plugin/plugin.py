@@ -30,6 +30,8 @@ from .worker_processes import WORKER_PARAMETERS, load_in_workers, take_worker_pa
 
 ROOT = os.path.dirname(PRIVATE_FOLDER)
 """The project's folder. The command may run in a folder below it."""
+MAX_SECTION_CHARS = 1 << 20
+"""Characters of captured output of one test that its report keeps. Chosen by judgement; not measured."""
 
 
 class Reporter:
@@ -227,9 +229,9 @@ class Reporter:
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         """Record where an exception came from while its traceback exists, and which process saw it."""
         if call.when != "setup":
-            self._send("look", call.when)
-            self._send("function", find_test_function(item))
+            self._send("look", call.when, find_test_function(item))
         self._record_fact(item, call)  # before pytest makes the report, which copies the properties
+        cut_sections(getattr(item, "_report_sections", []))
         outcome = yield
         self._reported_here.add((item.nodeid, call.when))
         if os.getpid() != self._pid:  # a process that was forked for a test
@@ -281,6 +283,20 @@ class Reporter:
     def pytest_testnodeready(self, node: Any) -> None:
         """Forget the key of a worker that has received it."""
         node.workerinput.pop(WORKER_PARAMETERS, None)
+
+
+def cut_sections(sections: list[Any]) -> None:
+    """Keep the beginning and the end of long captured output, which pytest holds for each test until its own end.
+
+    Args:
+        sections: (phase, stream, text) of a test's output.
+    """
+    for number, (when, stream, text) in enumerate(sections):
+        omitted = len(text) - MAX_SECTION_CHARS
+        if omitted > 0:
+            half = MAX_SECTION_CHARS // 2
+            gap = f"\n[... {omitted} characters omitted ...]\n"
+            sections[number] = (when, stream, text[:half] + gap + text[-half:])
 
 
 def find_test_function(item: Any) -> Any:

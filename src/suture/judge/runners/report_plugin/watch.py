@@ -15,13 +15,14 @@ import builtins
 import sys
 from _thread import get_ident
 from collections.abc import Callable, Iterator
+from operator import is_
 from os import O_RDWR, O_WRONLY, getcwd, getpid
 from sys import _getframe as get_frame
 from types import FunctionType
 from typing import Any
 
 from .assert_watch import CatchingLines, find_replaceable_names
-from .machinery import TestMachinery
+from .machinery import TestMachinery, make_readers
 from .origins import Origins, get_file, get_library_name, make_absolute
 from .signing import SignedReport
 
@@ -149,10 +150,9 @@ class Watch:
                 for pair in changes
                 if details[0] == "teardown" or (pair[1] and self._origins.is_candidate(pair[1]))
             )
+            self._look_at_test_function(details[1])
         elif request == "collected":
             self._look_at_test_modules(*details)
-        elif request == "function":
-            self._look_at_test_function(*details)
         elif request == "isolate":
             self._process = getpid()
         elif request == "skip_to":
@@ -274,22 +274,22 @@ class Watch:
 def install_watch(watch: Watch) -> Callable[..., None]:
     """Start to watch this process, and return the function that sends a request to the hook.
 
-    Requests are `write` with an event, `look` with the phase that is over and not yet reported, `isolate` in a child
-    that continues this report, `skip_to` and `count` with the number of lines, and `derive` with a label and a list
-    that receives the name and the key of another process.
+    Requests are `write` with an event, `look` with the phase that is over and not yet reported and the function of the
+    test, `collected` with the test modules, `isolate` in a child that continues this report, `skip_to` and `count` with
+    the number of lines, and `derive` with a label and a list that receives the name and the key of another process.
     """
     package = __name__.rpartition(".")[0] + "."
-    own = [*_list_own_values(package)]
-    classes = [value for *_, value in own if isinstance(value, type) and value.__module__.startswith(package)]
+    readers = [*make_readers(_list_own_names(package))]
+    own = [value for read, namespace in readers for value in read(namespace)]
+    is_same = is_
+    classes = [value for value in own if isinstance(value, type) and value.__module__.startswith(package)]
     sizes = [(class_, len(vars(class_))) for class_ in classes]
     audit = sys.audit
 
     def send(request: str, *details: Any) -> None:
         audit(REQUEST, request, *details)
 
-    own_codes = frozenset(
-        [send.__code__, *(value.__code__ for *_, value in own if type(value) is FunctionType)]
-    )
+    own_codes = frozenset([send.__code__, *(value.__code__ for value in own if type(value) is FunctionType)])
     attributes, secret_names, lists_opened = dict(ATTRIBUTES), watch.secret_names, watch.lists_opened
     inside = set()  # type: set[int]
     broken = []  # type: list[bool]
@@ -308,8 +308,13 @@ def install_watch(watch: Watch) -> Callable[..., None]:
         return event not in attributes or arguments[1] in attributes[event]
 
     def is_intact() -> bool:
-        has_values = all([get(key) is value for get, key, value in own])
-        return has_values and all([len(vars(class_)) == size for class_, size in sizes])
+        values = []  # type: list[Any]
+        try:
+            for read, namespace in readers:
+                values += read(namespace)
+        except KeyError:
+            return False
+        return all(map(is_same, values, own)) and all([len(vars(class_)) == size for class_, size in sizes])
 
     def hook(event: str, arguments: Any) -> None:
         if event not in EVENTS or get_ident() in inside or broken or not concerns(event, arguments):
@@ -327,15 +332,21 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     return send
 
 
-def _list_own_values(package: str) -> Iterator[tuple[Any, str, Any]]:
-    """Yield (getter, name, value) of each function and class in the plugin's modules and in their classes."""
+def _list_own_names(package: str) -> Iterator[tuple[Any, list[str]]]:
+    """Yield (namespace, names of functions and classes) of the plugin's modules and of their classes."""
     for name, module in list(sys.modules.items()):
         if not name.startswith(package):
             continue
-        for key, value in list(vars(module).items()):
-            if callable(value):
-                yield vars(module).get, key, value
+        members = vars(module)
+        yield members, [key for key, value in members.items() if callable(value)]
+        for value in list(members.values()):
             if isinstance(value, type) and vars(value).get("__module__") == name:
-                for attribute, part in list(vars(value).items()):
-                    if callable(part) or isinstance(part, (property, staticmethod, classmethod)):
-                        yield vars(value).get, attribute, part
+                parts = vars(value).items()
+                yield (
+                    vars(value),
+                    [
+                        key
+                        for key, part in parts
+                        if callable(part) or isinstance(part, (property, staticmethod, classmethod))
+                    ],
+                )
