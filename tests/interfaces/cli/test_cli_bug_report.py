@@ -72,6 +72,7 @@ def test_a_missing_issue_file_is_an_error(suture: Suture, broken_project: Path) 
         ("repair 1, minimal, greedy", "repair 1, the smallest change"),
         ("repair 2, restructure, T=0.8", "repair 2, another structure, varied"),
         ("line 4: greedy becomes minimal", "line 4: greedy becomes minimal"),
+        ("mutation, line 9: < becomes <=", "line 9: < becomes <="),
         ("", ""),
     ],
 )

@@ -6,21 +6,7 @@ import pytest
 
 from suture.core.ledger import Event, kinds
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
-from suture.interfaces.narrative.plain_text import render_label
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
-
-
-@pytest.mark.parametrize(
-    ("label", "text"),
-    [
-        ("mutation, line 9: < becomes <=", "line 9: < becomes <="),
-        ("sample 2, T=0.8", "try 2, varied"),
-        ("repair 1, greedy", "repair 1"),
-        ("by sign", "by sign"),
-    ],
-)
-def test_a_candidate_is_named_in_plain_words(label: str, text: str) -> None:
-    assert render_label(label) == text
 
 
 def summarise(*, mutants: int, killed: int) -> str:

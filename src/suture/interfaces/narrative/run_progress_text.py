@@ -156,17 +156,17 @@ def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: 
 
 
 def evidence_sentence(result: Result, folder: RunFolder) -> str:
-    """Return what the tests say of a result, before and after the change, and what they would notice.
+    """Return what the tests say of a result beside its outcome, in one sentence.
 
-    It is one sentence, and empty if no test ran: "5 of 5 tests pass, 3 of them failed before; your tests notice
-    12 of 12 deliberate mistakes here."
+    It is empty if there is nothing to add to "all tests pass", and otherwise like "5 of 5 tests pass, 3 of
+    them failed before; your tests notice 12 of 12 deliberate mistakes here."
     """
     verdict = result.verdict
     if verdict is None or not verdict.outcomes or result.judgement is not None:
         return ""
     events, noun = read_ledger(folder.ledger_path).events, "test" if is_heal_run(folder) else "check"
     total = len(verdict.passed) + len(verdict.failed)
-    text = f"{len(verdict.passed)} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
+    passing = text = f"{len(verdict.passed)} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
     for _, checked in select_events(events, kinds.CandidateChecked):
         if checked.candidate == UNCHANGED_CODE:
             repaired = verdict.passed & folder.load_record(Verdict, checked.verdict).failed
@@ -177,7 +177,7 @@ def evidence_sentence(result: Result, folder: RunFolder) -> str:
     if certificate is not None and certificate.mutants:
         mistakes = certificate.mutants if certificate.selected is None else certificate.selected
         text += f"; your {noun}s notice {certificate.killed} of {mistakes} deliberate mistakes here"
-    return f"{text}."
+    return "" if text == passing and not verdict.failed else f"{text}."
 
 
 def _start_lines(started: kinds.RunStarted) -> Iterator[str]:

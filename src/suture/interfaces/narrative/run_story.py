@@ -243,7 +243,7 @@ def step_as_json(run: RunFolder, step: int) -> dict[str, Any]:
         "step": step,
         "last_step": state.last_step,
         "best": state.best,
-        "label": state.label,
+        "label": render_label(state.label),
         "files": dict(state.files),
         "passed": len(verdict.passed) if verdict else 0,
         "failed": len(verdict.failed) if verdict else 0,

@@ -28,9 +28,9 @@ function certificateView(certificate, state) {
   const rows = [
     ["fixed tests", certificate.fixed?.length ?? 0],
     ["newly failing tests", certificate.newly_failing?.length ?? 0],
-    ["changed lines run by the tests", coverage?.unmeasured?.replaceAll("_", " ") || `${lines(coverage?.covered)} of ${lines(coverage?.changed)}`],
-    ["deliberate mistakes noticed by the tests", mutation?.unmeasured?.replaceAll("_", " ") || `${mutation?.mutants.filter((one) => one.killed).length} of ${mutation?.selected ?? mutation?.mutants.length}`],
-    ["confidence (lower bound)", certificate.confidence ?? written?.confidence ?? ""],
+    ["changed lines run by the tests", unmeasured(coverage) ?? `${lines(coverage?.covered)} of ${lines(coverage?.changed)}`],
+    ["deliberate mistakes noticed by the tests", unmeasured(mutation) ?? `${mutation?.mutants.filter((one) => one.killed).length} of ${mutation?.selected ?? mutation?.mutants.length}`],
+    ["confidence (lower bound)", (certificate.confidence ?? written?.confidence)?.toFixed(2) ?? ""],
     ["SHA-256 of its content", el("code", {}, written?.seal ?? certificate.seal ?? "")],
   ];
   return [
@@ -40,5 +40,6 @@ function certificateView(certificate, state) {
   ];
 }
 
+const unmeasured = (measured) => (measured?.unmeasured ? `not measured (${measured.unmeasured.replaceAll("_", " ")})` : null);
 const lines = (byFile) => Object.values(byFile ?? {}).reduce((sum, one) => sum + one.length, 0);
 const shown = (value) => (value === true ? "yes" : value === false ? "no" : value === null ? "" : value instanceof Node ? value : typeof value === "object" ? JSON.stringify(value) : String(value));

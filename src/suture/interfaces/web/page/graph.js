@@ -12,7 +12,7 @@ const POSITION = {
 // The distance from one node to the next, and a node's size, in pixels.
 const [ACROSS, DOWN, WIDTH, HEIGHT] = [146, 82, 124, 44];
 // Node -> its name for people, if its own name says too little.
-const NAMES = { prepare: "run your tests", equip: "plan", mutate: "small edits", try_repairs: "test edits", propose: "ask the model", check: "run the tests", review: "ask you", accept_test: "ask about test", finish: "hand over", gate: "your program" };
+const NAMES = { prepare: "run your tests", equip: "plan", mutate: "small edits", try_repairs: "test edits", propose: "ask the model", check: "run the tests", review: "ask you", accept_test: "ask about test", finish: "hand over", gate: "your program", confirm_examples: "ask about results" };
 const PURPOSE = {
   prepare: "runs the tests on the unchanged code", equip: "plans, writes tests, recalls memories", decide: "picks the next moves", mutate: "tries small edits without a model",
   try_repairs: "judges what the search found", propose: "asks the model for code", check: "runs the tests", reflect: "asks the other roles",

@@ -16,7 +16,7 @@ const facts = (run) => [run.project && run.kind === "heal" ? projectName(run.pro
 export async function historyPage({ view, signal }) {
   const search = el("input", { type: "search", placeholder: "Search tasks and errors" });
   const outcome = choice([["", "Any outcome"], ...OUTCOMES.map((name) => [name, name.replaceAll("_", " ")])], "");
-  const kind = choice([["", "Repairs and new code"], ["heal", "Repairs"], ["write", "New code"]], "");
+  const kind = choice([["", "Any kind"], ["heal", "Repairs"], ["write", "New code"]], "");
   const list = el("div", {});
   const chosen = new Set();
   const compare = button("Compare two runs", () => { const [one, two] = [...chosen].sort(); location.hash = `#/compare/${one}/${two}`; });
@@ -65,7 +65,7 @@ export async function comparePage({ view, signal, parts: [one, two], title }) {
   ];
   const { difference } = comparison;
   const isSameTask = first.project === second.project && first.task === second.task;
-  return fill(view, el("h1", {}, names[0], el("span", { class: "hint" }, " compared with "), names[1]),
+  return fill(view, el("h1", {}, "Two runs compared"),
     table("Side by side", ["", ...names], rows.map(([name, of]) => [name, of(first), of(second)])),
     isSameTask ? null : note("The two runs have different tasks, so their results are not compared."),
     !isSameTask ? null : [el("h2", {}, "Difference of the results"),

@@ -47,8 +47,8 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
 
   const draw = async () => {
     state.tab ??= isActive(state.shown) ? "timeline" : "tests";
-    const names = Object.keys(TABS).filter((key) => TABS[key][2](state));
-    const current = names.includes(state.tab) || (state.tab in TABS && !state.complete) ? state.tab : "timeline";
+    const names = Object.keys(TABS).filter((key) => TABS[key][2](state) || (key === state.tab && !state.complete));
+    const current = names.includes(state.tab) ? state.tab : "timeline";
     drawTabs({ current, names });
     try {
       await head.draw();

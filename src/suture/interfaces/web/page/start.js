@@ -17,7 +17,7 @@ export function choices(caller, recipes, models) {
   const autonomy = choice([["", `${AUTONOMY[caller.autonomy]} (default)`], ...Object.entries(AUTONOMY).filter(([key]) => key !== caller.autonomy)], "");
   const limits = Object.entries(caller.budget).map(([name, most]) =>
     [name, el("input", { type: "number", max: most, placeholder: most?.toLocaleString("en") ?? "no limit", ...(name === "money" ? { min: "0.01", step: "any", inputmode: "decimal" } : { min: "1", step: "1", inputmode: "numeric" }) }), most]);
-  const bound = (name, most) => (most === null ? "US dollars; default: no limit" : `default and most: ${name === "money" ? "$" : ""}${most.toLocaleString("en")}`);
+  const bound = (name, most) => (most === null ? "US dollars; default: no limit" : `default and maximum: ${name === "money" ? "$" : ""}${most.toLocaleString("en")}`);
   const summary = el("small", {}, "");
   const showSummary = () => fill(summary, recipes.find((one) => one.name === (recipe.value || caller.recipe))?.summary ?? "");
   recipe.addEventListener("change", showSummary);

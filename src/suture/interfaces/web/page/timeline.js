@@ -69,7 +69,7 @@ async function stepView(state, at) {
   return [
     el("p", {}, step.best ? `Best candidate at this step: ${step.label || step.best.slice(0, 8)}, ${step.passed} of ${total} checks pass.` : "There was no candidate at this step."),
     el("p", {}, `Spent up to this step: ${count(step.spend.attempts)} attempts, ${count(step.spend.tokens)} tokens, ${dollars(step.spend.money)}, ${seconds(step.spend.seconds)}.`),
-    step.next_text ? el("p", {}, `Decision after this step: ${step.next_text}`) : null,
+    step.next_text ? el("p", {}, `Decision after this step: ${step.next_text.replace(/^next: /, "")}`) : null,
     Object.entries(step.files).map(([path, text]) => [el("h3", {}, path), code(text, path)]),
     step.facts.map((fact) => factView(fact)),
     state.caller.role === "viewer" ? note("Forking requires the role runner.")
