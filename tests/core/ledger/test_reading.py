@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from suture.core.ledger import Ledger, RawPayload, follow_ledger, read_ledger
+from suture.core.ledger import (
+    Event,
+    Ledger,
+    RawPayload,
+    encode_event,
+    find_first_payload,
+    follow_ledger,
+    read_ledger,
+)
+from suture.core.ledger.kinds import RunFinished, RunStarted
 from suture.core.tuning import MAX_EVENT_LINE_BYTES, MAX_JSON_VALUES, MAX_LEDGER_BYTES, MAX_TORN_LINES
 from suture.errors import StorageError
 
@@ -100,3 +110,52 @@ def test_the_payload_of_an_event_is_decoded_once(tmp_path: Path) -> None:
 def test_a_long_ledger_is_read(tmp_path: Path) -> None:
     path = write_ledger(tmp_path, b"".join(make_event_line('{"names":["a","b"]}') for _ in range(20_000)))
     assert len(read_ledger(path).events) == 20_001
+
+
+def test_a_ledger_that_has_grown_is_read_from_where_the_last_reader_stopped(tmp_path: Path) -> None:
+    path = write_ledger(tmp_path, make_event_line('{"a":1}') + b'{"seq":2')
+    first = read_ledger(path)
+    assert (len(first.events), first.torn_lines) == (2, (3,))
+
+    with path.open("ab") as file:
+        file.write(b',"time_s":1.0,"kind":"note"}\n' + make_event_line('{"b":2}'))
+    second = read_ledger(path)
+
+    assert (len(second.events), second.torn_lines) == (4, ())
+    assert all(known is again for known, again in zip(first.events, second.events, strict=False))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.replace(b'"n":3}', b'"n":7}'),  # as long as before
+        lambda content: content[: len(content) // 2],
+        lambda content: content.replace(b'"n":3}', b'"n":3333}'),
+        lambda content: b"",
+        lambda content: content[content.index(b"\n") + 1 :] * 3,
+    ],
+)
+def test_a_ledger_that_was_changed_is_read_anew(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
+    path = write_ledger(tmp_path, b"".join(make_event_line(f'{{"n":{n}}}') for n in range(9)))
+    read_ledger(path)
+    path.write_bytes(change(path.read_bytes()))
+
+    changed = read_ledger(path)
+    copy = tmp_path / "copy" / "run" / "ledger.jsonl"
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(path.read_bytes())
+
+    assert changed == read_ledger(copy)
+
+
+def test_the_first_event_of_a_kind_is_found_without_reading_the_rest(tmp_path: Path) -> None:
+    started = encode_event(Event(seq=1, time_s=1.0, kind="run.started", data={"kind": "heal"}))
+    damaged = b'{"seq":"x","time_s":1,"kind":"note"}\n'
+    path = write_ledger(tmp_path, json.dumps(started).encode() + b"\n" + damaged)
+
+    found = find_first_payload(path, RunStarted)
+
+    assert found is not None
+    assert found.kind == "heal"
+    with pytest.raises(StorageError, match="line 3"):
+        find_first_payload(path, RunFinished)

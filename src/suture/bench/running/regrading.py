@@ -14,7 +14,7 @@ from suture.bench.running.benchmark import grade_references
 from suture.bench.running.benchmark_progress import BenchmarkProgress, ProgressListener
 from suture.bench.running.control_solvers import require_controls
 from suture.bench.running.evaluation import EvaluationJob, build_row
-from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
+from suture.core.ledger import RunFolder, find_first_payload, find_run
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
 from suture.core.settings import Settings
@@ -91,7 +91,7 @@ def _find_ended_run(row: BenchmarkRow, problem: Problem, home: Path) -> tuple[Ru
     if row.fault and (not row.run or row.problem_hash != problem.content_hash):
         return None
     run = find_run(home, row.run)
-    finished = first_payload(read_ledger(run.ledger_path).events, RunFinished)
+    finished = find_first_payload(run.ledger_path, RunFinished)
     if finished is not None:
         return run, run.load_record(Result, finished.result)
     if row.fault:

@@ -31,6 +31,7 @@ from suture.core.ledger.reading import (
     FINAL_EVENT_KINDS,
     PAUSED_KIND,
     LedgerContents,
+    find_first_payload,
     follow_ledger,
     read_ledger,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "encode_event",
     "events_until",
     "find_final_event",
+    "find_first_payload",
     "find_run",
     "first_payload",
     "follow_ledger",

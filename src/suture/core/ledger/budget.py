@@ -124,17 +124,16 @@ def spend_by_group(events: Iterable[Event], group_by: Literal["role", "move"]) -
 
     Seconds are not counted.
     """
-    groups: dict[str, list[Event]] = {}
-    groups_by_reservation: dict[int, list[Event]] = {}
+    groups: dict[str, SpendTracker] = {}
+    groups_by_reservation: dict[int, SpendTracker] = {}
     for event in events:
         match event.payload:
             case BudgetReserved() as reserved if name := getattr(reserved, group_by):
-                group = groups.setdefault(name, [])
-                group.append(event)
-                groups_by_reservation[event.seq] = group
-            case BudgetSettled() as settled if settled.reservation in groups_by_reservation:
-                groups_by_reservation[settled.reservation].append(event)
-    return {name: total_spend(group) for name, group in groups.items()}
+                group = groups_by_reservation[event.seq] = groups.setdefault(name, SpendTracker())
+                group.add([event])
+            case BudgetSettled() as settled if group := groups_by_reservation.pop(settled.reservation, None):
+                group.add([event])
+    return {name: group.spend() for name, group in groups.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,17 @@ number of its JSON values are therefore limited, and checked before anything is 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from suture.core.ledger.event import Event, decode_event
+from suture.core.ledger.event import Event, PayloadT, decode_event, first_payload
 from suture.core.ledger.kinds import RunFailed, RunFinished, RunPaused
 from suture.core.safe_files import open_regular_file
 from suture.core.tuning import MAX_EVENT_LINE_BYTES, MAX_JSON_VALUES, MAX_LEDGER_BYTES, MAX_TORN_LINES
@@ -22,6 +24,7 @@ from suture.errors import StorageError
 
 VALUE_SEPARATORS = (b",", b"[", b"{")
 """Characters of which one precedes every JSON value but the first."""
+HASHED_BLOCK_BYTES = 2**20
 DAMAGED_RUN_REMEDY = "move the run's folder away; its blobs and replies are whole"
 
 Listener = Callable[[Event], None]
@@ -62,40 +65,110 @@ def read_ledger(path: Path) -> LedgerContents:
         StorageError: The file cannot be read, one of its complete lines is damaged, or it is longer than any
             ledger that Suture writes.
     """
-    events: list[Event] = []
-    torn_lines: list[int] = []
-    run = run_id_of(path)
-    for number, line in enumerate(_read_lines(path), start=1):
-        if line == b"\n":
-            continue  # nothing is lost with an empty line
-        is_complete = line.endswith(b"\n")
-        event = parse_line(line, where=f"line {number} of {str(path)!r}", run=run) if is_complete else None
-        if event is not None:
-            events.append(event)
-            continue
-        torn_lines.append(number)
-        if len(torn_lines) > MAX_TORN_LINES:
-            raise _unreadable(path, f"more than {MAX_TORN_LINES:,} of its lines are no events")
-    return LedgerContents(events=tuple(events), torn_lines=tuple(torn_lines))
+    global _last_reading
+    if not _READING_LOCK.acquire(blocking=False):  # another thread may need seconds for a long ledger
+        return _LedgerReading(path).read_on()
+    try:
+        reading = _last_reading
+        if reading is None or not reading.is_beginning_of(path):
+            reading = _LedgerReading(path)
+        _last_reading = None  # a damaged ledger is read from its beginning the next time
+        contents = reading.read_on()
+        _last_reading = reading
+        return contents
+    finally:
+        _READING_LOCK.release()
 
 
-def _read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a ledger with their line ends. Raises a `StorageError` if a limit is exceeded."""
+def find_first_payload(path: Path, cls: type[PayloadT]) -> PayloadT | None:
+    """Return the payload of a ledger's first event of a kind, or `None`. The rest of the ledger is not read.
+
+    Raises:
+        StorageError: The ledger cannot be read up to this event.
+    """
+    reading = _LedgerReading(path)
     with _open_ledger(path) as file:
-        line_number = total_bytes = value_count = 0
-        while line := file.readline(MAX_EVENT_LINE_BYTES + 1):
-            line_number += 1
-            total_bytes += len(line)
-            if len(line) > MAX_EVENT_LINE_BYTES:
-                raise LedgerLineTooLong(f"line {line_number} of {str(path)!r}")
-            if total_bytes > MAX_LEDGER_BYTES:
-                raise _unreadable(path, f"it is longer than {MAX_LEDGER_BYTES // 2**20} MiB")
-            value_count += count_json_values(line)
-            if value_count > MAX_JSON_VALUES:
-                raise _unreadable(
-                    path, f"up to line {line_number} it holds more than {MAX_JSON_VALUES:,} values"
-                )
-            yield line
+        for _ in reading.parse_lines(file):
+            if (payload := first_payload(reading.events, cls)) is not None:
+                return payload
+            reading.events.clear()
+    return None
+
+
+class _LedgerReading:
+    """What has been read of a ledger so far, so that only what is new is read the next time.
+
+    A command reads the same ledger a dozen times, and a ledger may have 200,000 events.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.events: list[Event] = []
+        self._torn_lines: list[int] = []
+        self._path = path
+        self._run = run_id_of(path)
+        self._lines = self._bytes = self._values = 0
+        self._has_incomplete_line = False
+        self._digest = hashlib.blake2b()
+        """Digest of all complete lines."""
+
+    def is_beginning_of(self, path: Path) -> bool:
+        """Return whether a file still begins with what has been read."""
+        if path != self._path:
+            return False
+        digest = hashlib.blake2b()
+        with _open_ledger(path) as file:
+            remaining = self._bytes
+            while remaining and (block := file.read(min(remaining, HASHED_BLOCK_BYTES))):
+                remaining -= len(block)
+                digest.update(block)
+        return digest.digest() == self._digest.digest()
+
+    def read_on(self) -> LedgerContents:
+        """Read what is new, and return all of it; raises as `read_ledger` does."""
+        with _open_ledger(self._path) as file:
+            file.seek(self._bytes)
+            for _ in self.parse_lines(file):
+                pass
+        last_line = (self._lines + 1,) if self._has_incomplete_line else ()
+        return LedgerContents(events=tuple(self.events), torn_lines=(*self._torn_lines, *last_line))
+
+    def parse_lines(self, file: BinaryIO) -> Iterator[None]:
+        """Add the events of the complete lines from the file's position on; yield after each of them."""
+        while (line := file.readline(MAX_EVENT_LINE_BYTES + 1)).endswith(b"\n"):
+            self._values = self._check_limits(line)
+            self._digest.update(line)
+            self._lines += 1
+            self._bytes += len(line)
+            if line == b"\n":
+                continue  # nothing is lost with an empty line
+            where = f"line {self._lines} of {str(self._path)!r}"
+            if (event := parse_line(line, where=where, run=self._run)) is not None:
+                self.events.append(event)
+            else:
+                self._torn_lines.append(self._lines)
+            yield
+        self._check_limits(line)
+        self._has_incomplete_line = bool(line)
+
+    def _check_limits(self, line: bytes) -> int:
+        """Return the number of JSON values up to the end of the next line."""
+        number, values = self._lines + 1, self._values + count_json_values(line)
+        if len(line) > MAX_EVENT_LINE_BYTES:
+            raise LedgerLineTooLong(f"line {number} of {str(self._path)!r}")
+        if self._bytes + len(line) > MAX_LEDGER_BYTES:
+            raise _unreadable(self._path, f"it is longer than {MAX_LEDGER_BYTES // 2**20} MiB")
+        if values > MAX_JSON_VALUES:
+            raise _unreadable(
+                self._path, f"up to line {number} it holds more than {MAX_JSON_VALUES:,} values"
+            )
+        if len(self._torn_lines) > MAX_TORN_LINES:
+            raise _unreadable(self._path, f"more than {MAX_TORN_LINES:,} of its lines are no events")
+        return values
+
+
+_READING_LOCK = threading.Lock()
+_last_reading: _LedgerReading | None = None
+"""The ledger that this process has read last."""
 
 
 def _open_ledger(path: Path) -> BinaryIO:

@@ -183,21 +183,18 @@ LedgerStamp = tuple[int, int]
 def stamp_ledgers(home: Path) -> dict[str, LedgerStamp]:
     """Return the id of each run below `home` -> the stamp of its ledger, the oldest run first."""
     stamps: dict[str, LedgerStamp] = {}
+    runs = f"{home}/runs"  # there may be 100,000, for which paths as objects take too long
     try:
-        # Paths relative to the folder are resolved faster, and there may be 100,000 of them.
-        runs = os.open(home / "runs", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        names = sorted(os.listdir(runs))  # noqa: PTH208
     except (FileNotFoundError, NotADirectoryError):
         return stamps
-    try:
-        for name in sorted(os.listdir(runs)):  # noqa: PTH208  # a descriptor is no path
-            try:
-                found = os.stat(f"{name}/{LEDGER_FILE}", dir_fd=runs)
-            except OSError:
-                continue  # a folder without a ledger is not a run
-            if stat.S_ISREG(found.st_mode):
-                stamps[name] = found.st_size, found.st_mtime_ns
-    finally:
-        os.close(runs)
+    for name in names:
+        try:
+            found = os.stat(f"{runs}/{name}/{LEDGER_FILE}")  # noqa: PTH116
+        except OSError:
+            continue  # a folder without a ledger is not a run
+        if stat.S_ISREG(found.st_mode):
+            stamps[name] = found.st_size, found.st_mtime_ns
     return stamps
 
 

@@ -9,7 +9,7 @@ import fcntl
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from suture.core.ledger.event import Event, RawPayload, first_payload, last_payload, select_events
+from suture.core.ledger.event import Event, RawPayload, last_payload, select_events
 from suture.core.ledger.kinds import (
     BudgetSettled,
     ModelCalled,
@@ -20,7 +20,7 @@ from suture.core.ledger.kinds import (
     RunResumed,
     RunStarted,
 )
-from suture.core.ledger.reading import FINAL_EVENT_KINDS, LedgerContents, read_ledger
+from suture.core.ledger.reading import FINAL_EVENT_KINDS, LedgerContents, find_first_payload, read_ledger
 from suture.core.ledger.run_folder import RunFolder
 from suture.core.records import Outcome, Result, Task
 from suture.errors import StorageError, UsageError
@@ -93,7 +93,7 @@ def load_task(run: RunFolder) -> Task | None:
     Raises:
         StorageError: The run folder is damaged.
     """
-    started = first_payload(read_ledger(run.ledger_path).events, RunStarted)
+    started = find_first_payload(run.ledger_path, RunStarted)
     return run.load_record(Task, started.task) if started is not None and started.task else None
 
 

@@ -24,11 +24,13 @@ def escape_unprintable(text: str) -> str:
     Line feeds and tabs stay. Escape sequences, carriage returns, bidirectional control characters and lone
     surrogates become escapes such as `\x1b`.
     """
-    if text.isprintable():
-        return text
+    return "\n".join(line if line.isprintable() else _escape_line(line) for line in text.split("\n"))
+
+
+def _escape_line(line: str) -> str:
     return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode("ascii")
-        for char in text
+        char if char.isprintable() or char == "\t" else char.encode("unicode_escape").decode("ascii")
+        for char in line
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from suture.core.ledger import (
     RunFolder,
+    find_first_payload,
     first_payload,
     kinds,
     last_payload,
@@ -61,7 +62,7 @@ def ignored_reply_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
 
 def untested_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     """Return the modules of newly written code that no check imports, sorted."""
-    started = first_payload(read_ledger(folder.ledger_path).events, kinds.RunStarted)
+    started = find_first_payload(folder.ledger_path, kinds.RunStarted)
     if result.candidate is None or started is None or started.kind != "write":
         return ()
     written = {path: text for path, text in result.candidate.files.items() if path.endswith(".py")}
@@ -254,7 +255,7 @@ def failing_lines(verdict: Verdict) -> Iterator[str]:
 
 def is_heal_run(folder: RunFolder) -> bool:
     """Return whether the run repairs existing code, as opposed to writing new code."""
-    started = first_payload(read_ledger(folder.ledger_path).events, kinds.RunStarted)
+    started = find_first_payload(folder.ledger_path, kinds.RunStarted)
     return started is not None and started.kind == "heal"
 
 

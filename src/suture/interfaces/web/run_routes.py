@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request
 
 from suture.api import ReviewAnswer, apply, pending_review, undo
-from suture.core.ledger import first_payload, kinds, read_ledger
+from suture.core.ledger import find_first_payload, kinds
 from suture.interfaces.jobs import Job
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.rest_schemas import (
@@ -170,7 +170,7 @@ async def undo_change(run: Run, service: WebServiceDependency, _: Admin) -> RunD
 
 def _require_own_project(service: WebService, run: str) -> None:
     """Check that a run repairs a project below an allowed root: nothing else may be changed."""
-    started = first_payload(read_ledger(require_ledger(service, run).ledger_path).events, kinds.RunStarted)
+    started = find_first_payload(require_ledger(service, run).ledger_path, kinds.RunStarted)
     if started is None or started.kind != "heal":
         raise RequestRefused(409, f"run {run} repairs no project", remedy="download its files")
     service.require_allowed_folder(started.project)

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
+from suture.core.ledger import RunFolder, find_first_payload, find_run
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Language
 from suture.core.safe_files import read_regular_file
@@ -154,7 +154,7 @@ def _find_interpreter(run: RunFolder, language: Language, settings: Settings) ->
     current folder.
     """
     try:
-        started = first_payload(read_ledger(run.ledger_path).events, RunStarted)
+        started = find_first_payload(run.ledger_path, RunStarted)
         recorded = load_interpreter(started, run, settings.paths.home) if started else None
     except (StorageError, ValueError):
         recorded = None

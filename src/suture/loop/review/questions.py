@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from suture.core.ledger import Event, RunFolder, first_payload, read_ledger, select_events
+from suture.core.ledger import Event, RunFolder, find_first_payload, read_ledger, select_events
 from suture.core.ledger.kinds import (
     Choice,
     DistinguishingInput,
@@ -166,7 +166,7 @@ def load_review(folder: RunFolder, question: ReviewAsked) -> Review:
     Raises:
         StorageError: A part of it cannot be read.
     """
-    started = first_payload(read_ledger(folder.ledger_path).events, RunStarted)
+    started = find_first_payload(folder.ledger_path, RunStarted)
     if started is None:
         raise StorageError(f"run {folder.id} has no first event")
     task = folder.load_record(Task, started.task)

@@ -152,14 +152,8 @@ def catch_up(store: Store, home: Path) -> ProjectionUpdate:
 
 def _read_projected(store: Store, runs: Collection[str]) -> dict[str, Any]:
     """Return run id -> what its row says of the ledger; a shared database may have many more runs than these."""
-    columns = (
-        tasks.c.namespace,
-        tasks.c.run_id,
-        tasks.c.ledger_bytes,
-        tasks.c.ledger_mtime_ns,
-        tasks.c.outcome,
-    )
-    query = select(*columns)
+    names = ("namespace", "run_id", "ledger_bytes", "ledger_mtime_ns", "outcome")
+    query = select(*(tasks.c[name] for name in names))
     if store.is_postgresql:
         query = query.where(tasks.c.run_id == any_(literal(list(runs), ARRAY(String))))
     with store.read_transaction() as connection:
@@ -177,8 +171,10 @@ def _is_stale(home: Path, run: str, stamp: LedgerStamp, row: Any, store: Store) 
         return True
     if row.outcome not in ("running", "waiting"):
         return False
-    # A killed process writes no ending.
-    return is_being_written(RunFolder(home / "runs" / run)) != (row.outcome == "running")
+    try:  # a killed process writes no ending
+        return is_being_written(RunFolder(home / "runs" / run)) != (row.outcome == "running")
+    except OSError:
+        return True  # it was deleted at this moment
 
 
 def _delete_rows(store: Store, outdated: Iterable[Any]) -> None:
