@@ -8,7 +8,7 @@ import itertools
 from dataclasses import dataclass
 
 from suture.core.settings.rendering import format_value
-from suture.core.settings.schema import setting_fields, setting_groups
+from suture.core.settings.setting_keys import setting_fields, setting_groups
 from suture.core.settings.setting_sources import variable_name
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from suture.core.settings.schema import Settings, get_setting, setting_fields
+from suture.core.settings.schema import Settings
+from suture.core.settings.setting_keys import get_setting, setting_fields
 
 MASK = "********"
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from suture.core.records.task_service import KNOWN_SERVICES, TaskService
+from suture.core.settings.setting_types import (
+    Address,
+    FileReference,
+    Key,
+    ModelName,
+    ModelNameOrNone,
+    ModelNames,
+    Names,
+    RoleAddress,
+    RoleKey,
+    RoleMaxTokens,
+    RoleTemperature,
+    Services,
+    parse_table,
+)
 
 MAX_MB = 2**24
 """16 TiB, more memory than any machine has. The kernel rejects much higher limits with a message of its own."""
 MAX_PROCESSES = 2**22
 """The highest process id that Linux supports."""
-MAX_SERVICE_START_S = 600
-"""Longer than any database takes to start; each run of the tests may wait as long. Chosen by judgement."""
-
 IsolationLevel = Literal["none", "process", "namespace", "container", "wasm", "user_kernel", "vm"]
 """What separates untrusted code from the host, from the weakest to the strongest."""
 Autonomy = Literal["full_auto", "review_repairs", "review_all"]
 """How much a run does without asking a person."""
-
-
-@dataclass(frozen=True)
-class FileReference:
-    """Marks a text setting that can name a file.
-
-    Attributes:
-        kind: How to recognise a file: a `recipe` ends in `.toml`, a `model` is written like `scripted:FILE`.
-    """
-
-    kind: Literal["recipe", "model"]
 
 
 class SettingsGroup(BaseModel):
@@ -47,99 +42,12 @@ class SettingsGroup(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-def _split_names(value: object) -> object:
-    """Return a list that an environment variable or a flag gives as one text with commas; else the value itself."""
-    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
-
-
-def _parse_table(value: object) -> object:
-    """Return a table that an environment variable or a flag gives as an inline table of TOML; else the value itself."""
-    try:
-        return tomllib.loads(f"table = {value}")["table"] if isinstance(value, str) else value
-    except (tomllib.TOMLDecodeError, RecursionError) as fault:
-        raise ValueError('it is an inline table, such as {"openai:my-model" = {tools = false}}') from fault
-
-
-def _check_address(text: str | None) -> str | None:
-    """Return an HTTP address if requests can be sent to it.
-
-    Raises:
-        ValueError: It is not such an address. The message does not quote it, because it may contain a
-            password.
-    """
-    if text is None:
-        return None
-    parts = urlsplit(text)  # raises a ValueError itself for an incomplete IPv6 address
-    if not text.isprintable() or " " in text or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(
-            "an address begins with http:// or https:// and a host, such as http://127.0.0.1:8000/v1"
-        )
-    if "?" in text or "#" in text:  # the path of a request is appended to the address
-        raise ValueError("an address has no `?` and no `#`; put a key into the group `keys` instead")
-    if not 0 < (parts.port or 80) < 65536:  # reading `port` raises a ValueError for most wrong ports
-        raise ValueError("there is no such port")
-    return text
-
-
-def _check_key(key: SecretStr | None) -> SecretStr | None:
-    """Return a key without surrounding white space.
-
-    Raises:
-        ValueError: It cannot be sent in an HTTP header. Without this check, the HTTP library would quote the
-            key in its error message.
-    """
-    plain = key.get_secret_value().strip() if key is not None else ""
-    if not (plain.isascii() and plain.isprintable()) or " " in plain:
-        raise ValueError("a key is one word of ASCII letters, digits and signs")
-    return SecretStr(plain) if key is not None else None
-
-
-def _check_services(services: Mapping[str, TaskService]) -> Mapping[str, TaskService]:
-    """Return services if they can be started.
-
-    Raises:
-        ValueError: One of them cannot.
-    """
-    for name, service in services.items():
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
-            raise ValueError(f"a service's name has up to 40 letters, digits, `_` and `-`, unlike {name!r}")
-        if name not in KNOWN_SERVICES and not service.command:
-            raise ValueError(
-                f"{name}: say how to start it with `command` ({', '.join(KNOWN_SERVICES)} need none)"
-            )
-        if service.command and not (service.port or service.ready):
-            raise ValueError(f"{name}: say with `port` or `ready` how to see that it is ready")
-        if not 0 <= service.port < 65536:
-            raise ValueError(f"{name}: there is no port {service.port}")
-        if not 0 < service.timeout_s <= MAX_SERVICE_START_S:
-            raise ValueError(f"{name}: timeout_s is more than 0 and at most {MAX_SERVICE_START_S}")
-    return services
-
-
 EMPTY: Any = Field(default_factory=dict, validate_default=True)
 """Default of a group: all its settings have their own defaults.
 
 An instance of the group would not do as the default: creating it compiles the group's own validator, which
 `Settings` already contains, and makes every start slower.
 """
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
-Address = Annotated[str | None, AfterValidator(_check_address)]
-Services = Annotated[
-    Mapping[str, TaskService], BeforeValidator(_parse_table), AfterValidator(_check_services)
-]
-Key = Annotated[SecretStr | None, AfterValidator(_check_key)]
-ModelName = Annotated[str, FileReference("model")]
-ModelNameOrNone = Annotated[str | None, FileReference("model")]
-ModelNames = Annotated[Names, FileReference("model")]
-RoleTemperature = Annotated[
-    float | None, Field(ge=0, le=2, description="Sampling temperature of the role, unless it is greedy.")
-]
-RoleMaxTokens = Annotated[int | None, Field(ge=16, description="Max tokens of one answer of the role.")]
-RoleAddress = Annotated[
-    Address, Field(description="Address of the server of the role's model, if it has one of its own.")
-]
-RoleKey = Annotated[Key, Field(description="Key for that server. By default, the provider's key.")]
 
 
 class ProfileSettings(SettingsGroup):
@@ -216,7 +124,7 @@ class ModelSettings(SettingsGroup):
     prices: Path | None = None
     """A TOML file of model prices, which override the built-in ones (docs/models.md)."""
     profile: ProfileSettings = EMPTY
-    profiles: Annotated[Mapping[str, ProfileSettings], BeforeValidator(_parse_table)] = {}
+    profiles: Annotated[Mapping[str, ProfileSettings], BeforeValidator(parse_table)] = {}
     """What other models can do: a table for each `provider:model`, with the settings of `model.profile`."""
 
 
@@ -692,64 +600,3 @@ USER_ONLY_SETTINGS = (
     "paths.cache",
 )
 """Settings that a project's own files never set, because they decide what the project itself may do."""
-
-
-def is_secret(key: str) -> bool:
-    """Return whether the value of a setting must never be shown."""
-    return key.startswith("keys.") or key.endswith("_key")
-
-
-def setting_fields() -> dict[str, FieldInfo]:
-    """Return every setting as `group.field`, in the order of `Settings`. A group may contain another one."""
-    return {
-        f"{name}.{field}": info
-        for name, group in setting_groups().items()
-        for field, info in group.model_fields.items()
-        if group_in(info) is None
-    }
-
-
-def setting_groups() -> dict[str, type[SettingsGroup]]:
-    """Return all groups by their dotted names, each before the groups that it contains."""
-    return dict(_groups_below(Settings))
-
-
-def _groups_below(parent: type[SettingsGroup], prefix: str = "") -> Iterator[tuple[str, type[SettingsGroup]]]:
-    for name, info in parent.model_fields.items():
-        group = group_in(info)
-        if group is not None:
-            yield prefix + name, group
-            yield from _groups_below(group, f"{prefix}{name}.")
-
-
-def group_in(field: FieldInfo) -> type[SettingsGroup] | None:
-    """Return the group that a field holds; `None` if the field is a setting itself."""
-    kind = field.annotation
-    return kind if isinstance(kind, type) and issubclass(kind, SettingsGroup) else None
-
-
-def get_setting(settings: Settings, key: str) -> object:
-    """Return the value of a setting by its dotted key."""
-    value: object = settings
-    for name in key.split("."):
-        value = getattr(value, name)
-    return value
-
-
-def nest_settings(values: Mapping[str, object]) -> dict[str, Any]:
-    """Return values by dotted key as nested mappings, from which pydantic makes `Settings`."""
-    groups: dict[str, Any] = {}
-    for key, value in values.items():
-        *path, field = key.split(".")
-        group = groups
-        for name in path:
-            group = group.setdefault(name, {})
-        group[field] = value
-    return groups
-
-
-def key_of_error(location: Sequence[int | str]) -> str:
-    """Return the dotted key of the setting that pydantic's error location names."""
-    keys = setting_fields()
-    prefixes = (".".join(map(str, location[:length])) for length in range(len(location), 0, -1))
-    return next((prefix for prefix in prefixes if prefix in keys), ".".join(map(str, location[:2])))

@@ -13,10 +13,8 @@ from pydantic import SecretStr, ValidationError
 from suture.core.safe_files import create_file, replace_file
 from suture.core.settings.loading import user_file
 from suture.core.settings.rendering import describe_invalid_value, suggest_value
-from suture.core.settings.schema import (
-    USER_ONLY_SETTINGS,
-    Settings,
-    SettingsGroup,
+from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings, SettingsGroup
+from suture.core.settings.setting_keys import (
     get_setting,
     group_in,
     is_secret,

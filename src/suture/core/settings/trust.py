@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic.fields import FieldInfo
 
 from suture.core.safe_files import read_regular_file, replace_file
-from suture.core.settings.schema import FileReference, setting_fields
+from suture.core.settings.setting_keys import setting_fields
 from suture.core.settings.setting_sources import (
     Layer,
     SettingValue,
@@ -33,6 +33,7 @@ from suture.core.settings.setting_sources import (
     read_settings_text,
     read_variables,
 )
+from suture.core.settings.setting_types import FileReference
 from suture.core.tuning import (
     MAX_PROMPT_BYTES,
     MAX_PROMPT_FILES,
