@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 PRIVATE_FOLDER = "_suture"
+OWN_PATH = "/project/"
+"""What the path of each file of the project contains, wherever the project is laid out."""
 PORT = 8765
 """Any port will do, because the sandbox has a network of its own."""
 MAX_STEP_S = 30.0
@@ -83,11 +85,14 @@ class ErrorFormat:
         self._error_line = re.compile(error_line)
 
     def shorten(self, text: str) -> str:
-        """Return the line that names the error, and the last lines."""
+        """Return the line that names the error, the last place in the project's own code, and the last lines."""
         lines = [line.strip() for line in text.strip().splitlines()]
         errors = [line for line in lines if self._error_line.search(line)][:1]
         last = [line for line in lines[-4:] if line not in errors]  # four by judgement; not measured
-        return " / ".join([*errors, *last])[:MAX_MESSAGE_CHARS]
+        # Where a library raises, the last lines are its own. The place is a line with the path and one with the code.
+        own = max((number for number, line in enumerate(lines[:-4]) if OWN_PATH in line), default=-1)
+        place = lines[own : own + 2] if own >= 0 and not any(OWN_PATH in line for line in last) else []
+        return " / ".join([*errors, *place, *last])[:MAX_MESSAGE_CHARS]
 
 
 def _run_group(
