@@ -11,7 +11,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 
-from suture.models.providers.error_table import ERROR_TABLE, ProviderErrorKind
+from suture.models.providers.error_table import ProviderErrorKind
 from suture.models.providers.http_guard import ResponseRefused
 from suture.models.providers.refused_parameters import describe_error
 
@@ -97,8 +97,7 @@ def classify_provider_error(fault: Exception, *, was_answered: bool = True) -> P
     """
     refusal = find_guard_refusal(fault)
     if refusal is not None:
-        kind = _classify_status(refusal.status, refusal) if refusal.status else refusal.kind
-        return "failed_reply" if ERROR_TABLE[kind].retry else kind  # the reply may have been charged
+        return _classify_status(refusal.status, refusal) if refusal.status else refusal.kind
     class_names = {cls.__name__ for cause in walk_causes(fault) for cls in type(cause).__mro__}
     if "ContextOverflowError" in class_names:
         return "context"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextvars import ContextVar
@@ -39,6 +40,9 @@ EXPECTED_CONTENT: Mapping[WireProtocol, str] = {
 }
 """What every answer of the protocol contains, for messages."""
 
+COUNT_KEY = re.compile(r"(?:_tokens|[Tt]okenCount|_count)$")
+"""The names of token counts in the protocols; the names of their details are longer."""
+
 
 class ResponseRefused(Exception):
     """A response that the guard refuses; `kind` is a key of the error table, `detail` what was received.
@@ -54,7 +58,7 @@ class ResponseRefused(Exception):
 
 async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the body of a successful answer, or refuse it. The caller bounds its size."""
-    unchecked, has_content = bytearray(), False
+    unchecked, has_content, has_begun = bytearray(), False, False
     async for piece in pieces:
         unchecked += piece
         has_content = has_content or bool(piece.strip())
@@ -62,16 +66,20 @@ async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> As
             lines, _, last_line = bytes(unchecked).rpartition(b"\n")
             unchecked = bytearray(last_line)
             for line in filter(bytes.strip, lines.split(b"\n")):
-                _require_answer(protocol, line)
-            yield lines + b"\n"
+                yield _require_answer(protocol, line, has_begun=has_begun) + b"\n"
+                has_begun = True
     # After Ollama's last line nothing may be left; the other protocols answer with one object.
     if unchecked.strip() or protocol != "Ollama" or not has_content:
-        _require_answer(protocol, bytes(unchecked))
-    yield bytes(unchecked)
+        yield _require_answer(protocol, bytes(unchecked), has_begun=has_begun)
+    else:
+        yield bytes(unchecked)
 
 
-def _require_answer(protocol: WireProtocol, text: bytes) -> None:
-    """Refuse a text that is no answer of the protocol."""
+def _require_answer(protocol: WireProtocol, text: bytes, *, has_begun: bool) -> bytes:
+    """Return a text with usable token counts, or refuse it if it is no answer of the protocol.
+
+    `has_begun` says whether it continues an answer.
+    """
     try:
         answer: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -88,7 +96,8 @@ def _require_answer(protocol: WireProtocol, text: bytes) -> None:
         message = error.get("message") if isinstance(error, Mapping) else error
         # OpenRouter answers with 200 and the provider's status in the body. An error that is a bare text is how LM
         # Studio answers at an address that it does not know.
-        code = error.get("code") if isinstance(error, Mapping) else None
+        # In the middle of an answer, Ollama reports as a bare text what would have had the status 500 before it.
+        code = error.get("code") if isinstance(error, Mapping) else 500 if has_begun else None
         raise ResponseRefused(
             "failed_reply" if isinstance(error, Mapping) else "not_a_reply",
             f"an error in place of a reply: {_quoted(message or error)}",
@@ -99,6 +108,30 @@ def _require_answer(protocol: WireProtocol, text: bytes) -> None:
         raise ResponseRefused(
             "not_a_reply", f"it lacks {EXPECTED_CONTENT[protocol]} and has {names[:QUOTED_CHARS]}"
         )
+    usable = repair_counts(answer)
+    return text if usable == answer else json.dumps(usable).encode("ascii")
+
+
+def repair_counts(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer, or a chunk of it, with 0 for each token count that is no integer.
+
+    SDKs fail on such a count, and a paid reply would be lost. Nobody takes 0 for the number of tokens of a text.
+    """
+    usages = {
+        key: _repair_usage(answer[key]) for key in ("usage", "usageMetadata") if answer.get(key) is not None
+    }
+    counts = {key: value for key, value in answer.items() if key in ("prompt_eval_count", "eval_count")}
+    return {**answer, **usages, **_repair_usage(counts)}
+
+
+def _repair_usage(usage: Any) -> dict[str, Any]:
+    repaired: dict[str, Any] = {}
+    for key, value in usage.items() if isinstance(usage, Mapping) else ():
+        if COUNT_KEY.search(key):
+            repaired[key] = value if type(value) is int or value is None else 0
+        else:
+            repaired[key] = _repair_usage(value) if isinstance(value, Mapping) else value
+    return repaired
 
 
 def _is_answer(protocol: WireProtocol, answer: Mapping[str, Any]) -> bool:

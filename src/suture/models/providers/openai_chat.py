@@ -15,6 +15,8 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
+from suture.models.providers.http_guard import repair_counts
+
 THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 """Where servers put the thinking beside `content`: DeepSeek, Qwen, vLLM and llama.cpp the first, newer versions of
 vLLM and OpenRouter the second. OpenRouter's details hold signatures, so they are sent back with tool results."""
@@ -75,7 +77,7 @@ class OpenAIProtocolChat(ChatOpenAI):
         self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
     ) -> ChatGenerationChunk | None:
         converted = super()._convert_chunk_to_generation_chunk(
-            chunk, default_chunk_class, base_generation_info
+            repair_counts(chunk), default_chunk_class, base_generation_info
         )
         choices = chunk.get("choices")
         if converted is not None and choices:
