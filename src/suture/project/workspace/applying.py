@@ -16,26 +16,12 @@ from pathlib import Path, PurePosixPath
 
 from suture.core.safe_files import read_regular_file
 from suture.errors import StorageError, UsageError
-from suture.project.workspace.diffs import unified_diff
-
-
-@dataclass(frozen=True, kw_only=True)
-class Applied:
-    """What was changed in the user's tree.
-
-    Attributes:
-        paths: Files that were written or deleted, relative to the root, sorted.
-        undo: A patch that reverts the change; encode it with `surrogateescape`.
-    """
-
-    paths: tuple[str, ...]
-    undo: str
 
 
 def apply_changes(
     root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes], *, label: str = "change"
-) -> Applied:
-    """Write the difference between two states into a folder.
+) -> tuple[str, ...]:
+    """Write the difference between two states into a folder, and return the changed files, sorted.
 
     Before the first file changes, every new content and a copy of every old content is on disk next to its
     target. Then each file is replaced in one step. If a step fails, the previous steps are reverted. Only if the
@@ -70,7 +56,7 @@ def apply_changes(
         raise
     finally:
         change.clean_up()
-    return Applied(paths=paths, undo=unified_diff(after, before))
+    return paths
 
 
 def require_unchanged(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[str, ...]:
