@@ -272,7 +272,7 @@ MERGED = [
     (
         "a.go",
         'var ErrA = errors.New("a")\nvar ErrB = errors.New("b")',
-        'var ErrA = errors.New("a")\nvar ErrB = errors.New("b")\n\nfunc init() {\n\tErrB, _ = ErrA, 1\n}',
+        'var ErrA = errors.New("a")\nvar ErrB = errors.New("b")\n\nfunc init() { ErrB, _ = ErrA, 1 }',
     ),
     (
         "a.go",

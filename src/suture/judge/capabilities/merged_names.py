@@ -36,7 +36,7 @@ EXPORTED_PAIR = re.compile(r"(\w+)[ \t]*:[ \t]*(\w+)|(\w+)[ \t]+as[ \t]+(\w+)")
 PROTOTYPE = re.compile(
     r"^Object\.setPrototypeOf\((\w+)(?:\.prototype)?,[ \t]*(\w+)(?:\.prototype)?\)", re.MULTILINE
 )
-INITIALISED = re.compile(r"^func init\(\) \{\n((?:\t.*\n)*)\}", re.MULTILINE)
+INITIALISED = re.compile(r"^func init\(\) \{([^{}]*)\}", re.MULTILINE)
 WRAPPED = re.compile(r"(?:fmt\.Errorf|errors\.Join)\((.*)\)")
 """A call of Go whose result is also each error that it gets."""
 
@@ -92,7 +92,9 @@ def _read_second_names(text: str) -> dict[str, tuple[str, int]]:
         line = text.count("\n", 0, match.start()) + 1
         found |= {
             name: (value, line)
-            for name, value in re.findall(r"^\t(\w+)(?:, \w+)* = (\w+)(?:, .*)?$", match[1], re.MULTILINE)
+            for name, value in re.findall(
+                r"^\s*(\w+)(?:, \w+)* = (\w+)(?:, .*?)?\s*$", match[1], re.MULTILINE
+            )
         }
     return found
 
