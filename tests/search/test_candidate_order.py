@@ -42,7 +42,9 @@ LINES = {"m.py": {line: 1.0 - line / 2000 for line in range(1, 1001)}}
 TEXT = "x = 1\n" * 1000
 
 
-def generate_many(path: str, text: str, lines: Collection[int], on_fault: object = None) -> Iterator[Mutant]:
+def generate_many(
+    path: str, text: str, lines: Collection[int], on_fault: object = None, differences: object = ()
+) -> Iterator[Mutant]:
     """Yield twelve changes of each line; later lines have larger priors."""
     for line in sorted(lines):
         for number in range(12):

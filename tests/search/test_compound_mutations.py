@@ -112,31 +112,6 @@ async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
     assert CODE not in texts  # because one change may revert the other
 
 
-async def test_pairs_of_likely_changes_come_in_a_stable_order() -> None:
-    mutations = make_mutations()
-    firsts = [
-        make_change("a * b", "a + b", 0.9),
-        make_change("a < b", "a <= b", 0.3),
-        make_change("a - b", "a", 0.1),
-    ]
-    mutations.singles = firsts
-    pairs = [*await mutations.likeliest_pairs(30, ()), *await mutations.likeliest_pairs(3000, ())]
-    scores = [pair.score for pair in pairs]
-    assert scores[:30] == sorted(scores[:30], reverse=True)
-    assert apply_edits(CODE, (*firsts[0].edits, *firsts[1].edits)) in [
-        apply_edits(CODE, pair.edits) for pair in pairs
-    ]
-
-    repeated_mutations = make_mutations()
-    repeated_mutations.singles = firsts
-    repeated = await repeated_mutations.likeliest_pairs(30, ())
-    assert [pair.edits for pair in repeated] == [pair.edits for pair in pairs[:30]]
-
-    late_mutations = make_mutations(left_s=0.0)
-    late_mutations.singles = firsts
-    assert await late_mutations.likeliest_pairs(30, ()) == []
-
-
 async def test_two_faults_are_repaired_one_after_the_other(tmp_path: Path, require: Require) -> None:
     """The first test fails until both are repaired; the other tests show which change to extend."""
     require("node", shutil.which("node") is not None, "it is not on PATH")

@@ -15,8 +15,9 @@ OPERATOR_PRIORS: Mapping[OperatorName, float] = {
     "comparison": 0.9, "boolean_operator": 0.6, "negation": 0.6, "condition": 0.35,
     "returned_condition": 0.55,
     "arithmetic_operator": 0.7, "operand": 0.5, "sign_change": 0.4, "off_by_one": 0.5, "constant": 0.6,
+    "expected_value": 0.9,
     "missing_term": 0.25, "missing_concatenation": 0.25,
-    "variable": 0.4, "attribute": 0.6, "attribute_or_name": 0.4, "called_name": 0.65,
+    "variable": 0.4, "attribute": 0.6, "called_name": 0.65,
     "subscript_key": 0.45, "sequence_part": 0.32,
     "arguments": 0.65, "missing_argument": 0.25, "wrap_in_call": 0.28, "unwrap_call": 0.45,
     "accumulation": 0.5, "initial_value": 0.5, "generator": 0.6, "return_value": 0.5,
@@ -24,11 +25,11 @@ OPERATOR_PRIORS: Mapping[OperatorName, float] = {
     "elif": 0.4, "guard": 0.35, "fill_container": 0.3,
     "missing_assignment": 0.15, "missing_return": 0.4, "copied_statement": 0.18,
     "iteration": 0.6, "bare_return": 0.6, "final_return": 0.35, "missing_initialisation": 0.8,
-    "early_loop_return": 0.6, "append_element": 0.45,
     "exception_class": 0.5, "mutable_default": 0.8,
     "reused_value": 0.45, "reused_argument": 0.45, "decorator": 0.4,
     "empty_iteration": 0.8, "sibling_expression": 0.2,
     "truth_test": 0.2, "regular_expression": 0.2, "conversion": 0.08,
+    "similar_name": 0.2, "accepted_class": 0.2, "handled_exception": 0.1,
 }  # fmt: skip
 """How likely a repair is of each kind, in (0, 1]. Chosen by judgement; not measured."""
 PRIOR_SCALE = 0.4
@@ -61,16 +62,12 @@ MAX_FIRST_VARIABLES = 6
 """Variables that are offered in a scope with very many of them: those that are bound first."""
 MAX_LAST_VARIABLES = 14
 """Further variables that are offered then: those that are bound last before the line."""
-UNSEEN_FREQUENCY = 5
-"""Thousandths of an operator that `sign_frequencies` lacks, because a file may have habits of its own."""
-MIN_FREQUENCY_RATIO = 0.2
-"""How far usage in other code may lower the weight of a change: what the tests say must weigh more."""
-MAX_FREQUENCY_RATIO = 5.0
-"""How far usage in other code may raise it."""
 BOUNDARY_FACTOR = 2.0
 """How much likelier than others `<` instead of `<=` (or the reverse) is: people slip there."""
 UBIQUITOUS_NUMBER = 2
 """Numbers up to this appear everywhere, whatever they mean."""
+NONE_FACTOR = 5.0
+"""How much likelier identity is than another comparison with `None`."""
 ODD_NUMBER_FACTOR = 1.6
 """For a number that the file has once, when a number next to it appears several times: 999 among 1000s."""
 POINTLESS_SIGN_FACTOR = 10.0
@@ -79,6 +76,13 @@ PLURAL_FACTOR = 2.0
 """How much likelier a loop iterates over the plural of its variable: `for part in self.parts`."""
 UNFIT_KIND_FACTOR = 0.25
 """What a call keeps of its weight around a value that seems to be of another kind."""
+
+MAX_DIFFERENCES = 6
+"""Differences between an expected and an actual value that are looked for in literals."""
+MAX_COMPARED_CHARS = 4000
+"""Characters of such values."""
+MIN_VALUE_SIMILARITY = 0.6
+"""The least `difflib` ratio of an expected and an actual text; below it, more than a literal is wrong."""
 
 # --- How many changes are offered at one place ------------------------------------------------------------
 
@@ -94,6 +98,10 @@ MAX_COPIED_STATEMENTS = 8
 """Statements of the function that are copied to one place, the nearest first."""
 MAX_RETURN_VALUES = 8
 """Values that a new `return` may give, the function's own first."""
+MAX_HANDLED_EXCEPTIONS = 4
+"""Exceptions that a new handler may catch: those of the file, then the commonest."""
+MAX_CONVERSIONS = 24
+"""Calls that the file makes of one value, the most frequent first, that are tried on other values."""
 MAX_REUSED = 8
 """Pieces of other code that are offered at one place, so that no kind of change crowds out the others."""
 MAX_REUSED_CHARS = 60
@@ -127,8 +135,6 @@ MAX_GUARDED_PARAMETERS = 4
 """Parameters of a function that a guard may test (other languages)."""
 MAX_RETURNED_CHARS = 6
 """Characters of a returned text that a guard may return too (other languages)."""
-MAX_ELSE_LINES = 3
-"""Lines of an `else` that is moved behind its loop (other languages)."""
 MAX_SORT_TABLES = 4
 """Lookup tables by which the elements of a call chain may be sorted (other languages)."""
 MAX_TREE_STRINGS = 12

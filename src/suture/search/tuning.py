@@ -106,14 +106,8 @@ because the order must depend neither on the limit nor on the load of the machin
 60 s tried 1,000 to 2,000 in these three tenths."""
 LIKELIEST_SINGLES = 200
 """Single changes that are tried before any compound change."""
-ROUND_PAIRS = 400
-"""Pairs of changes that are generated at a time."""
 SINGLES_PER_COMPOUND = 2
 """Before that, single changes tried for each compound change."""
-MAX_SECOND_CHANGES_AT_EDIT = 100
-"""Second changes on the lines of a single change, for pairs of changes that fix nothing by themselves (languages
-other than Python)."""
-
 # --- Engine: when a search ends ---------------------------------------------------------------------------
 
 LINGER_SHARE = 0.5

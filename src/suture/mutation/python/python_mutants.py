@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from suture.mutation.changes import Change, FaultReporter
 from suture.mutation.edits import Mutant
+from suture.mutation.expected_values import ValueDifference
 from suture.mutation.mutant_generation import MutableSource, OperatorChanges, generate_from
 from suture.mutation.operator_names import OperatorName
 from suture.mutation.python.operators import OPERATORS
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
 from suture.mutation.tuning import ANNOTATION_FACTOR
 
-UNEDITABLE = (ast.JoinedStr, ast.FormattedValue, ast.pattern)
-"""Nodes inside which Python does not report reliable positions, or takes no other expression."""
+UNEDITABLE = (ast.FormattedValue, ast.pattern)
+"""Nodes that take no other expression in their place."""
 
 
 def generate_mutants(
@@ -24,6 +25,7 @@ def generate_mutants(
     *,
     operators: Collection[OperatorName] | None = None,
     on_fault: FaultReporter | None = None,
+    differences: Sequence[ValueDifference] = (),
 ) -> Iterator[Mutant]:
     """Yield every mutant of a source.
 
@@ -33,9 +35,11 @@ def generate_mutants(
             more in `generate_from`.
         operators: The operators to use; `None` for all.
         on_fault: As for `generate_from`.
+        differences: How the actual values of failing tests differ from the expected ones.
     """
     tree = parse_python_tree(source)
     if tree is not None:
+        tree.differences = differences
         yield from generate_from(_make_mutable(tree, operators), lines, on_fault)
 
 
@@ -74,4 +78,5 @@ def _editable_nodes(tree: ast.AST) -> Iterator[ast.AST]:
         if isinstance(child, UNEDITABLE):
             continue
         yield child
-        yield from _editable_nodes(child)
+        if not isinstance(child, ast.JoinedStr):  # Python reports no reliable positions inside
+            yield from _editable_nodes(child)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from suture.mutation.edits import Edit
+from suture.mutation.expected_values import ValueDifference
 from suture.mutation.python.scope_names import ScopeNames, collect_scope_names
 from suture.project.python_source.parsing import parse_module
 
@@ -41,7 +42,10 @@ class PythonTree:
     Attributes:
         raw: The UTF-8 bytes of the source, in which all offsets are counted.
         nodes: All nodes, outer ones first.
+        differences: How the actual values of failing tests differ from the expected ones.
     """
+
+    differences: Sequence[ValueDifference] = ()
 
     def __init__(self, source: str, tree: ast.Module) -> None:
         self.module = tree

@@ -5,13 +5,14 @@ Offsets are bytes of the UTF-8 source, as in `Edit`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from suture.core.records import Language
 from suture.mutation.changes import Change, shorten
 from suture.mutation.edits import Edit
+from suture.mutation.expected_values import ValueDifference
 from suture.mutation.operator_names import OperatorName
 from suture.mutation.python.scope_names import ValueKind
 from suture.mutation.tree_sitter.node_kinds import (
@@ -52,7 +53,12 @@ class SyntaxTree:
 
     Args:
         path: Its path. The extension may select a dialect, such as `.tsx`.
+
+    Attributes:
+        differences: How the actual values of failing tests differ from the expected ones.
     """
+
+    differences: Sequence[ValueDifference] = ()
 
     def __init__(self, text: str, path: str, language: Language) -> None:
         self.source = text

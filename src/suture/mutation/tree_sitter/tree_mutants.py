@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
 from suture.mutation.edits import Mutant
+from suture.mutation.expected_values import ValueDifference
 from suture.mutation.mutant_generation import MutableSource, OperatorChanges, generate_from
 from suture.mutation.operator_names import OperatorName
 from suture.mutation.tree_sitter.operators import TREE_OPERATORS
@@ -26,6 +27,7 @@ def generate_tree_mutants(
     language: Language,
     lines: Collection[int] | None = None,
     operators: Collection[OperatorName] | None = None,
+    differences: Sequence[ValueDifference] = (),
 ) -> Iterator[Mutant]:
     """Yield every mutant of a file.
 
@@ -35,8 +37,10 @@ def generate_tree_mutants(
         language: The language of the file.
         lines: As for `generate_from`.
         operators: The operators to use; `None` for all.
+        differences: How the actual values of failing tests differ from the expected ones.
     """
     tree = SyntaxTree(text, path, language)
+    tree.differences = differences
     enabled = {
         name: TREE_OPERATORS[name] for name in TREE_OPERATORS if operators is None or name in operators
     }

@@ -24,7 +24,6 @@ from suture.search.engine.baseline_candidates import BaselineCandidates
 from suture.search.engine.search_schedule import SearchClock, Turns
 from suture.search.languages.adapters import get_adapter
 from suture.search.languages.language_adapter import LanguageAdapter, TrialSession
-from suture.search.localisation.exception_clues import find_clues
 from suture.search.ordering.candidate_order import OrderedCandidates
 from suture.search.ordering.compound_mutations import CompoundMutations
 from suture.search.ordering.reverts import Hunk
@@ -88,6 +87,7 @@ class _Search:
         self._pending: list[Proposal] = []
         self._passed: list[Proposal] = []
         self._timed_out: list[tuple[Proposal, Trial]] = []
+        self._single_count = 0
         self._best_passing = 0  # failing tests that the best change so far makes pass
         self._has_been_patient = False
         self._is_exhausted = False
@@ -134,7 +134,7 @@ class _Search:
             async with asyncio.timeout(max(0.0, self._remaining_s() + overrun_s)):
                 await self._search()
         self._conclude()
-        return len(self._mutations.singles)
+        return self._single_count
 
     async def _search(self) -> None:
         """Try the early candidates, then all single changes, then compound changes until there are no more."""
@@ -159,7 +159,6 @@ class _Search:
         while self._continues() and self._start_extending(singles_are_over=True):
             await self._turns.wait_until_extended()
             await self._try(self._turns.interleave(singles))
-        await self._try_pairs()
         result.sort_plausible()
         # The ranking prefers repairs without idle blocks: blocks that a repair guards and that no test runs.
         result.idle_block_counts = await count_idle_blocks(
@@ -169,17 +168,8 @@ class _Search:
     def _use_candidates(self, candidates: OrderedCandidates) -> None:
         self.result.suspect_lines = candidates.suspect_lines
         self._mutations.scores = candidates.line_scores
-        self._mutations.singles = candidates.singles
+        self._single_count = len(candidates.singles)
         self._rivals.set_changes(candidates.singles)
-
-    async def _try_pairs(self) -> None:
-        """Try any two likely changes, where the trials of the language are quick enough for that."""
-        clues = find_clues(self.result.spectrum)
-        while self._adapter.tries_pairs and self._continues():
-            pairs = await self._mutations.likeliest_pairs(tuning.ROUND_PAIRS, clues)
-            if not pairs:
-                return
-            await self._try(iter(pairs))
 
     def _continues(self) -> bool:
         """Return whether further changes are worthwhile once the single changes are used up."""

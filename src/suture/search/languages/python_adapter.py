@@ -12,7 +12,6 @@ from suture.core.ledger.kinds import SearchEnding
 from suture.judge.signs import collect_literals, find_tampering_warnings
 from suture.judge.trials.baseline import trace_tests
 from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
-from suture.judge.trials.command_trials import start_command_trials
 from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.judge.trials.trial_runner import TrialRunner
@@ -23,6 +22,7 @@ from suture.mutation.syntax_repair.source_lines import find_python_stop
 from suture.project.python_source.parsing import parse_module
 from suture.search import tuning
 from suture.search.engine.baseline_candidates import BaselineCandidates
+from suture.search.languages.command_session import CommandSession
 from suture.search.languages.language_adapter import LanguageAdapter, TrialSession
 from suture.search.languages.trial_pool import TrialPool, generate_python_changes
 from suture.search.ranking.call_outcomes import (
@@ -139,38 +139,6 @@ class PythonSession(TrialSession):
         await self._pool.close()
 
 
-class ServiceSession(TrialSession):
-    """Runs of the user's command, for tests with services: a process would keep what a candidate wrote to them."""
-
-    def __init__(self, project: FailingProject, limits: SearchLimits) -> None:
-        self._project, self._limits = project, limits
-        self._candidates: BaselineCandidates | None = None
-
-    def start(self) -> BaselineCandidates:
-        """Start the baseline run and the generation of candidates."""
-        project, limits = self._project, self._limits
-        baseline = TracedBaseline(project, tuning.LOCATE_SHARE * limits.max_seconds)
-        self._candidates = BaselineCandidates(
-            baseline, project.texts, limits, generate_python_changes, project.outcomes
-        )
-        return self._candidates
-
-    async def start_runners(
-        self, spectrum: Spectrum, full_spectrum: asyncio.Task[Spectrum]
-    ) -> Sequence[CandidateRunner]:
-        """Return runs of the command; none if the failing tests pass when it runs again."""
-        return await start_command_trials(self._project, self._limits.max_seconds)
-
-    def explain_no_runner(self, spectrum: Spectrum) -> SearchEnding:
-        """Return that the tests pass in a trial of the unchanged code."""
-        return "trials_disagree"
-
-    async def close(self) -> None:
-        """End the baseline run."""
-        if self._candidates is not None:
-            await self._candidates.close()
-
-
 class TracedBaseline:
     """One traced run of the unchanged code, which shows the lines that the failing tests run; see `Baseline`."""
 
@@ -194,7 +162,13 @@ class TracedBaseline:
 
 
 def _open_session(project: FailingProject, limits: SearchLimits) -> TrialSession:
-    return (ServiceSession if project.command.has_services else PythonSession)(project, limits)
+    """Return pytest processes; for tests with services runs of the command, because a process would keep what a
+    candidate wrote to them.
+    """
+    if not project.command.has_services:
+        return PythonSession(project, limits)
+    baseline = TracedBaseline(project, tuning.LOCATE_SHARE * limits.max_seconds)
+    return CommandSession(project, limits, baseline, generate_python_changes)
 
 
 PYTHON = LanguageAdapter(

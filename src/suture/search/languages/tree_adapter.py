@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from suture.core.ledger.kinds import SearchEnding
 from suture.core.records import Language
 from suture.judge.signs import TamperingWarning
 from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
@@ -17,14 +16,15 @@ from suture.judge.trials.failing_project import FailingProject
 from suture.judge.trials.trial_records import Spectrum
 from suture.mutation import Mutant, generate_tree_mutants
 from suture.mutation.changes import FaultReporter
+from suture.mutation.expected_values import ValueDifference
 from suture.mutation.syntax_repair import ParsableText
 from suture.mutation.syntax_repair.tree_repair import find_parsable_trees, tree_has_error
 from suture.mutation.tree_sitter.tree_locations import find_tree_block_stops, find_tree_location
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.workspace import decode_text
 from suture.search import tuning
-from suture.search.engine.baseline_candidates import BaselineCandidates
-from suture.search.languages.language_adapter import LanguageAdapter, TrialSession
+from suture.search.languages.command_session import CommandSession
+from suture.search.languages.language_adapter import LanguageAdapter
 from suture.search.ranking.tree_calls import answer_calls, render_answer
 from suture.search.search_records import SearchLimits
 
@@ -33,9 +33,13 @@ def build_tree_adapter(language: Language) -> LanguageAdapter:
     """Return the adapter of a language that has a grammar."""
 
     def generate(
-        path: str, text: str, lines: Mapping[int, float], on_fault: FaultReporter | None
+        path: str,
+        text: str,
+        lines: Mapping[int, float],
+        on_fault: FaultReporter | None,
+        differences: Sequence[ValueDifference],
     ) -> Iterator[Mutant]:
-        return generate_tree_mutants(text, path, language, lines)
+        return generate_tree_mutants(text, path, language, lines, differences=differences)
 
     def find_warnings(
         path: str, before: str, after: str, literals: frozenset[str]
@@ -56,7 +60,6 @@ def build_tree_adapter(language: Language) -> LanguageAdapter:
         answer_calls=answer_calls,
         render_answer=partial(render_answer, language),
         compound_after=tuning.LIKELIEST_SINGLES,
-        tries_pairs=True,
         compare_s=tuning.COMPILED_COMPARE_S if is_compiled else tuning.COMPARE_S,
         max_texts_run=tuning.MAX_TREE_TEXTS_RUN,
         max_text_rivals=tuning.TREE_TEXT_RIVALS,
@@ -76,7 +79,7 @@ def _find_parsable_texts(
     return find_parsable_trees(path, texts, language, seconds=seconds, reported_line=reported_line)
 
 
-class DriverSession(TrialSession):
+class DriverSession(CommandSession):
     """Trials by a driver; by runs of the user's command if no driver can run the tests.
 
     Args:
@@ -86,18 +89,9 @@ class DriverSession(TrialSession):
     def __init__(
         self, project: FailingProject, limits: SearchLimits, early: EarlyBaseline | None = None
     ) -> None:
-        self._project, self._limits = project, limits
         self._early = early or start_early_baseline(project, limits.max_seconds)
-        self._candidates: BaselineCandidates | None = None
-
-    def start(self) -> BaselineCandidates:
-        """Start the baseline run and the generation of candidates."""
-        project, baseline = self._project, self._early or _NoBaseline()
         generate = build_tree_adapter(project.language).generate_mutants
-        self._candidates = BaselineCandidates(
-            baseline, project.texts, self._limits, generate, project.outcomes
-        )
-        return self._candidates
+        super().__init__(project, limits, self._early or _NoBaseline(), generate)
 
     async def start_runners(
         self, spectrum: Spectrum, full_spectrum: asyncio.Task[Spectrum]
@@ -105,24 +99,13 @@ class DriverSession(TrialSession):
         """Return the driver, if it sees failing tests, or runs of the command."""
         if self._early is not None and spectrum.target_tests:
             return [self._early.trials]
-        return await start_command_trials(self._project, self._limits.max_seconds)
+        return await super().start_runners(spectrum, full_spectrum)
 
     async def start_fallback(self) -> Sequence[CandidateRunner] | None:
         """Return runs of the command, if the driver could not run any test."""
         if self._early is None or not self._early.trials.is_lost:
             return None
         return await start_command_trials(self._project, self._limits.max_seconds)
-
-    def explain_no_runner(self, spectrum: Spectrum) -> SearchEnding:
-        """Return that the tests pass in a trial of the unchanged code."""
-        return "trials_disagree"
-
-    async def close(self) -> None:
-        """End the processes."""
-        if self._candidates is not None:
-            await self._candidates.close()
-        elif self._early is not None:
-            await self._early.close()
 
 
 class _NoBaseline:

@@ -17,6 +17,7 @@ from suture.judge.trials.process_reports import CollectionReport
 from suture.judge.trials.trial_worker import TrialWorker
 from suture.mutation import Mutant, generate_mutants
 from suture.mutation.changes import FaultReporter
+from suture.mutation.expected_values import ValueDifference
 from suture.project.mixed_files import find_test_lines
 from suture.search.engine.baseline_candidates import BaselineCandidates
 from suture.search.search_records import SearchLimits
@@ -24,12 +25,16 @@ from suture.search.tuning import FULL_SUITE_SHARE, LOCATE_SHARE
 
 
 def generate_python_changes(
-    path: str, text: str, lines: Mapping[int, float], on_fault: FaultReporter | None = None
+    path: str,
+    text: str,
+    lines: Mapping[int, float],
+    on_fault: FaultReporter | None = None,
+    differences: Sequence[ValueDifference] = (),
 ) -> Iterator[Mutant]:
     """Yield the single changes of a Python file, as `candidate_order` needs them; none of tests beside code."""
     closed = find_test_lines(path, text)
     open_lines = {line: score for line, score in lines.items() if line not in closed} if closed else lines
-    return generate_mutants(text, open_lines, on_fault=on_fault)
+    return generate_mutants(text, open_lines, on_fault=on_fault, differences=differences)
 
 
 class TrialPool:
@@ -100,7 +105,7 @@ class TrialPool:
                 collecting=self._collecting,
                 prefetched=prefetched,
             )
-            self._baseline = BaselineCandidates(run, texts, limits, generate_python_changes)
+            self._baseline = BaselineCandidates(run, texts, limits, generate_python_changes, project.outcomes)
         return self._baseline
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -20,6 +21,8 @@ from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.mutation import Mutant, OperatorName
 from suture.mutation.changes import FaultReporter
 from suture.mutation.edits import encode_source
+from suture.mutation.expected_values import ValueDifference, compare_values
+from suture.mutation.tuning import MAX_DIFFERENCES
 from suture.search import tuning
 from suture.search.localisation.exception_clues import Clue, clue_factor, find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines, score_named_lines
@@ -29,8 +32,11 @@ from suture.search.search_records import ChangeKey, change_key
 NO_FACTORS: Mapping[str, float] = MappingProxyType({})
 LineScores = Mapping[str, Mapping[int, float]]
 """Path -> line -> suspiciousness."""
-MutantGenerator = Callable[[str, str, Mapping[int, float], FaultReporter | None], Iterator[Mutant]]
-"""Yields the mutants of a file by its path, its text and its suspicious lines; reports operators that raise."""
+MutantGenerator = Callable[
+    [str, str, Mapping[int, float], FaultReporter | None, Sequence[ValueDifference]], Iterator[Mutant]
+]
+"""Yields the mutants of a file by its path, its text, its suspicious lines and how actual values of the failing tests
+differ from the expected ones; reports operators that raise."""
 RankedProposal = tuple[float, str, Proposal]
 """`(negative score, tie-breaker, candidate)`: the likeliest candidate sorts first."""
 
@@ -104,12 +110,21 @@ async def order_candidates(
         limit=limit,
         seconds=min(seconds * tuning.GENERATION_SHARE, tuning.MAX_GENERATION_S),
         clues=find_clues(spectrum),
+        differences=find_differences(outcomes),
         factors=factors,
         generate=generate,
         failures=failures,
         on_early=None if on_early is None else lambda singles: on_early(complete(singles)),
     )
     return complete(singles)
+
+
+def find_differences(outcomes: Sequence[CheckOutcome]) -> tuple[ValueDifference, ...]:
+    """Return how the actual values of failing tests differ from the expected ones, each difference once."""
+    counterexamples = (o.counterexample for o in outcomes if o.counterexample is not None)
+    pairs = dict.fromkeys((c.expected, c.actual) for c in counterexamples if c.expected and c.actual)
+    differences = (difference for pair in pairs for difference in compare_values(*pair))
+    return tuple(dict.fromkeys(islice(differences, MAX_DIFFERENCES)))
 
 
 def interleave_expensive(singles: Sequence[Proposal]) -> list[Proposal]:
@@ -143,6 +158,7 @@ async def order_single_changes(
     limit: int = tuning.MAX_SINGLES,
     seconds: float = math.inf,
     clues: Sequence[Clue] = (),
+    differences: Sequence[ValueDifference] = (),
     factors: Mapping[str, float] = NO_FACTORS,
     failures: list[BrokenOperator] | None = None,
     on_early: Callable[[Sequence[Proposal]], None] | None = None,
@@ -155,6 +171,7 @@ async def order_single_changes(
         import_lines: Path -> lines that run on import: a change of them needs a reimport.
         limit: The most changes to return; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what has been generated is returned.
+        differences: How actual values of the failing tests differ from the expected ones.
         factors: Mutation operator -> factor on the score of its changes.
         generate: Generates the mutants of a file.
         failures: Receives operators that raise; such an operator makes no more changes of that node. Without
@@ -170,7 +187,7 @@ async def order_single_changes(
     streams = []
     for path, line_scores in by_suspicion:
         on_fault = None if failures is None else partial(_record_fault, failures, path)
-        mutants = generate(path, texts[path], line_scores, on_fault)
+        mutants = generate(path, texts[path], line_scores, on_fault, differences)
         lines_on_import = import_lines.get(path, frozenset())
         streams.append(
             _score_mutants(mutants, path, texts[path], line_scores, lines_on_import, clues, factors)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from suture.mutation.changes import Change, replace_span, shorten
+from suture.mutation.expected_values import rewrite_number, rewrite_text
 from suture.mutation.python.operators.python_operator import (
     PythonOperator,
     find_operator_sign,
@@ -21,7 +22,6 @@ from suture.mutation.python.operators.python_operator import (
 )
 from suture.mutation.python.python_tree import PythonTree, is_atom
 from suture.mutation.python.scope_names import guess_kind
-from suture.mutation.sign_frequencies import augmented_frequency, binary_frequency, frequency_ratio
 from suture.mutation.tuning import MAX_REUSED, ODD_NUMBER_FACTOR, UBIQUITOUS_NUMBER
 
 SIGNS: dict[type[ast.operator], str] = {
@@ -62,7 +62,7 @@ def _other_operators(sign: str) -> tuple[str, ...]:
 
 
 def _rank_weight(rank: int) -> float:
-    """Return the weight of a sign by its rank: the first few are likelier, whatever their frequency is."""
+    """Return the weight of a sign by its rank: the first few are likelier."""
     return 1.0 - 0.1 * rank if rank < 4 else 0.6
 
 
@@ -71,11 +71,8 @@ def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if isinstance(node, ast.AugAssign):
         sign = SIGNS[type(node.op)]
         start, end = find_operator_sign(tree, node.target, node.value, f"{sign}=")
-        old_frequency = augmented_frequency(sign, node.value)
         for rank, other in enumerate(_other_operators(sign) if end else ()):
-            weight = _rank_weight(rank)
-            weight *= frequency_ratio(old_frequency, augmented_frequency(other, node.value))
-            yield replace_span(start, end, f"{other}=", f"{sign}= becomes {other}=", weight)
+            yield replace_span(start, end, f"{other}=", f"{sign}= becomes {other}=", _rank_weight(rank))
         if end:
             yield replace_span(start, end, "=", f"{sign}= becomes =", 0.5)
         return
@@ -85,11 +82,9 @@ def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     others = _other_operators(sign) if end else ()
     if node in tree.annotations:  # two types have no other operator between them
         others = tuple(other for other in others if other == "|")
-    old_frequency = binary_frequency(node.left, sign, node.right)
     for rank, other in enumerate(others):
         note = f"{sign} becomes {other} in {tree.text(node)}"
-        ratio = frequency_ratio(old_frequency, binary_frequency(node.left, other, node.right))
-        yield replace_span(start, end, other, note, _rank_weight(rank) * ratio)
+        yield replace_span(start, end, other, note, _rank_weight(rank))
 
 
 def _change_operands(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -223,6 +218,21 @@ def _collect_texts(tree: PythonTree) -> list[str]:
     return list(dict.fromkeys(n.value for n in nodes if isinstance(n.value, str) and len(n.value) < 60))[:400]
 
 
+def _use_expected_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Change a literal as the actual value of a failing test differs from the expected one."""
+    assert isinstance(node, (ast.Constant, ast.JoinedStr))
+    value = getattr(node, "value", "")
+    if isinstance(value, str) and tree.differences and not isinstance(tree.parent(node), ast.Expr):
+        start, end = tree.span(node)
+        text = tree.raw[start:end].decode("utf-8", "surrogatepass")
+        for first, last, new, weight in rewrite_text(text, tree.differences):
+            changed = f"{text[:first]}{new}{text[last:]}"
+            yield replace_span(start, end, changed, f"{shorten(text)} becomes {shorten(changed)}", weight)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        for number, weight in rewrite_number(value, tree.differences):
+            yield replace_with(tree, node, repr(number), weight)
+
+
 def _change_regex(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Change a part of a regular expression."""
     assert isinstance(node, ast.Constant)
@@ -262,7 +272,6 @@ def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             weight = fit if names.kinds[other] == "number" else 0.7 * fit
             yield replace_with(tree, node, f"{text} - {other}", weight)
             yield replace_with(tree, node, f"{text} + {other}", weight)
-            yield replace_with(tree, node, f"{text} * {other}", 0.6 * weight)
 
 
 def _add_concatenation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -331,6 +340,7 @@ OPERATORS = (
     ),
     PythonOperator(name="off_by_one", nodes=COUNTABLE, changes=_add_or_subtract_one),
     PythonOperator(name="constant", nodes=(ast.Constant, ast.UnaryOp), changes=_change_constant),
+    PythonOperator(name="expected_value", nodes=(ast.Constant, ast.JoinedStr), changes=_use_expected_value),
     PythonOperator(name="regular_expression", nodes=(ast.Constant,), changes=_change_regex),
     PythonOperator(name="missing_term", nodes=OPERANDS, changes=_add_term),
     PythonOperator(name="missing_concatenation", nodes=LISTS, changes=_add_concatenation),

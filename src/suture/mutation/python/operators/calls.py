@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from suture.mutation.changes import Change, insert_text, replace_span, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
 from suture.mutation.python.python_tree import ATOMS, PythonTree
 from suture.mutation.python.scope_names import ValueKind, guess_kind
-from suture.mutation.tuning import MAX_REUSED, MAX_SWAPPED_ARGUMENTS
+from suture.mutation.tuning import MAX_CONVERSIONS, MAX_SWAPPED_ARGUMENTS
 from suture.project.python_source.statement_edits import is_docstring
 
 WRAPPERS: dict[ValueKind, tuple[str, ...]] = {
@@ -44,11 +44,11 @@ FORGOTTEN_ARGUMENTS: dict[str, tuple[str, ...]] = {
 EXTENSIBLE = ("round", "int", "sorted", "sum", "pow", "range", "get", "pop", "zip")
 """Builtins and methods whose further argument, a variable or a number, is often forgotten."""
 FORMS = (
-    "str({})", "int({})", "list({})", "bool({})", "dict({})", "tuple({})", "set({})", "float({})", "{}.strip()",
-    "{}.rstrip()", "{}.lstrip()", "{}.lower()", "{}.upper()", "{}.copy()", "{}.items()", "{} or ''",
-    "{} or []", "{} or {{}}", "{} or 0", "{} or None",
+    "str({})", "list({})", "bool({})", "{}.strip()", "{}.lower()", "{}.copy()", "{} or None", "{} or ''", "{} or []",
+    "{} or {{}}", "{} or 0",
 )  # fmt: skip
-"""Forms in which a value may be meant, and defaults for an empty one. All of these are chosen by judgement."""
+"""Forms in which a value may be meant, and defaults for an empty one: those that fixes of the tune half of
+`benchmarks/real_fixes.py` use, and their like."""
 NOT_CONVERSIONS = ("print", "len", "super", "isinstance", "type", "iter", "next", "hasattr", "range")
 """Functions of one argument whose result is no form of it."""
 CONVERTIBLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.BoolOp, ast.Compare)
@@ -75,6 +75,10 @@ def _change_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         elif index:
             start = tree.span(arguments[index - 1])[1]
         yield replace_span(start, end, "", f"argument {tree.text(argument)} is dropped", 0.4)
+    for before, keyword in pairwise([*arguments, *node.keywords]):
+        if isinstance(keyword, ast.keyword):
+            start, end = tree.span(before)[1], tree.span(keyword)[1]
+            yield replace_span(start, end, "", f"{shorten(tree.text(keyword))} is dropped", 0.2)
 
 
 def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -147,7 +151,7 @@ def _used_conversions(tree: PythonTree) -> list[str]:
                 forms[f"{name}({{}})"] += 1
             elif isinstance(node.func, ast.Attribute) and not node.args:
                 forms[f"{{}}.{node.func.attr}()"] += 1
-    return [form for form, _ in forms.most_common(3 * MAX_REUSED)]
+    return [form for form, _ in forms.most_common(MAX_CONVERSIONS)]
 
 
 def _unwrap_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -205,7 +209,7 @@ def _change_initial_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     elif isinstance(node, ast.Constant) and node.value is None:
         texts += [("[]", 0.6), ("0", 0.5), ("{}", 0.4), ("False", 0.4), ("''", 0.4)]
         texts += [(name, 0.5) for name in tree.scope_names(node).parameters]
-    elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) == 2:
+    elif isinstance(node, ast.Tuple) and len(node.elts) == 2:
         first, second = (tree.text(element) for element in node.elts)
         edits = (tree.replacement(node.elts[0], second), tree.replacement(node.elts[1], first))
         yield Change(edits=edits, note=f"{first} and {second} are swapped", weight=0.8)

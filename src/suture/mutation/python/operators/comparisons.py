@@ -12,8 +12,13 @@ from itertools import pairwise
 from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, find_operator_sign, replace_with
 from suture.mutation.python.python_tree import PythonTree
-from suture.mutation.sign_frequencies import comparison_frequency, frequency_ratio
-from suture.mutation.tuning import BOUNDARY_FACTOR, MAX_CONDITIONS, MAX_REUSED, MAX_REUSED_CHARS
+from suture.mutation.tuning import (
+    BOUNDARY_FACTOR,
+    MAX_CONDITIONS,
+    MAX_REUSED,
+    MAX_REUSED_CHARS,
+    NONE_FACTOR,
+)
 
 SIGNS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
@@ -42,20 +47,17 @@ def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Compare)
     left = node.left
     for sign_node, right in zip(node.ops, node.comparators, strict=True):
-        sign, operand = SIGNS[type(sign_node)], left
+        sign = SIGNS[type(sign_node)]
         start, end = find_operator_sign(tree, left, right, sign)
         left = right
         if not end:
             continue
         likely_signs = LIKELY_SIGNS[sign]
-        old_frequency = comparison_frequency(operand, sign, right)
         for other in dict.fromkeys((*likely_signs, *SIGNS.values())):
             if other != sign:
                 weight = 1.0 if other in likely_signs[:2] else 0.6 if other in likely_signs else 0.45
-                new_frequency = comparison_frequency(operand, other, right)
-                # Not between operands that are never compared so, such as `<=` with a list.
-                weight *= BOUNDARY_FACTOR if new_frequency and other == BOUNDARY_SIGNS.get(sign) else 1.0
-                weight *= frequency_ratio(old_frequency, new_frequency)
+                weight *= BOUNDARY_FACTOR if other == BOUNDARY_SIGNS.get(sign) else 1.0
+                weight *= NONE_FACTOR if other in ("is", "is not") and tree.text(right) == "None" else 1.0
                 yield replace_span(start, end, other, f"{sign} becomes {other} in {tree.text(node)}", weight)
 
 

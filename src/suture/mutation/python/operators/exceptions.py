@@ -1,4 +1,4 @@
-"""Wrong exception classes, and mutable defaults that all calls share.
+"""Wrong classes in checks and handlers, unhandled exceptions, and mutable defaults that all calls share.
 
 `suture.mutation.changes` explains the weights.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
+from itertools import islice
 
 from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
+from suture.mutation.python.operators.statements import in_loop, reindent
 from suture.mutation.python.operators.undefined_names import known_names
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
+from suture.mutation.tuning import MAX_HANDLED_EXCEPTIONS
 from suture.project.python_source.statement_edits import is_docstring
 
 CONFUSABLE_EXCEPTIONS = (
@@ -147,6 +150,47 @@ def _collect_exceptions(tree: PythonTree) -> tuple[list[str], list[str]]:
     return defined, list(dict.fromkeys(used))
 
 
+def _handle_exception(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Handle an exception that a statement may raise."""
+    assert isinstance(node, ast.stmt)
+    lines, indent = tree.line_span(node), tree.indent(node)
+    if lines is None or is_docstring(node) or tree.enclosing_function(node) is None:
+        return
+    body = reindent(tree.raw[slice(*lines)].decode("utf-8", "surrogatepass"), indent, f"{indent}    ")
+    exits = ["return None", "return False" if isinstance(node, ast.Return) else "pass"]
+    exits += ["continue"] if in_loop(node, tree) else []
+    for exception, weight in islice(_other_exceptions("", tree), MAX_HANDLED_EXCEPTIONS):
+        for exit_word in exits:
+            text = f"{indent}try:\n{body}{indent}except {exception}:\n{indent}    {exit_word}\n"
+            yield replace_span(*lines, text, f"{exception}: {exit_word}", weight)
+
+
+def _accept_class(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Check for another class, or for one more."""
+    assert isinstance(node, ast.Call)
+    classes = _checked_classes(node, tree)
+    for other in tree.cached("checked classes", _collect_checked_classes) if classes else ():
+        if other not in classes:
+            joined = f"({', '.join((*classes, other))})"
+            yield replace_with(tree, node.args[1], joined, 0.6)
+            if len(classes) == 1:
+                yield replace_with(tree, node.args[1], other, 0.5)
+
+
+def _checked_classes(call: ast.Call, tree: PythonTree) -> list[str]:
+    """Return the classes of a call of `isinstance` or `issubclass`; none for other calls."""
+    if tree.text(call.func) not in ("isinstance", "issubclass") or len(call.args) != 2:
+        return []
+    return [tree.text(part) for part in getattr(call.args[1], "elts", [call.args[1]])]
+
+
+def _collect_checked_classes(tree: PythonTree) -> list[str]:
+    """Return the classes that the file checks for, then common ones."""
+    calls = (node for node in tree.nodes if isinstance(node, ast.Call))
+    classes = (name for call in calls for name in _checked_classes(call, tree))
+    return list(dict.fromkeys((*classes, "str", "bytes", "int", "float", "dict", "list", "tuple")))
+
+
 def _create_default_per_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Create a mutable default in each call instead of sharing it between calls."""
     assert isinstance(node, FUNCTIONS)
@@ -172,5 +216,11 @@ def _create_default_per_call(node: ast.AST, tree: PythonTree) -> Iterator[Change
 
 OPERATORS = (
     PythonOperator(name="exception_class", nodes=(ast.ExceptHandler, ast.Raise), changes=_change_exception),
+    PythonOperator(
+        name="handled_exception",
+        nodes=(ast.Assign, ast.Expr, ast.Delete, ast.Return),
+        changes=_handle_exception,
+    ),
+    PythonOperator(name="accepted_class", nodes=(ast.Call,), changes=_accept_class),
     PythonOperator(name="mutable_default", nodes=FUNCTIONS, changes=_create_default_per_call),
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change, replace_span
-from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
+from suture.mutation.changes import Change, find_similar_names, replace_span
+from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
+from suture.mutation.python.operators.undefined_names import known_names
 from suture.mutation.python.python_tree import PythonTree
 
 CONFUSABLE_NAMES = (
@@ -45,20 +46,26 @@ def _change_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             yield replace_with(tree, node, other, 0.5 * fit if is_stored else fit)
 
 
-def _switch_attribute_and_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Use `a` in place of `a.b`, or the reverse with an attribute that the file reads of `a`."""
-    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-        # What a call calls is left to `called_name`; its arguments are excluded too, by judgement.
-        if not isinstance(tree.parent(node), ast.Call) and isinstance(node.value, ast.Name):
-            yield replace_with(tree, node, node.value.id, 0.6)
-    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        is_part = isinstance(tree.parent(node), (ast.Attribute, ast.Call))
-        for attribute in () if is_part else _known_attributes(node.id, tree):
-            yield replace_with(tree, node, f"{node.id}.{attribute}", 0.5)
+def _use_similar_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Use another name of the module, or another attribute or method, that is spelt alike."""
+    names = tree.scope_names(node).kinds
+    if not is_read(node) or (isinstance(node, ast.Name) and node.id in names):
+        return  # variables of the function are left to `_change_variable`
+    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+    others = known_names(tree) if isinstance(node, ast.Name) else tree.cached("attributes", _all_attributes)
+    if isinstance(node, ast.Attribute):
+        for variable in (name, f"{tree.text(node.value)}_{name}"):  # `a` or `x_a` for `x.a`
+            if variable in names:
+                yield replace_with(tree, node, variable)
+    end = tree.span(node)[1]
+    for other, similarity in find_similar_names(name, others):
+        yield replace_span(end - len(name.encode()), end, other, f"{name} becomes {other}", similarity)
 
 
-def _known_attributes(name: str, tree: PythonTree) -> list[str]:
-    return tree.cached("attributes by name", _attributes_by_name).get(name, [])
+def _all_attributes(tree: PythonTree) -> frozenset[str]:
+    """Return the attributes and methods that a file reads or defines."""
+    methods = {f.name for f in tree.functions_in_order if isinstance(tree.parent(f), ast.ClassDef)}
+    return frozenset(methods | {node.attr for node in tree.nodes if isinstance(node, ast.Attribute)})
 
 
 def _attributes_by_name(tree: PythonTree) -> dict[str, list[str]]:
@@ -79,7 +86,8 @@ def _change_attribute(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     end = tree.span(node)[1]
     start = end - len(node.attr.encode())
-    attributes = _known_attributes(node.value.id, tree) if isinstance(node.value, ast.Name) else []
+    by_name = tree.cached("attributes by name", _attributes_by_name)
+    attributes = by_name.get(node.value.id, []) if isinstance(node.value, ast.Name) else []
     for other in dict.fromkeys((*attributes, *tree.attributes)):
         if other != node.attr and other not in IGNORED_ATTRIBUTES:
             weight = _name_affinity(node.attr, other) * (1.0 if other in attributes else 0.8)
@@ -171,10 +179,8 @@ def _switch_element_and_whole(node: ast.AST, tree: PythonTree) -> Iterator[Chang
 
 OPERATORS = (
     PythonOperator(name="variable", nodes=(ast.Name,), changes=_change_variable),
+    PythonOperator(name="similar_name", nodes=(ast.Name, ast.Attribute), changes=_use_similar_name),
     PythonOperator(name="attribute", nodes=(ast.Attribute,), changes=_change_attribute),
-    PythonOperator(
-        name="attribute_or_name", nodes=(ast.Attribute, ast.Name), changes=_switch_attribute_and_name
-    ),
     PythonOperator(name="called_name", nodes=(ast.Call,), changes=_change_called_name),
     PythonOperator(name="subscript_key", nodes=(ast.Subscript,), changes=_change_key),
     PythonOperator(name="sequence_part", nodes=(ast.Subscript, ast.Name), changes=_switch_element_and_whole),

@@ -119,7 +119,7 @@ def _change_loop_control(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         for other in ("break", "continue", "return", "pass"):
             if other != tree.text(node):
                 yield replace_span(start, end, other, f"{tree.text(node)} becomes {other}")
-    elif isinstance(node, ast.Return) and node.value is None and _in_loop(node, tree):
+    elif isinstance(node, ast.Return) and node.value is None and in_loop(node, tree):
         for other in ("break", "continue"):
             yield replace_span(start, end, other, f"return becomes {other}")
     # An `elif` cannot become a `while`.
@@ -127,7 +127,7 @@ def _change_loop_control(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         old, new = ("if", "while") if isinstance(node, ast.If) else ("while", "if")
         if tree.raw[start:end].startswith(old.encode()):
             yield replace_span(start, start + len(old), new, f"{old} becomes {new}", 0.5)
-    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) and _in_loop(node, tree):
+    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) and in_loop(node, tree):
         lines = tree.line_span(node)
         if lines and node is tree.enclosing_block(node)[-1]:
             for word in ("break", "continue"):
@@ -136,18 +136,20 @@ def _change_loop_control(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _switch_elif(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Turn an `elif` into an `if`, or an `if` into an `elif`."""
+    """Turn an `elif` into an `if` or `else`, or an `if` into an `elif`."""
     assert isinstance(node, ast.If)
     start, _ = tree.span(node)
     if tree.raw[start : start + 4] == b"elif":
         yield replace_span(start, start + 4, "if", "elif becomes if")
+        if not node.orelse:
+            yield replace_span(start, tree.span(node.test)[1], "else", "elif becomes else", 0.5)
         return
     previous = tree.previous_statement(node)
     if isinstance(previous, ast.If) and not previous.orelse and tree.raw[start : start + 2] == b"if":
         yield replace_span(start, start + 2, "elif", "if becomes elif")
 
 
-def _in_loop(node: ast.AST, tree: PythonTree) -> bool:
+def in_loop(node: ast.AST, tree: PythonTree) -> bool:
     """Return whether a loop of the same function holds a node."""
     for parent in tree.ancestors(node):
         if isinstance(parent, FUNCTIONS):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from suture.mutation import tuning
 from suture.mutation.changes import Change
+from suture.mutation.expected_values import rewrite_number, rewrite_text
 from suture.mutation.tree_sitter.node_kinds import (
     ARGUMENTS,
     CALLS,
@@ -71,6 +72,17 @@ def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         for new in dict.fromkeys((*literals, *(f"{quote}{text}{quote}" for text in variants))):
             if new != old:
                 yield tree.replace_with(node, new, 0.8 if new in literals else 0.5)
+
+
+def _use_expected_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Change a literal as the actual value of a failing test differs from the expected one."""
+    text = tree.text(node)
+    if node.type in (*STRINGS, "template_string"):
+        for first, last, new, weight in rewrite_text(text, tree.differences):
+            yield tree.replace_with(node, f"{text[:first]}{new}{text[last:]}", weight)
+    elif node.type in NUMBERS and text.isdecimal() and len(text) < tuning.MAX_INTEGER_DIGITS:
+        for number, weight in rewrite_number(int(text), tree.differences):
+            yield tree.replace_with(node, repr(number), weight)
 
 
 def _similar_fractions(old: str) -> list[str]:
@@ -249,6 +261,7 @@ def _add_separator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 OPERATORS: TreeOperators = {
     "constant": _change_constant,
+    "expected_value": _use_expected_value,
     "off_by_one": _add_or_subtract_one,
     "sign_change": _change_sign,
     "sequence_part": _switch_element_and_whole,
