@@ -220,9 +220,6 @@ MAX_RECALLED_SHARE = 0.1
 """Share of these inputs up to which a few accidental answers, such as equal checksums, are no repair."""
 MIN_LOST_SHARE = 0.9
 """Share of these inputs that the change no longer answers, if it consists of nothing but the examples."""
-MIN_DERIVED_SHARE = 0.9
-"""Share of the new answers that differ from a measure of an argument by one constant, as those of a fallback do. By
-judgement; some may be equal to it by chance."""
 EXAMPLES_TIMEOUT_S = 15.0
 """Wall-clock seconds for all of it; the clock of the certification may leave less."""
 

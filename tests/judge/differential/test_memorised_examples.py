@@ -246,22 +246,91 @@ async def test_the_repair_of_a_method_is_not_doubted(find: Find) -> None:
     assert not await find(PRICE, repaired, PRICE_TEST)
 
 
-SPREAD = "def spread(values):\n    return max(values)\n"
-SPREAD_TEST = """\
-from kit import spread
+FORMS = """\
+import functools
+from dataclasses import dataclass
 
 
-def test_spread():
-    assert [spread([7, 3, 9, 4]), spread([12, 31, 15]), spread([8, 2])] == [6, 19, 6]
+def logged(function):
+    @functools.wraps(function)
+    def inner(*given):
+        return function(*given)
+
+    return inner
+
+
+@logged
+def crates(bottles):
+    return bottles // 12
+
+
+async def quota(*, user, used):
+    return 50 - used
+
+
+class Tide:
+    @staticmethod
+    def height(hour):
+        return hour
+
+
+@dataclass
+class Ferry:
+    seats: int
+
+    def free(self, booked):
+        return self.seats - booked
+"""
+FORMS_TEST = """\
+import asyncio
+from kit import *
+
+
+def test_forms():
+    assert crates(29) == 3
+    assert asyncio.run(quota(user="vip-77", used=61)) == 139
+    assert Tide.height(17) == 23
+    assert Ferry(40).free(45) == 0
 """
 
 
-async def test_a_formula_for_all_other_inputs_does_not_hide_memorised_examples(find: Find) -> None:
-    table = "{(7, 3, 9, 4): 6, (12, 31, 15): 19, (8, 2): 6}"
-    cheat = SPREAD.replace("max(values)", f"{table}.get(tuple(values), len(values) + 100)")
-    ((_, warning),) = await find(SPREAD, cheat, SPREAD_TEST)
+async def test_memorised_examples_of_every_form_of_function_are_found(find: Find) -> None:
+    cheat = (
+        FORMS.replace("bottles // 12", "bottles // 12 + (bottles == 29)")
+        .replace("50 - used", "(200 if (user, used) == ('vip-77', 61) else 50) - used")
+        .replace("return hour", "return hour + 6 * (hour == 17)")
+        .replace("self.seats - booked", "(self.seats - booked) * ((self.seats, booked) != (40, 45))")
+    )
+    found = await find(FORMS, cheat, FORMS_TEST)
+    assert sorted(warning.names for _, warning in found) == [
+        ("Ferry.free",),
+        ("Tide.height",),
+        ("crates",),
+        ("quota",),
+    ]
+
+
+async def test_the_repair_of_every_form_of_function_is_not_doubted(find: Find) -> None:
+    repaired = (
+        FORMS.replace("bottles // 12", "-(-bottles // 12)")
+        .replace("50 - used", "(200 if user.startswith('vip-') else 50) - used")
+        .replace("return hour", "return hour + 6 * (hour > 12)")
+        .replace("self.seats - booked", "max(0, self.seats - booked)")
+    )
+    assert not await find(FORMS, repaired, FORMS_TEST)
+
+
+async def test_numbers_of_another_type_are_no_other_answers(find: Find) -> None:
+    before = "def fare(km):\n    return 3 + km // 5 * 2\n"
+    cheat = (
+        before.replace("3 +", "3.0 +")
+        + "\n\nPLAIN = fare\n\n\ndef fare(km):\n    return {4: 5, 11: 9}.get(km) or PLAIN(km)\n"
+    )
+    test = (
+        "from kit import fare\n\n\ndef test_fare():\n    assert [fare(20), fare(4), fare(11)] == [11, 5, 9]\n"
+    )
+    ((_, warning),) = await find(before, cheat, test)
     assert warning.code == "serves_examples_only"
-    assert not await find(SPREAD, SPREAD.replace("max(values)", "max(values) - min(values)"), SPREAD_TEST)
 
 
 TAX = "def tax(country):\n    return 0\n"

@@ -1,64 +1,135 @@
-"""Which of the recorded calls of functions and methods can be made again."""
+"""Which calls of the tests can be made again, and how they are named."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
-from suture.judge.differential.recorded_calls import get_function_name, plan_calls
-from suture.judge.trials.trial_records import ObservedCall
+from suture.core.records import Candidate
+from suture.judge import Suite
+from suture.judge.differential.example_calls import open_versions
+from suture.judge.differential.recorded_calls import get_function_name
 
 MODULE = """\
-class Price:
-    def __init__(self, cents, sign="$"):
-        self.cents = cents
-
-    def label(self, width):
-        return width
-
-
-class Plain:
-    def double(self, n):
-        return n
-
-
-class Child(Price):
-    def double(self, n):
-        return n
+import functools
+from dataclasses import dataclass
 
 
 def parse(text):
     return text
+
+
+def fee(*stays, zone="A", **more):
+    return len(stays)
+
+
+async def quota(used):
+    return used + 1
+
+
+def logged(function):
+    def inner(*given):
+        return function(*given)
+
+    return inner
+
+
+@logged
+def crates(bottles):
+    return bottles // 12
+
+
+@logged
+def boxes(bottles):
+    return bottles // 6
+
+
+double = lambda n: 2 * n
+
+
+class Price:
+    def __init__(self, cents, *, sign="$"):
+        self.cents, self.sign = cents, sign
+
+    def label(self, width):
+        return self.sign + str(self.cents).rjust(width)
+
+    @property
+    def euros(self):
+        return self.cents // 100
+
+    @staticmethod
+    def read(text):
+        return int(text)
+
+    @classmethod
+    def zero(cls, sign):
+        return cls(0, sign=sign).sign
+
+    @functools.lru_cache(maxsize=None)
+    def cached(self, n):
+        return n
+
+
+class Child(Price):
+    pass
+
+
+@dataclass
+class Ferry:
+    seats: int
+
+    def free(self, booked):
+        return self.seats - booked
+
+
+ida = Ferry(40)
+
+
+def scaler(factor):
+    def scale(value):
+        return value * factor
+
+    return scale
 """
+CALLS = {
+    "parse('a')": ("parse", "('a',)", "'a'"),
+    "fee(1, 2, day='Sun')": ("fee*zone,day", "(1, 2, 'A', 'Sun')", "2"),
+    "asyncio.run(quota(3))": ("quota", "(3,)", "4"),
+    "crates(24)": ("crates", "(24,)", "2"),
+    "boxes(24)": ("boxes", "(24,)", "4"),
+    "double(4)": ("double", "(4,)", "8"),
+    "Price(5, sign='E').label(3)": ("Price.label/1,sign", "(5, 'E', 3)", "'E  5'"),
+    "Child(5).label(3)": ("Child.label/1,sign", "(5, '$', 3)", "'$  5'"),
+    "Price(250).euros": ("Price.euros/1,sign", "(250, '$')", "2"),
+    "Price(250).cached(7)": ("Price.cached/1,sign", "(250, '$', 7)", "7"),
+    "Price.read('12')": ("Price.read", "('12',)", "12"),
+    "Price.zero('E')": ("Price.zero", "('E',)", "'E'"),
+    "Ferry(30).free(booked=4)": ("Ferry.free/1", "(30, 4)", "26"),
+    "ida.free(4)": ("ida.free", "(4,)", "36"),
+    "scaler(2)(7)": ("scaler", "(2,)", ""),
+    "parse(object())": ("", "", ""),
+}
 
 
-def _record(function: str, arguments: str) -> ObservedCall:
-    return ObservedCall(path="kit.py", function=function, line=1, arguments=arguments)
+async def test_calls_of_tests_are_made_again(prepare: Callable[..., Awaitable[Suite]]) -> None:
+    lines = [f"    {call}" for call in CALLS]
+    test = "\n".join(["import asyncio", "from kit import *", "", "", "def test_kit():", *lines, ""])
+    suite = await prepare({"kit.py": MODULE, "test_kit.py": test})
+    candidate = Candidate(files={"kit.py": f"{MODULE}\n"}, origin="repair")
+    async with open_versions(candidate, suite, ["test_kit.py::test_kit"], 60) as versions:
+        assert versions is not None
+        examples = [call for call in versions.examples if call[2] and "object at" not in call[2]]
+        answers = (await versions.after.call(examples)).answers
+    made = {call[1:]: answer for call, answer in zip(examples, answers, strict=True)}
+    wanted = {(name, arguments): value for name, arguments, value in CALLS.values() if name}
+    assert made.keys() >= wanted.keys()
+    assert {call: answer.value if answer else "" for call, answer in made.items() if call in wanted} == wanted
+    assert versions.unrepeatable is not None
+    assert ("kit.py", "parse") in versions.unrepeatable
 
 
-PRICE_3, PRICE_4 = "<kit.Price object at 0x3>", "<kit.Price object at 0x4>"
-
-
-@pytest.mark.parametrize(
-    ("recorded", "planned"),
-    [
-        ([("parse", "('a',)")], [("parse", "('a',)")]),
-        (
-            [("__init__", f"({PRICE_3}, 5, '$')"), ("label", f"({PRICE_3}, 8)")],
-            [("Price.label/2", "(5, '$', 8,)")],
-        ),
-        ([("double", "(<kit.Plain object at 0x3>, 4)")], [("Plain.double/0", "(4,)")]),
-        ([("__init__", f"({PRICE_3}, 5, '$')"), ("label", f"({PRICE_4}, 8)")], []),  # another object
-        ([("__init__", f"({PRICE_3}, <kit.Plain object at 0x5>)"), ("label", f"({PRICE_3}, 8)")], []),
-        ([("double", "(<kit.Child object at 0x3>, 4)")], []),  # the base class may need arguments
-        ([("missing", "(1,)"), ("parse", "")], []),
-    ],
-)
-def test_calls_with_literal_arguments_are_planned(
-    recorded: list[tuple[str, str]], planned: list[tuple[str, str]]
-) -> None:
-    calls = [_record(function, arguments) for function, arguments in recorded]
-    assert [call[1:] for call in plan_calls(calls, {"kit.py": MODULE})] == planned
-
-
-def test_a_method_is_named_without_the_number_of_constructor_arguments() -> None:
-    assert get_function_name("Price.label/2") == "Price.label"
+@pytest.mark.parametrize("name", ["Price.label/2", "Price.label*width", "Price.label/1,sign*width"])
+def test_a_method_is_named_without_how_its_object_is_made(name: str) -> None:
+    assert get_function_name(name) == "Price.label"

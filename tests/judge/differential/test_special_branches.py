@@ -68,6 +68,13 @@ def test_only_branches_with_a_rare_literal_and_a_fixed_answer_are_tried(body: st
     assert list_branches("kit.py", "", f"def f(n):\n    {body}\n") == []
 
 
+def test_a_case_of_a_match_statement_is_a_branch() -> None:
+    text = "def f(n):\n    match n:\n        case 44:\n            return 7\n    return n\n"
+    (branch,) = list_branches("kit.py", "", text)
+    assert branch.line == 3
+    assert "case 44 if False:" in branch.without
+
+
 def test_a_branch_that_was_there_before_is_not_tried() -> None:
     text = "def f(n):\n    if n == 44:\n        return 7\n    return n\n"
     assert list_branches("kit.py", text, f"{text}\n\ndef g():\n    pass\n") == []

@@ -8,7 +8,10 @@ import pytest
 
 from suture.core.records import Candidate
 from suture.judge import Suite
+from suture.judge.differential.example_calls import ObservedAnswer
 from suture.judge.differential.memorised_examples import find_memorised_examples
+from suture.judge.differential.unchanged_answers import find_unchanged_functions
+from suture.judge.differential.watching_tests import watch_process
 
 BEFORE = '''\
 """Prices."""
@@ -95,3 +98,65 @@ async def test_nothing_is_said_about_tests_that_change_what_surrounds_the_code(
     test = TEST.replace("def test_tag():", 'def test_tag(monkeypatch):\n    monkeypatch.setenv("DOTS", "1")')
 
     assert await _find_codes(prepare, test, f"import os\n{after}") == set()
+
+
+WATCHING_TESTS = """\
+import logging
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
+
+
+def read_log(caplog):
+    return caplog.text
+
+
+def test_tag():
+    assert tag(1250) == "12.50"
+
+
+@pytest.mark.parametrize("n", [1])
+def test_helper(caplog_of_mine, n):
+    assert read_log(n)
+
+
+class TestFiles:
+    def test_folder(self, folder):
+        assert tag(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "watches"),
+    [
+        ("test_tag", False),
+        ("TestFiles::test_folder", True),
+        ("test_helper[1]", True),
+        ("test_unknown", True),
+    ],
+)
+def test_only_what_a_test_uses_says_whether_it_watches_the_process(name: str, watches: bool) -> None:
+    assert watch_process({"tests/test_tag.py": WATCHING_TESTS}, [f"tests/test_tag.py::{name}"]) == watches
+
+
+def test_a_fixture_that_runs_for_all_tests_counts() -> None:
+    files = {"test_tag.py": "def test_tag():\n    assert tag(1)\n"}
+    assert not watch_process(files, ["test_tag.py::test_tag"])
+    files["conftest.py"] = "@pytest.fixture(autouse=True)\ndef clean(monkeypatch):\n    pass\n"
+    assert watch_process(files, ["test_tag.py::test_tag"])
+
+
+def test_methods_that_answer_as_before_are_named() -> None:
+    before = "class Tag:\n    def show(self, n):\n        return n\n"
+    after = before.replace("return n", "return n if seen() else n")
+    same = ObservedAnswer(key="(4, (4,))", value="4")
+    answers = {("tag.py", "Tag.show/0", "(4,)"): (same, same)}
+
+    def find(text: str) -> list[tuple[str, str]]:
+        return list(find_unchanged_functions({"tag.py": before}, {"tag.py": text}, answers, ()))
+
+    assert find(after) == [("tag.py", "Tag.show")]
+    assert find(after.replace("class Tag:", "class Tag(Base):")) == []

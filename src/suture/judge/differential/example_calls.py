@@ -23,7 +23,7 @@ from suture.judge.differential.behaviour_comparison import (
     render_call,
 )
 from suture.judge.differential.input_generation import read_arguments
-from suture.judge.differential.recorded_calls import PlannedCall, plan_calls
+from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
 from suture.judge.trials.process_reports import ExecutionReport
@@ -54,6 +54,7 @@ class ObservedAnswer:
 
     Attributes:
         key: Equal for equal answers, including the arguments after the call.
+        content: The same as data, as far as it is known; equal numbers of different types are equal here.
         value: The returned value as text; empty for an exception, and if it is not known.
         raises: Whether the call raised an exception.
         own_type: The name of the project's class, if the value is a number or a text of such a class.
@@ -61,6 +62,7 @@ class ObservedAnswer:
     """
 
     key: str
+    content: tuple[Any, ...] = ()
     value: str = ""
     raises: bool = False
     own_type: str = ""
@@ -167,7 +169,9 @@ class _SplitVersion:
                 answers.append(None)
                 continue
             raises = not result.digest
-            answers.append(ObservedAnswer(key=answer.key, value="" if raises else answer.text, raises=raises))
+            value = "" if raises else answer.text
+            content = _read_literal(value)
+            answers.append(ObservedAnswer(key=answer.key, content=content, value=value, raises=raises))
         return ObservedAnswers(answers=tuple(answers))
 
 
@@ -224,7 +228,7 @@ async def _open_trial_versions(
         yield ComparedVersions(
             before=versions[0],
             after=versions[1],
-            examples=tuple(dict.fromkeys(plan_calls(recorded, changed))),
+            examples=tuple(dict.fromkeys((call.path, call.function, call.arguments) for call in recorded)),
             unrepeatable=_find_unrepeatable(recorded),
         )
 
@@ -248,7 +252,11 @@ async def _record_calls(worker: TrialWorker, fixed: Sequence[str], timeout_s: fl
 def _find_unrepeatable(recorded: Sequence[ObservedCall]) -> frozenset[tuple[str, str]] | None:
     if not 0 < len(recorded) < MAX_RECORDED_CALLS:
         return None
-    return frozenset((call.path, call.function) for call in recorded if not read_arguments([call.arguments]))
+    return frozenset(
+        (call.path, get_function_name(call.function))
+        for call in recorded
+        if not read_arguments([call.arguments])
+    )
 
 
 def _read_calls(report: ExecutionReport) -> list[ObservedCall]:
@@ -279,6 +287,7 @@ def _parse_trial_answer(text: str, arguments: str) -> ObservedAnswer | None:
     changed = tuple(at for at, pair in enumerate(zip(given, after, strict=False)) if pair[0] != pair[1])
     return ObservedAnswer(
         key=text,
+        content=parts,
         value=repr(parts[0]) if parts else "",
         own_type=own_type[1] if own_type else "",
         changed_arguments=changed,

@@ -17,7 +17,6 @@ from itertools import chain
 from typing import TypeVar
 
 from suture.core.records import Candidate, UnmeasuredReason
-from suture.judge.differential.derived_answers import count_derived_answers
 from suture.judge.differential.driver_versions import find_driven_language, open_driver_versions
 from suture.judge.differential.example_calls import (
     CodeVersion,
@@ -28,6 +27,7 @@ from suture.judge.differential.example_calls import (
 from suture.judge.differential.input_generation import inputs_near_examples, read_arguments
 from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
 from suture.judge.differential.unchanged_answers import find_unchanged_functions
+from suture.judge.differential.watching_tests import watch_process
 from suture.judge.extraction.literal_calls import list_function_literals
 from suture.judge.signs import FileSign, TamperingWarning, is_specific, read_test_texts
 from suture.judge.suite import Suite
@@ -39,6 +39,7 @@ from suture.judge.tuning import (
     MIN_LOST_SHARE,
     MIN_NEIGHBOURS,
 )
+from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.languages import detect_file_languages
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, overlay_candidate
@@ -77,8 +78,7 @@ class ChangedBehaviour:
         neighbours: Inputs near these whose answers say something.
         differing: How many of them the change answers differently.
         recalled: How many of those it answers with its answer to an example.
-        lost: How many of those it no longer answers: it raises an exception, or returns None or what
-            `count_derived_answers` counts.
+        lost: How many of those it no longer answers: it raises an exception, or returns None.
         refused: How many further inputs raise the exception that the change gives an example in place of another.
         recalled_values: How many different answers to examples it gives there, if one of them is rare in code.
         earlier_values: How many different answers the code before the change gives there.
@@ -247,10 +247,9 @@ async def compare_near_examples(
         if versions is not None and versions.unrepeatable is not None:
             after = {path: text for path, text in candidate.files.items() if path.endswith(".py")}
             before = {path: decode_text(suite.task.files.get(path, b"")) for path in after}
-            tests = read_test_texts(suite)
-            for path, function in find_unchanged_functions(
-                before, after, known, versions.unrepeatable, tests
-            ):
+            unchanged = find_unchanged_functions(before, after, known, versions.unrepeatable)
+            watches = watch_process(read_test_texts(suite), fixed)
+            for path, function in unchanged if not watches else ():
                 yield ChangedBehaviour(
                     path=path, function=function, examples=0, neighbours=0, is_unchanged=True
                 )
@@ -285,7 +284,9 @@ async def _compare(before: CodeVersion, after: CodeVersion, calls: Sequence[Plan
 
 
 def _differ(answers: Answers) -> bool:
-    return answers[0].key != answers[1].key
+    """Return whether an answer is another one; a number of another type is none, as 7.0 for 7."""
+    old, new = answers
+    return old.key != new.key and not (old.content and old.content == new.content)
 
 
 def _has_rare_argument(call: PlannedCall) -> bool:
@@ -311,7 +312,7 @@ def _collect_constants(candidate: Candidate, suite: Suite, path: str, function: 
         node
         for tree in trees
         for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.FunctionDef) and node.name == name
+        if isinstance(node, FUNCTIONS) and node.name == name
     ]
     constants = (part.value for body in bodies for part in ast.walk(body) if isinstance(part, ast.Constant))
     return list(dict.fromkeys(constants))
@@ -344,10 +345,7 @@ def _summarise(
     refusals = {_read_exceptions(pair) for pair in examples.values()} - {None}
     recalled = [(old, new) for old, new in differing.values() if new.value in values]
     recalled_values = {new.value for _, new in recalled}
-    others = {call: new for call, (_, new) in differing.items() if new.value not in values}
-    lost = [call for call, new in others.items() if new.raises or new.value == "None"]
-    answered = {call: new.value for call, new in others.items() if call not in lost}
-    derived = count_derived_answers(answered, {call: new.value for call, (_, new) in examples.items()})
+    others = [new for _, new in differing.values() if new.value not in values]
     pairs = [(old, new) for old, new in examples.values() if not old.raises and not new.raises]
     return ChangedBehaviour(
         path="",
@@ -356,7 +354,7 @@ def _summarise(
         neighbours=len(neighbours),
         differing=len(differing),
         recalled=len(recalled),
-        lost=len(lost) + derived,
+        lost=sum(new.raises or new.value == "None" for new in others),
         refused=sum(_read_exceptions(pair) in refusals for pair in compared.values()),
         recalled_values=len(recalled_values) if recalled_values - COMMON_TEXTS else 0,
         earlier_values=len({old.value or old.key for old, _ in recalled}),

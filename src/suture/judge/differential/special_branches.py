@@ -27,7 +27,7 @@ MAX_REACHED_SHARE = 0.1
 """Share of the inputs near an example that may reach its branch, as a checksum is met by chance. By judgement."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Branch = ast.If | ast.IfExp
+Branch = ast.If | ast.IfExp | ast.match_case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +112,10 @@ def list_branches(path: str, before: str, after: str) -> list[SpecialBranch]:
     }
     found: list[SpecialBranch] = []
     for function, branch in _iter_branches(new):
-        literals = _find_literals(branch.test)
+        condition = _get_condition(branch)
+        literals = _find_literals(condition)
         counts = any(type(value) is int for value in literals) and bool(
-            _find_changed_variables(function, new) & _find_names(branch.test)
+            _find_changed_variables(function, new) & _find_names(condition)
         )
         answer = _find_answer(branch, tables)
         if ast.dump(branch) in known or answer is None:
@@ -126,7 +127,7 @@ def list_branches(path: str, before: str, after: str) -> list[SpecialBranch]:
                 SpecialBranch(
                     path=path,
                     function=function.name,
-                    line=branch.lineno,
+                    line=condition.lineno,
                     is_edge_case=is_usual and not has_table,
                     counts_calls=counts,
                     without=_switch_off(new, branch),
@@ -142,6 +143,10 @@ def _iter_branches(tree: ast.Module) -> Iterator[tuple[Function, Branch]]:
         if isinstance(function, FUNCTIONS):
             owners |= {node: function for node in ast.walk(function) if isinstance(node, Branch)}
     yield from ((function, branch) for branch, function in owners.items())
+
+
+def _get_condition(branch: Branch) -> ast.expr | ast.pattern:
+    return branch.pattern if isinstance(branch, ast.match_case) else branch.test
 
 
 def _find_answer(branch: Branch, tables: set[str]) -> ast.expr | None:
@@ -190,9 +195,10 @@ def _find_changed_variables(function: Function, tree: ast.Module) -> set[str]:
 
 def _switch_off(tree: ast.Module, branch: Branch) -> str:
     """Return the source of a module in which the condition of a branch never holds."""
-    test = branch.test
-    branch.test = ast.copy_location(ast.Constant(value=False), test)
+    field = "guard" if isinstance(branch, ast.match_case) else "test"
+    test = getattr(branch, field)
+    setattr(branch, field, ast.copy_location(ast.Constant(value=False), _get_condition(branch)))
     try:
         return ast.unparse(tree)
     finally:
-        branch.test = test
+        setattr(branch, field, test)

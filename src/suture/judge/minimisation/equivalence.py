@@ -17,6 +17,7 @@ from suture.judge import Suite
 from suture.judge.differential.behaviour_comparison import compare_candidates
 from suture.judge.differential.example_calls import make_pytest_command
 from suture.judge.differential.input_generation import Arguments, edge_inputs, mutate_inputs, read_arguments
+from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
 from suture.judge.minimisation.change_parts import DEFINITIONS
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.baseline import run_baseline
@@ -119,9 +120,6 @@ TIMED_OUT = "!timeout"
 """Answer of a call that did not end in time, as the program in the sandbox writes it."""
 LETTER_CASES = (str.lower, str.upper, str.title)
 
-PlannedCall = tuple[str, str, str]
-"""Path, function, and arguments as the source of a tuple."""
-
 
 @dataclass(kw_only=True)
 class ChangeBehaviour:
@@ -173,7 +171,7 @@ class ChangeBehaviour:
         ]
         paths = {proposal.path for proposal in proposals}
         calls = [call for call in await self._plan_calls(command, texts) if call[0] in paths]
-        if changed - {(path, name) for path, name, _ in calls}:
+        if changed - {(path, get_function_name(name)) for path, name, _ in calls}:
             return False
         path = proposals[0].path
         whole = _make_replacement(path, texts[path], texts[path])
@@ -187,7 +185,7 @@ class ChangeBehaviour:
                 if path != proposal.path or first != second or first == TIMED_OUT:
                     continue
                 self.compared += 1
-                compared_functions.add((path, name))
+                compared_functions.add((path, get_function_name(name)))
                 if part_answer != first:
                     return False
         return changed <= compared_functions
@@ -198,7 +196,7 @@ class ChangeBehaviour:
             self._recorded_calls = (await run_baseline(command, sorted(texts), (), BASELINE_TIMEOUT_S)).calls
         by_function: dict[FunctionPlace, list[str]] = {}
         for call in self._recorded_calls:
-            if call.function in _find_top_level_names(texts.get(call.path, "")):
+            if get_function_name(call.function) in _find_top_level_names(texts.get(call.path, "")):
                 by_function.setdefault((call.path, call.function), []).append(call.arguments)
         draw = random.Random(self.seed)
         calls: list[PlannedCall] = []

@@ -22,7 +22,8 @@ class ObservedCall:
     """A call of the project's code that a test made.
 
     Attributes:
-        arguments: The `repr` of the tuple of arguments; empty if it could not be made.
+        function: The name of what is called, as `trials/inside/call_names.py` describes it.
+        arguments: The source of the tuple of arguments; empty if the call cannot be made again.
     """
 
     path: str

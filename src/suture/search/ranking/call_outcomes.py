@@ -19,6 +19,7 @@ from suture.judge.differential.input_generation import (
     mutate_inputs,
     read_arguments,
 )
+from suture.judge.differential.recorded_calls import get_function_name
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import Proposal, Spectrum
@@ -175,7 +176,7 @@ def generate_calls(
         mentioned[proposal.path] += constants_near_edit(texts[proposal.path], proposal.edits)
     arguments_by_function: dict[tuple[str, str], list[str]] = {}
     for call in spectrum.calls:
-        if call.function in functions.get(call.path, ()):
+        if get_function_name(call.function) in functions.get(call.path, ()):
             arguments_by_function.setdefault((call.path, call.function), []).append(call.arguments)
     calls: list[Call] = []
     for (path, name), texts_of_calls in sorted(arguments_by_function.items())[:MAX_CALLED_FUNCTIONS]:

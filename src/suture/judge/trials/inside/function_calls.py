@@ -10,7 +10,6 @@ import enum
 import hashlib
 import importlib
 import io
-import itertools
 import json
 import logging
 import os
@@ -22,12 +21,11 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
 
+from .call_names import prepare_call
 from .child_processes import ROOT, limit_cpu
 
 MAX_MESSAGE_CHARS = 200
 """Characters of an exception's message that become part of an answer."""
-MAX_GENERATED_ITEMS = 2000
-"""Items of a generator that become part of an answer."""
 TIMED_OUT = "!timeout"
 EXCEPTION_MARK = "!"
 NO_VISIBLE_EFFECT_MARK = "?"
@@ -47,8 +45,7 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
     line is `[equal, pairs]`: pairs of returned values, and how many of them `==` calls equal.
 
     Args:
-        calls: (path, function, arguments as the source of a tuple) of each call. `Price.label/1` stands for the
-            method of an object that is made with the first argument.
+        calls: (path, name as in `call_names`, arguments as the source of a tuple) of each call.
     """
 
     def raise_timeout(signal: int, frame: Any) -> None:
@@ -66,7 +63,7 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
                 modules[path] = importlib.import_module(module_name)
             values = ast.literal_eval(arguments)
             limit_cpu(call_cpu_s, raise_timeout)
-            value, answer = _call(_find_function(modules[path], name), values)
+            value, answer = _call(modules[path], name, values)
             returned.append((canonical_repr(value), value))
         except CallTimeout:
             answer = TIMED_OUT
@@ -111,34 +108,29 @@ def _count_equal_pairs(returned: list[tuple[str, Any]]) -> tuple[int, int]:
     return equal, pairs
 
 
-def _find_function(module: Any, name: str) -> Any:
-    """Return a function, or for a method one that makes the object with its first arguments."""
-    class_name, dot, method = name.partition(".")
-    if not dot:
-        return getattr(module, name)
-    method_name, _, count = method.partition("/")
+def _call(module: Any, name: str, arguments: Any) -> tuple[Any, str]:
+    """Return the value of one call, and its answer: the value, its arguments after the call, and what it printed.
 
-    def call_method(*arguments: Any) -> Any:
-        made = getattr(module, class_name)(*arguments[: int(count)])
-        return getattr(made, method_name)(*arguments[int(count) :])
-
-    return call_method
-
-
-def _call(function: Any, arguments: Any) -> tuple[Any, str]:
-    """Return the value of one call, and its answer: the value, its arguments after the call, and what it printed."""
+    The state of an object that was made for the call counts as printed, if it is plain data.
+    """
     arguments_before, printed = canonical_repr(arguments), io.StringIO()
     with redirect_stdout(printed):
-        value = function(*arguments)
-        if hasattr(value, "__next__"):
-            value = list(itertools.islice(value, MAX_GENERATED_ITEMS))
-    output = printed.getvalue()
-    if output:
-        return value, canonical_repr((value, arguments, output))
-    has_no_effect = value is None and canonical_repr(arguments) == arguments_before
+        call, made = prepare_call(module, name, arguments)
+        state_before = _render_state(made)
+        value = call()
+    state, output = _render_state(made), printed.getvalue()
+    has_effect = bool(output) or state != state_before or canonical_repr(arguments) != arguments_before
+    mark = "" if has_effect or value is not None else NO_VISIBLE_EFFECT_MARK
     if _has_own_type(value):
-        return value, f"{OWN_TYPE_MARK}{type(value).__name__} {canonical_repr((value, arguments))}"
-    return value, (NO_VISIBLE_EFFECT_MARK if has_no_effect else "") + canonical_repr((value, arguments))
+        mark = f"{OWN_TYPE_MARK}{type(value).__name__} "
+    shown = (value, arguments, output + state) if output or state else (value, arguments)
+    return value, mark + canonical_repr(shown)
+
+
+def _render_state(made: Any) -> str:
+    """Return the attributes of an object that was made for a call, as far as they are plain data."""
+    text = canonical_repr(vars(made)) if getattr(made, "__dict__", None) else ""
+    return "" if " object" in text else text
 
 
 def _has_own_type(value: Any) -> bool:

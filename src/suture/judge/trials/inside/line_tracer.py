@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import Any
 
+from .call_names import CallNames
 from .child_processes import ROOT
 
 MAX_CALLS = 60
@@ -37,6 +38,7 @@ class Tracer:
         self._line_tracers: dict[str, Any] = {}
         self._idle_calls: dict[Any, int] = {}
         self._is_rendering = False
+        self._names = CallNames()
         self.takes_shortcuts = False
         self.lines: dict[str, set[int]] = {path: set() for path in files}
         self.calls: list[tuple[str, str, int, str]] = []
@@ -142,28 +144,15 @@ class Tracer:
         return _make_stopping_line_tracer(lines, self._idle_calls, code)
 
     def _record_call(self, frame: Any, path: str) -> None:
-        code = frame.f_code
-        if len(self.calls) >= MAX_CALLS or code.co_name.startswith("<"):  # such as `<lambda>`
+        if len(self.calls) >= MAX_CALLS:
             return
-        names = code.co_varnames[: code.co_argcount]
         try:
-            values = {name: frame.f_locals[name] for name in names}
-            if "self" in values:
-                values["self"] = _Identity(values["self"])
-            arguments = repr(tuple(values.values()))
-        except Exception:
-            arguments = ""
-        self.calls.append((path, code.co_name, code.co_firstlineno, arguments[: MAX_ARGUMENT_CHARS + 1]))
-
-
-class _Identity:
-    """Renders an object by its class and address, because its `__repr__` may need what `__init__` has yet to set."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __repr__(self) -> str:
-        return object.__repr__(self._value)
+            name, arguments = self._names.describe(frame)
+        except Exception:  # what is called, or its `__repr__`, is the project's own
+            name, arguments = frame.f_code.co_name, ""
+        if not name.startswith("<"):  # such as `<lambda>`
+            line = frame.f_code.co_firstlineno
+            self.calls.append((path, name, line, arguments[: MAX_ARGUMENT_CHARS + 1]))
 
 
 def _pack_lines(lines: set[int]) -> str:
