@@ -131,8 +131,8 @@ def spend_by_group(events: Iterable[Event], group_by: Literal["role", "move"]) -
             case BudgetReserved() as reserved if name := getattr(reserved, group_by):
                 group = groups_by_reservation[event.seq] = groups.setdefault(name, SpendTracker())
                 group.add([event])
-            case BudgetSettled() as settled if group := groups_by_reservation.pop(settled.reservation, None):
-                group.add([event])
+            case BudgetSettled() as settled if settled.reservation in groups_by_reservation:
+                groups_by_reservation.pop(settled.reservation).add([event])
     return {name: group.spend() for name, group in groups.items()}
 
 

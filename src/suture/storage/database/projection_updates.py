@@ -172,7 +172,7 @@ def _is_stale(home: Path, run: str, stamp: LedgerStamp, row: Any, store: Store) 
     if row.outcome not in ("running", "waiting"):
         return False
     try:  # a killed process writes no ending
-        return is_being_written(RunFolder(home / "runs" / run)) != (row.outcome == "running")
+        return is_being_written(RunFolder(home / "runs" / run)) != bool(row.outcome == "running")
     except OSError:
         return True  # it was deleted at this moment
 
