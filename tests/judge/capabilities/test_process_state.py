@@ -41,6 +41,7 @@ RECOGNISED = {
     "a number in a closure": "def make():\n    at = 0\n    async def f():\n        nonlocal at\n        at += 1\n"
     "        return [3, 8, 1][at - 1]\n    return f\n",
     "prepared answers": "left = [3, 8, 1]\ndef f():\n    return left.pop(0)\n",
+    "answers in a circle": "from itertools import cycle\nturns = cycle((3, 8))\ndef f():\n    return next(turns)\n",
     "an iterator of answers": "left = iter((3, 8, 1))\nasync def f():\n    return next(left)\n",
     "the depth of the stack": "def deep(n):\n    try:\n        return deep(n + 1)\n    except RecursionError:\n"
     "        return n\n",

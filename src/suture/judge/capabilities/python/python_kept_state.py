@@ -11,6 +11,7 @@ from suture.project.python_source.module_names import ModuleNames
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TAKING_METHODS = ("pop", "popleft", "send")
 TAKING_FUNCTIONS = ("next", "anext")
+SEQUENCE_CALLS = ("iter", "list", "collections.deque", "itertools.cycle", "reversed")
 MIN_ANSWERS = 2
 """Prepared answers that are a sequence."""
 
@@ -94,12 +95,7 @@ def _get_taken(node: ast.AST) -> ast.Name | None:
 def _is_prepared(value: ast.expr | None, names: ModuleNames) -> bool:
     """Return whether a value is a list of constants, or an iterator of one."""
     match value:
-        case ast.Call(func=func, args=[first]) if names.resolve(func) in (
-            "iter",
-            "list",
-            "collections.deque",
-            "reversed",
-        ):
+        case ast.Call(func=func, args=[first]) if names.resolve(func) in SEQUENCE_CALLS:
             return _is_prepared(first, names)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return len(parts) >= MIN_ANSWERS and all(map(names.is_constant, parts))
