@@ -64,6 +64,12 @@ class Server:
         self.url = self._process.stdout.readline().strip()
         assert self.url, self.read_stderr()
 
+    @property
+    def pid(self) -> int:
+        """The id of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self, signal_number: int = signal.SIGTERM) -> int:
         """Send a signal to the server and return its exit code."""
         assert self._process is not None

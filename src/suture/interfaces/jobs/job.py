@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from suture.errors import Cancelled, StorageError, SutureError
+from suture.errors import Cancelled, StorageError, SutureError, describe_fault
 
 RUN_ID = r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}"
 """The form of the ids of runs, as `new_run_id` makes them."""
@@ -97,11 +97,13 @@ class JobFailed(SutureError):
         self.exit_code = end.exit_code
 
 
-def job_end_from_error(fault: SutureError) -> JobEnd:
+def job_end_from_error(fault: Exception) -> JobEnd:
     """Return the end of a job that an error stopped."""
-    return JobEnd(
-        exit_code=fault.exit_code, error=fault.message, remedy=fault.remedy, fault=type(fault).__name__
-    )
+    name = type(fault).__name__
+    if isinstance(fault, SutureError):
+        return JobEnd(exit_code=fault.exit_code, error=fault.message, remedy=fault.remedy, fault=name)
+    # 6 is the exit code of an internal or infrastructure error (docs/errors.md).
+    return JobEnd(exit_code=6, error=f"{name}: {describe_fault(fault)}", fault=name)
 
 
 def job_as_json(job: Job | JobEnd) -> dict[str, Any]:

@@ -259,6 +259,6 @@ def run_spend(folder: RunFolder) -> tuple[int, float]:
     """Return the tokens and seconds that a run has used by its ledger; zero if there is no run."""
     try:
         spend = total_spend(read_ledger(folder.ledger_path).events)
-    except StorageError:
+    except (StorageError, OSError):
         return 0, 0.0
     return spend.tokens, spend.seconds

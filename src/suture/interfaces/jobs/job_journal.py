@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
-import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
@@ -16,6 +15,8 @@ from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError, describe_fault
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
 from suture.interfaces.jobs.tuning import MAX_JOB_FILE_BYTES
+
+log = logging.getLogger("suture.interfaces.jobs")
 
 
 class JobJournal:
@@ -67,21 +68,23 @@ class JobJournal:
         """Return the file for the stdout and stderr of a job's process."""
         return self.folder / f"{job.id}.log"
 
-    def write_end(self, job: Job, end: JobEnd) -> JobEnd:
-        """Store how a job ended; return what is stored."""
-        end = replace(end, ended_s=end.ended_s or time.time())
+    def write_end(self, job: Job, end: JobEnd) -> None:
+        """Store how a job ended."""
         self._write_json(self.end_path(job).name, job_as_json(end))
-        return end
 
     def load_end(self, job: Job) -> JobEnd | None:
         """Return how a job ended, or `None` if it has to be executed.
 
         It also has to be executed if its server cancelled it, without a request of the caller, at shutdown.
         """
-        plain = self._read_json(self.end_path(job))
-        if plain is None:
+        try:
+            plain = self._read_json(self.end_path(job))
+            end = None if plain is None else job_end_from_json(plain)
+        except StorageError as fault:
+            log.warning("%s; the job is executed again", fault.message)
+            end = None
+        if end is None:
             return None
-        end = job_end_from_json(plain)
         return None if end.cancelled and not self.is_stop_requested(job) else end
 
     def request_stop(self, job: Job) -> None:
@@ -93,14 +96,14 @@ class JobJournal:
         return (self.folder / f"{job.id}.stop").exists()
 
     def jobs(self) -> Iterator[Job]:
-        """Yield all jobs, oldest first.
-
-        Raises:
-            StorageError: A file is damaged.
-        """
+        """Yield all jobs, oldest first. A damaged file is named in the log and stays where it is."""
         for path in sorted(self.folder.glob("*.json")):
-            if not path.name.endswith(".end.json"):
+            if path.name.endswith(".end.json"):
+                continue
+            try:
                 yield job_from_json(self._read_json(path))
+            except StorageError as fault:
+                log.warning("a job is skipped: %s", fault)
 
     def remove_end(self, job: Job) -> None:
         """Remove an end that does not count, before the job is executed again."""

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from suture.core.safe_files import write_file_atomically
-from suture.errors import Cancelled, SutureError
-from suture.interfaces.jobs.job import JobEnd, job_as_json, job_end_from_error, job_from_json
+from suture.errors import Cancelled
+from suture.interfaces.jobs.job import job_as_json, job_end_from_error, job_from_json
 from suture.interfaces.jobs.tuning import PARENT_POLL_S
 
 
@@ -34,11 +34,8 @@ def main() -> None:
         end = run_sync(execute_job(job_from_json(instructions["job"]), instructions["flags"]))
     except KeyboardInterrupt:
         end = job_end_from_error(Cancelled("cancelled"))
-    except SutureError as fault:
-        end = job_end_from_error(fault)
     except Exception as fault:  # the outermost level: the job's end reports the error
-        # 6 is the exit code of an internal error (docs/errors.md).
-        end = JobEnd(exit_code=6, error=f"{type(fault).__name__}: {fault}", fault=type(fault).__name__)
+        end = job_end_from_error(fault)
     write_file_atomically(Path(instructions["end"]), json.dumps(job_as_json(end)).encode())
     sys.stdout.flush()
     os._exit(0)  # nothing is left to close, and threads may still be waiting for a model server

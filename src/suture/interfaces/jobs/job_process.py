@@ -75,9 +75,13 @@ class JobProcess:
             "parent": os.getpid(),
         }
         assert process.stdin is not None
-        with suppress(ConnectionError):  # it died before reading; `ended` reports it
-            process.stdin.write(json.dumps(instructions).encode() + b"\n")
-            await process.stdin.drain()
+        try:
+            with suppress(ConnectionError):  # it died before reading; `ended` reports it
+                process.stdin.write(json.dumps(instructions).encode() + b"\n")
+                await process.stdin.drain()
+        except BaseException:
+            process.kill()  # nobody else knows it
+            raise
         return cls(process, end_path, log_path)
 
     async def ended(self) -> JobEnd:

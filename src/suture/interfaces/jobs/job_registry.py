@@ -108,10 +108,11 @@ class JobRegistry(ABC):
         return creating_job.caller if creating_job is not None else ""
 
     def find_by_key(self, caller: str, key: str) -> Job | None:
-        """Return the job that a caller submitted with this idempotency key."""
+        """Return the newest job that a caller submitted with this idempotency key."""
         if not key:
             return None
-        return next((job for job in self._jobs.values() if (job.caller, job.key) == (caller, key)), None)
+        newest_first = reversed(self._jobs.values())
+        return next((job for job in newest_first if (job.caller, job.key) == (caller, key)), None)
 
     def ends(self) -> Iterable[tuple[Job, JobEnd]]:
         """Yield every ended job with its end."""

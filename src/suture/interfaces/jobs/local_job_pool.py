@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from suture.core.ledger import RunFolder
-from suture.interfaces.jobs.job import INSPECTION_KINDS, Job, JobEnd
+from suture.errors import StorageError, SutureError
+from suture.interfaces.jobs.job import INSPECTION_KINDS, Job, JobEnd, job_end_from_error
 from suture.interfaces.jobs.job_execution import run_spend
 from suture.interfaces.jobs.job_journal import JobJournal
 from suture.interfaces.jobs.job_process import JobProcess
 from suture.interfaces.jobs.job_registry import CANCELLED, JobRegistry
+
+log = logging.getLogger("suture.interfaces.jobs")
 
 
 class LocalJobPool(JobRegistry):
@@ -36,24 +41,21 @@ class LocalJobPool(JobRegistry):
         self._waiting: deque[Job] = deque()
         self._processes: dict[str, JobProcess] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._stopping: set[str] = set()
 
     def recover(self) -> list[Job]:
-        """Queue the unfinished jobs of an earlier server; return them.
-
-        Raises:
-            StorageError: A job's file is damaged.
-        """
+        """Queue the unfinished jobs of an earlier server; return them."""
         unfinished = []
         for job in self._journal.jobs():
             self._jobs[job.id] = job
             end = self._journal.load_end(job)
             if end is None and self._journal.is_stop_requested(job):
-                end = self._journal.write_end(job, CANCELLED)
+                end = self._record_end(job, CANCELLED)
             # Who waited for the answer is gone with the connection, and a replay costs nothing to ask for again.
             elif end is None and job.kind in (*INSPECTION_KINDS, "replay"):
                 error = "the server was stopped before this was done"
                 interrupted_end = JobEnd(exit_code=6, error=error, remedy="ask for it again")
-                end = self._journal.write_end(job, interrupted_end)
+                end = self._record_end(job, interrupted_end)
             if end is None:
                 self._journal.remove_end(job)
                 unfinished.append(job)
@@ -83,11 +85,14 @@ class LocalJobPool(JobRegistry):
         """Stop a job that is waiting or running; an ended job is not changed."""
         if job.id in self._ends:
             return
-        self._journal.request_stop(job)
+        self._stopping.add(job.id)
+        try:
+            self._journal.request_stop(job)
+        except StorageError as fault:  # it stops, but a later server would continue it
+            log.warning("the stop of job %s is not recorded: %s", job.id, fault.message)
         if job in self._waiting:
             self._waiting.remove(job)
-            self._ends[job.id] = self._journal.write_end(job, CANCELLED)
-            self._notify()
+            self._record_end(job, CANCELLED)
         elif job.id in self._processes:
             self._processes[job.id].stop()
 
@@ -115,33 +120,51 @@ class LocalJobPool(JobRegistry):
             self._tasks[job.id] = asyncio.get_running_loop().create_task(self._execute(job))
 
     async def _execute(self, job: Job) -> None:
+        """Execute a job; whatever happens, it gets an end, unless it stopped together with the server."""
         try:
-            process = await JobProcess.start(
-                job,
-                self._flags,
-                end_path=self._journal.end_path(job),
-                log_path=self._journal.log_path(job),
-                cwd=self._journal.empty_folder,
-            )
-            self._processes[job.id] = process
-            if self._closed or self._journal.is_stop_requested(job):
-                process.stop()  # the stop was requested while the process started
-            end = await process.ended()
-            stop_requested = self._journal.is_stop_requested(job)
-            if end.fault == "ProcessDied" and stop_requested:
-                # The signal came too early, or the process did not stop in time and was killed.
-                end = CANCELLED
-            # While the server runs, `cancelled` without a stop request means that a person aborted the run
-            # through an answer. That end is recorded.
-            if not stop_requested and self._closed and (end.cancelled or end.fault == "ProcessDied"):
-                return  # stopped together with the server; a later one resumes it
-            tokens, seconds = run_spend(RunFolder(self._home / "runs" / job.run))
-            end = self._journal.write_end(job, replace(end, tokens=tokens, seconds=max(seconds, end.seconds)))
-            if end.fault != "ProcessDied":
-                self._journal.log_path(job).unlink(missing_ok=True)
-            self._ends[job.id] = end
+            end = await self._run_process(job)
+        except Exception as fault:
+            end = job_end_from_error(fault)
+            is_bug = not isinstance(fault, OSError | SutureError)
+            log.error("job %s cannot be executed: %s", job.id, end.error, exc_info=is_bug)
         finally:
             self._processes.pop(job.id, None)
             self._tasks.pop(job.id, None)
-            self._start_waiting_jobs()
-            self._notify()
+        if end is not None:
+            tokens, seconds = run_spend(RunFolder(self._home / "runs" / job.run))
+            self._record_end(job, replace(end, tokens=tokens, seconds=max(seconds, end.seconds)))
+        self._start_waiting_jobs()
+
+    async def _run_process(self, job: Job) -> JobEnd | None:
+        """Return how a job ended; `None` if it was stopped together with the server, and a later one resumes it."""
+        process = await JobProcess.start(
+            job,
+            self._flags,
+            end_path=self._journal.end_path(job),
+            log_path=self._journal.log_path(job),
+            cwd=self._journal.empty_folder,
+        )
+        self._processes[job.id] = process
+        if self._closed or job.id in self._stopping:
+            process.stop()  # the stop was requested while the process started
+        end = await process.ended()
+        if end.fault == "ProcessDied" and job.id in self._stopping:
+            # The signal came too early, or the process did not stop in time and was killed.
+            end = CANCELLED
+        # While the server runs, `cancelled` without a stop request means that a person aborted the run
+        # through an answer. That end is recorded.
+        is_interrupted = self._closed and (end.cancelled or end.fault == "ProcessDied")
+        return None if is_interrupted and job.id not in self._stopping else end
+
+    def _record_end(self, job: Job, end: JobEnd) -> JobEnd:
+        """Make the end of a job known. If it cannot be stored, a later server executes the job again."""
+        end = replace(end, ended_s=time.time())
+        try:
+            self._journal.write_end(job, end)
+            if end.fault != "ProcessDied":
+                self._journal.log_path(job).unlink(missing_ok=True)
+        except (StorageError, OSError) as fault:
+            log.warning("the end of job %s is not recorded: %s", job.id, fault)
+        self._ends[job.id] = end
+        self._notify()
+        return end

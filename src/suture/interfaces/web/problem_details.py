@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from suture.errors import (
     BudgetExceeded,
@@ -115,6 +116,10 @@ def add_problems(app: FastAPI) -> None:
             for error in fault.errors()[:MAX_VALIDATION_ERRORS]
         ]
         return problem_response(422, "; ".join(messages), remedy="see /openapi.json", exit_code=2)
+
+    @app.exception_handler(ClientDisconnect)
+    async def _handle_cut_request(_: Request, __: Exception) -> JSONResponse:
+        return problem_response(400, "the request was cut off")  # for the metrics: nobody receives it
 
     @app.exception_handler(Exception)
     async def _handle_unexpected_error(_: Request, fault: Exception) -> JSONResponse:

@@ -73,5 +73,11 @@ def require_ledger(service: WebService, run: str) -> RunFolder:
     """Return the folder of a run that has started."""
     folder = service.find_run_folder_or_404(run)
     if not has_ledger(folder):
+        job = service.pool.find_last_job(run)
+        end = service.pool.end_of(job) if job is not None else None
+        if end is not None:
+            raise RequestRefused(
+                404, f"run {run} ended before it began: {end.error}", remedy="start it again: POST /v1/runs"
+            )
         raise RequestRefused(404, f"run {run} has not started yet", remedy="retry when it is running")
     return folder

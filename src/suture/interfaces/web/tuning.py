@@ -12,6 +12,14 @@ CLEANUP_INTERVAL_S = 3600.0
 """Seconds between two clean-ups of uploads, and the retry delay of a caller without a remaining share."""
 SHUTDOWN_TIMEOUT_S = 5
 """Seconds that running responses may take after the server is stopped."""
+HEAD_TIMEOUT_S = 30.0
+"""Seconds that a client may take to send the head of a request, before its connection is closed."""
+SHORT_HEAD_TIMEOUT_S = 2.0
+"""The same while no descriptors are left for other clients."""
+BODY_TIMEOUT_S = 600.0
+"""Seconds that a client may take to send a body, such as an archive over a slow line."""
+EXHAUSTION_PERIOD_S = 60.0
+"""Seconds between two messages that no descriptors are left, and how long that is assumed after one."""
 LISTEN_BACKLOG = 256
 """Connections that the kernel accepts before the server does."""
 MAX_TOKEN_FILE_BYTES = 2**20

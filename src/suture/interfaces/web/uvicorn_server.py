@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import logging
+import math
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,9 +21,18 @@ from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, UsageError, describe_fault
 from suture.interfaces.jobs.job_execution import require_sandbox
 from suture.interfaces.web.access_tokens import AccessTokens
-from suture.interfaces.web.tuning import LISTEN_BACKLOG, SHUTDOWN_TIMEOUT_S
+from suture.interfaces.web.tuning import (
+    BODY_TIMEOUT_S,
+    EXHAUSTION_PERIOD_S,
+    HEAD_TIMEOUT_S,
+    LISTEN_BACKLOG,
+    SHORT_HEAD_TIMEOUT_S,
+    SHUTDOWN_TIMEOUT_S,
+)
 from suture.interfaces.web.web_app import make_app
 from suture.interfaces.web.web_service import open_web_service
+
+log = logging.getLogger("suture.interfaces.web")
 
 
 def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callable[[str], None]) -> None:
@@ -54,29 +67,38 @@ def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callabl
         server_header=False,
         # A request for a web socket then arrives as HTTP, and `RequestGuard` refuses it.
         ws="none",
+        http="h11",  # whose connections `_QuietServer` can read
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )
-    logging.getLogger("uvicorn.error").addFilter(_drop_upgrade_advice)
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_logging)
     announce(url_of_socket(listening_socket))
     asyncio.run(_QuietServer(config, app).serve([listening_socket]))
 
 
-def _drop_upgrade_advice(record: logging.LogRecord) -> bool:
-    """Drop uvicorn's warnings of a refused upgrade: any caller could fill the log, and no package is missing."""
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """Drop uvicorn's warnings of a refused upgrade, which any caller could cause, and of what a stop has cancelled."""
+    if record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError):
+        return False
     message = record.getMessage()
     return not message.startswith(("Unsupported upgrade request", "No supported WebSocket library"))
 
 
 class _QuietServer(uvicorn.Server):
-    """Ends quietly on a signal; uvicorn would raise the signal again after handling it."""
+    """Ends quietly on a signal, and closes the connections of clients that keep it waiting.
+
+    uvicorn would raise the signal again after handling it, and wait for a request for ever.
+    """
 
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
         self._app = app
+        self._waiting_since_s: dict[Any, float] = {}
+        self._exhausted_s = -math.inf
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._handle_loop_error)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._request_stop)
         yield
@@ -84,6 +106,52 @@ class _QuietServer(uvicorn.Server):
     def _request_stop(self) -> None:
         self._app.state.stopping = True  # event streams end by themselves then
         self.should_exit = True
+        for connection in filter(_sends_body, self.server_state.connections):
+            connection.transport.close()  # its request has not been executed
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close slow connections once a second; uvicorn calls this ten times as often."""
+        if counter % 10 == 0:
+            self._close_slow_connections()
+        return await super().on_tick(counter)
+
+    def _close_slow_connections(self) -> None:
+        now_s = time.monotonic()
+        is_exhausted = now_s - self._exhausted_s < EXHAUSTION_PERIOD_S
+        head_timeout_s = SHORT_HEAD_TIMEOUT_S if is_exhausted else HEAD_TIMEOUT_S
+        waiting_since_s: dict[Any, float] = {}
+        connections: list[Any] = list(self.server_state.connections)
+        for connection in connections:
+            if _sends_body(connection):
+                timeout_s = BODY_TIMEOUT_S
+            elif connection.cycle is None or connection.cycle.response_complete:
+                timeout_s = head_timeout_s
+            else:
+                continue
+            waiting_since_s[connection] = self._waiting_since_s.get(connection, now_s)
+            if now_s - waiting_since_s[connection] > timeout_s:
+                connection.transport.close()
+        self._waiting_since_s = waiting_since_s
+
+    def _handle_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Report once in a while that no descriptor is left for a connection; asyncio does at every attempt."""
+        fault = context.get("exception")
+        if self.should_exit and isinstance(fault, ValueError):
+            return  # asyncio tries to accept connections again, on the socket that is closed
+        if not isinstance(fault, OSError) or fault.errno not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+            return
+        if time.monotonic() - self._exhausted_s > EXHAUSTION_PERIOD_S:
+            log.error(
+                "too many files are open: new connections wait (raise the limit, such as with ulimit -n)"
+            )
+            self._exhausted_s = time.monotonic()
+
+
+def _sends_body(connection: Any) -> bool:
+    """Return whether a connection of uvicorn waits for the rest of a request."""
+    cycle = connection.cycle
+    return cycle is not None and not cycle.response_complete and cycle.more_body
 
 
 def is_loopback_address(host: str) -> bool:

@@ -16,9 +16,9 @@ from typing import Any
 from suture.api.past_runs import find_run_folder
 from suture.core.ledger import RunFolder, new_run_id
 from suture.core.settings import Settings
-from suture.errors import UsageError
+from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs import Job, JobJournal, JobKind, JobRegistry, LocalJobPool, QueueFull
-from suture.interfaces.jobs.job import INSPECTION_KINDS
+from suture.interfaces.jobs.job import INSPECTION_KINDS, JobEnd
 from suture.interfaces.jobs.project_archives import ProjectArchives
 from suture.interfaces.jobs.project_sources import (
     archive_limits,
@@ -64,6 +64,12 @@ class WebService:
         """Return the folder of a job's run, which may not exist yet."""
         return RunFolder(self.settings.paths.home / "runs" / job.run)
 
+    def find_start_fault(self, job: Job) -> JobEnd | None:
+        """Return the end of a job whose process died before it wrote a line of its run; else `None`."""
+        end = self.pool.end_of(job)
+        died = end is not None and end.exit_code == SutureError.exit_code
+        return end if died and not self.job_folder(job).ledger_path.is_file() else None
+
     def find_run_folder_or_404(self, run: str) -> RunFolder:
         """Return the folder of a run; for runs started here, even before it exists."""
         job = self.pool.find_last_job(run)
@@ -88,6 +94,8 @@ class WebService:
     ) -> Job:
         """Queue a job within the caller's limits; identical requests with one key are executed once.
 
+        A key may be used again if the job of the earlier request died before it began.
+
         Args:
             request: The job's arguments.
             run_request: The settings that the caller has chosen.
@@ -101,7 +109,7 @@ class WebService:
         if len(key) > MAX_KEY_CHARS:
             raise RequestRefused(400, f"an idempotency key has at most {MAX_KEY_CHARS} characters")
         earlier_job = self.pool.find_by_key(caller.name, key)
-        if earlier_job is not None:
+        if earlier_job is not None and self.find_start_fault(earlier_job) is None:
             return _require_same_request(earlier_job, digest)
         if run and kind not in INSPECTION_KINDS and self.pool.find_active_job(run) is not None:
             raise RequestRefused(409, f"run {run} is in progress", remedy="wait for its end, or cancel it")
