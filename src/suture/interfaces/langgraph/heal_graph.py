@@ -20,7 +20,7 @@ from langgraph.types import interrupt
 
 from suture.api import HealOptions, Review, ReviewAnswer, fork_from_iteration, heal, pending_review, resume
 from suture.api.interruption import run_in_loop_thread
-from suture.core.ledger import Event, find_run, read_ledger, select_events
+from suture.core.ledger import Event, encode_event, find_run, read_ledger, select_events
 from suture.core.ledger.kinds import MovesDecided
 from suture.core.ledger.reading import Listener
 from suture.core.records import Result, render_reason
@@ -176,7 +176,7 @@ def _stream_events() -> Listener:
     loop, write, node = asyncio.get_running_loop(), get_stream_writer(), copy_context()
 
     def listen(event: Event) -> None:
-        values = {"run": event.run, "kind": event.kind, "data": dict(event.data)}
+        values = {"run": event.run, **encode_event(event)}
         loop.call_soon_threadsafe(write, values, context=node)
 
     return listen
