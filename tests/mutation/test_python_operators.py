@@ -327,8 +327,9 @@ def standard_library() -> list[Path]:
 @pytest.mark.parametrize("path", standard_library(), ids=lambda path: path.name)
 def test_operators_work_on_the_standard_library(path: Path) -> None:
     source = path.read_text("utf-8")
-    for number, mutant in enumerate(islice(generate_mutants(source), 12_000)):
-        if number % 97 == 0:
+    some_lines = range(1, source.count("\n") + 2, 12)
+    for number, mutant in enumerate(islice(generate_mutants(source, some_lines), 4_000)):
+        if number % 67 == 0:
             ast.parse(apply_edits(source, mutant.edits))
 
 
