@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from langgraph.config import get_stream_writer
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import interrupt
 
@@ -101,7 +101,7 @@ def make_heal_graph() -> HealGraph:
 
 
 def _next_node(state: HealState) -> Literal["ask", "__end__"]:
-    return "ask" if state["outcome"] == "waiting" else END
+    return "ask" if state["outcome"] == "waiting" else "__end__"
 
 
 async def _heal(state: HealState) -> HealState:
