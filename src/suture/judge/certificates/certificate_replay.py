@@ -232,7 +232,7 @@ async def _replay_coverage(
         require(is_consistent, "coverage", "the changed statements are not the certified ones")
         return _confirm_unmeasured("coverage", certified.unmeasured)
     require_equal("coverage", certified.changed, changed)
-    measured = await measure_coverage(suite, after)
+    measured = await measure_coverage(suite, after, fixed=certificate.fixed)
     if measured.unmeasured:
         reason = render_unmeasured(measured.unmeasured)
         raise ClaimRefuted("coverage", f"it cannot be measured here: {reason}")

@@ -296,7 +296,10 @@ async def _measure(
 
     no_coverage = CoverageResult(unmeasured="no_time")
     coverage = asyncio.create_task(
-        clock.within(lambda: measure_coverage(suite_with_packages, after), no_coverage)
+        clock.within(
+            lambda: measure_coverage(suite_with_packages, after, fixed=_find_fixed(verdict, baseline)),
+            no_coverage,
+        )
     )
     mutation = asyncio.create_task(clock.within(measure_mutation, MutationResult(unmeasured="no_time")))
     try:
