@@ -9,7 +9,7 @@ import pytest
 from suture.core.records import Candidate
 from suture.judge import Suite
 from suture.judge.differential.example_calls import open_versions
-from suture.judge.differential.recorded_calls import get_function_name
+from suture.judge.differential.recorded_calls import count_constructor_arguments, get_function_name
 
 MODULE = """\
 import functools
@@ -133,3 +133,10 @@ async def test_calls_of_tests_are_made_again(prepare: Callable[..., Awaitable[Su
 @pytest.mark.parametrize("name", ["Price.label/2", "Price.label*width", "Price.label/1,sign*width"])
 def test_a_method_is_named_without_how_its_object_is_made(name: str) -> None:
     assert get_function_name(name) == "Price.label"
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("label*width", 0), ("Price.label/0", 0), ("Price.label/1,sign*width", 2)]
+)
+def test_the_arguments_of_a_constructor_are_counted(name: str, count: int) -> None:
+    assert count_constructor_arguments(name) == count

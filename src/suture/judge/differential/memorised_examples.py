@@ -25,7 +25,11 @@ from suture.judge.differential.example_calls import (
     open_versions,
 )
 from suture.judge.differential.input_generation import inputs_near_examples, read_arguments
-from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
+from suture.judge.differential.recorded_calls import (
+    PlannedCall,
+    count_constructor_arguments,
+    get_function_name,
+)
 from suture.judge.differential.unchanged_answers import find_unchanged_functions
 from suture.judge.differential.watching_tests import watch_process
 from suture.judge.extraction.literal_calls import list_function_literals
@@ -130,11 +134,10 @@ class ChangedBehaviour:
             yield TamperingWarning(code="equals_everything", names=names, counts=(self.equal, self.pairs))
         if self.own_types:
             yield TamperingWarning(code="own_scalar_type", names=self.own_types)
-        if self.changed_arguments:
-            yield TamperingWarning(
-                code="argument_altered",
-                names=tuple(f"{at + 1} of {names[0]}" for at in self.changed_arguments),
-            )
+        first = count_constructor_arguments(self.function)
+        changed = tuple(f"{at - first + 1} of {names[0]}" for at in self.changed_arguments if at >= first)
+        if changed:
+            yield TamperingWarning(code="argument_altered", names=changed)
 
     @property
     def serves_examples_only(self) -> bool:
