@@ -51,6 +51,12 @@ def cheaper(monkeypatch, request):
 """
 
 
+@pytest.fixture(autouse=True)
+def few_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try two deliberate mistakes in each change, because each takes a run of the tests."""
+    monkeypatch.setenv("SUTURE_JUDGE_MISTAKES", "2")
+
+
 def find_codes(judgement: Judgement, severity: str = "reject") -> set[str]:
     return {finding.code for finding in judgement.findings if finding.severity == severity}
 
