@@ -138,7 +138,7 @@ async def test_memory_disk_and_output_are_limited(sandbox: ContainerSandbox) -> 
     assert (disk.status, b"No space left" in disk.stderr) == ("failed", True)
 
     flood = "import os\nwhile True: os.write(1, b'x' * 65536)"
-    output = await sandbox.run(python_request(flood, limits=ProgramLimits(output_bytes=100_000, wall_s=60)))
+    output = await sandbox.run(python_request(flood, limits=ProgramLimits(output_bytes=10_000, wall_s=60)))
     assert (output.status, output.truncated) == ("output_limit", True)
 
 

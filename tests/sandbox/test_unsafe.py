@@ -104,7 +104,7 @@ async def test_memory_and_output_are_limited(sandbox: UnsafeSubprocess) -> None:
     assert (await sandbox.run(python_request(code, limits=limits))).status == "memory"
 
     flood = "import os\nwhile True: os.write(1, b'x' * 65536)"
-    limits = ProgramLimits(output_bytes=100_000, wall_s=60)
+    limits = ProgramLimits(output_bytes=10_000, wall_s=60)
     assert (await sandbox.run(python_request(flood, limits=limits))).status == "output_limit"
 
 
