@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -11,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from storage.database.sample_runs import write_run, write_sample_runs
 from suture.core.ledger import RunFolder, read_ledger
+from suture.errors import UsageError
 from suture.interfaces.cli.app import app
 from suture.storage.database.projection_updates import catch_up
 from suture.storage.database.run_queries import query_runs, summarise_runs
@@ -66,6 +68,13 @@ def test_a_query_by_error_finds_its_runs(store: Store, runs: list[RunFolder]) ->
     assert run_ids
     assert "2027-mug" not in run_ids
     assert find_run_ids(store, RunQuery(error="KeyError")) == []
+
+
+@pytest.mark.parametrize("values", [{"search": "a" * 201}, {"since_s": float("nan")}, {"since_s": 1e300}])
+def test_a_query_that_no_run_can_match_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        RunQuery(**values)
+    assert caught.value.remedy
 
 
 def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder]) -> None:
