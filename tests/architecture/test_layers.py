@@ -149,7 +149,11 @@ def test_imports_point_downward() -> None:
             "interfaces/mcp may not import interfaces/web",
         ),
         ("api/x.py", "from suture.testing import ScriptedModel", "api may not import testing"),
-        ("storage/x.py", "from langgraph.graph import StateGraph", "only loop/, interfaces/langgraph/ may import langgraph"),
+        (
+            "storage/x.py",
+            "from langgraph.graph import StateGraph",
+            "only loop/, interfaces/langgraph/ may import langgraph",
+        ),
         ("loop/x.py", "import openai as o", "only models/ may import openai"),
     ],
 )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from watchfiles import awatch
 
 from suture.core.ledger import list_runs, read_ledger
 from suture.core.records import Reason, Result, Spend
@@ -100,12 +101,11 @@ async def test_without_notifications_of_the_system_files_are_polled(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Patched, because a real machine without inotify instances would disturb the other tests.
-    original = project_watch.awatch
 
     def refuse_notifications(*paths: Path, force_polling: bool | None, **options: Any) -> Any:
         if not force_polling:
             raise OSError(errno.EMFILE, "OS file watch limit reached")
-        return original(*paths, force_polling=True, **options)
+        return awatch(*paths, force_polling=True, **options)
 
     monkeypatch.setattr(project_watch, "awatch", refuse_notifications)
     runs = ControlledRuns()
