@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,15 +68,28 @@ def kill_process() -> None:
 
 def run_killed(step: int, work: Callable[[], object]) -> bool:
     """Run something in a forked process that is killed at a system call; return whether it came that far."""
-    child = os.fork()
+
+    def be_killed() -> None:
+        with fault_at(step, kill_process):
+            work()
+
+    _, status = os.waitpid(start_fork(be_killed), 0)
+    return os.WIFSIGNALED(status)
+
+
+def start_fork(work: Callable[[], object]) -> int:
+    """Run something in a forked process, and return its id."""
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # since Python 3.12, where the test runner has threads
+        child = os.fork()
     if child == 0:
         try:
-            with fault_at(step, kill_process):
-                work()
+            work()
         finally:
             os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
+    return child
 
 
 def count_steps(work: Callable[[], object]) -> int:
@@ -85,4 +99,4 @@ def count_steps(work: Callable[[], object]) -> int:
     return len(made)
 
 
-__all__ = ["ERRORS", "count_steps", "fault_at", "kill_process", "raise_error", "run_killed"]
+__all__ = ["ERRORS", "count_steps", "fault_at", "kill_process", "raise_error", "run_killed", "start_fork"]

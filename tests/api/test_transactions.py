@@ -9,11 +9,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from faults import ERRORS, count_steps, fault_at, raise_error, run_killed
+from faults import ERRORS, count_steps, fault_at, raise_error, run_killed, start_fork
 from project_runs import BEFORE, CHANGE, HealedProject, add_healed_run, write_healed_project
 from suture.api import apply, undo
 from suture.api.delivery import transactions
@@ -135,21 +136,16 @@ def test_the_undo_of_a_killed_apply_takes_it_back(healed: HealedProject) -> None
         undo(settings=healed.settings)
 
 
-def apply_in_child(healed: HealedProject, run_id: str) -> int:
-    """Start a process that applies a run, and return its id."""
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(SutureError):
-            asyncio.run(apply(run_id, settings=healed.settings))
-        os._exit(0)
-    return child
-
-
 def test_two_applies_at_once_keep_both_undo_records(healed: HealedProject) -> None:
     other_change = {"notes.txt": "theirs\n"}
     other = add_healed_run(healed.root, healed.home, other_change)
     same = add_healed_run(healed.root, healed.home, CHANGE)
-    children = [apply_in_child(healed, run) for run in (healed.run_id, healed.run_id, other, same)]
+
+    def apply_run(run: str) -> None:
+        asyncio.run(apply(run, settings=healed.settings))
+
+    runs = (healed.run_id, healed.run_id, other, same)
+    children = [start_fork(partial(apply_run, run)) for run in runs]
     for child in children:
         os.waitpid(child, 0)
 
