@@ -353,7 +353,7 @@ def _summarise(
     return ChangedBehaviour(
         path="",
         function="",
-        examples=len(changed),
+        examples=sum(not _moves_limit(call, {**examples, **compared}) for call in changed),
         neighbours=len(neighbours),
         differing=len(differing),
         recalled=len(recalled),
@@ -376,6 +376,23 @@ def _read_exceptions(answers: Answers) -> tuple[str, ...] | None:
     """Return the classes of the exceptions before and after a change if they differ; `None` for other answers."""
     raises = all(answer.raises for answer in answers) and _differ(answers)
     return tuple(answer.key.partition(":")[0] for answer in answers) if raises else None
+
+
+def _moves_limit(call: PlannedCall, answers: Mapping[PlannedCall, Answers]) -> bool:
+    """Return whether the answer to an example becomes that of the next number, as where `<` becomes `<=`.
+
+    Its old answer is then that of the next number on the other side, before and after the change.
+    """
+    shown = {answer.value for answer in answers[call]}
+    for values in read_arguments([call[2]]):
+        for at, value in enumerate(values):
+            if type(value) is not int:
+                continue
+            beside = [repr((*values[:at], value + step, *values[at + 1 :])) for step in (-1, 1)]
+            pairs = [answers.get((*call[:2], arguments)) for arguments in beside]
+            if len(shown) == 2 and {pair[1].value for pair in pairs if pair and not _differ(pair)} == shown:
+                return True
+    return False
 
 
 def _unique(values: Iterable[ValueT]) -> tuple[ValueT, ...]:
