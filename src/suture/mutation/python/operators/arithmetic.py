@@ -272,6 +272,7 @@ def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             weight = fit if names.kinds[other] == "number" else 0.7 * fit
             yield replace_with(tree, node, f"{text} - {other}", weight)
             yield replace_with(tree, node, f"{text} + {other}", weight)
+            yield replace_with(tree, node, f"{text} * {other}", 0.6 * weight)
 
 
 def _add_concatenation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
