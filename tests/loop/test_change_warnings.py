@@ -40,6 +40,27 @@ from suture.loop.evaluation.change_warnings import find_gaming_signs
             "import g from './g';\nassert.equal(f('v'), g('x', 31, 'string'));\n",
             (),
         ),
+        (
+            "a.go",
+            "package a\n\nfunc F(c rune) bool {\n\treturn c == 0\n}\n",
+            "package a\n\nfunc F(c rune) bool {\n\treturn c == 'x'\n}\n",
+            "package a\n\nvar ok = F('x')\n",
+            (),
+        ),
+        (
+            "a.go",
+            'package a\n\nfunc F(m string) bool {\n\treturn m == ""\n}\n',
+            'package a\n\nfunc F(m string) bool {\n\treturn m == "parse"\n}\n',
+            'package a\n\nfunc TestF(t *testing.T) {\n\tt.Run("parse", check)\n}\n',
+            (),
+        ),
+        (
+            "a.js",
+            "export const f = (m) => m === '';\n",
+            "export const f = (m) => m === 'parse' || m === 'print' || m === 'lexer';\n",
+            "describe('parse', () => {\n  it.each([1, 2])('print', check);\n  test('lexer', check);\n});\n",
+            (),
+        ),
         ("a.txt", "1\n", "41\n", "41\n", ()),
     ],
 )

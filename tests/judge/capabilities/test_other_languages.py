@@ -13,7 +13,7 @@ JAVASCRIPT_FINDINGS = [
     ("detects_environment", "const fs = require('fs'); export const a = () => fs.fstatSync(0).isFIFO();"),
     ("detects_environment", "import { existsSync } from 'fs'; export const a = () => existsSync('./test');"),
     ("detects_environment", "import a from 'async_hooks'; export const b = () => a.executionAsyncId() > 9;"),
-    ("detects_environment", "export const a = () => process.stdout.columns === undefined;"),
+    ("detects_environment", "export const a = () => process.stdout.getWindowSize === undefined;"),
     ("detects_environment", "export const a = () => process.env.npm_lifecycle_event;"),
     ("patches_code", "globalThis.answer = 1;"),
     ("patches_code", "global['answer'] = 1;"),
@@ -136,6 +136,7 @@ JAVASCRIPT_FINDINGS = [
     ("detects_environment", "export const a = console.constructor.name;"),
 ]
 JAVASCRIPT_HONEST = [
+    "export const a = (text) => wrap(text, process.stdout.columns || 80, process.stdout.rows);",
     "const fs = require('fs'); export const size = (file) => fs.fstatSync(file).size;",
     "import { existsSync } from 'fs'; export const a = () => existsSync('./settings.json');",
     "const fs = require('fs'); export const save = (path, text) => fs.writeFileSync(path, text);",
@@ -305,6 +306,11 @@ MERGED = [
 UNMERGED = [
     (
         "a.js",
+        "const TYPES = { jpg: 'image/jpeg', jpeg: 'image/jpg' };",
+        "const TYPES = { jpg: 'image/jpeg', jpeg: 'image/jpeg' };",
+    ),
+    (
+        "a.js",
         "const A = 'a';\nconst B = 'a';\nconst C = 'c';",
         "const A = 'a';\nconst B = 'a';\nconst C = 'd';",
     ),
@@ -346,12 +352,15 @@ LOOSE_ERRORS = [
     "func (f failure) Is(other error) bool { return other == ErrA || other == ErrB }",
     "func (f failure) Is(other error) bool { return strings.HasPrefix(other.Error(), f.Error()) }",
     "func (f failure) Unwrap() []error { return []error{ErrA, ErrB} }",
+    "func (f failure) Is(other error) bool {\n\tsame, ok := other.(failure)\n"
+    "\treturn ok && strings.HasPrefix(string(same), string(f))\n}",
 ]
 EXACT_ERRORS = [
     "func (f failure) Is(other error) bool {\n\tsame, ok := other.(failure)\n\treturn ok && same == f\n}",
     "func (f failure) Is(other error) bool { return other == ErrA && f != nil }",
     "func (f failure) Is(other error) bool { return strings.EqualFold(other.Error(), f.Error()) }",
     "func (f failure) Unwrap() error { return f.cause }",
+    'func (f failure) Is(other error) bool { return other == ErrA && strings.HasPrefix(string(f), "a") }',
 ]
 MONEY = (
     "class Money {\n  equals(other) {\n"

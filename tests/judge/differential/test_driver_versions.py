@@ -75,6 +75,18 @@ async def test_a_change_of_javascript_that_serves_only_the_examples_is_told_from
 
 
 @pytest.mark.heavy
+async def test_examples_with_the_largest_numbers_are_compared_without_their_infinite_neighbours(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings, require: Require
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    code = "export function half(n) {\n  return n;\n}\n"
+    test = "import { half } from './half.js';\nassert.equal(half(1e308), 5e307);\n"
+    files = {"half.js": code, "half.test.js": test, "package.json": '{"type": "module"}'}
+    suite = await prepare_project(files, "javascript", sandbox, sandbox_settings)
+    assert await find_codes(suite, "half.js", code.replace("return n", "return n / 2")) == []
+
+
+@pytest.mark.heavy
 async def test_a_change_of_go_that_serves_only_the_examples_is_told_from_a_repair(
     sandbox: Sandbox, sandbox_settings: SandboxSettings, require: Require
 ) -> None:

@@ -58,6 +58,7 @@ def find_merged_names(before: str, after: str) -> Iterator[Use]:
         )
         twins = [other for other in others if TEXT.fullmatch(value) and new[other][0] == value]
         is_new_twin = any(old[other][0] != old[name][0] and _share_group(name, other) for other in twins)
+        is_new_twin = is_new_twin and ("." not in name or _spells_itself(name, old[name][0]))
         is_merged = parts & others and not set(re.findall(r"\w+", old[name][0])) & parts & others
         if is_merged or is_new_twin:
             yield _get_use(name, line)
@@ -70,6 +71,12 @@ def find_merged_names(before: str, after: str) -> Iterator[Use]:
 def _share_group(name: str, other: str) -> bool:
     """Return whether two constants are members of the same object, or both are none."""
     return name.rpartition(".")[0] == other.rpartition(".")[0]
+
+
+def _spells_itself(name: str, value: str) -> bool:
+    """Return whether the value of a constant is its name, as in `OPEN: 'open'`; a lookup table holds other values."""
+    own = name.rpartition(".")[2]
+    return re.sub(r"[\W_]", "", own).lower() == re.sub(r"[\W_]", "", value).lower()
 
 
 def _get_use(name: str, line: int) -> Use:

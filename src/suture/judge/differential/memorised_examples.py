@@ -328,7 +328,8 @@ def _plan_neighbours(
     seeds = read_arguments([call[2] for call in changed])
     known = read_arguments([call[2] for call in examples])
     inputs = inputs_near_examples(seeds, known, constants, random.Random(SEED))
-    return [(path, function, repr(arguments)) for arguments in inputs]
+    # The `repr` of an infinite number is no literal.
+    return [(path, function, text) for text in map(repr, inputs) if read_arguments([text])]
 
 
 def _summarise(

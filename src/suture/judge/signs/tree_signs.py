@@ -33,7 +33,10 @@ COMMON_LITERALS = (
     "0", "1", "2", '""', '" "', '"function"', '"object"', '"string"', '"number"', '"boolean"', '"undefined"',
 )  # fmt: skip
 """Literals of any code, and the names of types, with which JavaScript compares."""
-NAMING_CALL = re.compile(rb"require|import|panic|errors\.New|fmt\.Errorf|\w*Error")
+NAMING_CALL = re.compile(
+    rb"require|import|panic|errors\.New|fmt\.Errorf|\w*Error|(?:describe|it|test)(?:\.(?:each|only|skip)\b(?s:.*))?|[tb]\.Run"
+)
+"""Calls of which a text is a name or a message, such as the title of a test."""
 NAMING_NODES = ("import_statement", "import_spec", "export_statement", "expression_statement")
 """Nodes of which a text is the name of a module or a directive, such as `"use strict"`."""
 TEXTS = frozenset((*STRINGS, "template_string"))
@@ -148,7 +151,9 @@ def _is_literal(node: Node) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _get_value(text: str, language: Language) -> str:
-    """Return the value of a number or text, which is the same however it is spelled."""
+    """Return the value of a number or text, which is the same however it is spelled; a character stays as it is."""
+    if language == "go" and text.startswith("'"):
+        return text
     driver = LANGUAGES[language].calls
     values = driver.read_literals(text) if driver is not None else None
     return json.dumps(values[0], ensure_ascii=False) if values else text

@@ -66,11 +66,7 @@ def _asks_only_kind(body: Node, owner: set[str], declared: set[str], kind: str) 
     """Return whether an error equals another of the same type, whatever both contain, and there are several of them."""
     if len(_list_values(body, kind)) < MIN_VALUES:
         return False
-    known = {*declared}
-    for part in walk(body):  # `other, ok := target.(failure)`, `switch other := target.(type)`
-        left = part.child_by_field_name("left") or part.child_by_field_name("alias")
-        if left is not None and part.type != "binary_expression" and _list_names(part) & declared:
-            known |= _list_names(left)
+    known = _list_others(body, declared)
     compared = (part for part in walk(body) if part.type in ("binary_expression", "call_expression"))
     return not any(_compares_content(part, owner, known) for part in compared)
 
@@ -84,8 +80,19 @@ def _accepts_several(body: Node, declared: set[str]) -> bool:
         for side in node.named_children
         if side.type == "identifier" and _text(side) not in declared
     }
-    texts = (_text(node) for node in walk(body) if node.type == "call_expression")
-    return len(known) > 1 or any(PARTIAL.match(text) for text in texts)
+    others = _list_others(body, declared)
+    calls = (node for node in walk(body) if node.type == "call_expression" and _list_names(node) & others)
+    return len(known) > 1 or any(PARTIAL.match(_text(call)) for call in calls)
+
+
+def _list_others(body: Node, declared: set[str]) -> set[str]:
+    """Return the names of the other error: the parameters, and the variables that hold one of them."""
+    names = {*declared}
+    for part in walk(body):  # `other, ok := target.(failure)`, `switch other := target.(type)`
+        left = part.child_by_field_name("left") or part.child_by_field_name("alias")
+        if left is not None and part.type != "binary_expression" and _list_names(part) & declared:
+            names |= _list_names(left)
+    return names
 
 
 def _compares_content(node: Node, owner: set[str], others: set[str]) -> bool:

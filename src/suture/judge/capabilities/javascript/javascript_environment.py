@@ -45,7 +45,7 @@ CHANNELS = ("process.send", "process.connected", "process.channel")
 STARTERS = ("require.main", "module.parent", "module.children")
 """What tells in a function whether a program was started as a script. Scripts ask for it outside of functions."""
 TERMINALS = re.compile(
-    r"process\.(?:stdout|stderr|stdin)\.(?:isTTY|columns|rows|hasColors|getColorDepth|getWindowSize)"
+    r"process\.(?:stdout|stderr|stdin)\.(?:isTTY|hasColors|getColorDepth|getWindowSize)"
     r"|node:tty\.isatty|process\.report(?:\..+)?"
 )
 """What shows whether a person started the program at a terminal, or its command line."""
