@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select
 
 from storage.database.sample_runs import write_run, write_sample_runs
 from suture.api import WriteOptions
 from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, total_spend
 from suture.core.ledger.kinds import RunResumed
 from suture.core.settings import PathSettings, Settings, StoreSettings
+from suture.storage.database import projection_updates
 from suture.storage.database.projection_updates import (
     catch_up,
     check_database,
@@ -29,6 +30,8 @@ from suture.storage.database.projection_updates import (
     write_rows,
 )
 from suture.storage.database.projections import project_run
+from suture.storage.database.run_queries import summarise_runs
+from suture.storage.database.run_query import RunQuery
 from suture.storage.database.store import Store, open_store
 from suture.storage.database.tables import RUN_TABLES, iterations, tasks
 
@@ -137,6 +140,50 @@ def test_a_torn_run_of_another_team_has_one_row(tmp_path: Path) -> None:
     with open_store(None, home) as store, store.read_transaction() as connection:
         rows = select(func.count()).where(tasks.c.run_id == run.id)
         assert connection.execute(rows).scalar() == 1
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_run_that_was_read_before_it_named_its_namespace_has_one_row(
+    store: Store, tmp_path: Path, *, is_recorded: bool
+) -> None:
+    home = tmp_path / "home"
+    run = write_run(home, "r", 3)
+    ledger = run.ledger_path.read_text()
+    run.ledger_path.write_text("")
+    catch_up(store, home)
+
+    run.ledger_path.write_text(ledger.replace('"namespace":"default"', '"namespace":"team"'))
+    if is_recorded:
+        write_rows(store, [project_run(run)])
+    catch_up(store, home)
+
+    with store.read_transaction() as connection:
+        assert connection.execute(select(tasks.c.namespace)).scalars().all() == ["team"]
+    assert catch_up(store, home).runs == 0
+
+
+def test_a_run_that_starts_during_an_update_keeps_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    run = write_run(home, "r", 3)
+    assert read_outcomes(home) == {"r": "healed"}
+
+    monkeypatch.setattr(projection_updates, "stamp_ledgers", lambda home: {})
+    assert read_outcomes(home) == {"r": "healed"}
+    shutil.rmtree(run.path)
+    assert read_outcomes(home) == {}
+
+
+def test_an_old_sqlite_without_optional_functions_is_enough(tmp_path: Path) -> None:
+    write_sample_runs(tmp_path)
+    statements: list[str] = []
+    with open_store(None, tmp_path) as store:
+        event.listen(store.engine, "before_cursor_execute", lambda *call: statements.append(call[2].lower()))
+        catch_up(store, tmp_path)
+        summarise_runs(store, RunQuery())
+    assert statements
+    assert [sql for sql in statements if "returning" in sql or "floor(" in sql] == []
 
 
 def test_an_older_copy_of_a_run_does_not_replace_a_newer_row(

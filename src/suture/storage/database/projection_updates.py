@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -88,8 +88,11 @@ def _replace_rows(connection: Connection, rows: RunRows) -> None:
         set_={name: column for name, column in statement.excluded.items() if name not in ("id", *run_key)},
         where=tasks.c.ledger_bytes <= statement.excluded.ledger_bytes if is_shared else None,
     )
+    if is_shared:  # SQLite always updates the row, and has no RETURNING before version 3.35
+        upsert = upsert.returning(tasks.c.id)
     # The row stays locked until the end of the transaction, so other writers of the run wait here.
-    if connection.execute(upsert.returning(tasks.c.id)).first() is None:
+    result = connection.execute(upsert)
+    if is_shared and result.first() is None:
         return
     for table in RUN_TABLES[1:]:
         connection.execute(delete(table).where(_is_of_run(table, rows.namespace, rows.run_id)))
@@ -126,44 +129,56 @@ def open_current_store(settings: Settings) -> Iterator[Store]:
 def catch_up(store: Store, home: Path) -> ProjectionUpdate:
     """Project the runs whose ledgers are new or have changed since they were last read.
 
-    The rows of deleted runs are deleted, if the database is the one beside the runs.
+    Rows of these runs in another namespace than their ledgers name are deleted. The rows of deleted runs are
+    deleted, if the database is the one beside the runs.
     """
     with UPDATE_LOCK:
         stamps = stamp_ledgers(home)
         projected = _read_projected(store, stamps)
-        outdated = [row for run, row in projected.items() if run not in stamps]
+        outdated: list[Any] = []
+        if store.location == format_url(database_url(None, home)):
+            for run, rows in projected.items():
+                # Another process may have started the run after the stamps were read.
+                if run not in stamps and not RunFolder(home / "runs" / run).ledger_path.exists():
+                    outdated += rows
         stale_runs = [
             RunFolder(home / "runs" / run)
             for run, stamp in stamps.items()
-            if _is_stale(home, run, stamp, projected.get(run), store)
+            if _is_stale(home, run, stamp, projected.get(run, ()), store)
         ]
 
         def project(run: RunFolder) -> RunRows:
-            rows, row = project_run(run), projected.get(run.id)
-            if row is not None and row.namespace != rows.namespace:
-                outdated.append(row)
+            rows = project_run(run)
+            outdated.extend(row for row in projected.get(run.id, ()) if row.namespace != rows.namespace)
             return rows
 
         write_rows(store, map(project, stale_runs))
-        if outdated and store.location == format_url(database_url(None, home)):
+        if outdated:
             _delete_rows(store, outdated)
     return ProjectionUpdate(runs=len(stale_runs), up_to_date=len(stamps) - len(stale_runs))
 
 
-def _read_projected(store: Store, runs: Collection[str]) -> dict[str, Any]:
-    """Return run id -> what its row says of the ledger; a shared database may have many more runs than these."""
+def _read_projected(store: Store, runs: Collection[str]) -> dict[str, list[Any]]:
+    """Return run id -> what its rows say of the ledger; a shared database may have many more runs than these.
+
+    A run has a second row, in the default namespace, if it was first read before its ledger named its own.
+    """
     names = ("namespace", "run_id", "ledger_bytes", "ledger_mtime_ns", "outcome")
     query = select(*(tasks.c[name] for name in names))
     if store.is_postgresql:
         query = query.where(tasks.c.run_id == any_(literal(list(runs), ARRAY(String))))
+    projected: dict[str, list[Any]] = {}
     with store.read_transaction() as connection:
-        return {row.run_id: row for row in connection.execute(query)}
+        for row in connection.execute(query):
+            projected.setdefault(row.run_id, []).append(row)
+    return projected
 
 
-def _is_stale(home: Path, run: str, stamp: LedgerStamp, row: Any, store: Store) -> bool:
-    """Return whether a run must be read again; `row` is what the database says of its ledger."""
-    if row is None:
+def _is_stale(home: Path, run: str, stamp: LedgerStamp, rows: Sequence[Any], store: Store) -> bool:
+    """Return whether a run must be read again; `rows` are what the database says of its ledger."""
+    if len(rows) != 1:
         return True
+    (row,) = rows
     if store.is_postgresql:
         if stamp[0] != row.ledger_bytes:
             return bool(stamp[0] > row.ledger_bytes)  # otherwise another machine has continued the run

@@ -165,7 +165,12 @@ def _count_by_day(
     connection: Connection, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[str, dict[str, int]]:
     """Return day (UTC) -> number of runs, and how many of them were healed."""
-    day = cast(func.floor(tasks.c.started_s / SECONDS_PER_DAY), Integer)
+    day_number = tasks.c.started_s / SECONDS_PER_DAY
+    if (
+        connection.dialect.name == "postgresql"
+    ):  # its cast rounds; SQLite's truncates, and it may lack `floor`
+        day_number = func.floor(day_number)
+    day = cast(day_number, Integer)
     is_healed = case((tasks.c.outcome == "healed", 1), else_=0)
     rows = connection.execute(
         select(day, func.count(), func.sum(is_healed))
