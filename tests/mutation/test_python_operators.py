@@ -140,6 +140,19 @@ FAULTS = {
     "variable instead of an attribute": ("def f(self, content):\n    return g(self.content)\n", "return g(content)"),
     "variable with the name of a path": ("def f(regex):\n    regex_parts = []\n    regex.parts.append(1)\n", "regex_parts.append(1)"),
     "superfluous keyword": ("def f(a):\n    return g(a, encode=True, b=1)\n", "g(a, b=1)"),
+    "only keyword": ("def f(a):\n    a.sort(key=len)\n", "a.sort()"),
+    "first of two keywords": ("def f(a):\n    g(\n        k=a, m=1,\n    )\n", "g(m=1,\n    )"),
+    "keyword after parentheses": ("def f(a):\n    g((a), k=1)\n", "g((a))"),
+    "argument in parentheses": ("def f(a, b):\n    g((a), (b))\n", "g((b))"),
+    "attribute of an element": ("def f(a):\n    n = 0\n    for x in a:\n        n += x\n    return n, x.n\n", "n += x.n"),
+    "attribute of an argument": ("def f(a, x):\n    a.append(x)\n    g(x.n)\n", "a.append(x.n)"),
+    "attribute instead of its owner": ("def f(node):\n    return g(node.value)\n", "return g(node)"),
+    "number of a text": ("def f(a):\n    return g(a.b)\n", "g(float(a.b))"),
+    "upper case": ("def f(a):\n    return a\n", "return a.upper()"),
+    "end of a text": ("def f(a):\n    return a\n", "return a.rstrip()"),
+    "start of a text": ("def f(a):\n    return a\n", "return a.lstrip()"),
+    "unhandled exception at the end of the file": ("def f(a):\n    return g(a)", "        return g(a)\n    except ValueError:\n"),
+    "superfluous last condition in parentheses": ("def f(a):\n    if a:\n        b()\n    elif (a or 2):\n        c()\n", "    else:\n        c()"),
     "superfluous last condition": ("def f(a, b):\n    if a:\n        return 1\n    elif b:\n        return 2\n", "    else:\n        return 2"),
     "swapped variables of a loop": ("def f(a):\n    for i, x in g(a):\n        h(i, x)\n", "for x, i in g(a):"),
     "unhandled exception": ("class Refused(KeyError):\n    pass\n\ndef f(d, k):\n    del d[k]\n", "    try:\n        del d[k]\n    except Refused:\n        pass\n"),
@@ -203,6 +216,15 @@ def test_an_empty_loop_prefers_the_collection_named_like_its_variable() -> None:
     loop_mutants = [mutant for mutant in generate_mutants(text, {4}) if mutant.operator == "empty_iteration"]
     likeliest = max(loop_mutants, key=lambda mutant: mutant.prior)
     assert "for word in self.words:" in apply_edits(text, likeliest.edits)
+
+
+@pytest.mark.parametrize(("check", "other"), [("is None", "is not None"), ("== None", "is None")])
+def test_a_wrong_boundary_is_likelier_than_another_check_for_none(check: str, other: str) -> None:
+    source = f"def f(a):\n    return a < 3 or a {check}\n"
+    prior = {
+        apply_edits(source, m.edits): m.prior for m in generate_mutants(source, operators=["comparison"])
+    }
+    assert prior[source.replace("<", "<=")] > prior[source.replace(check, other)]
 
 
 def test_mutants_are_deterministic() -> None:

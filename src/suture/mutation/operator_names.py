@@ -14,7 +14,7 @@ OperatorName = Literal[
     "arithmetic_operator", "operand", "sign_change", "off_by_one", "constant", "expected_value",
     "missing_term",
     "missing_concatenation",
-    "variable", "attribute", "called_name", "subscript_key", "sequence_part",
+    "variable", "attribute", "attribute_or_name", "called_name", "subscript_key", "sequence_part",
     "arguments", "missing_argument", "wrap_in_call", "unwrap_call", "accumulation", "initial_value",
     "generator", "return_value",
     "delete_statement", "move_statement", "change_block", "loop_control", "elif",

@@ -17,7 +17,7 @@ OPERATOR_PRIORS: Mapping[OperatorName, float] = {
     "arithmetic_operator": 0.7, "operand": 0.5, "sign_change": 0.4, "off_by_one": 0.5, "constant": 0.6,
     "expected_value": 0.9,
     "missing_term": 0.25, "missing_concatenation": 0.25,
-    "variable": 0.4, "attribute": 0.6, "called_name": 0.65,
+    "variable": 0.4, "attribute": 0.6, "attribute_or_name": 0.3, "called_name": 0.65,
     "subscript_key": 0.45, "sequence_part": 0.32,
     "arguments": 0.65, "missing_argument": 0.25, "wrap_in_call": 0.28, "unwrap_call": 0.45,
     "accumulation": 0.5, "initial_value": 0.5, "generator": 0.6, "return_value": 0.5,
@@ -67,7 +67,7 @@ BOUNDARY_FACTOR = 2.0
 UBIQUITOUS_NUMBER = 2
 """Numbers up to this appear everywhere, whatever they mean."""
 NONE_FACTOR = 5.0
-"""How much likelier identity is than another comparison with `None`."""
+"""How much likelier identity is than a comparison with `None` that raises an exception, such as `<`."""
 ODD_NUMBER_FACTOR = 1.6
 """For a number that the file has once, when a number next to it appears several times: 999 among 1000s."""
 POINTLESS_SIGN_FACTOR = 10.0

@@ -21,7 +21,7 @@ FACTORS_BY_EXCEPTION: Mapping[str, Mapping[OperatorName, float]] = {
     r"bad operand type for unary (\S):": {"sign_change": 3.0, "wrap_in_call": 1.5},
     r"TypeError: '(\S+)' not supported between": {"comparison": 3.0, "wrap_in_call": 1.5},
     r"'(?:function|method|builtin_function_or_method|property)'|<bound method|<function |not callable": {
-        "decorator": 5.0,
+        "decorator": 5.0, "attribute_or_name": 1.5,
     },
     r"TypeError: .*missing \d+ required": {
         "decorator": 3.0, "missing_argument": 3.0, "reused_argument": 3.0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations, pairwise
+from itertools import combinations
 
 from suture.mutation.changes import Change, insert_text, replace_span, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
@@ -45,7 +45,7 @@ EXTENSIBLE = ("round", "int", "sorted", "sum", "pow", "range", "get", "pop", "zi
 """Builtins and methods whose further argument, a variable or a number, is often forgotten."""
 FORMS = (
     "str({})", "list({})", "bool({})", "{}.strip()", "{}.lower()", "{}.copy()", "{} or None", "{} or ''", "{} or []",
-    "{} or {{}}", "{} or 0",
+    "{} or {{}}", "{} or 0", "float({})", "{}.upper()", "{}.rstrip()", "{}.lstrip()",
 )  # fmt: skip
 """Forms in which a value may be meant, and defaults for an empty one: those that fixes of the tune half of
 `benchmarks/real_fixes.py` use, and their like."""
@@ -67,18 +67,25 @@ def _change_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
                 edits = (tree.replacement(left, right_text), tree.replacement(right, left_text))
                 note = f"arguments {left_text} and {right_text} are swapped"
                 yield Change(edits=edits, note=note, weight=1.0 if right_index == left_index + 1 else 0.7)
-    # With keywords, the comma after the last positional argument would stay.
-    for index, argument in enumerate(arguments if not node.keywords else ()):
-        start, end = tree.span(argument)
-        if index + 1 < len(arguments):  # a comma goes with the argument
-            end = tree.span(arguments[index + 1])[0]
-        elif index:
-            start = tree.span(arguments[index - 1])[1]
-        yield replace_span(start, end, "", f"argument {tree.text(argument)} is dropped", 0.4)
-    for before, keyword in pairwise([*arguments, *node.keywords]):
-        if isinstance(keyword, ast.keyword):
-            start, end = tree.span(before)[1], tree.span(keyword)[1]
-            yield replace_span(start, end, "", f"{shorten(tree.text(keyword))} is dropped", 0.2)
+    yield from _drop_argument(node, tree)
+
+
+def _drop_argument(node: ast.Call, tree: PythonTree) -> Iterator[Change]:
+    """Drop an argument with its comma and parentheses: a keyword, or any where there are no keywords."""
+    arguments = sorted([*node.args, *node.keywords], key=tree.span)
+    # The span of an argument has no parentheses, so that its place is what lies between two commas.
+    commas = [tree.raw.index(b",", tree.span(argument)[1]) for argument in arguments[:-1]]
+    ends = [*commas, tree.span(node)[1] - 1]
+    for index, argument in enumerate(arguments):
+        start, end = ends[index - 1], ends[index]
+        if not index:
+            start = tree.raw.index(b"(", tree.span(node.func)[1]) + 1
+            while tree.raw[end : end + 1] in (b",", b" "):
+                end += 1
+        if isinstance(argument, ast.keyword):
+            yield replace_span(start, end, "", f"{shorten(tree.text(argument))} is dropped", 0.2)
+        elif not node.keywords:
+            yield replace_span(start, end, "", f"argument {tree.text(argument)} is dropped", 0.4)
 
 
 def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:

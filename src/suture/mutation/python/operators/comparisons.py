@@ -34,6 +34,9 @@ LIKELY_SIGNS = {
 BOUNDARY_SIGNS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 """Sign -> the sign that differs only at the boundary."""
 
+NONE_SIGNS = ("is", "is not", "==", "!=")
+"""Signs that compare with `None`; the others raise an exception."""
+
 CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
 """Nodes whose field `test` is a condition."""
 PLAIN = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
@@ -53,11 +56,12 @@ def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         if not end:
             continue
         likely_signs = LIKELY_SIGNS[sign]
+        raises = tree.text(right) == "None" and sign not in NONE_SIGNS
         for other in dict.fromkeys((*likely_signs, *SIGNS.values())):
             if other != sign:
                 weight = 1.0 if other in likely_signs[:2] else 0.6 if other in likely_signs else 0.45
                 weight *= BOUNDARY_FACTOR if other == BOUNDARY_SIGNS.get(sign) else 1.0
-                weight *= NONE_FACTOR if other in ("is", "is not") and tree.text(right) == "None" else 1.0
+                weight *= NONE_FACTOR if raises and other in ("is", "is not") else 1.0
                 yield replace_span(start, end, other, f"{sign} becomes {other} in {tree.text(node)}", weight)
 
 

@@ -13,7 +13,7 @@ from itertools import islice
 from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
-from suture.mutation.python.operators.statements import in_loop, reindent
+from suture.mutation.python.operators.statements import in_loop, line_text, reindent
 from suture.mutation.python.operators.undefined_names import known_names
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 from suture.mutation.tuning import MAX_HANDLED_EXCEPTIONS
@@ -156,7 +156,7 @@ def _handle_exception(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     lines, indent = tree.line_span(node), tree.indent(node)
     if lines is None or is_docstring(node) or tree.enclosing_function(node) is None:
         return
-    body = reindent(tree.raw[slice(*lines)].decode("utf-8", "surrogatepass"), indent, f"{indent}    ")
+    body = reindent(line_text(tree, lines), indent, f"{indent}    ")
     exits = ["return None", "return False" if isinstance(node, ast.Return) else "pass"]
     exits += ["continue"] if in_loop(node, tree) else []
     for exception, weight in islice(_other_exceptions("", tree), MAX_HANDLED_EXCEPTIONS):

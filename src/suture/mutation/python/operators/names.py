@@ -46,6 +46,21 @@ def _change_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             yield replace_with(tree, node, other, 0.5 * fit if is_stored else fit)
 
 
+def _switch_attribute_and_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Use `a` in place of `a.b`, or the reverse with an attribute that the file reads of `a`."""
+    if not is_read(node) or tree.is_called(node):
+        return  # what a call calls is left to `called_name`
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        yield replace_with(tree, node, node.value.id, 0.6)
+    elif isinstance(node, ast.Name) and not isinstance(tree.parent(node), ast.Attribute):
+        for attribute in _known_attributes(node.id, tree):
+            yield replace_with(tree, node, f"{node.id}.{attribute}", 0.5)
+
+
+def _known_attributes(name: str, tree: PythonTree) -> list[str]:
+    return tree.cached("attributes by name", _attributes_by_name).get(name, [])
+
+
 def _use_similar_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Use another name of the module, or another attribute or method, that is spelt alike."""
     names = tree.scope_names(node).kinds
@@ -74,7 +89,7 @@ def _attributes_by_name(tree: PythonTree) -> dict[str, list[str]]:
     for node in tree.nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             names = attributes.setdefault(node.value.id, [])
-            if node.attr in tree.attributes and node.attr not in names:
+            if not tree.is_called(node) and node.attr not in names:
                 names.append(node.attr)
     return attributes
 
@@ -86,8 +101,7 @@ def _change_attribute(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     end = tree.span(node)[1]
     start = end - len(node.attr.encode())
-    by_name = tree.cached("attributes by name", _attributes_by_name)
-    attributes = by_name.get(node.value.id, []) if isinstance(node.value, ast.Name) else []
+    attributes = _known_attributes(node.value.id, tree) if isinstance(node.value, ast.Name) else []
     for other in dict.fromkeys((*attributes, *tree.attributes)):
         if other != node.attr and other not in IGNORED_ATTRIBUTES:
             weight = _name_affinity(node.attr, other) * (1.0 if other in attributes else 0.8)
@@ -181,6 +195,9 @@ OPERATORS = (
     PythonOperator(name="variable", nodes=(ast.Name,), changes=_change_variable),
     PythonOperator(name="similar_name", nodes=(ast.Name, ast.Attribute), changes=_use_similar_name),
     PythonOperator(name="attribute", nodes=(ast.Attribute,), changes=_change_attribute),
+    PythonOperator(
+        name="attribute_or_name", nodes=(ast.Attribute, ast.Name), changes=_switch_attribute_and_name
+    ),
     PythonOperator(name="called_name", nodes=(ast.Call,), changes=_change_called_name),
     PythonOperator(name="subscript_key", nodes=(ast.Subscript,), changes=_change_key),
     PythonOperator(name="sequence_part", nodes=(ast.Subscript, ast.Name), changes=_switch_element_and_whole),

@@ -61,7 +61,7 @@ def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     lines = tree.line_span(node)
     if lines is None or is_docstring(node):
         return
-    text, last_index = _line_text(tree, lines), len(block) - 1
+    text, last_index = line_text(tree, lines), len(block) - 1
     down, up = range(index + 1, index + 1 + MOVE_DISTANCE), range(index - 2, index - 2 - MOVE_DISTANCE, -1)
     for new_index in dict.fromkeys((*down, last_index, *up, 0)):
         # To move before the previous statement is what that statement's own move down does.
@@ -92,7 +92,7 @@ def _change_block(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     lines = tree.line_span(node)
     if lines is None:
         return
-    indent, text = tree.indent(node), _line_text(tree, lines)
+    indent, text = tree.indent(node), line_text(tree, lines)
     if isinstance(parent, ast.stmt) and not isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
         parent_lines = tree.line_span(parent)
         if node is block[-1] and len(block) > 1 and parent_lines is not None:  # no block may become empty
@@ -142,7 +142,8 @@ def _switch_elif(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if tree.raw[start : start + 4] == b"elif":
         yield replace_span(start, start + 4, "if", "elif becomes if")
         if not node.orelse:
-            yield replace_span(start, tree.span(node.test)[1], "else", "elif becomes else", 0.5)
+            colon = tree.raw.index(b":", tree.span(node.test)[1])  # parentheses may stand before it
+            yield replace_span(start, colon, "else", "elif becomes else", 0.5)
         return
     previous = tree.previous_statement(node)
     if isinstance(previous, ast.If) and not previous.orelse and tree.raw[start : start + 2] == b"if":
@@ -159,7 +160,8 @@ def in_loop(node: ast.AST, tree: PythonTree) -> bool:
     return False
 
 
-def _line_text(tree: PythonTree, lines: tuple[int, int]) -> str:
+def line_text(tree: PythonTree, lines: tuple[int, int]) -> str:
+    """Return the lines of a byte span, with a line end also at the end of the file."""
     text = tree.raw[lines[0] : lines[1]].decode("utf-8", "surrogatepass")
     return text if text.endswith("\n") else f"{text}\n"
 
