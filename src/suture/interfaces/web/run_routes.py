@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request
 
 from suture.api import ReviewAnswer, apply, pending_review, undo
+from suture.api.interruption import run_in_loop_thread
 from suture.core.ledger import find_first_payload, kinds
 from suture.interfaces.jobs import Job
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
@@ -156,7 +157,7 @@ async def review(
 async def apply_change(run: Run, service: WebServiceDependency, _: Admin) -> RunDetails:
     """Write the change of a healed run into the files of its project, which is below one of serve.roots."""
     _require_own_project(service, run)
-    await apply(run, settings=service.settings)
+    await run_in_loop_thread(apply(run, settings=service.settings))  # it waits for other processes
     return await _describe_run(service, run)
 
 

@@ -1,0 +1,47 @@
+"""Applying a change through the server: the server responds meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from project_runs import CHANGE, add_healed_run, write_healed_project
+from suture.api.delivery import transactions
+from suture.core.ledger import Ledger, RunFolder
+from suture.core.settings import Settings
+from suture.errors import UsageError
+from suture.interfaces.web.access_tokens import LOCAL
+from suture.interfaces.web.run_routes import apply_change
+from suture.interfaces.web.web_service import WebService
+
+
+def test_the_server_responds_while_an_apply_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "LOCK_TIMEOUT_S", 0.5)
+    healed = write_healed_project(tmp_path)
+    other = RunFolder(healed.home / "runs" / add_healed_run(healed.root, healed.home, CHANGE))
+    settings = Settings.model_validate(
+        {"paths": {"home": str(healed.home)}, "serve": {"roots": [str(tmp_path)]}}
+    )
+    unused: Any = SimpleNamespace(find_last_job=lambda _: None)
+    service = WebService(settings=settings, pool=unused, tokens=unused, archives=unused, needs_token=False)
+    responses = 0
+
+    async def serve() -> None:
+        nonlocal responses
+        applying = asyncio.ensure_future(apply_change(healed.run_id, service, LOCAL))
+        while not applying.done():
+            await asyncio.sleep(0.01)
+            responses += 1
+        await applying
+
+    with (
+        Ledger(other.ledger_path) as ledger,
+        transactions.project_change(other, healed.root, "apply", ledger),
+        pytest.raises(UsageError, match="another process is changing this project"),
+    ):
+        asyncio.run(serve())
+    assert responses > 5
