@@ -25,6 +25,7 @@ OPERATOR_PRIORS: Mapping[OperatorName, float] = {
     "elif": 0.4, "guard": 0.35, "fill_container": 0.3,
     "missing_assignment": 0.15, "missing_return": 0.4, "copied_statement": 0.18,
     "iteration": 0.6, "bare_return": 0.6, "final_return": 0.35, "missing_initialisation": 0.8,
+    "early_loop_return": 0.6, "append_element": 0.45,
     "exception_class": 0.5, "mutable_default": 0.8,
     "reused_value": 0.45, "reused_argument": 0.45, "decorator": 0.4,
     "empty_iteration": 0.8, "sibling_expression": 0.2,
@@ -138,6 +139,8 @@ MAX_GUARDED_PARAMETERS = 4
 """Parameters of a function that a guard may test (other languages)."""
 MAX_RETURNED_CHARS = 6
 """Characters of a returned text that a guard may return too (other languages)."""
+MAX_ELSE_LINES = 3
+"""Lines of an `else` that is moved behind its loop (other languages)."""
 MAX_SORT_TABLES = 4
 """Lookup tables by which the elements of a call chain may be sorted (other languages)."""
 MAX_TREE_STRINGS = 12

@@ -72,6 +72,9 @@ def find_kind_evidence(node: Node) -> Iterator[tuple[Node, ValueKind]]:
     elif node.type in SUBSCRIPTS and node.named_child_count > 1:
         if node.named_children[1].type in NUMBERS:
             yield node.named_children[0], "sequence"
+    elif node.type == "argument_list" and above is not None and above.type in CALLS:  # Go
+        if _last_name(above) == "append":
+            yield from ((argument, "sequence") for argument in node.named_children[:1])
     elif node.type in MEMBERS and above is not None and above.type in CALLS:
         kind = KIND_BY_METHOD.get(_last_name(node), "unknown")
         if kind != "unknown":

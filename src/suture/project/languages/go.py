@@ -44,6 +44,7 @@ SYNTAX = SyntaxTemplates(
     raise_statement="panic(0);",
     equality=("==", "!="),
     null="nil",
+    append="{0} = append({0}, {1})",
     wrappers=(
         "len({})", "-{}", "strings.ToLower({})", "strings.TrimSpace({})", "math.Abs({})", "int({})",
         "float64({})", "{}[1:]", "{}[0]", "string({})", "{} % 2", "{}.Len()", "&{}", "*{}",
@@ -53,6 +54,7 @@ SYNTAX = SyntaxTemplates(
     min_max=(),
     slices=("{0}[{1}:]", "{0}[:{1}]"),
     confusable_names=CONFUSABLE_NAMES,
+    concatenation="append({0}, {1}...)",
 )  # fmt: skip
 """How the search writes Go. The wrappers and the default values are chosen by judgement."""
 SOURCE_POSITION = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")

@@ -78,6 +78,7 @@ SYNTAX = SyntaxTemplates(
     raise_statement="throw 0;",
     equality=("===", "!=="),
     null="null",
+    append="{}.push({});",
     wrappers=(
         "Math.abs({})", "Math.floor({})", "{}.length", "-{}", "{}.toLowerCase()", "{}.sort()",
         "Math.ceil({})", "Math.round({})", "{}.reverse()", "Number({})", "String({})", "{}.toString()",
@@ -90,6 +91,7 @@ SYNTAX = SyntaxTemplates(
     min_max=("Math.max({0}, {1})", "Math.min({0}, {1})"),
     slices=("{0}.slice({1})", "{0}.slice(0, {1})"),
     confusable_names=CONFUSABLE_NAMES,
+    concatenation="[...{0}, ...{1}]",
     global_names=GLOBAL_NAMES,
     builtin_members=BUILTIN_MEMBERS,
 )  # fmt: skip

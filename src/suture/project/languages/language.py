@@ -187,12 +187,14 @@ class SyntaxTemplates:
         length: Length of a sequence `{}`.
         terminator: What ends a statement, such as `;`; empty if a line break does.
         equality: Operators for equal and for not equal.
+        append: Append a value `{1}` to a sequence `{0}`.
         wrappers: Expressions around `{}` that people forget, the likeliest first.
         default_returns: Values that a function may return by default.
         min_max: Two expressions: the greater of `{0}` and `{1}`, and the smaller one; empty if the language
             has none.
         slices: Two expressions: a sequence `{0}` from index `{1}` on, and the sequence up to that index.
         confusable_names: Groups of functions and methods that people mistake for each other.
+        concatenation: A sequence `{0}` followed by another sequence `{1}`.
         global_names: Names that exist in every file without a definition. Empty if another file of the same
             folder may define names, so that no name is known to be undefined.
     """
@@ -203,10 +205,12 @@ class SyntaxTemplates:
     raise_statement: str
     equality: tuple[str, str]
     null: str
+    append: str
     wrappers: tuple[str, ...]
     default_returns: tuple[str, ...]
     min_max: tuple[str, ...]
     slices: tuple[str, ...]
     confusable_names: tuple[tuple[str, ...], ...]
+    concatenation: str
     global_names: frozenset[str] = frozenset()
     builtin_members: frozenset[str] = frozenset()

@@ -38,10 +38,10 @@ FACTORS_BY_EXCEPTION: Mapping[str, Mapping[OperatorName, float]] = {
     r"TypeError: (?:\w+\.)*(\w+) is not a function": {
         "called_name": 2.0, "wrap_in_call": 1.5, "unwrap_call": 1.5,
     },
-    r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)": {"iteration": 3.0},
+    r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)": {"iteration": 3.0, "append_element": 3.0},
     r"'?NoneType'?|assert None\b": {
         "missing_return": 3.0, "return_value": 3.0, "bare_return": 3.0, "final_return": 3.0,
-        "reused_value": 2.5, "reused_argument": 2.0, "truth_test": 1.5, "conversion": 1.5,
+        "reused_value": 2.5, "reused_argument": 2.0, "append_element": 2.0, "truth_test": 1.5, "conversion": 1.5,
     },
     # A boolean where a number is expected.
     r"AssertionError: assert (?:True|False) == -?\d": {

@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.changes import Change, insert_text
+from suture.mutation.changes import Change, insert_text, shorten
+from suture.mutation.edits import Edit
 from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, MEMBERS, NULLS, NUMBERS, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
+    enclosing_loop,
     get_field,
+    insert_at,
     is_same_node,
     walk,
 )
-from suture.mutation.tuning import MAX_TREE_INITIAL_NAMES
+from suture.mutation.tuning import MAX_ELSE_LINES, MAX_TREE_INITIAL_NAMES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,6 +50,23 @@ def _accumulate(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             yield tree.replace_with(node, f"{target} {right.children[0].type}= {tree.text(operand)}", 1.0)
     if right.type in ("identifier", *SUBSCRIPTS, *MEMBERS):
         yield tree.replace_with(node, f"{value} = {target}", 0.4)
+
+
+def _append_element(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Append one element instead of `list += x` or `list = list.push(x)` (JavaScript)."""
+    left, right = get_field(node, "left"), get_field(node, "right")
+    sign = node.child_by_field_name("operator")
+    if left is None or right is None or not tree.is_javascript:
+        return
+    target = tree.text(left)
+    if node.type == "augmented_assignment_expression" and sign is not None and tree.text(sign) == "+=":
+        statement = tree.syntax.append.format(target, tree.text(right))
+        yield tree.replace_with(node, statement.removesuffix(";"), 1.0)  # the node has no semicolon
+    elif node.type == "assignment_expression" and right.type in CALLS:
+        callee = get_field(right, "function")
+        receiver = get_field(callee, "object") if callee is not None else None
+        if receiver is not None and tree.text(receiver) == target:
+            yield tree.replace_with(node, tree.text(right), 1.0)
 
 
 def _change_initial_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -108,9 +128,28 @@ def _returns_value(function: Node, tree: SyntaxTree) -> bool:
     return any(is_same_node(tree.enclosing_function(node), function) for node in returns)
 
 
+def _move_early_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Move an `else { return x; }` behind its loop, because it ends the loop at the first element."""
+    consequence, alternative = get_field(node, "consequence"), get_field(node, "alternative")
+    loop = enclosing_loop(node) if node.type == "if_statement" else None
+    if loop is None or consequence is None or alternative is None:
+        return
+    # More lines than a `return` and two braces mean that the branch does more than to leave.
+    exits = [inner for inner in walk(alternative) if inner.type in FUNCTION_EXITS]
+    if len(exits) != 1 or tree.text(alternative).count("\n") > MAX_ELSE_LINES:
+        return
+    edits = (
+        Edit(start=consequence.end_byte, end=alternative.end_byte, text=""),
+        insert_at(loop.end_byte, f"\n{tree.indent(loop)}{tree.text(exits[0])}"),
+    )
+    yield Change(edits=edits, note=f"{shorten(tree.text(exits[0]))} moves after the loop", weight=1.0)
+
+
 OPERATORS: TreeOperators = {
     "accumulation": _accumulate,
+    "append_element": _append_element,
     "initial_value": _change_initial_value,
     "bare_return": _add_return_value,
     "final_return": _add_final_return,
+    "early_loop_return": _move_early_return,
 }

@@ -22,6 +22,11 @@ from suture.mutation.tuning import MAX_REUSED, MAX_REUSED_CHARS, MAX_TREE_REUSED
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+SEQUENCE_PARENTS = (
+    "return_statement", "variable_declarator", "assignment_expression", "arrow_function", "expression_list",
+    "arguments", "argument_list",
+)  # fmt: skip
+"""Nodes that may hold a concatenation in place of one sequence."""
 ASSIGNMENT_NODES = ("assignment_expression", "assignment_statement", "variable_declarator", "pair")
 """Nodes that give a value to a name; a `pair` is `key: value` in an object."""
 
@@ -63,6 +68,20 @@ def _reuse_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         # Directly after the last argument, because a trailing comma or a comment may follow it.
         end = arguments[-1].end_byte if arguments else argument_list.end_byte - 1
         yield insert_text(end, f", {text}" if arguments else text, f"{shorten(text)} is also passed", 0.8)
+
+
+def _add_concatenation(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Concatenate another sequence, before or after one."""
+    if node.parent is None or node.parent.type not in SEQUENCE_PARENTS:
+        return
+    kinds, text = tree.kinds(node), tree.text(node)
+    if not tree.is_read(node) or not (node.type == "array" or kinds.get(text) == "sequence"):
+        return
+    for other in tree.scope_names(node)[:MAX_TREE_REUSED_NAMES]:
+        if other != text and kinds.get(other, "unknown") in ("sequence", "unknown"):
+            weight = 1.0 if kinds.get(other) == "sequence" else 0.6
+            yield tree.replace_with(node, tree.syntax.concatenation.format(other, text), weight)
+            yield tree.replace_with(node, tree.syntax.concatenation.format(text, other), weight)
 
 
 def _is_empty_value(node: Node, tree: SyntaxTree) -> bool:
@@ -121,4 +140,5 @@ def _argument_lists_by_name(tree: SyntaxTree) -> dict[str, list[Node]]:
 OPERATORS: TreeOperators = {
     "reused_value": _reuse_value,
     "reused_argument": _reuse_argument,
+    "missing_concatenation": _add_concatenation,
 }

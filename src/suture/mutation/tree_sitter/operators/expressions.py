@@ -194,6 +194,19 @@ def _change_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             yield tree.replace_with(value, default, 0.5)
 
 
+def _switch_key_and_property(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Use `x[name]` in place of `x.name`, or the reverse; use `x[i]` in place of `x[i].name`."""
+    owner = get_field(node, "object")
+    member, index = get_field(node, "property"), get_field(node, "index")
+    if owner is not None and member is not None and tree.text(member) in tree.scope_names(node):
+        yield tree.replace_with(node, f"{tree.text(owner)}[{tree.text(member)}]", 1.0)
+    if owner is not None and index is not None and index.type == "identifier":
+        yield tree.replace_with(node, f"{tree.text(owner)}.{tree.text(index)}", 0.5)
+    above = node.parent
+    if node.type in SUBSCRIPTS and above is not None and is_same_node(get_field(above, "object"), node):
+        yield tree.replace_with(above, tree.text(node), 0.4)
+
+
 OPERATORS: TreeOperators = {
     "arguments": _change_arguments,
     "missing_argument": _add_argument,
@@ -201,4 +214,5 @@ OPERATORS: TreeOperators = {
     "wrap_in_call": _wrap_in_call,
     "sibling_expression": _use_sibling,
     "return_value": _change_return,
+    "subscript_key": _switch_key_and_property,
 }

@@ -65,6 +65,18 @@ def _change_attribute(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             yield tree.replace_with(name, other, 1.0 if other in owner_attributes else 0.6)
 
 
+def _switch_attribute_and_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Use `a` in place of `a.b`, or the reverse with an attribute that the file reads of `a`."""
+    if not tree.is_read(node):
+        return
+    owner, above = get_field(node, "object", "operand"), node.parent
+    if node.type in MEMBERS and owner is not None and owner.type == "identifier":
+        yield tree.replace_with(node, tree.text(owner), 0.6)
+    elif node.type == "identifier" and above is not None and above.type not in MEMBERS:
+        for member in tree.properties.get(tree.text(node), [])[:6]:  # six is chosen by judgement
+            yield tree.replace_with(node, f"{tree.text(node)}.{member}", 0.5)
+
+
 def _change_iteration(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Switch `in` and `of`, or the index and the value of a Go `range`."""
     if node.type == "for_in_statement":
@@ -86,5 +98,6 @@ OPERATORS: TreeOperators = {
     "variable": _change_variable,
     "called_name": _change_called_name,
     "attribute": _change_attribute,
+    "attribute_or_name": _switch_attribute_and_name,
     "iteration": _change_iteration,
 }

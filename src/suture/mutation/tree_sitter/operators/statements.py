@@ -185,6 +185,19 @@ def _plain_assignment(statement: Node, tree: SyntaxTree) -> tuple[str, str] | No
     return (tree.text(target), tree.text(value)) if target and value and is_plain else None
 
 
+def _fill_container(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Append a variable to a sequence that starts empty."""
+    if tree.enclosing_function(node) is None or not tree.is_statement(node):
+        return
+    # Twice as many names as elsewhere, because few of them start empty (by judgement).
+    names = tree.scope_names(node)[: 2 * tuning.MAX_TREE_STATEMENT_NAMES]
+    for target in names:
+        if any(f"{target}{sign} []" in tree.source for sign in (" =", " :=")):
+            for value in names:
+                if value != target:
+                    yield from _insert_beside(node, tree, tree.syntax.append.format(target, value), 0.9)
+
+
 def _add_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add a `return`, `break` or `continue` at the end of a block."""
     if tree.enclosing_function(node) is None or not tree.is_statement(node) or node.type in EXITS:
@@ -269,6 +282,7 @@ OPERATORS: TreeOperators = {
     "guard": _add_guard,
     "copied_statement": _copy_statement,
     "missing_assignment": _add_assignment,
+    "fill_container": _fill_container,
     "missing_return": _add_return,
     "loop_control": _change_loop_control,
 }
