@@ -371,16 +371,43 @@ MONEY = (
 GO_MONEY = (
     "package a\n\nfunc (m Money) Equal(o Money) bool { return m.Amount == o.Amount && m.Unit == o.Unit }\n"
 )
+GO_SETS = (
+    "package a\n\nfunc (s Set[T]) Equal(o Set[T]) bool { return s.n == o.n && s.m == o.m }\n\n"
+    "func (b *Bag[T]) Equal(o *Bag[T]) bool { return b.n == o.n }\n\nfunc F() int { return 1 }\n"
+)
+GO_ROWS = "package a\n\nfunc (r rows) Less(i, j int) bool { return r[i].Name < r[j].Name }\n"
+CLASSES = (
+    "export const A = class { equals(o) { return this.x === o.x; } };\n"
+    "export const B = class { equals(o) { return this.x === o.x && this.y === o.y; } };\nexport const c = 1;\n"
+)
 WEAKENED = [
     ("a.js", MONEY, "this.amount === other.amount && ", ""),
     ("a.js", MONEY, "&&", "||"),
     ("a.js", MONEY, "this.amount === other.amount", "this.amount.toFixed(0) === other.amount.toFixed(0)"),
-    ("a.js", MONEY, "amount: this.amount, ", ""),
     ("a.js", MONEY, "return this.amount;", "return Math.round(this.amount);"),
+    ("a.js", MONEY, "this.amount === other.amount", "other.amount === other.currency"),
+    ("a.js", MONEY, "this.amount === other.amount", "this.amount !== undefined"),
     ("a.go", GO_MONEY, " && m.Unit == o.Unit", ""),
     ("a.go", GO_MONEY, "m.Amount == o.Amount", "m.Amount/10 == o.Amount/10"),
+    ("a.go", GO_SETS, "s.n == o.n && s.m == o.m", "s.n == o.n"),
 ]
 KEPT = [
+    ("a.js", MONEY, "this.currency === other.currency", "this.currency === other.amount"),
+    (
+        "a.js",
+        MONEY.replace("return", "return other !== null &&", 1),
+        "other !== null",
+        "other instanceof Money",
+    ),
+    ("a.js", MONEY, "this.amount === other.amount", "Object.is(this.amount, other.amount)"),
+    ("a.js", MONEY, "this.amount === other.amount", "this.amount.getTime() === other.amount.getTime()"),
+    ("a.js", MONEY, "amount: this.amount, ", ""),
+    ("a.js", MONEY, "amount: this.amount", "amount: this.total"),
+    ("a.js", MONEY, "return this.amount;", "return Number(this.amount);"),
+    ("a.js", CLASSES, "c = 1", "c = 2"),
+    ("a.go", GO_SETS, "return 1", "return 2"),
+    ("a.go", GO_ROWS, "r[i].Name < r[j].Name", "r[i].Age < r[j].Age"),
+    ("a.go", GO_MONEY, "m.Amount == o.Amount", "m.Amount.Equal(o.Amount)"),
     ("a.js", MONEY, "other.currency;", "other.currency && this.date === other.date;"),
     ("a.js", MONEY, "{ amount", "{ date: this.date, amount"),
     ("a.js", MONEY, "  valueOf", "  half() {\n    return this.amount / 2;\n  }\n  valueOf"),

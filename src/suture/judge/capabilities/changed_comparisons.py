@@ -5,11 +5,13 @@ A test that compares by such a method then accepts values that differ.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.judge.capabilities.use import Use
-from suture.mutation.tree_sitter.node_kinds import MEMBERS
+from suture.mutation.tree_sitter.node_kinds import MEMBERS, NULLS, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 
 if TYPE_CHECKING:
@@ -27,71 +29,110 @@ EQUALITY_METHODS = (
     "Cmp",
     "Less",
 )
-VALUE_METHODS = ("valueOf", "toJSON", "[Symbol.toPrimitive]")
+VALUE_METHODS = ("valueOf", "[Symbol.toPrimitive]")
 """Methods that give what an object is compared by."""
-METHODS = ("method_definition", "method_declaration")
+GO_METHOD = "method_declaration"
+METHODS = ("method_definition", GO_METHOD)
 COMPARISONS = ("==", "===", "!=", "!==", "<", "<=", ">", ">=")
+COMPARING_CALL = re.compile(
+    r"(?:.*\.)?(?:is|eq|cmp|\w*equals?(?:fold)?|\w*compare)", re.IGNORECASE | re.DOTALL
+)
+"""A function that compares, such as `Object.is`, `localeCompare` or `reflect.DeepEqual`."""
+ROUNDING_CALL = re.compile(
+    r"(?:.*\.)?(?:toFixed|toPrecision|round|floor|ceil|trunc|truncate|parseInt)", re.IGNORECASE | re.DOTALL
+)
+ROUNDING_SIGNS = ("%", ">>", "|")
 
 
 def find_weakened_comparisons(before: Node, after: Node) -> Iterator[Use]:
     """Yield each comparison of both versions that no longer compares something, or demands less of it."""
-    old = dict(_list_methods(before))
-    for key, method in _list_methods(after):
-        earlier = old.get(key)
+    old = _get_methods(before)
+    for (kind, name), method in _get_methods(after).items():
+        earlier = old.get((kind, name))
         if earlier is None or earlier.text == method.text:
             continue
-        kind, name = key
-        reads = _list_members(earlier) - _list_members(method)
-        compares_less = bool(_list_sides(earlier) - _list_sides(method)) or (
-            _count_operators(method, "||") > _count_operators(earlier, "||")
-            and _count_operators(method, "&&") < _count_operators(earlier, "&&")
+        reads_less = _list_own_members(method) < _list_own_members(earlier)
+        is_coarser = _count_roundings(method) > _count_roundings(earlier)
+        demands_less = name in EQUALITY_METHODS and (
+            len(_list_compared(method)) < len(_list_compared(earlier))
+            or (
+                _count_operators(method, "||") > _count_operators(earlier, "||")
+                and _count_operators(method, "&&") < _count_operators(earlier, "&&")
+            )
         )
-        # An object that newly computes what it is compared by, as by rounding, may do so from the same fields.
-        is_coarser = name != "toJSON" and _count_operators(method, "") > _count_operators(earlier, "")
-        if compares_less if name in EQUALITY_METHODS else (reads or is_coarser):
+        if reads_less or is_coarser or demands_less:
             shown = f"{kind}.{name} compares less"
             yield Use(code="loosens_comparison", name=shown, line=method.start_point[0] + 1, key=shown)
 
 
-def _list_methods(root: Node) -> Iterator[tuple[tuple[str, str], Node]]:
-    """Yield ((class, name), method) for each method that compares."""
-    for node in walk(root):
-        name = _text(node.child_by_field_name("name")) if node.type in METHODS else ""
-        if name not in (*EQUALITY_METHODS, *VALUE_METHODS):
-            continue
-        holder = node.child_by_field_name("receiver") or (
-            node.parent.parent if node.parent is not None else None
-        )
-        kinds = (
-            (part for part in walk(holder) if part.type in ("type_identifier", "identifier"))
-            if holder
-            else ()
-        )
-        owners = [_text(part) for part in kinds]
-        yield (
-            (owners[-1] if node.type == "method_declaration" and owners else next(iter(owners), ""), name),
-            node,
-        )
+def _get_methods(root: Node) -> dict[tuple[str, str], Node]:
+    """Return (class, name) -> method for each method that compares, and whose class is the only one of that name."""
+    found = [
+        ((_get_class(node), _text(node.child_by_field_name("name"))), node)
+        for node in walk(root)
+        if node.type in METHODS
+        and _text(node.child_by_field_name("name")) in (*EQUALITY_METHODS, *VALUE_METHODS)
+    ]
+    counts = Counter(key for key, _ in found)
+    return {key: node for key, node in found if counts[key] == 1}
 
 
-def _list_sides(method: Node) -> set[frozenset[str]]:
-    """Return the pairs of expressions that a method compares with each other."""
+def _get_class(method: Node) -> str:
+    """Return the name of the type or class of a method; of a class without a name, the first name in it."""
+    receiver = method.child_by_field_name("receiver")
+    holder = receiver or (method.parent.parent if method.parent is not None else None)
+    names = ("type_identifier",) if receiver is not None else ("type_identifier", "identifier")
+    parts = walk(holder) if holder is not None else ()
+    return next((_text(part) for part in parts if part.type in names), "")
+
+
+def _list_compared(method: Node) -> set[frozenset[str]]:
+    """Return the pairs of expressions that a method compares with each other, and the calls that compare."""
+    compared: set[frozenset[str]] = set()
+    for node in walk(method):
+        sides = [get_field(node, side) for side in ("left", "right")]
+        is_comparison = _text(node.child_by_field_name("operator")) in COMPARISONS
+        # That something exists at all is often asked in another way, as by `instanceof`.
+        if is_comparison and not any(side is not None and side.type in NULLS for side in sides):
+            compared.add(frozenset(map(_text, sides)))
+        elif COMPARING_CALL.fullmatch(_text(node.child_by_field_name("function"))):
+            compared.add(frozenset((_text(node),)))
+    return compared
+
+
+def _list_own_members(method: Node) -> set[str]:
+    """Return the members of the receiver that a method reads, or of the receiver's items."""
+    receiver = method.child_by_field_name("receiver")
+    owners = {"this"} | {
+        _text(part) for part in (walk(receiver) if receiver is not None else ()) if part.type == "identifier"
+    }
     return {
-        frozenset(_text(get_field(node, side)) for side in ("left", "right"))
+        _text(get_field(node, "property", "field"))
         for node in walk(method)
-        if node.type == "binary_expression" and _text(node.child_by_field_name("operator")) in COMPARISONS
+        if node.type in MEMBERS and _text(_get_owner(node)) in owners
     }
 
 
-def _list_members(method: Node) -> set[str]:
-    return {_text(get_field(node, "property", "field")) for node in walk(method) if node.type in MEMBERS}
+def _get_owner(member: Node) -> Node | None:
+    """Return the object of a member, without subscripts: `rows` of `rows[i].name`."""
+    owner = get_field(member, "object", "operand")
+    while owner is not None and owner.type in SUBSCRIPTS:
+        owner = get_field(owner, "object", "operand")
+    return owner
+
+
+def _count_roundings(method: Node) -> int:
+    """Return how often a method makes values coarser. A division does so in Go only."""
+    signs = (*ROUNDING_SIGNS, "/") if method.type == GO_METHOD else ROUNDING_SIGNS
+    calls = (_text(node.child_by_field_name("function")) for node in walk(method))
+    return sum(_count_operators(method, sign) for sign in signs) + sum(
+        ROUNDING_CALL.fullmatch(call) is not None for call in calls
+    )
 
 
 def _count_operators(method: Node, sign: str) -> int:
-    """Return how often a method uses an operator, or how often it uses operators and calls if the sign is empty."""
-    counted = ("binary_expression", "call_expression") if not sign else ("binary_expression",)
-    nodes = [node for node in walk(method) if node.type in counted]
-    return sum(not sign or _text(node.child_by_field_name("operator")) == sign for node in nodes)
+    nodes = (node for node in walk(method) if node.type == "binary_expression")
+    return sum(_text(node.child_by_field_name("operator")) == sign for node in nodes)
 
 
 def _text(node: Node | None) -> str:
