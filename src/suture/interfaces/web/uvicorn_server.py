@@ -92,7 +92,8 @@ class _QuietServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
         self._app = app
-        self._waiting_since_s: dict[Any, float] = {}
+        self._waits: dict[Any, tuple[object, float]] = {}
+        """Connection -> what it waits for, and the monotonic time since when."""
         self._exhausted_s = -math.inf
 
     @contextmanager
@@ -119,19 +120,22 @@ class _QuietServer(uvicorn.Server):
         now_s = time.monotonic()
         is_exhausted = now_s - self._exhausted_s < EXHAUSTION_PERIOD_S
         head_timeout_s = SHORT_HEAD_TIMEOUT_S if is_exhausted else HEAD_TIMEOUT_S
-        waiting_since_s: dict[Any, float] = {}
+        waits: dict[Any, tuple[object, float]] = {}
         connections: list[Any] = list(self.server_state.connections)
         for connection in connections:
-            if _sends_body(connection):
+            sends_body = _sends_body(connection)
+            if sends_body:
                 timeout_s = BODY_TIMEOUT_S
             elif connection.cycle is None or connection.cycle.response_complete:
                 timeout_s = head_timeout_s
             else:
                 continue
-            waiting_since_s[connection] = self._waiting_since_s.get(connection, now_s)
-            if now_s - waiting_since_s[connection] > timeout_s:
+            awaited = (connection.cycle, sends_body)  # another cycle: there was a request since the last tick
+            previous, since_s = self._waits.get(connection, (None, now_s))
+            waits[connection] = awaited, since_s if previous == awaited else now_s
+            if now_s - waits[connection][1] > timeout_s:
                 connection.transport.close()
-        self._waiting_since_s = waiting_since_s
+        self._waits = waits
 
     def _handle_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Report once in a while that no descriptor is left for a connection; asyncio does at every attempt."""
