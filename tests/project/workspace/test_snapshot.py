@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -180,6 +181,25 @@ def test_a_project_that_is_too_large_is_refused_with_its_largest_folders(tmp_pat
     assert len(take_snapshot(tmp_path, max_bytes=1003).files) == 5
     with pytest.raises(UsageError, match=r"most of it is in 'data/x' .*, 'data/z' .*, 'b' .*\.gitignore"):
         take_snapshot(tmp_path, max_bytes=1002)
+
+
+def test_files_that_are_never_taken_do_not_count_against_the_size_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {"a.py": "", "key.pem": "x" * 900, "dump": "x" * 900})
+    open_file = os.open
+
+    def open_unless_dump(path: Any, *arguments: Any) -> int:
+        if path == tmp_path / "dump":  # root could read it, whatever its mode is
+            raise PermissionError
+        return open_file(path, *arguments)
+
+    monkeypatch.setattr(os, "open", open_unless_dump)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / "dump")
+    snapshot = take_snapshot(tmp_path, max_bytes=800)
+
+    assert set(snapshot.files) == {"a.py"}
+    assert snapshot.skipped == {"dump": "unreadable", "key.pem": "may_hold_secrets"}
 
 
 def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:

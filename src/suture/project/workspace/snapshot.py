@@ -191,8 +191,8 @@ class _ProjectReader:
                 self._skip(path, reason)
             elif entry.is_symlink():
                 self.links.append(path)
-            elif is_folder and self._is_secret(path, is_folder=True):
-                self._skip_secret(path, "/")
+            elif self._is_secret(path, is_folder=is_folder) and (is_folder or not self._is_test_file(path)):
+                self._skip_secret(path, "/" if is_folder else "")
             elif is_folder:
                 rules.enter(path)
                 yield from self._walk(path, rules)
@@ -263,7 +263,7 @@ class _ProjectReader:
         is_secret = self._is_secret(path, is_folder=False) or is_private_key(content)
         if path == self.requested_file or not is_secret or self.allowed.covers(name):
             self._add(path, content)
-        elif is_test_file(name):
+        elif self._is_test_file(path):
             # It is in memory until `_add_committed_fixtures`, so its size counts although it may be skipped then.
             self._require_space(path, len(content))
             self.size_bytes += len(content)
@@ -277,6 +277,9 @@ class _ProjectReader:
         # `covers` takes the path for a file. Only `verdict` can match a glob such as `keys/` with the folder itself.
         is_allowed = self.allowed.verdict(name, is_folder=is_folder) or self.allowed.covers(name)
         return has_secret_name(name, is_folder=is_folder) and not is_allowed
+
+    def _is_test_file(self, path: Path) -> bool:
+        return is_test_file(path.relative_to(self.top).as_posix())
 
     def _skip_secret(self, path: Path, end: str = "") -> None:
         self._skip(path, "may_hold_secrets")
@@ -323,12 +326,14 @@ class _ProjectReader:
             )
 
     def _require_size(self, paths: Sequence[Path]) -> None:
-        """Check that files are within the limit of bytes; the error names the largest folders."""
+        """Check that the files that can be read are within the limit of bytes; the error names the largest folders."""
         sizes: Counter[str] = Counter()
         for path in paths:
             with suppress(OSError):
-                folder, _, name = path.relative_to(self.top).as_posix().rpartition("/")
-                sizes["/".join(folder.split("/")[:2]) or name] += path.lstat().st_size
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode) and os.access(path, os.R_OK):
+                    folder, _, name = path.relative_to(self.top).as_posix().rpartition("/")
+                    sizes["/".join(folder.split("/")[:2]) or name] += status.st_size
         if sizes.total() > self.max_bytes:
             largest = [
                 f"{name!r} ({size / 2**20:.1f})" for name, size in sizes.most_common(MAX_NAMED_FOLDERS)
