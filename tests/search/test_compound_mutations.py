@@ -13,7 +13,7 @@ from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import compose_edits
 from suture.search.languages.adapters import get_adapter
 from suture.search.ordering.compound_changes import CompoundQueue
-from suture.search.ordering.compound_mutations import CompoundMutations, shift_scores
+from suture.search.ordering.compound_mutations import CompoundMutations, combine_pairs, shift_scores
 
 CODE = """\
 function f(a, b) {
@@ -42,6 +42,16 @@ test('grown', () => assert.strictEqual(price(30, 3), 30));
 test('one', () => assert.strictEqual(price(40, 1), 10));
 test('child', () => assert.strictEqual(price(9, 2), 12));
 """
+ONE_TEST = """\
+const test = require('node:test'), assert = require('node:assert');
+const { price } = require('./price');
+test('all', () => {
+  assert.strictEqual(price(18, 4), 24);
+  assert.strictEqual(price(9, 2), 12);
+  assert.strictEqual(price(30, 3), 30);
+  assert.strictEqual(price(40, 1), 10);
+});
+"""
 
 
 def make_change(old: str, new: str, score: float = 1.0) -> Proposal:
@@ -55,6 +65,25 @@ def make_mutations(left_s: float = 60.0) -> CompoundMutations:
     return CompoundMutations(
         {"a.js": CODE}, scores, get_adapter("javascript").generate_mutants, 0, lambda: left_s
     )
+
+
+async def heal_price(tmp_path: Path, code: str, tests: str) -> str:
+    """Return the repaired text of `price.js`."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "price.js").write_text(code)
+    (project / "price.test.js").write_text(tests)
+    settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
+        update={
+            "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+            "certification": CertificationSettings(seconds=20, mutants=2),
+        }
+    )
+    result = await heal(project, HealOptions(test="node --test", settings=settings))
+    assert result.outcome == "healed"
+
+    assert result.candidate is not None
+    return result.candidate.files["price.js"]
 
 
 async def trace_no_lines(proposal: Proposal) -> TestLines:
@@ -112,23 +141,35 @@ async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
     assert CODE not in texts  # because one change may revert the other
 
 
+def test_pairs_of_likely_changes_come_in_the_order_of_their_scores() -> None:
+    singles = [
+        make_change("a * b", "a + b", 0.9),
+        make_change("a < b", "a <= b", 0.3),
+        make_change("a - b", "a", 0.2),
+        make_change("a -", "b -", 0.1),  # overlaps the one before it
+    ]
+    pairs = [(pair.label, apply_edits(CODE, pair.edits)) for pair in combine_pairs(singles)]
+    assert [label for label, _ in pairs] == [
+        "a + b; a <= b",
+        "a + b; a",
+        "a + b; b -",
+        "a <= b; a",
+        "a <= b; b -",
+    ]
+    assert pairs[0][1] == CODE.replace("a * b", "a + b").replace("a < b", "a <= b")
+
+
+async def test_two_faults_that_only_one_test_shows_are_repaired(tmp_path: Path, require: Require) -> None:
+    """No single change helps the only test, so that no partial repair is extended."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    text = await heal_price(tmp_path, TWO_FAULTS.replace("each = 6", "each = 5"), ONE_TEST)
+    assert "each * tickets" in text
+    assert "each = 6" in text
+
+
 async def test_two_faults_are_repaired_one_after_the_other(tmp_path: Path, require: Require) -> None:
     """The first test fails until both are repaired; the other tests show which change to extend."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "price.js").write_text(TWO_FAULTS)
-    (project / "price.test.js").write_text(TESTS)
-    settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
-        update={
-            "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-            "certification": CertificationSettings(seconds=20, mutants=2),
-        }
-    )
-    result = await heal(project, HealOptions(test="node --test", settings=settings))
-    assert result.outcome == "healed"
-
-    assert result.candidate is not None
-    text = result.candidate.files["price.js"]
+    text = await heal_price(tmp_path, TWO_FAULTS, TESTS)
     assert "each * tickets" in text
     assert "age <= 18" not in text

@@ -106,6 +106,8 @@ because the order must depend neither on the limit nor on the load of the machin
 60 s tried 1,000 to 2,000 in these three tenths."""
 LIKELIEST_SINGLES = 200
 """Single changes that are tried before any compound change."""
+MAX_PAIRED_SINGLES = 200
+"""Single changes any two of which are tried together, once all others are used up: at most 19,900 pairs."""
 SINGLES_PER_COMPOUND = 2
 """Before that, single changes tried for each compound change."""
 # --- Engine: when a search ends ---------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from suture.search.engine.search_schedule import SearchClock, Turns
 from suture.search.languages.adapters import get_adapter
 from suture.search.languages.language_adapter import LanguageAdapter, TrialSession
 from suture.search.ordering.candidate_order import OrderedCandidates
-from suture.search.ordering.compound_mutations import CompoundMutations
+from suture.search.ordering.compound_mutations import CompoundMutations, combine_pairs
 from suture.search.ordering.reverts import Hunk
 from suture.search.ranking.rivals import RivalQueue, count_idle_blocks
 from suture.search.search_progress import report_trials
@@ -159,6 +159,8 @@ class _Search:
         while self._continues() and self._start_extending(singles_are_over=True):
             await self._turns.wait_until_extended()
             await self._try(self._turns.interleave(singles))
+        if self._adapter.tries_pairs and self._continues():
+            await self._try(combine_pairs(ordered.singles))
         result.sort_plausible()
         # The ranking prefers repairs without idle blocks: blocks that a repair guards and that no test runs.
         result.idle_block_counts = await count_idle_blocks(

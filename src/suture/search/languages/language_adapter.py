@@ -93,6 +93,7 @@ class LanguageAdapter:
         are_equal: Takes a text and two changes of it. Returns whether they are known to write equal expressions.
         is_shorter: Takes two sources. Returns whether the first one has fewer nodes.
         compound_after: Tried candidates after which compound changes are tried even if none is promising.
+        tries_pairs: Whether pairs of likely changes are tried when all others are used up.
         compare_s: The most wall-clock seconds for comparing repairs on the same calls.
         max_texts_run: Parsable texts of a broken file on which the tests are run.
         max_text_rivals: How many of them after the first with which all tests pass.
@@ -116,6 +117,7 @@ class LanguageAdapter:
     are_equal: Callable[[str, Sequence[Edit], Sequence[Edit]], bool] = lambda text, left, right: False
     is_shorter: Callable[[str, str], bool] = lambda text, other: False
     compound_after: int = COMPOUND_AFTER
+    tries_pairs: bool = False
     compare_s: float = COMPARE_S
     max_texts_run: int = MAX_TEXTS_RUN
     max_text_rivals: int = MAX_TEXTS_RUN

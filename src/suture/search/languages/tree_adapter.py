@@ -60,6 +60,7 @@ def build_tree_adapter(language: Language) -> LanguageAdapter:
         answer_calls=answer_calls,
         render_answer=partial(render_answer, language),
         compound_after=tuning.LIKELIEST_SINGLES,
+        tries_pairs=True,
         compare_s=tuning.COMPILED_COMPARE_S if is_compiled else tuning.COMPARE_S,
         max_texts_run=tuning.MAX_TREE_TEXTS_RUN,
         max_text_rivals=tuning.TREE_TEXT_RIVALS,

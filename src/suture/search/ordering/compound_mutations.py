@@ -1,21 +1,23 @@
-"""Compound mutations: extensions of partial repairs.
+"""Compound mutations: extensions of partial repairs, and pairs of likely changes that help no test by themselves.
 
-The second change is made in the text with the first one. So it may change code that the first one wrote, and use
-names that the first one declares.
+The second change of an extension is made in the text with the first one. So it may change code that the first one
+wrote, and use names that the first one declares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.mutation import Edit, apply_edits
-from suture.mutation.edits import compose_edits, encode_source
+from suture.mutation.edits import compose_edits, edits_overlap, encode_source
 from suture.search.localisation.exception_clues import find_clues
 from suture.search.ordering.candidate_order import LineScores, MutantGenerator, order_single_changes
 from suture.search.tuning import (
     GENERATION_SHARE,
+    MAX_PAIRED_SINGLES,
     MAX_PARTNERS,
     MAX_PARTNERS_EXAMINED,
 )
@@ -74,6 +76,25 @@ class CompoundMutations:
             for second in second_changes
         )
         return [compound for compound in compounds if compound.edits]  # a second change may undo the first
+
+
+def combine_pairs(singles: Sequence[Proposal]) -> Iterator[Proposal]:
+    """Yield the pairs of the likeliest single changes at different places of a file, the likeliest pair first."""
+    pairs = [
+        (first, second)
+        for first, second in combinations(singles[:MAX_PAIRED_SINGLES], 2)
+        if first.path == second.path and not edits_overlap(first.edits, second.edits)
+    ]
+    pairs.sort(key=lambda pair: -pair[0].score * pair[1].score)
+    for first, second in pairs:
+        yield Proposal(
+            path=first.path,
+            edits=tuple(sorted((*first.edits, *second.edits), key=lambda edit: (edit.start, edit.end))),
+            label=f"{first.label}; {second.label}",
+            score=first.score * second.score,
+            operators=(*first.operators, *second.operators),
+            is_swappable=first.is_swappable and second.is_swappable,
+        )
 
 
 def shift_scores(scores: Mapping[int, float], edits: Sequence[Edit], text: str) -> dict[int, float]:
