@@ -303,6 +303,7 @@ def test_a_server_that_is_killed_while_it_loads_is_started_once_more(
     )
     with pytest.raises(ModelError) as caught:
         start_llama_server(options)
+    assert type(caught.value) is ModelError
     assert "memory ran out" in caught.value.remedy
     assert (tmp_path / "starts").read_text().split() == ["started", "started"]
 

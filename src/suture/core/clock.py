@@ -15,7 +15,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clock of this machine at its creation; from then on, changes of the machine's clock do not count."""
+    """The clock of this machine at its creation; from then on, changes of the machine's clock do not count.
+
+    Time during which the machine is suspended does not count either.
+    """
 
     def __init__(self) -> None:
         self._offset_s = time.time() - time.monotonic()

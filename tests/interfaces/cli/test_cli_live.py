@@ -63,6 +63,15 @@ def test_the_view_shows_phase_scores_spend_and_lessons() -> None:
     assert "lesson: an empty list is a case too" in text
 
 
+def test_a_change_of_the_clock_of_the_machine_does_not_count_as_spent_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    view, now_s = LiveView({"seconds": 900}), time.time()
+    view.update(Event(seq=0, time_s=now_s, kind="run.started", data={"kind": "write"}))
+    monkeypatch.setattr(time, "time", lambda: now_s + 3600)
+    assert " 0 of 900 s" in "\n".join(draw(view, 100))
+
+
 def test_the_first_reply_is_shown_with_the_tokens_of_all_replies() -> None:
     view = make_view()
     for number, words in ((4, "def "), (5, "class"), (4, "def f(x):"), (5, "class A:")):

@@ -155,7 +155,11 @@ def start_llama_server(
     try:
         return _start_once(options, key, timeout_s)
     except _KilledWhileLoading:
+        pass
+    try:
         return _start_once(options, key, timeout_s)
+    except _KilledWhileLoading as fault:
+        raise ModelError(fault.message, remedy=fault.remedy) from fault
 
 
 class _KilledWhileLoading(ModelError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.spinner import Spinner
 from rich.text import Text
 
-from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendTracker, kinds
+from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendTracker, SystemClock, kinds
 from suture.interfaces.narrative.plain_text import escape_unprintable, render_label
 from suture.interfaces.narrative.spend_text import describe_spend
 
@@ -59,6 +59,8 @@ class LiveView:
     def __init__(self, limits: Mapping[str, float | None]) -> None:
         self._limits = limits
         self._spend = SpendTracker()
+        self._clock = SystemClock()
+        """Runs like the clock of the ledger, so that both agree when the machine's clock is changed."""
         self._running = False
         """Whether the clock runs; it stops while a person is asked."""
         self._phase = "starting"
@@ -165,5 +167,5 @@ class LiveView:
             yield Text.assemble(
                 "  ", (f"{score:>9}", style), escape_unprintable(f"  {name[:8]}  {label}{best}")
             )
-        yield Text(f"  spent {self.spend_text(time.time() if self._running else None)}", style="dim")
+        yield Text(f"  spent {self.spend_text(self._clock.now() if self._running else None)}", style="dim")
         yield from (Text(f"  lesson: {escape_unprintable(lesson)}", style="dim") for lesson in self._lessons)
