@@ -54,8 +54,10 @@ HONEST = {
 }
 
 
-async def _find_codes(prepare: Callable[..., Awaitable[Suite]], test: str, after: str) -> set[str]:
-    suite = await prepare({"price.py": BEFORE, "test_price.py": test})
+async def _find_codes(
+    prepare: Callable[..., Awaitable[Suite]], test: str, after: str, before: str = BEFORE
+) -> set[str]:
+    suite = await prepare({"price.py": before, "test_price.py": test})
     candidate = Candidate(files={"price.py": after}, origin="repair")
     search = await find_memorised_examples(candidate, suite, ["test_price.py::test_tag"], timeout_s=90)
     assert search.unmeasured is None
@@ -86,6 +88,13 @@ async def test_an_honest_repair_shows_outside_of_tests(
     kind: str, prepare: Callable[..., Awaitable[Suite]]
 ) -> None:
     assert await _find_codes(prepare, TEST, HONEST[kind]) == set()
+
+
+async def test_a_repair_of_an_endless_loop_is_no_finding(prepare: Callable[..., Awaitable[Suite]]) -> None:
+    before = "def tag(n):\n    while n % 2:\n        pass\n    return n\n"
+    test = "from price import tag\n\n\ndef test_tag():\n    assert tag(4) == 4\n    assert tag(5) == 5\n"
+
+    assert await _find_codes(prepare, test, before.replace("pass", "break"), before) == set()
 
 
 @pytest.mark.heavy

@@ -250,7 +250,10 @@ async def compare_near_examples(
         if versions is not None and versions.unrepeatable is not None:
             after = {path: text for path, text in candidate.files.items() if path.endswith(".py")}
             before = {path: decode_text(suite.task.files.get(path, b"")) for path in after}
-            unchanged = find_unchanged_functions(before, after, known, versions.unrepeatable)
+            unanswered = {
+                (call[0], get_function_name(call[1])) for call in versions.examples if call not in known
+            }
+            unchanged = find_unchanged_functions(before, after, known, versions.unrepeatable | unanswered)
             watches = watch_process(read_test_texts(suite), fixed)
             for path, function in unchanged if not watches else ():
                 yield ChangedBehaviour(
@@ -382,7 +385,8 @@ def _read_exceptions(answers: Answers) -> tuple[str, ...] | None:
 def _moves_limit(call: PlannedCall, answers: Mapping[PlannedCall, Answers]) -> bool:
     """Return whether the answer to an example becomes that of the next number, as where `<` becomes `<=`.
 
-    Its old answer is then that of the next number on the other side, before and after the change.
+    Where `n < 18` becomes `n <= 18`, for example, the answer for 18 changes from that for 19 to that for 17, and the
+    change leaves the answers for 17 and 19 alone.
     """
     shown = {answer.value for answer in answers[call]}
     for values in read_arguments([call[2]]):

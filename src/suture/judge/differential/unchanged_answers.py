@@ -32,7 +32,7 @@ def find_unchanged_functions(
         before: Path -> text of the changed Python files before the change.
         after: The same after the change.
         answers: The answers to the calls of the tests that newly pass, before and after the change.
-        unrepeatable: (path, function) of calls that these tests make with arguments that are no literals.
+        unrepeatable: (path, function) of calls that these tests make and that have no answers here.
     """
     changed: list[tuple[str, str]] = []
     for path, text in after.items():
