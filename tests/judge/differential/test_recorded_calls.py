@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -10,6 +11,7 @@ from suture.core.records import Candidate
 from suture.judge import Suite
 from suture.judge.differential.example_calls import open_versions
 from suture.judge.differential.recorded_calls import count_constructor_arguments, get_function_name
+from suture.judge.trials.inside.call_names import CallNames
 
 MODULE = """\
 import functools
@@ -128,6 +130,28 @@ async def test_calls_of_tests_are_made_again(prepare: Callable[..., Awaitable[Su
     assert {call: answer.value if answer else "" for call, answer in made.items() if call in wanted} == wanted
     assert versions.unrepeatable is not None
     assert ("kit.py", "parse") in versions.unrepeatable
+
+
+class Stay:
+    """Names the calls of its methods."""
+
+    def __init__(self, names: CallNames, nights: int) -> None:
+        self.nights = nights
+        names.describe(sys._getframe())
+
+    def describe(self, names: CallNames) -> tuple[str, str]:
+        return names.describe(sys._getframe())
+
+
+def test_a_later_object_at_the_same_address_is_not_made_as_the_earlier_one() -> None:
+    names = CallNames()
+    stay = Stay(names, 3)
+    assert stay.describe(names)[0] == "Stay.describe/2"
+    address = id(stay)
+    del stay
+
+    later = next(other for other in [Stay.__new__(Stay) for _ in range(99)] if id(other) == address)
+    assert later.describe(names) == ("Stay.describe", "")
 
 
 @pytest.mark.parametrize("name", ["Price.label/2", "Price.label*width", "Price.label/1,sign*width"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import weakref
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -26,7 +27,8 @@ class CallNames:
     """Names the calls of one process. It remembers by which arguments objects were made."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[type, str, list[str]]] = {}
+        self._made: dict[int, tuple[Callable[[], Any], str, list[str]]] = {}
+        """Address of an object -> the object and how it was made. A later object may have the same address."""
         self._names: dict[tuple[Any, Any], str] = {}
 
     def describe(self, frame: Any) -> tuple[str, str]:
@@ -55,7 +57,7 @@ class CallNames:
         name = f"{kind.__name__}.{method}"
         given = list(map(repr, (*values, *keywords.values())))
         if method == "__init__":
-            self._made[id(receiver)] = (kind, f"/{len(values)}{_join(',', keywords)}", given)
+            self._made[id(receiver)] = (_refer(receiver), f"/{len(values)}{_join(',', keywords)}", given)
             return name, ""
         variable = next((key for key, value in list(module.items()) if value is receiver), "")
         if variable:
@@ -66,11 +68,14 @@ class CallNames:
         return f"{name}{making[0]}{_join('*', keywords)}", _render([*making[1], *given])
 
     def _find_constructor(self, receiver: Any) -> tuple[str, list[str]] | None:
-        """Return how the object can be made again; what happened to it since is left out."""
+        """Return how the object can be made again: as it was made, or a dataclass from its present fields.
+
+        Of other objects, what happened to them since they were made is left out.
+        """
         kind: Any = type(receiver)
-        known, text, given = self._made.get(id(receiver), (None, "", []))
-        if known is kind:
-            return text, given
+        made = self._made.get(id(receiver))
+        if made is not None and made[0]() is receiver:
+            return made[1:]
         values: list[Any] | None = None
         if dataclasses.is_dataclass(receiver):
             fields = [field for field in dataclasses.fields(receiver) if field.init]
@@ -86,6 +91,14 @@ class CallNames:
         if key not in self._names or not CLASS_VARIABLE.issuperset(frame.f_code.co_freevars):
             self._names[key] = _find_global(frame) if kind is None else _find_attribute(kind, frame)
         return self._names[key]
+
+
+def _refer(value: Any) -> Callable[[], Any]:
+    """Return a reference by which an object is recognised; one without weak references stays alive."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
 
 
 def _join(mark: str, keywords: dict[str, Any]) -> str:
