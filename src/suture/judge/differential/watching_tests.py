@@ -19,7 +19,7 @@ SET_UP = re.compile(r"(?:async)?(?:set_?up|tear_?down)\w*|pytest\w+", re.IGNOREC
 
 
 def watch_process(tests: Mapping[str, str], ids: Iterable[str]) -> bool:
-    """Return whether one of some tests does so itself, or by what it uses of the test files.
+    """Return whether any of these tests, or a helper it uses, inspects the process or replaces parts of it.
 
     Args:
         tests: Path -> text of the project's tests.

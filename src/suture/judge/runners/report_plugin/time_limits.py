@@ -41,7 +41,7 @@ class TimeLimits:
         self._ends_s = self._began_s + wall_s
         self._longest_s = 0.0
         self._stopped = 0
-        self._handler = self._stop  # one object, so that who compares handlers sees no change
+        self._handler = self._stop  # one object, so that a comparison of handlers by identity sees no change
 
     def used_s(self) -> float:
         """Return the seconds since this process started."""
