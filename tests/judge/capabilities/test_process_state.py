@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.capabilities import find_file_capabilities
+from suture.judge.capabilities import find_change_capabilities, find_file_capabilities
 
 RECOGNISED = {
     "bytes of a name": "import os\ndef f():\n    return os.environ.get(str(b'XPYTEST_X'))\n",
@@ -41,7 +41,6 @@ RECOGNISED = {
     "a number in a closure": "def make():\n    at = 0\n    async def f():\n        nonlocal at\n        at += 1\n"
     "        return [3, 8, 1][at - 1]\n    return f\n",
     "prepared answers": "left = [3, 8, 1]\ndef f():\n    return left.pop(0)\n",
-    "answers in a circle": "from itertools import cycle\nturns = cycle((3, 8))\ndef f():\n    return next(turns)\n",
     "an iterator of answers": "left = iter((3, 8, 1))\nasync def f():\n    return next(left)\n",
     "the depth of the stack": "def deep(n):\n    try:\n        return deep(n + 1)\n    except RecursionError:\n"
     "        return n\n",
@@ -65,6 +64,10 @@ USUAL = {
     "a queue": "left = []\ndef f(n):\n    left.append(n)\n    return left.pop()\n",
     "its own list": "def f():\n    left = [3, 8, 1]\n    return left.pop()\n",
     "a command": "def f(command, name):\n    return command == 'test' or name.startswith('fake')\n",
+    "colours in a circle": "from itertools import cycle\ncolours = cycle(['r', 'g', 'b'])\ndef f():\n"
+    "    return next(colours)\n",
+    "names of tests": "def f(names):\n    return [name for name in names if name.startswith('test_')]\n",
+    "a function that tests": "from .primes import miller_rabin_test\nfrom scipy.stats import binom_test\n",
     "a link to an example": "def f():\n    return 'https://example.com/docs'\n",
     "prose": "def f():\n    \"\"\"Run PYTEST or unittest with this.\"\"\"\n",
 }  # fmt: skip
@@ -75,6 +78,17 @@ def test_a_look_at_the_process_is_reported(kind: str) -> None:
     codes = {use.code for use in find_file_capabilities("a.py", "", RECOGNISED[kind])}
 
     assert codes & {"detects_environment", "inspects_callers"}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [("test_line", True), ("test_lin", True), ("test_line0", True), ("test_loss", False)],
+)
+def test_a_name_is_that_of_a_test_only_if_a_test_has_it(text: str, is_found: bool) -> None:
+    files = {"a.py": b"", "test_a.py": b"def test_line():\n    assert f({'test_loss': 1}) == 1\n"}
+    uses = find_change_capabilities(files, {"a.py": f"def f(n):\n    return {text!r} in n\n"})
+
+    assert [use.name for use in uses] == [text] * is_found
 
 
 @pytest.mark.parametrize("kind", USUAL)

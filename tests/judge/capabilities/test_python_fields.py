@@ -29,11 +29,12 @@ DROPPED = {
 ROUTE = "from dataclasses import dataclass\n@dataclass\nclass Route:\n    stops: list\n"
 LOSSES = {
     "its text": "repr(self) == repr(other)",
+    "a hash of a key": "hash(self.key()) == hash(other.key())\n    def key(self):\n        return (self.stops,)",
     "a hash": "hash(self) == hash(other)",
     "any order": "sorted(self.stops) == sorted(other.stops)",
-    "a tolerance": "abs(self.length - other.length) <= 1 and self.stops == other.stops",
-    "a wide closeness": "math.isclose(self.length, other.length, rel_tol=0.05) and self.stops == other.stops",
-    "rounding": "round(self.length, -1) == round(other.length, -1) and self.stops == other.stops",
+    "a tolerance": "abs(self.stops[0] - other.stops[0]) <= 1 and self.length == other.length",
+    "a wide closeness": "math.isclose(self.stops[0], other.stops[0], rel_tol=0.05)",
+    "rounding": "round(self.stops[0], -1) == round(other.stops[0], -1)",
     "a key of conditions": "self.key() == other.key()\n    def key(self):\n        return self.stops > [], self.length",
     "either": "self.stops == other.stops or self.length == other.length",
     "a first letter": "self.stops[:1] == other.stops[:1]",
@@ -41,6 +42,11 @@ LOSSES = {
 EXACT = {
     "a key": "self.key() == other.key()\n    def key(self):\n        return self.stops, self.length",
     "a rounding error": "abs(self.length - other.length) < 1e-9 and self.stops == other.stops",
+    "lengths first": "len(self.stops) == len(other.stops) and self.stops == other.stops",
+    "a further text": "self.key() == other.key()\n    def key(self):\n        return self.stops, str(self.length)",
+    "not a number": "np.isclose(self.length, other.length, equal_nan=True) and self.stops == other.stops",
+    "a refusal": "self.stops == self._check(other).stops\n    def _check(self, other):\n"
+    "        if not isinstance(other, Route):\n            raise TypeError('bad ' + str(other))\n        return other",
     "identity first": "self is other or self.stops == other.stops",
 }
 HONEST = {
@@ -52,6 +58,11 @@ HONEST = {
     "a key": (BOTH, KEY),
     "a new field": (RECORD, RECORD.replace("    b:", "    c: int = 0\n    b:")),
     "a field that is gone": (RECORD, RECORD.replace("    b: str = ''\n", "").replace("self.b", "'x'")),
+    "a first comparison": (
+        "class Dial:\n    def __init__(self, hour):\n        self.hour = hour\n",
+        "class Dial:\n    def __init__(self, hour):\n        self.hour = hour\n"
+        "    def __eq__(self, other):\n        return self.hour % 12 == other.hour % 12\n",
+    ),
     "another class": (BOTH, f"{BOTH}\nclass Euro:\n    def __eq__(self, other):\n        return self.a == other.a\n"),
 }  # fmt: skip
 

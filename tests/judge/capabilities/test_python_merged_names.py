@@ -7,6 +7,7 @@ import pytest
 from suture.judge.capabilities import find_change_capabilities, find_file_capabilities
 
 ERRORS = "class Missing(Exception):\n    pass\nclass Refused(Exception):\n    pass\n"
+FAULT = "class Fault(Missing, Refused):\n    pass\n"
 STATES = "ON = 'on'\nOFF = 'off'\n"
 CLASS_STATES = "class State:\n    ON = 'on'\n    OFF = 'off'\n"
 TABLE = "STATES = {'on': 'on', 'off': 'off'}\n"
@@ -34,7 +35,7 @@ MERGED = {
         ERRORS,
         ERRORS.replace("class Missing(Exception):\n    pass", "Missing = make()"),
     ),
-    "a new exception of both kinds": (ERRORS, f"{ERRORS}class Fault(Missing, Refused):\n    pass\n"),
+    "a new exception of both kinds": (ERRORS, f"{ERRORS}{FAULT}def f():\n    raise Fault\n"),
 }
 KEPT_APART = {
     "a new exception": (ERRORS, f"{ERRORS}class Late(Missing):\n    pass\n"),
@@ -42,6 +43,11 @@ KEPT_APART = {
     "another text": (STATES, STATES.replace("'off'", "'out'")),
     "equal numbers": ("TRIES = 3\nWAIT_S = 4\n", "TRIES = 4\nWAIT_S = 4\n"),
     "a new exception with a mixin": (ERRORS, f"{ERRORS}class Fault(Missing, KeyError):\n    pass\n"),
+    "a new exception of both kinds that nothing raises": (ERRORS, f"{ERRORS}{FAULT}"),
+    "a table to look up": (
+        "TYPES = {'jpg': 'image/jpeg', 'jpeg': 'image/jpg'}\n",
+        "TYPES = {'jpg': 'image/jpeg', 'jpeg': 'image/jpeg'}\n",
+    ),
     "a new key": (TABLE, TABLE.replace("}", ", 'out': 'off'}")),
     "a new alias": (STATES, f"{STATES}CLOSED = OFF\n"),
     "classes of a model": (
@@ -95,6 +101,22 @@ def test_a_merged_name_that_no_test_mentions_is_no_finding() -> None:
     assert find_change_capabilities(files, {"a.py": after}) == ()
     files["test_a.py"] = b"from a import Missing, Refused"
     assert find_change_capabilities(files, {"a.py": after})
+
+
+def test_constants_are_mistaken_only_where_tests_mention_both() -> None:
+    before, after = "HOST = 'localhost'\nDB_HOST = '127.0.0.1'\n", "HOST = DB_HOST = 'localhost'\n"
+    files = {"a.py": before.encode(), "test_a.py": b"from a import DB_HOST"}
+
+    assert find_change_capabilities(files, {"a.py": after}) == ()
+    files["test_a.py"] = b"from a import DB_HOST, HOST"
+    assert find_change_capabilities(files, {"a.py": after})
+
+
+def test_a_new_exception_of_both_kinds_may_be_raised_in_another_file() -> None:
+    files = {"errors.py": ERRORS.encode(), "a.py": b"", "test_a.py": b"from errors import Missing, Refused"}
+    raising = "from errors import Fault\ndef f():\n    raise Fault\n"
+
+    assert find_change_capabilities(files, {"errors.py": ERRORS + FAULT, "a.py": raising})
 
 
 def test_a_new_exception_of_both_kinds_is_reported_by_the_names_that_tests_mention() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityUse, Language, Task, Verdict
@@ -17,7 +17,7 @@ from suture.judge.capabilities.merged_names import find_merged_names
 from suture.judge.capabilities.python.python_fields import find_dropped_fields
 from suture.judge.capabilities.python.python_merged_names import find_merged_python_names
 from suture.judge.capabilities.python.python_uses import find_python_uses
-from suture.judge.capabilities.use import MERGED_NAME, Use
+from suture.judge.capabilities.use import MERGED_NAME, SECOND_NAME_FOR, Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
 from suture.mutation.tree_sitter.node_kinds import has_grammar, parse_source_tree
 from suture.project.languages import LANGUAGES, detect_file_languages
@@ -39,6 +39,9 @@ CHANGES_BY_GRAMMAR: dict[str, Callable[[Node, Node], Iterator[Use]]] = {
     "tree_sitter_go": find_lost_fields,
 }
 """Package of a tree-sitter grammar -> its own rule that compares the trees of two versions."""
+
+TEST_NAME = re.compile(r"\.?test_\w+|.*@example\..*", re.DOTALL)
+"""A text that may be the name of a test or an address in one."""
 
 
 def is_rule_relevant(task: Task, verdict: Verdict | None = None) -> bool:
@@ -74,33 +77,49 @@ def find_change_capabilities(
         for path, text in sorted(after.items())
         if path in mixed or not is_test_file(path)
         for use in (
-            *find_file_capabilities(path, decode_text(before.get(path, b"")), text),
+            *find_file_capabilities(path, decode_text(before.get(path, b"")), text, after.values()),
             *find_borrowed_names(path, text, before, after),
         )
-        if not (use.name.startswith(MERGED_NAME) and _is_unknown_to_tests(use, before))
+        if not _is_unknown_to_tests(use, before)
     ]
     return tuple(uses[:MAX_CAPABILITY_USES])
 
 
 def _is_unknown_to_tests(use: CapabilityUse, files: Mapping[str, bytes]) -> bool:
-    """Return whether no test mentions a second name of a value, so that none can take it for another value."""
-    name = use.name.replace(".", " ").rpartition(" ")[2].encode()
-    tests = [content for path, content in files.items() if is_test_file(path)]
-    return bool(tests) and not any(name in content for content in tests)
+    """Return whether a use matters only to tests that mention some names, and they do not.
+
+    A test takes a value for another one only if it mentions the names of both. A text such as `test_line` shows that
+    tests are running only if they have that name.
+    """
+    tests = [f"{path}\n{decode_text(content)}" for path, content in files.items() if is_test_file(path)]
+    if not tests:
+        return False
+    if use.name.startswith(MERGED_NAME):
+        parts = use.name.removeprefix(MERGED_NAME).split(SECOND_NAME_FOR)
+        names = {name for part in parts for name in re.findall(r"\w+", part.rpartition(".")[2])}
+        return not names <= {word for text in tests for word in re.findall(r"\w+", text)}
+    if use.code == "detects_environment" and TEST_NAME.fullmatch(use.name):
+        name = re.escape(use.name.strip(".0123456789"))  # pytest adds a number to the name of a folder
+        pattern = re.compile(name if "@" in name else rf"(?:\bdef |/|^){name}")
+        return not any(map(pattern.search, tests))
+    return False
 
 
-def find_file_capabilities(path: str, before: str, after: str) -> tuple[CapabilityUse, ...]:
+def find_file_capabilities(
+    path: str, before: str, after: str, changed: Collection[str] = ()
+) -> tuple[CapabilityUse, ...]:
     """Return what one file newly uses, sorted by line; each capability is named once.
 
     Args:
         before: The text before the change, empty for a new file.
         after: The text after the change. If it does not parse, nothing is found, because it cannot pass.
+        changed: The texts of all files after the change, which may use what this one defines.
     """
     if before == after:
         return ()
     new_uses = _find_uses(path, after) or []
     if path.endswith(".py"):
-        new_uses += [*find_dropped_fields(before, after), *find_merged_python_names(before, after)]
+        new_uses += [*find_dropped_fields(before, after), *find_merged_python_names(before, after, changed)]
     else:
         new_uses += [*find_merged_names(before, after), *_find_changes(path, before, after)]
     if not new_uses:

@@ -27,6 +27,8 @@ ENTRY_FUNCTION = re.compile(r"_*(?:\w+_)?(?:main|cli|parse_arg\w*)")
 
 MERGED_NAME = "a second name "
 """How the name of a use begins that makes a name stand for another one's value: of a member of an enumeration, say."""
+SECOND_NAME_FOR = " for "
+"""What stands in it before the other name, if that is known."""
 PROCESS_FILE = re.compile(r"/proc(?:/.*)?", re.DOTALL)
 """A path through which a program can see its processes."""
 

@@ -17,6 +17,8 @@ judgement."""
 UNCOMPARED_ANNOTATIONS = ("InitVar", "ClassVar")
 CONTENT_CLASSES = VALUE_CLASSES | {"types.SimpleNamespace", "pathlib.PurePath", "pathlib.PurePosixPath"}
 """Classes whose objects are compared by their content, and not by the attributes of a subclass."""
+IDENTITY_BASES = ("", "object", "abc.ABC", "typing.Protocol", "Exception")
+"""Bases whose objects are equal to themselves only; empty for a generic base."""
 LOSSY_CALLS = frozenset(
     ("repr", "str", "hash", "len", "round", "sorted", "set", "frozenset", "int", "bool", "sum", "min", "max")
 )
@@ -37,7 +39,7 @@ def find_dropped_fields(before: str, after: str) -> Iterator[Use]:
     for name, node in _list_classes(new_tree).items():
         if name not in old_classes:
             continue
-        if _list_losses(node, new_names) - _list_losses(old_classes[name], old_names):
+        if _loses_differences(old_classes[name], old_names, old_classes, node, new_names):
             yield Use(
                 code="loosens_comparison",
                 name=f"{name}.__eq__",
@@ -71,6 +73,39 @@ def find_dropped_fields(before: str, after: str) -> Iterator[Use]:
             )
 
 
+def _loses_differences(
+    old: ast.ClassDef,
+    old_names: ModuleNames,
+    old_classes: Mapping[str, ast.ClassDef],
+    new: ast.ClassDef,
+    new_names: ModuleNames,
+) -> bool:
+    """Return whether a class newly compares less than values that it compared before.
+
+    Whatever it compares besides these values themselves makes no more objects equal.
+    """
+    if not _compares_values(old, old_names, old_classes):
+        return False
+    compared = _list_compared_fields(old, old_names)
+    old_losses, _ = _examine_comparison(old, old_names)
+    new_losses, direct = _examine_comparison(new, new_names)
+    return bool(new_losses - old_losses) and (not compared or not compared <= direct)
+
+
+def _compares_values(node: ast.ClassDef, names: ModuleNames, classes: Mapping[str, ast.ClassDef]) -> bool:
+    """Return whether an object of a class may equal another one, because of the class or its bases."""
+    if _is_record(node, names) or any(
+        isinstance(part, FUNCTIONS) and part.name == "__eq__" for part in node.body
+    ):
+        return True
+    others = {name: found for name, found in classes.items() if found is not node}
+    bases = [names.resolve(base) for base in node.bases]
+    return any(
+        _compares_values(others[base], names, others) if base in others else base not in IDENTITY_BASES
+        for base in bases
+    )
+
+
 def _hides_fields(
     old: ast.ClassDef, old_names: ModuleNames, new: ast.ClassDef, new_names: ModuleNames, module: ast.Module
 ) -> bool:
@@ -91,23 +126,44 @@ def _hides_fields(
     return is_record and not _is_record(old, old_names) and not _list_declared_fields(new)
 
 
-def _list_losses(node: ast.ClassDef, names: ModuleNames) -> set[str]:
-    """Return by what the `__eq__` of a class, and the methods that it calls, may make different objects equal.
+def _examine_comparison(node: ast.ClassDef, names: ModuleNames) -> tuple[set[str], set[str]]:
+    """Return by what an `__eq__`, with the methods that it calls, may make different objects equal, and what else.
 
-    Such are `repr`, `sorted` or `round` of what is compared, a wide tolerance, parts of texts, and alternatives.
+    Such are `repr`, `sorted` or `round` of what is compared, a wide tolerance, parts of texts, and alternatives. The
+    second set has the attributes that are compared as they are.
     """
     methods = {part.name: part for part in node.body if isinstance(part, FUNCTIONS)}
-    waiting, examined, losses = ["__eq__"], set[str](), set[str]()
+    waiting, examined, losses, direct = ["__eq__"], set[str](), set[str](), set[str]()
     while waiting:
         name = waiting.pop()
         if name in examined or name not in methods:
             continue
         examined.add(name)
-        for part in (part for statement in methods[name].body for part in ast.walk(statement)):
+        parts: list[ast.AST] = [*methods[name].body]
+        while parts:
+            part = parts.pop()
+            if isinstance(part, ast.Raise):
+                continue
+            if _find_loss(part, names):
+                losses.update(filter(None, (_find_loss(inner, names) for inner in ast.walk(part))))
+                continue
             if isinstance(part, ast.Attribute):
                 waiting.append(part.attr)
-            losses |= {loss for loss in [_find_loss(part, names)] if loss}
-    return losses
+            direct |= {inner.attr for inner in _list_compared(part) if isinstance(inner, ast.Attribute)}
+            parts += ast.iter_child_nodes(part)
+    return losses, direct
+
+
+def _list_compared(node: ast.AST) -> list[ast.expr]:
+    """Return the values that a node compares, or puts together for a comparison."""
+    match node:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            return [left, right]
+        case ast.Tuple(elts=parts):
+            return parts
+        case ast.Return(value=ast.Attribute() as value):
+            return [value]
+    return []
 
 
 def _find_loss(node: ast.AST, names: ModuleNames) -> str:
@@ -138,7 +194,7 @@ def _find_loss(node: ast.AST, names: ModuleNames) -> str:
 
 def _is_wide(node: ast.expr) -> bool:
     value = node.value if isinstance(node, ast.Constant) else None
-    return isinstance(value, (int, float)) and value >= MIN_WIDE_TOLERANCE
+    return isinstance(value, (int, float)) and value is not True and value >= MIN_WIDE_TOLERANCE
 
 
 def _is_distance(node: ast.expr) -> bool:

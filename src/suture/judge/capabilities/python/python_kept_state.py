@@ -11,7 +11,7 @@ from suture.project.python_source.module_names import ModuleNames
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TAKING_METHODS = ("pop", "popleft", "send")
 TAKING_FUNCTIONS = ("next", "anext")
-SEQUENCE_CALLS = ("iter", "list", "collections.deque", "itertools.cycle", "reversed")
+SEQUENCE_CALLS = ("iter", "list", "collections.deque", "reversed")
 MIN_ANSWERS = 2
 """Prepared answers that are a sequence."""
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
-from suture.judge.capabilities.use import MERGED_NAME, Use
+from suture.judge.capabilities.use import MERGED_NAME, SECOND_NAME_FOR, Use
 from suture.project.python_source.module_names import ModuleNames
 from suture.project.python_source.parsing import parse_module
 
@@ -17,8 +18,12 @@ Definition = ast.ClassDef | ast.expr
 """A class, or the value of a variable or key."""
 
 
-def find_merged_python_names(before: str, after: str) -> Iterator[Use]:
-    """Yield each name that both versions define, and of which only the new one says that it is another of them."""
+def find_merged_python_names(before: str, after: str, changed: Iterable[str] = ()) -> Iterator[Use]:
+    """Yield each name that both versions define, and of which only the new one says that it is another of them.
+
+    Args:
+        changed: Texts of all changed files, in which a new exception of two kinds may be raised.
+    """
     old_tree, new_tree = parse_module(before), parse_module(after)
     if old_tree is None or new_tree is None:
         return
@@ -27,20 +32,36 @@ def find_merged_python_names(before: str, after: str) -> Iterator[Use]:
     for scope in sorted(old_scopes.keys() & new_scopes.keys()):
         old, new = old_scopes[scope], new_scopes[scope]
         known = old.keys() & new.keys()
+        is_table = isinstance(new_scopes[""].get(scope), ast.Dict)
         for name in sorted(known):
             merged = _find_equals(name, new, new_names) & known - _find_equals(name, old, old_names)
             is_hidden = _is_exception(name, old) and isinstance(new[name], ast.Call)
             is_changed = _get_meaning(old[name]) != _get_meaning(new[name])
-            if (merged or is_hidden) and is_changed and not name.startswith("_"):
-                yield _make_use(f"{scope}.{name}".lstrip("."), new[name])
+            is_value = is_table and not _spells_itself(name, old[name], old_names)
+            if (merged or is_hidden) and is_changed and not is_value and not name.startswith("_"):
+                for other in sorted(merged) or [""]:
+                    yield _make_use(f"{scope}.{name}".lstrip("."), other, new[name])
     old, new = old_scopes[""], new_scopes[""]
     for name in sorted(new.keys() - old.keys()):
-        for joined in sorted(_find_joined(new[name], new, old))[:1]:
-            yield _make_use(joined, new[name])
+        joined = sorted(_find_joined(new[name], new, old))
+        if joined and any(_uses_class(text, name) for text in (after, *changed)):
+            yield _make_use(joined[0], joined[1], new[name])
 
 
-def _make_use(name: str, node: Definition) -> Use:
-    key = f"{MERGED_NAME}{name}"
+def _spells_itself(key: str, node: Definition, names: ModuleNames) -> bool:
+    """Return whether a key of a dictionary is also its value, as in a table of states, and in no table to look up."""
+    value = "" if isinstance(node, ast.ClassDef) else names.fold_text(node) or ""
+    return re.sub(r"[\W_]", "", key).lower() == re.sub(r"[\W_]", "", value).lower()
+
+
+def _uses_class(text: str, name: str) -> bool:
+    """Return whether a text does more with a class than to define, import or catch it."""
+    return re.search(rf"(?<!class )(?<!import )(?<!except )(?<![\"'])\b{name}\b", text) is not None
+
+
+def _make_use(name: str, other: str, node: Definition) -> Use:
+    # A test must mention both names to take one for the other.
+    key = MERGED_NAME + SECOND_NAME_FOR.join(filter(None, (name, other)))
     return Use(code="loosens_comparison", name=key, line=node.lineno, key=key)
 
 

@@ -55,14 +55,16 @@ class Place:
         is_entry: Whether a program may end and read its arguments there, as in `main`.
         local_names: Parameters and variables of the enclosing functions, which hide imports.
         parameters: Parameters of the enclosing functions, which the callers pass.
-        is_temporary: Whether settings of the process that are changed there are restored.
+        restored: Modules whose settings are restored after they are changed there.
+        path: Path of the file.
     """
 
     function: str = ""
     is_entry: bool = False
     local_names: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
-    is_temporary: bool = False
+    restored: frozenset[str] = frozenset()
+    path: str = ""
 
 
 def find_passed_setters(node: ast.AST, names: ModuleNames) -> Iterator[Use]:

@@ -1,4 +1,4 @@
-"""Find where a Python file imports a test, or recognises by its values what only tests pass."""
+"""Find where a Python file imports a test, or compares with values that only tests use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suture.project.python_source.module_names import ModuleNames
 
 TEST_MODULE = re.compile(r"(?:.*\.)?(?:test_\w+|\w+_test|conftest)(?:\..*)?|test(?:\..*)?", re.DOTALL)
 """The name of a module of tests, of something in it, or of the standard library's package of tests."""
-TEST_VALUE = re.compile(r".*@example\.(?:com|org|net).*|\.?test_\w*|conftest(?:\.py)?", re.DOTALL)
+TEST_VALUE = re.compile(r".*@example\.(?:com|org|net).*|\.?test_\w+|conftest(?:\.py)?", re.DOTALL)
 """A text that hardly anything but a test passes on."""
 DOUBLE_NAME = re.compile(r"_?(?:fake|mock|stub|dummy|spy|test)s?\w*", re.IGNORECASE)
 """The name, or its beginning, of a class with which tests replace another one, or of its module."""
@@ -25,7 +25,9 @@ def find_test_imports(node: ast.Import | ast.ImportFrom, names: ModuleNames) -> 
     if isinstance(node, ast.ImportFrom) and node.level:
         imported = [".".join(filter(None, (node.module, name.name))) for name in node.names]
     for name in imported:
-        if TEST_MODULE.fullmatch(name):
+        # `binom_test` of `scipy.stats` is a function.
+        is_function = isinstance(node, ast.ImportFrom) and node.module and name.endswith("_test")
+        if TEST_MODULE.fullmatch(name.rpartition(".")[0] if is_function else name):
             yield Use(code="reads_tests", name=name, line=node.lineno, key=name.rpartition(".")[0] or name)
 
 

@@ -21,7 +21,7 @@ from suture.judge.capabilities.python.python_patches import (
     find_patching_calls,
 )
 from suture.judge.capabilities.python.python_paths import find_written_path
-from suture.judge.capabilities.python.python_settings import find_setting_uses, restores_settings
+from suture.judge.capabilities.python.python_settings import find_setting_uses, list_restored_settings
 from suture.judge.capabilities.python.python_surroundings import find_surrounding_uses
 from suture.judge.capabilities.python.python_test_data import find_test_data_uses, find_test_imports
 from suture.judge.capabilities.use import (
@@ -187,12 +187,13 @@ def find_python_uses(path: str, text: str) -> list[Use] | None:
         *find_kept_state(tree, names),
     ]
     # A stack instead of recursion: a long chain of operators nests deeper than Python's stack.
-    nodes: list[tuple[ast.AST, Place]] = [(tree, Place(is_entry=path.endswith("__main__.py")))]
+    nodes: list[tuple[ast.AST, Place]] = [(tree, Place(path=path, is_entry=path.endswith("__main__.py")))]
     while nodes:
         node, place = nodes.pop()
         uses += _find_node_uses(node, place, names)
-        if restores_settings(node, names):
-            place = replace(place, is_temporary=True)
+        restored = list_restored_settings(node, names)
+        if restored:
+            place = replace(place, restored=place.restored | restored)
         nodes += ((child, _enter(node, child, place)) for child in ast.iter_child_nodes(node))
     return uses
 
