@@ -5,8 +5,8 @@ All of these bound the work that the files of a stranger's project, or the reply
 
 # Reading a project
 MAX_PROJECT_BYTES = 128 * 2**20
-"""Total size of a project's files. Each run keeps them in memory, and copies them into the sandbox, whose warm form
-accepts 256 MiB with everything else; as long may the blob of a task be."""
+"""Total size of a project's files. Each run keeps them in memory and copies them into the sandbox. A request to a warm
+sandbox may have 256 MiB in total, and so may the stored task."""
 MAX_PROJECT_ENTRIES = 1_000_000
 """Names that are listed, whether they belong to the project or not: about 10 s."""
 MAX_FOLDER_DEPTH = 64

@@ -21,7 +21,7 @@ DEBOUNCE_STEP_MS = 200
 MAX_DEBOUNCE_MS = 2000
 """After this time, changes are reported even if they continue. Chosen by judgement; not measured."""
 POLL_DELAY_MS = 1000
-"""Time between two looks at all files where the system sends no notifications. Chosen by judgement; not measured."""
+"""Time between two polls of all files where the system sends no notifications. Chosen by judgement; not measured."""
 
 T = TypeVar("T")
 """What a run returns, such as a `Result` or a `Judgement`."""

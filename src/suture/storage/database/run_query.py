@@ -1,4 +1,4 @@
-"""Which runs a person or a client looks for. It is apart from the queries, which import SQLAlchemy."""
+"""The filters of a search for runs. They have their own module because the queries import SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class RunQuery:
                 message = f"no run has the {name} {value!r}"
                 raise UsageError(message, remedy=f"one of {', '.join(choices)}")
         if self.since_s is not None and not abs(self.since_s) <= MAX_EVENT_TIME_S:
-            raise UsageError(f"{self.since_s!r} is no time of a run", remedy="give seconds since the epoch")
+            raise UsageError(
+                f"{self.since_s!r} is not a valid start time", remedy="give seconds since the epoch"
+            )
 
     @property
     def is_set(self) -> bool:

@@ -1,4 +1,4 @@
-"""The words of a text for full-text search. This is apart from the search itself, which imports SQLAlchemy."""
+"""The words of a text for full-text search. They have their own module because the search imports SQLAlchemy."""
 
 from __future__ import annotations
 
