@@ -18,7 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from suture.errors import UsageError
-from suture.interfaces.langgraph.heal_graph import HealInput, make_heal_graph
+from suture.interfaces.langgraph.heal_graph import HealInput, _require_answer, make_heal_graph
 
 REPOSITORY = Path(__file__).parents[3]
 TEST = """\
@@ -71,6 +71,12 @@ def test_the_graph_that_langgraph_json_names_exists() -> None:
 def test_an_input_without_a_project_is_refused() -> None:
     with pytest.raises(UsageError, match="no project was given"):
         asyncio.run(make_heal_graph().ainvoke({}))
+
+
+@pytest.mark.parametrize("fields", [{"hint": 5}, {"files": ["a.py"]}, {"files": {"a.py": 1}}])
+def test_an_answer_with_values_of_other_types_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="`hint` must be a text"):
+        _require_answer({"choice": "redirect", "hint": "round it", **fields}, ["redirect"])
 
 
 @pytest.mark.heavy

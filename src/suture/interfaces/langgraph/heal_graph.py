@@ -141,7 +141,14 @@ def _require_answer(answer: Any, choices: Sequence[str]) -> None:
             "this is no answer to the question",
             remedy=f"give {', '.join(fields)}; the choices are {', '.join(choices)}",
         )
+    hint, files = answer.get("hint", ""), answer.get("files", {})
+    if not isinstance(hint, str) or not _is_text_mapping(files):
+        raise UsageError("`hint` must be a text, and `files` must map paths to texts")
     ReviewAnswer(**answer)
+
+
+def _is_text_mapping(files: Any) -> bool:
+    return isinstance(files, dict) and all(isinstance(text, str) for text in (*files, *files.values()))
 
 
 async def _continue(state: HealState) -> HealState:

@@ -116,10 +116,11 @@ def render_delivery(payload: Payload) -> str | None:
 
 
 def render_undo(undone: kinds.TreeUndone) -> str:
-    """Return one line about what was reverted."""
-    if undone.reason:
-        return f"Reverted: {undone.reason}"
+    """Return one line about what was reverted, and why if Suture itself did it."""
+    reason = f"{undone.reason[0].upper()}{undone.reason[1:]}." if undone.reason else ""
     if undone.branch:
         return f"Reverted: the branch {undone.branch} is deleted"
     reverted = f", by commit {undone.commit[:12]}" if undone.commit else ""
-    return f"Reverted: {', '.join(undone.files)} in {undone.root}{reverted}"
+    if reason and not undone.files:
+        return reason
+    return f"{reason} Reverted: {', '.join(undone.files)} in {undone.root}{reverted}".lstrip()

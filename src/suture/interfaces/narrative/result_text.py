@@ -8,7 +8,6 @@ from typing import Any
 from suture.core.ledger import (
     RunFolder,
     find_first_payload,
-    first_payload,
     kinds,
     last_payload,
     read_ledger,
@@ -80,9 +79,14 @@ def untested_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
 
 def applied_files(folder: RunFolder) -> tuple[str, ...]:
     """Return the files of the user's project that the run has changed and not reverted."""
-    events = read_ledger(folder.ledger_path).events
-    applied = first_payload(events, kinds.TreeApplied)
-    return () if applied is None or first_payload(events, kinds.TreeUndone) is not None else applied.files
+    applied: tuple[str, ...] = ()
+    for event in read_ledger(folder.ledger_path).events:
+        match event.payload:
+            case kinds.TreeApplied(files=files):
+                applied = files
+            case kinds.TreeUndone():
+                applied = ()
+    return applied
 
 
 def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder) -> Iterator[str]:
