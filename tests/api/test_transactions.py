@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -18,11 +19,12 @@ from faults import ERRORS, count_steps, fault_at, raise_error, run_killed, start
 from project_runs import BEFORE, CHANGE, HealedProject, add_healed_run, write_healed_project
 from suture.api import apply, undo
 from suture.api.delivery import transactions
-from suture.api.delivery.applied_change import find_applied_change
+from suture.api.delivery.applied_change import _expected_content, find_applied_change
 from suture.api.delivery.transactions import recover_interrupted_changes
 from suture.core.ledger import Ledger, RunFolder, read_ledger
 from suture.core.ledger.kinds import PatchWritten
-from suture.errors import SutureError, UsageError
+from suture.errors import StorageError, SutureError, UsageError
+from suture.project.workspace import CommitPlan, commit_on_head
 
 AFTER = {**BEFORE, **{path: text.encode() for path, text in CHANGE.items()}}
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -73,9 +75,8 @@ def require_recovered(healed: HealedProject) -> None:
     deadline_s = time.monotonic() + 30
     while any(journal.stat().st_size for journal in (healed.home / "changes").glob("*")):
         assert time.monotonic() < deadline_s
-        recover_interrupted_changes(
-            healed.home
-        )  # it leaves a change alone as long as an orphaned git works on it
+        # It leaves a change alone as long as an orphaned git works on it.
+        recover_interrupted_changes(healed.home, healed.root)
     assert healed.read_files() == (AFTER if is_applied(healed) else BEFORE)
     assert (healed.root / "shop" / "new").is_dir() == is_applied(healed)
     if (healed.root / ".git").exists():
@@ -106,7 +107,7 @@ def fail_at(step: int, work: Callable[[], object]) -> None:
         work()
 
 
-# The steps are those of which each does something else; `benchmarks/kills.py` breaks all of them.
+# The steps are those of which each does something else; `benchmarks/kills.py` kills at random moments.
 @pytest.mark.parametrize("break_at", [run_killed, fail_at])
 def test_an_interrupted_apply_or_undo_is_finished_or_taken_back(
     healed: HealedProject, tmp_path: Path, break_at: Break
@@ -124,13 +125,17 @@ def test_an_interrupted_commit_or_its_undo_is_finished_or_taken_back(
     break_everywhere(committed, tmp_path / "after", undo_change, break_at, slice(-40, None, 12))
 
 
-def test_the_undo_of_a_killed_apply_takes_it_back(healed: HealedProject) -> None:
+@pytest.mark.parametrize("by_id", [False, True])
+def test_the_undo_of_a_killed_apply_takes_it_back(healed: HealedProject, by_id: bool) -> None:
     step = 40
     while healed.read_files().get("shop/new/more.py") is None:  # the first file that is written
         assert run_killed(step, lambda: apply_change(healed))
         step += 1
 
-    assert undo(settings=healed.settings).reason == "the change was interrupted"
+    assert (
+        undo(healed.run_id if by_id else None, settings=healed.settings).reason
+        == "the change was interrupted"
+    )
     assert healed.read_files() == BEFORE
     with pytest.raises(UsageError, match="nothing to undo"):
         undo(settings=healed.settings)
@@ -186,6 +191,112 @@ def test_undo_says_where_a_commit_is_that_is_not_checked_out(committed: HealedPr
     git(committed.root, "switch", "-q", "main")
     undo_change(committed)
     assert committed.read_files() == BEFORE
+
+
+@needs_git
+def test_undo_says_how_to_check_out_a_remote_branch(committed: HealedProject) -> None:
+    commit_change(committed)
+    git(committed.root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    git(committed.root, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    git(committed.root, "switch", "-qc", "other", "HEAD~1")
+    git(committed.root, "branch", "-qD", "main")
+
+    with pytest.raises(UsageError, match="is on 'origin/main'; nothing was undone") as caught:
+        undo_change(committed)
+    assert caught.value.remedy == "check that out first: git switch --detach origin/main"
+
+
+@needs_git
+def test_a_fault_after_the_commit_was_made_fails_nothing(
+    committed: HealedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_after_commit(plan: CommitPlan, message: str) -> str:
+        commit_on_head(plan, message)
+        raise StorageError("the index cannot be written")
+
+    monkeypatch.setattr("suture.api.delivery.deliver.commit_on_head", fail_after_commit)
+    commit_change(committed)
+    require_recovered(committed)
+    assert is_applied(committed)
+
+
+def test_files_that_cannot_be_reverted_are_kept_until_undo_restores_them(
+    healed: HealedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_file = Path.replace
+    replaced: list[Path] = []
+
+    def replace(self: Path, target: Path) -> Path:
+        if self.name.startswith(".suture-"):
+            replaced.append(target)
+        if len(replaced) > 2:
+            raise OSError(5, "Input/output error")
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(StorageError, match="could not be reverted") as caught:
+        apply_change(healed)
+    monkeypatch.setattr(Path, "replace", replace_file)
+    kept = {path: content for path, content in healed.read_files().items() if ".suture-kept-" in path}
+    assert set(kept.values()) == {BEFORE["shop/prices.py"], BEFORE["shop/old.py"]}
+    assert all(repr(Path(path).name) in caught.value.message for path in kept)
+    assert caught.value.remedy == f"suture undo {healed.run_id}"
+
+    undo_change(healed)
+    assert healed.read_files() == {**BEFORE, **kept}
+
+
+def leave_interrupted_undo(healed: HealedProject) -> Path:
+    """Leave what a process has left that was killed before its undo changed anything; return the journal."""
+    (journal,) = (healed.home / "changes").iterdir()
+    journal.write_text(json.dumps({"run": healed.run_id, "act": "undo"}))
+    return journal
+
+
+@needs_git
+def test_an_interrupted_undo_is_not_forgotten_while_it_cannot_be_finished(committed: HealedProject) -> None:
+    commit_change(committed)
+    journal = leave_interrupted_undo(committed)
+    merge = committed.root / ".git" / "MERGE_HEAD"
+    merge.write_text(git(committed.root, "rev-parse", "HEAD"))
+    recover_interrupted_changes(committed.home, committed.root)
+    assert journal.stat().st_size
+    merge.unlink()
+    with Ledger(committed.run.ledger_path):
+        recover_interrupted_changes(committed.home, committed.root)
+    assert journal.stat().st_size
+    recover_interrupted_changes(committed.home, committed.root)
+    require_recovered(committed)
+    assert not is_applied(committed)
+
+
+def test_a_command_recovers_only_its_own_project_and_says_so(
+    healed: HealedProject, caplog: pytest.LogCaptureFixture
+) -> None:
+    apply_change(healed)
+    leave_interrupted_undo(healed)
+    assert not recover_interrupted_changes(healed.home, healed.root.parent)
+    assert healed.read_files() == AFTER
+    assert not caplog.text
+
+    (undone,) = recover_interrupted_changes(healed.home, healed.root / "shop")
+    assert undone.root == str(healed.root)
+    assert healed.read_files() == BEFORE
+    assert f"the undo of run {healed.run_id} was interrupted, and is finished now" in caplog.text
+
+
+def test_a_journal_that_cannot_be_read_is_a_storage_error(
+    healed: HealedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply_change(healed)
+    monkeypatch.setattr(os, "pread", lambda *_: raise_error(5)())
+    with pytest.raises(StorageError, match="Input/output error"):
+        undo_change(healed)
+    assert healed.read_files() == AFTER
+
+
+def test_a_new_file_that_cannot_be_looked_at_is_expected_to_be_as_written() -> None:
+    assert _expected_content(Path("x" * 300), None, b"new") == b"new"  # the name is too long
 
 
 @needs_git

@@ -53,7 +53,7 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
         apply=options.apply, commit=options.commit, branch=options.branch, patch=options.patch
     )
     settings = options.settings or load_settings(Path(project)).settings
-    recover_interrupted_changes(settings.paths.home)
+    recover_interrupted_changes(settings.paths.home, Path(project))
     build = partial(
         build_heal_task,
         Path(project),
@@ -125,7 +125,7 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
     delivery = choose_delivery(apply=options.apply, into=options.into)
     root = Path.cwd() if options.existing is None else require_project_folder(Path(options.existing))
     settings = options.settings or load_settings(root).settings
-    recover_interrupted_changes(settings.paths.home)
+    recover_interrupted_changes(settings.paths.home, root)
     task, settings = await _build_task(task, options, root, settings)
     require_deliverable(delivery, root)
     if delivery.how != "keep" and task.kind == "write":

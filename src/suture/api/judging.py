@@ -97,7 +97,7 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
     """
     options = options or JudgeOptions()
     settings = options.settings or load_settings(Path(project)).settings
-    recover_interrupted_changes(settings.paths.home)
+    recover_interrupted_changes(settings.paths.home, Path(project))
     options = replace(options, protect=tuple(options.protect))
     subject = await run_in_daemon_thread(partial(_read_subject, Path(project), options, settings))
     task, states = subject.task, subject.states

@@ -21,6 +21,7 @@ from suture.errors import StorageError, SutureError, UsageError
 from suture.project.recorded_task import get_accepted_files
 from suture.project.workspace import (
     CommitPlan,
+    RepositoryBusy,
     apply_changes,
     commit_on_head,
     open_repository,
@@ -99,7 +100,7 @@ def take_back(run: RunFolder, events: tuple[Event, ...]) -> TreeUndone:
         return _delete_branch(commit)
     if change.apply is not None:
         return _restore_files(run, events, change.apply, commit)
-    return TreeUndone(root=change.root, reason="it was stopped before it changed anything of yours")
+    return TreeUndone(root=change.root, reason="the process was stopped before it changed anything of yours")
 
 
 def complete_commit(
@@ -129,7 +130,9 @@ def _restore_files(
             root=str(root), reason="neither your files nor what is checked out contain it any more"
         )
     if isinstance(applied, ApplyStarted) and current != before and not _holds_any(root, before, after):
-        return TreeUndone(root=str(root), reason="it was stopped before it changed anything of yours")
+        return TreeUndone(
+            root=str(root), reason="the process was stopped before it changed anything of yours"
+        )
     try:
         apply_changes(root, current, before, label=run.id)
     except UsageError as fault:
@@ -154,16 +157,19 @@ def _plan_revert(
     """Return the commit that reverts a run's commit; `None` if what is checked out does not contain the change.
 
     Raises:
-        UsageError: The commit is on another branch, or an operation of git is in progress.
+        RepositoryBusy: The commit is on another branch, or an operation of git is in progress.
+        UsageError: The user has changed the same lines since.
     """
     repository = open_repository(Path(commit.root))
     if not repository.is_in_history(commit.commit):
-        branches = repository.branches_with(commit.commit)
-        if branches:
-            raise UsageError(
+        references = repository.branches_with(commit.commit)
+        if references:
+            branches = [reference.split("/", 2)[2] for reference in references]
+            detach = "" if references[0].startswith("refs/heads/") else "--detach "
+            raise RepositoryBusy(
                 f"the change is not in what is checked out: its commit {commit.commit[:12]} is on"
                 f" {' and '.join(map(repr, branches[:3]))}; nothing was undone",
-                remedy=f"check that out first: git switch {branches[0]}",
+                remedy=f"check that out first: git switch {detach}{branches[0]}",
             )
         return None
     repository.require_quiet()
@@ -190,9 +196,9 @@ def _holds_any(root: Path, before: Mapping[str, bytes], after: Mapping[str, byte
 
 def _expected_content(target: Path, before: bytes | None, after: bytes | None) -> bytes | None:
     """Return what a file must hold to be restored: the old content if the change never reached it."""
-    if before is None:
-        return after if target.exists() or target.is_symlink() else None
     try:
+        if before is None:
+            return after if target.exists() or target.is_symlink() else None
         return before if target.is_file() and target.read_bytes() == before else after
     except OSError:
         return after

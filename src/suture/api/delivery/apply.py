@@ -71,10 +71,12 @@ async def apply(
         StorageError: The tree or the repository could not be written; both are as they were.
     """
     settings = settings or load_settings(Path.cwd()).settings
-    recover_interrupted_changes(settings.paths.home)
     if run is None:
         run = _find_last_healed_run(settings.paths.home, Path.cwd())
     recorded = load_recorded_run(run, settings)
+    changed_folder = find_applied_change(recorded.events).root or recorded.project
+    recover_interrupted_changes(settings.paths.home, Path(changed_folder))
+    recorded = load_recorded_run(recorded.folder.path, settings)  # as it is now
     result = _load_healed_result(recorded)
     is_default = not commit and branch is None and patch is None and into is None
     delivery = choose_delivery(apply=is_default, commit=commit, branch=branch, patch=patch, into=into)

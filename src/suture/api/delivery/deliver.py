@@ -27,6 +27,7 @@ from suture.judge import Suite, check_candidate
 from suture.project.workspace import (
     CommitPlan,
     Repository,
+    TreeNotReverted,
     apply_changes,
     commit_on_branch,
     commit_on_head,
@@ -233,7 +234,7 @@ def _write_patch(target: Path, diff: str) -> str:
 def _write_change(
     before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, run: DeliverableRun
 ) -> TreeApplied:
-    """Write the change, and return the event of that. The patch that undoes it is on disk before the first file."""
+    """Write the change, and return its event. The patch that undoes it is on disk before the first file."""
     paths = require_unchanged(root, before, after)
     undo = run.folder.write_text("undo.diff", unified_diff(after, before))
     folders = missing_folders(root, (path for path in paths if path in after))
@@ -241,6 +242,8 @@ def _write_change(
     run.ledger.append(started)
     try:
         apply_changes(root, before, after, label=run.folder.id)
+    except TreeNotReverted as fault:
+        raise TreeNotReverted(fault.message, remedy=f"suture undo {run.folder.id}") from fault
     except BaseException:
         run.ledger.append(TreeUndone(root=str(root), reason="the change could not be written"))
         raise

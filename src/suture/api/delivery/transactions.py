@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -29,13 +30,14 @@ from suture.core.ledger.event import Payload
 from suture.core.ledger.kinds import ApplyStarted, TreeUndone
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.errors import StorageError, SutureError, UsageError
-from suture.project.workspace import remove_partial_files
+from suture.project.workspace import RepositoryBusy, TreeNotReverted, remove_partial_files
 from suture.project.workspace.git import INHERITED_DESCRIPTORS
 
 LOCK_TIMEOUT_S = 10.0
 """How long to wait for another process: it writes a few files and one commit. Chosen by judgement; not measured."""
 LOCK_POLL_S = 0.05
 MAX_JOURNAL_BYTES = 4096
+log = logging.getLogger("suture.api.delivery")
 
 Act = Literal["apply", "undo"]
 Finish = Callable[..., None]
@@ -47,51 +49,62 @@ def project_change(run: RunFolder, root: Path, act: Act, ledger: Ledger) -> Iter
     """Hold a project for one run, which changes it in the `with` block.
 
     The act is complete when the events that the block passes to the yielded function are in the ledger. If that fails
-    or the block raises, what an `apply` has changed is taken back. An `undo` raises only before it changes anything.
+    or the block raises, what an `apply` has changed is taken back; but if its commit exists, the act is completed, and
+    a `StorageError` of the block is dropped. An `undo` raises only before it changes anything. Files that could not be
+    reverted are left to the next command.
 
     Raises:
-        UsageError: Another process is changing the project.
+        UsageError: Another process is changing the project, or an earlier change cannot be finished now.
         StorageError: The state folder cannot be written, or an earlier change cannot be finished.
     """
-    name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
-    with _open_journal(run.path.parent.with_name("changes") / name, timeout_s=LOCK_TIMEOUT_S) as journal:
+    with _open_journal(_journal_path(run.path.parent.parent, root), timeout_s=LOCK_TIMEOUT_S) as journal:
         _settle_interrupted(journal, ledger)
         journal.write(run.id, act)
         completing: list[Payload] = []
         try:
             yield lambda *events: completing.extend(events)
             ledger.append_all(completing)
-        except BaseException:
-            if act == "undo" and completing:
-                raise  # it is done and not recorded; the next command does that
+        except BaseException as fault:
+            if (act == "undo" and completing) or isinstance(fault, TreeNotReverted):
+                raise  # it is done and not recorded, or half done; the next command finishes it
             with contextlib.suppress(SutureError):
                 if act == "apply":
                     _settle(run, act, ledger)
                 journal.clear()
-            raise
+            if act == "undo" or not isinstance(fault, StorageError) or not _is_complete(ledger):
+                raise
         _remove_partial_files(run, ledger)
         journal.clear()
 
 
-def recover_interrupted_changes(home: Path) -> dict[str, TreeUndone]:
-    """Finish or take back the changes that killed processes have left.
+def recover_interrupted_changes(home: Path, folder: Path) -> list[TreeUndone]:
+    """Finish or take back the changes that killed processes have left in the projects around a folder.
 
     Changes of running processes, and those that cannot be recovered at the moment, are left alone.
 
     Args:
         home: The state folder, as the setting `paths.home`.
+        folder: The folder that a command is about.
 
     Returns:
-        Id of each run whose change was taken back -> the event of that.
+        The event of each change that was taken back.
     """
-    undone: dict[str, TreeUndone] = {}
-    with contextlib.suppress(OSError):
-        for path in sorted((home / "changes").iterdir()):
-            if not path.stat().st_size:
-                continue
-            with contextlib.suppress(SutureError), _open_journal(path, timeout_s=0) as journal:
-                undone |= _settle_interrupted(journal, None)
+    undone: list[TreeUndone] = []
+    try:
+        folder = Path(os.path.realpath(folder))
+    except ValueError:  # a null byte; the command refuses it
+        return []
+    for root in (folder, *folder.parents):
+        path = _journal_path(home, root)
+        with contextlib.suppress(SutureError, OSError):
+            if path.stat().st_size:
+                with _open_journal(path, timeout_s=0) as journal:
+                    undone.extend(_settle_interrupted(journal, None))
     return undone
+
+
+def _journal_path(home: Path, root: Path) -> Path:
+    return home / "changes" / hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -164,27 +177,40 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _settle_interrupted(journal: _Journal, own_ledger: Ledger | None) -> dict[str, TreeUndone]:
-    """Finish or take back what a killed process left; return the run's id and the event if it was taken back."""
-    interrupted = journal.read()
-    if interrupted is None:
-        return {}
-    run, act = interrupted
-    undone = None
+def _settle_interrupted(journal: _Journal, own_ledger: Ledger | None) -> list[TreeUndone]:
+    """Finish or take back what a killed process left; return the event if the change was taken back."""
     try:
+        interrupted = journal.read()
+        if interrupted is None:
+            return []
+        run, act = interrupted
         if own_ledger is not None and own_ledger.path == run.ledger_path:
-            undone = _settle(run, act, own_ledger)
+            undone = _settle_and_report(run, act, own_ledger)
         else:
             with Ledger(run.ledger_path) as ledger:
-                undone = _settle(run, act, ledger)
-    except UsageError:  # the user has changed the files since, and decides with `suture undo`
-        pass
+                undone = _settle_and_report(run, act, ledger)
+    except OSError as fault:
+        raise StorageError(f"an interrupted change cannot be finished: {fault.strerror}") from fault
     journal.clear()
-    return {run.id: undone} if undone is not None else {}
+    return [undone] if undone is not None else []
+
+
+def _settle_and_report(run: RunFolder, act: Act, ledger: Ledger) -> TreeUndone | None:
+    count = len(ledger.events)
+    try:
+        undone = _settle(run, act, ledger)
+    except RepositoryBusy:
+        raise
+    except UsageError:  # the user has changed the files since, and decides with `suture undo`
+        return None
+    if len(ledger.events) > count:
+        ending = "taken back" if act == "apply" and undone is not None else "finished"
+        log.warning("the %s of run %s was interrupted, and is %s now", act, run.id, ending)
+    return undone
 
 
 def _settle(run: RunFolder, act: Act, ledger: Ledger) -> TreeUndone | None:
-    """Bring an act that was not completed to an end; return the event if the change was taken back."""
+    """Bring an act that was not completed to an end; return its event if the change was taken back."""
     _remove_partial_files(run, ledger)
     change = find_applied_change(ledger.events)
     if not change.root or (act == "apply" and change.is_complete):
@@ -195,9 +221,14 @@ def _settle(run: RunFolder, act: Act, ledger: Ledger) -> TreeUndone | None:
         return None
     undone = take_back(run, ledger.events)
     if act == "apply":
-        undone = replace(undone, reason="the change was interrupted")
+        undone = replace(undone, reason=undone.reason or "the change was interrupted")
     ledger.append(undone)
     return undone
+
+
+def _is_complete(ledger: Ledger) -> bool:
+    change = find_applied_change(ledger.events)
+    return bool(change.root) and change.is_complete
 
 
 def _remove_partial_files(run: RunFolder, ledger: Ledger) -> None:

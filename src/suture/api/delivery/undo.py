@@ -6,7 +6,7 @@ from pathlib import Path
 
 from suture.api.delivery.applied_change import find_applied_change, take_back
 from suture.api.delivery.transactions import project_change, recover_interrupted_changes
-from suture.core.ledger import Ledger, RunFolder, find_run, list_runs, read_ledger
+from suture.core.ledger import Ledger, RunFolder, find_run, last_payload, list_runs, read_ledger
 from suture.core.ledger.kinds import TreeUndone
 from suture.errors import StorageError, UsageError
 
@@ -27,12 +27,9 @@ def undo_run(home: Path, name: str | None = None) -> TreeUndone:
         UsageError: The run changed nothing, was undone before, or the user has changed the same files since.
         StorageError: Something could not be written; what was written before was reverted.
     """
-    recovered = recover_interrupted_changes(home)
-    if name is None and (here := [event for event in recovered.values() if _is_around(event.root)]):
-        return here[-1]
+    if name is None and (recovered := recover_interrupted_changes(home, Path.cwd())):
+        return recovered[-1]
     run = _find_applied_run(home) if name is None else find_run(home, name)
-    if run.id in recovered:
-        return recovered[run.id]
     with Ledger(run.ledger_path) as ledger:  # from here on, no other process changes what the ledger says
         change = find_applied_change(ledger.events)
         if not change.root:
@@ -40,6 +37,9 @@ def undo_run(home: Path, name: str | None = None) -> TreeUndone:
                 f"run {run.id} changed nothing of yours that is still there", remedy=LIST_RUNS_REMEDY
             )
         with project_change(run, Path(change.root), "undo", ledger) as finish:
+            settled = last_payload(ledger.events, TreeUndone)
+            if settled is not None and not find_applied_change(ledger.events).root:
+                return settled  # the change was interrupted, and `project_change` has taken it back
             undone = take_back(run, ledger.events)
             finish(undone)
     if undone.reason:

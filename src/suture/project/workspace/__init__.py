@@ -5,6 +5,7 @@ repository, and nothing here runs the user's code.
 """
 
 from suture.project.workspace.applying import (
+    TreeNotReverted,
     apply_changes,
     missing_folders,
     remove_empty_folders,
@@ -29,7 +30,7 @@ from suture.project.workspace.protected import (
     is_protected,
     is_test_file,
 )
-from suture.project.workspace.repository import Repository, open_repository
+from suture.project.workspace.repository import Repository, RepositoryBusy, open_repository
 from suture.project.workspace.snapshot import Snapshot, take_snapshot, take_snapshot_with_parents
 from suture.project.workspace.text_files import decode_text, is_creatable, overlay_candidate
 
@@ -39,7 +40,9 @@ __all__ = [
     "CommitPlan",
     "DiffDoesNotApply",
     "Repository",
+    "RepositoryBusy",
     "Snapshot",
+    "TreeNotReverted",
     "apply_changes",
     "apply_diff",
     "changed_ranges",

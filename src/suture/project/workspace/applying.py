@@ -36,6 +36,7 @@ def apply_changes(
     Raises:
         UsageError: A file has changed since the snapshot, or is reached through a link.
         StorageError: A file could not be written; all previous steps were reverted.
+        TreeNotReverted: A file could not be written, and a previous step could not be reverted.
     """
     paths = require_unchanged(root, before, after)
     change = _TreeChange(root=root, label=label)
@@ -132,6 +133,10 @@ def remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
                 folder.rmdir()
 
 
+class TreeNotReverted(StorageError):
+    """A change failed half-way, and some files could not be reverted: the message names them."""
+
+
 @dataclass(kw_only=True)
 class _TreeChange:
     """Replaces files step by step, and can revert all steps.
@@ -199,7 +204,7 @@ class _TreeChange:
                 else:
                     (self.root / path).unlink(missing_ok=True)
             except OSError:
-                backup = self.backups.pop(path, None)  # so that `clean_up` keeps it
+                backup = self._keep_backup(path)
                 failed.append(
                     f"{path!r} (its content is in {backup.name!r} beside it)" if backup else f"{path!r}"
                 )
@@ -208,7 +213,17 @@ class _TreeChange:
             with contextlib.suppress(OSError):  # not empty: somebody else uses it already
                 folder.rmdir()
         if failed:
-            raise StorageError(f"a change failed half-way, and could not be reverted in {', '.join(failed)}")
+            raise TreeNotReverted(
+                f"a change failed half-way, and could not be reverted in {', '.join(failed)}"
+            )
+
+    def _keep_backup(self, path: str) -> Path | None:
+        """Save a backup from `clean_up` and `remove_partial_files`; return its new path, `None` if there is none."""
+        backup = self.backups.pop(path, None)
+        try:
+            return backup and backup.rename(backup.with_name(f".suture-kept-{secrets.token_hex(6)}"))
+        except OSError:  # the folder cannot be written any more
+            return backup
 
     def clean_up(self) -> None:
         for partial in (*self.new_contents.values(), *self.backups.values()):

@@ -35,7 +35,7 @@ class CommitPlan:
 
     Attributes:
         repository: The repository.
-        parent: The commit below it.
+        parent: The parent commit.
         tree: Tree of the new commit.
         staged: Present index entries of the changed files.
         restaged: Index entries after HEAD has moved, which keep what the user has staged.
@@ -64,7 +64,7 @@ def plan_commit(
         repository: The repository.
         before: The project's files in the working tree, path relative to the project -> content.
         after: The same with the change. A path that is missing here is deleted.
-        parent: The commit below it; by default the one that is checked out.
+        parent: The parent commit; by default the one that is checked out.
 
     Raises:
         UsageError: A changed file is not tracked, is in conflict, or the user changed the same lines.

@@ -31,6 +31,10 @@ OPERATIONS = {
 """File in the `.git` folder -> the unfinished operation that it shows."""
 
 
+class RepositoryBusy(UsageError):
+    """What is checked out, or an operation of git, does not allow this now; later it may."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Repository:
     """The git repository that contains a project.
@@ -86,11 +90,11 @@ class Repository:
         """Check that no operation is in progress, so that HEAD may be moved.
 
         Raises:
-            UsageError: A merge, rebase, cherry-pick or revert is in progress.
+            RepositoryBusy: A merge, rebase, cherry-pick or revert is in progress.
         """
         for name, what in OPERATIONS.items():
             if (self.git_dir / name).exists():
-                raise UsageError(
+                raise RepositoryBusy(
                     f"{what} is in progress in the repository",
                     remedy="finish it first, or use --branch or --patch",
                 )
@@ -129,10 +133,12 @@ class Repository:
         return base.decode().strip() == commit
 
     def branches_with(self, commit: str) -> list[str]:
-        """Return the branches that contain a commit, local ones first."""
-        arguments = ("--format=%(refname:short)", "--contains", commit, "refs/heads", "refs/remotes")
-        output = self.git("for-each-ref", *arguments, ok=(0, 128, 129))
-        return output.decode("utf-8", "replace").split()
+        """Return the references of the branches that contain a commit, such as `refs/heads/main`, local ones first."""
+        arguments = ("--format=%(refname)", "--contains", commit, "refs/heads", "refs/remotes")
+        references = self.git("for-each-ref", *arguments, ok=(0, 128, 129)).decode("utf-8", "replace").split()
+        return [
+            name for name in references if not (name.startswith("refs/remotes/") and name.endswith("/HEAD"))
+        ]
 
     def find_commits(self, commits: str, text: str) -> list[str]:
         """Return the commits of a range, such as `A..B`, whose message contains a text, the newest first."""
