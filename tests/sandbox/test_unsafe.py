@@ -45,6 +45,13 @@ async def test_a_warning_is_printed_before_the_first_program(
     assert printed.err.count("no sandbox (unsafe-subprocess)") == 1
 
 
+async def test_the_files_of_a_request_do_not_use_the_space_of_its_program(sandbox: UnsafeSubprocess) -> None:
+    files = {"one": bytes(1 << 20), "two": bytes(1 << 20)}
+    limits = ProgramLimits(disk_mb=1, wall_s=30)
+    result = await sandbox.run(python_request("pass", files=files, limits=limits))
+    assert result.status == "ok", result
+
+
 async def test_files_paths_and_environment_are_those_of_a_sandbox(sandbox: UnsafeSubprocess) -> None:
     code = "import os, sys; print(open('/box/a/b').read(), os.getcwd(), sorted(os.environ), sys.stdin.read())"
     result = await sandbox.run(RunRequest(python=code, files={"a/b": b"1"}, stdin=b"/box/x"))

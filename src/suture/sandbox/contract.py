@@ -52,8 +52,8 @@ class ProgramLimits:
         memory_mb: Address space of each process, in MiB.
         total_memory_mb: Memory of all processes and in-memory files together, in MiB.
         processes: Maximum number of processes and threads at the same time.
-        disk_mb: Size of each writable folder, in MiB.
-        inodes: Files and folders in each writable folder.
+        disk_mb: Size of each writable folder, in MiB, beside the files of the request.
+        inodes: Files and folders in each writable folder, beside the files of the request.
         file_mb: Maximum size of one file, in MiB.
         open_files: File descriptors of each process.
         output_bytes: Bytes that are kept of stdout, and of stderr: half from the head, half from the tail.

@@ -29,7 +29,7 @@ READ_CHUNK_BYTES = 1 << 16
 MAX_COLLECTED_BYTES = 32 * MIB
 """Size of all collected files of a run together."""
 ROOM_STEP_MB, ROOM_STEP_FILES = 64, 10_000
-"""A request gets as much more space, and as many more inodes, as its files have whole steps."""
+"""Space in MiB, and inodes, that a request gets for its own files: enough for them, rounded up to whole steps."""
 MAX_CHANNEL_FRAME_BYTES = 64 * MIB
 """Size of one frame of a conversation. A program that announces a longer one is ended."""
 FINISH_TIMEOUT_S = 5.0

@@ -198,11 +198,11 @@ def system_error(action: str, fault: OSError) -> SandboxBroken:
 
 
 def make_room(request: RunRequest) -> ProgramLimits:
-    """Return limits with which the files of a large project leave a program as much space as those of a small one."""
+    """Return limits that leave a program at least its own space and inodes beside the files of its request."""
     limits, size = request.limits, sum(map(len, request.files.values())) + PAGE_BYTES * len(request.files)
     # In large steps, because a place that was made ready for one request serves the next one of its size.
-    more_mb = (size >> 20) // ROOM_STEP_MB * ROOM_STEP_MB
-    more_inodes = len(request.files) // ROOM_STEP_FILES * ROOM_STEP_FILES
+    more_mb = -(-size // (ROOM_STEP_MB << 20)) * ROOM_STEP_MB
+    more_inodes = -(-len(request.files) // ROOM_STEP_FILES) * ROOM_STEP_FILES
     return replace(limits, disk_mb=limits.disk_mb + more_mb, inodes=limits.inodes + more_inodes)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIMIT_NAMES, Capabilities, RunRequest, RunResult
-from suture.sandbox.execution.base_sandbox import BaseSandbox, FrameChannel, system_error
+from suture.sandbox.execution.base_sandbox import BaseSandbox, FrameChannel, make_room, system_error
 from suture.sandbox.execution.process import ColdRun, SupervisedRun, read_source
 from suture.sandbox.execution.request_encoding import as_program_request, check_and_flatten, encode_request
 from suture.sandbox.runtimes.discovery import get_own_interpreter
@@ -83,7 +83,7 @@ class UnsafeSubprocess:
 
     @asynccontextmanager
     async def _open_single_run(self, request: RunRequest) -> AsyncIterator[_SingleRun]:
-        check_and_flatten(request)
+        check_and_flatten(replace(request, limits=make_room(request)))
         for mount in request.mounts:
             if mount.source != mount.target:
                 raise UsageError(
