@@ -289,7 +289,14 @@ def test_a_journal_that_cannot_be_read_is_a_storage_error(
     healed: HealedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apply_change(healed)
-    monkeypatch.setattr(os, "pread", lambda *_: raise_error(5)())
+    read_bytes = os.pread
+
+    def pread(descriptor: int, count: int, offset: int) -> bytes:
+        if count == transactions.MAX_JOURNAL_BYTES:
+            raise OSError(5, "Input/output error")
+        return read_bytes(descriptor, count, offset)
+
+    monkeypatch.setattr(os, "pread", pread)
     with pytest.raises(StorageError, match="Input/output error"):
         undo_change(healed)
     assert healed.read_files() == AFTER
