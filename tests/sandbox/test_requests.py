@@ -114,7 +114,7 @@ def test_the_files_of_a_large_project_leave_space_for_the_program() -> None:
     limits = ProgramLimits(disk_mb=10, inodes=100)
     small = RunRequest(argv=("true",), files={"a": b""}, limits=limits)
     large = RunRequest(argv=("true",), files={f"f{number}": b"x" for number in range(40_000)}, limits=limits)
-    empty = replace(small, files={})
-    rooms = [make_room(request) for request in (empty, small, large)]
+    medium = replace(small, files={f"f{number}": bytes(10_000) for number in range(200)})
+    rooms = [make_room(request) for request in (small, medium, large)]
     assert rooms[0] == limits
     assert [(room.disk_mb - 10, room.inodes - 100) for room in rooms[1:]] == [(64, 10_000), (192, 40_000)]

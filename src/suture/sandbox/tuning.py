@@ -29,7 +29,8 @@ READ_CHUNK_BYTES = 1 << 16
 MAX_COLLECTED_BYTES = 32 * MIB
 """Size of all collected files of a run together."""
 ROOM_STEP_MB, ROOM_STEP_FILES = 64, 10_000
-"""Space in MiB, and inodes, that a request gets for its own files: enough for them, rounded up to whole steps."""
+"""Space in MiB, and inodes, that a request gets for its own files, rounded up to whole steps.
+Small requests get no more, so that they share what was made ready for requests without files."""
 MAX_CHANNEL_FRAME_BYTES = 64 * MIB
 """Size of one frame of a conversation. A program that announces a longer one is ended."""
 FINISH_TIMEOUT_S = 5.0
