@@ -132,7 +132,9 @@ def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language
     literals: set[str] = set()
     for path, text in sources:
         tree = SyntaxTree(text, path, language)
-        literals |= {_get_value(tree.text(node), language) for node in walk(tree.root) if _is_literal(node)}
+        literals |= {
+            _get_value(tree.text(node), node.type, language) for node in walk(tree.root) if _is_literal(node)
+        }
     return frozenset(literals - {*COMMON_LITERALS})
 
 
@@ -150,9 +152,9 @@ def _is_literal(node: Node) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
-def _get_value(text: str, language: Language) -> str:
+def _get_value(text: str, node_type: str, language: Language) -> str:
     """Return the value of a number or text, which is the same however it is spelled; a character stays as it is."""
-    if language == "go" and text.startswith("'"):
+    if node_type == "rune_literal":
         return text
     driver = LANGUAGES[language].calls
     values = driver.read_literals(text) if driver is not None else None
@@ -169,12 +171,12 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     nodes = list(walk(tree.root))
     for node in nodes:
         if _is_literal(node):
-            literals.add(_get_value(tree.text(node), language))
+            literals.add(_get_value(tree.text(node), node.type, language))
         sign = node.child_by_field_name("operator")
         if node.type == "binary_expression" and sign is not None and tree.text(sign) in COMPARISON_SIGNS:
             for side in (get_field(node, "left"), get_field(node, "right")):
                 if side is not None and _is_literal(side):
-                    compared.add(_get_value(tree.text(side), language))
+                    compared.add(_get_value(tree.text(side), side.type, language))
         if node.type in ("identifier", "shorthand_property_identifier"):
             uses[tree.text(node)] += 1
         function = get_field(node, "function")
