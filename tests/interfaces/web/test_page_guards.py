@@ -78,7 +78,7 @@ def test_untrusted_markup_is_shown_as_text(
         assert page.evaluate("window.pwned") is None
         assert page.locator("main img, main script, main iframe").count() == 0
         texts.append(page.locator("main").inner_text())
-        texts += [box.input_value() for box in page.locator("textarea").all()]
+        texts += page.locator("textarea").evaluate_all("boxes => boxes.map(box => box.value)")
 
     text = "\n".join(texts)
 
