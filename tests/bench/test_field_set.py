@@ -90,7 +90,7 @@ def test_the_rank_of_the_right_edit_is_measured(field_set: Any) -> None:
     )
     rank = ranks.rank_bug(bug, package, localised_bug)
     assert rank.ranks[0] is not None
-    assert 1 <= rank.ranks[0] <= 100
+    assert 1 <= rank.ranks[0] <= 10
     assert rank.ranks[1] is None
     assert rank.labels[0].startswith("line 3: << becomes +")
 

@@ -82,8 +82,7 @@ async def test_the_order_of_changes_depends_only_on_the_seed() -> None:
     singles = await order_python_changes(scores, texts, {}, seed=3)
     assert singles == await order_python_changes(scores, texts, {}, seed=3)
     assert singles != await order_python_changes(scores, texts, {}, seed=4)
-    scores_in_order = [round(s.score, 6) for s in singles]
-    assert sorted(scores_in_order, reverse=True) == scores_in_order
+    assert sorted((s.score for s in singles), reverse=True) == [s.score for s in singles]
 
 
 async def test_code_that_runs_on_import_is_imported_again() -> None:
@@ -392,11 +391,19 @@ async def test_a_method_read_as_a_value_suggests_a_decorator() -> None:
     assert 6 not in score_lines(rank_suspects(spectrum, texts), Spectrum(), texts)["m.py"]
 
 
-async def test_a_comparison_with_none_is_probably_one_of_identity() -> None:
+async def test_an_unusual_operator_is_suspected_before_a_common_one() -> None:
     text = "def f(a, b):\n    if a > None:\n        return b\n    return a == 'x'\n"
     proposals = await order_python_changes({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
     signs = [p.label for p in proposals if p.operators == ("comparison",)]
     assert [sign.startswith("line 2: > becomes is") for sign in signs[:2]] == [True, True]
+
+
+async def test_a_product_of_literals_is_rarely_changed_to_a_sum() -> None:
+    text = "DAY = 24 * 60 * 60\n\n\ndef f(a, b):\n    return a * b\n"
+    proposals = await order_python_changes({"m.py": {1: 1.0, 5: 1.0}}, {"m.py": text}, {})
+    sums = [p.label for p in proposals if "* becomes +" in p.label]
+    assert len(sums) == 3
+    assert sums[0].startswith("line 5")
 
 
 async def test_further_changes_of_a_line_come_after_first_changes_of_others() -> None:

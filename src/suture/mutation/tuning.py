@@ -67,8 +67,12 @@ BOUNDARY_FACTOR = 2.0
 """How much likelier than others `<` instead of `<=` (or the reverse) is: people slip there."""
 UBIQUITOUS_NUMBER = 2
 """Numbers up to this appear everywhere, whatever they mean."""
-NONE_FACTOR = 5.0
-"""How much likelier identity is than a comparison with `None` that raises an exception, such as `<`."""
+UNSEEN_FREQUENCY = 5
+"""Thousandths of an operator that `sign_frequencies` lacks, because a file may have habits of its own."""
+MIN_FREQUENCY_RATIO = 0.2
+"""How far usage in other code may lower the weight of a change: what the tests say must weigh more."""
+MAX_FREQUENCY_RATIO = 5.0
+"""How far usage in other code may raise it."""
 ODD_NUMBER_FACTOR = 1.6
 """For a number that the file has once, when a number next to it appears several times: 999 among 1000s."""
 POINTLESS_SIGN_FACTOR = 10.0

@@ -1,7 +1,8 @@
-"""Guesses the kind of value of expressions and variables.
+"""Guesses the kind of value of expressions and variables, and compares operators by their frequency in other code.
 
-The lists of names and nodes are chosen by judgement. They were written for JavaScript: in Go, an assignment such as
-`x := 1` says nothing about `x`.
+The frequencies were counted in Python code. They are used for JavaScript, TypeScript and Go too, because people
+compare and calculate alike in these languages. The lists of names and nodes are chosen by judgement. They were
+written for JavaScript: in Go, an assignment such as `x := 1` says nothing about `x`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.mutation.python.scope_names import ValueKind
-from suture.mutation.tree_sitter.node_kinds import CALLS, MEMBERS, NUMBERS, STRINGS, SUBSCRIPTS
+from suture.mutation.sign_frequencies import AUGMENTED, BINARY, COMPARED, IDENTITY_OPERATORS, frequency_ratio
+from suture.mutation.tree_sitter.node_kinds import CALLS, MEMBERS, NULLS, NUMBERS, STRINGS, SUBSCRIPTS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -28,6 +30,7 @@ TEXT_METHODS = (
 )  # fmt: skip
 MAPPING_METHODS = ("set", "has", "entries")
 NUMERIC_OPERATORS = ("-", "*", "/", "%", "**")
+LOOSE_EQUALITY = {"===": "==", "!==": "!="}
 KIND_BY_METHOD: dict[str, ValueKind] = {
     **dict.fromkeys(SEQUENCE_METHODS, "sequence"),
     **dict.fromkeys(TEXT_METHODS, "text"),
@@ -89,6 +92,58 @@ def kind_fit(kind: ValueKind, replacement_kind: ValueKind) -> float:
     if "unknown" in (kind, replacement_kind):
         return 0.8
     return 1.0 if kind == replacement_kind else 0.25
+
+
+def sign_ratio(left: Node, old_sign: str, new_sign: str, right: Node) -> float:
+    """Return the factor on the weight of replacing an operator, such as `<` with `<=`.
+
+    It is the ratio of how frequent the new and the old one are between such operands; 1 where no counts exist.
+    In the tables of `sign_frequencies`, the kind is that of the right operand. `text first` and `number first`
+    mean that only the kind of the left one is known. `other` is for unknown kinds, and holds every operator.
+    """
+    old, new = LOOSE_EQUALITY.get(old_sign, old_sign), LOOSE_EQUALITY.get(new_sign, new_sign)
+    left_kind, right_kind = _operand_kind(left), _operand_kind(right)
+    if old in COMPARED["other"] and new in COMPARED["other"]:
+        kind = right_kind
+        if kind == "other" and left_kind in ("text", "number"):
+            kind = f"{left_kind} first"
+        if kind in ("none", "bool"):
+            old, new = IDENTITY_OPERATORS.get(old, old), IDENTITY_OPERATORS.get(new, new)
+        return frequency_ratio(COMPARED[kind].get(old, 0), COMPARED[kind].get(new, 0))
+    # In Python, `%` formats text and `*` repeats text and lists: what is counted there says nothing here.
+    are_binary = old in BINARY["other"] and new in BINARY["other"]
+    if are_binary and not {"text", "display"} & {left_kind, right_kind}:
+        kind = "number" if right_kind == "number" else "number first" if left_kind == "number" else "other"
+        return frequency_ratio(_operator_frequency(BINARY[kind], old), _operator_frequency(BINARY[kind], new))
+    return 1.0
+
+
+def assignment_ratio(old_sign: str, new_sign: str, value: Node) -> float:
+    """Return the same factor as `sign_ratio` for assignments such as `+=`; 1 for a plain `=`."""
+    old, new = old_sign.removesuffix("="), new_sign.removesuffix("=")
+    if not old or not new:
+        return 1.0
+    frequencies = AUGMENTED["number" if _operand_kind(value) == "number" else "other"]
+    return frequency_ratio(_operator_frequency(frequencies, old), _operator_frequency(frequencies, new))
+
+
+def _operator_frequency(frequencies: dict[str, int], sign: str) -> int:
+    """Return the frequency of an operator; `/` includes both divisions of Python."""
+    return frequencies.get(sign, 0) + (frequencies.get("//", 0) if sign == "/" else 0)
+
+
+def _operand_kind(node: Node) -> str:
+    """Return the kind of an operand as the tables of `sign_frequencies` name it."""
+    if node.type in NULLS:
+        return "none"
+    if node.type in ("true", "false"):
+        return "bool"
+    if node.type in ("array", "object"):
+        return "display"
+    if node.type not in (*NUMBERS, *STRINGS, "template_string", *CALLS, *MEMBERS, "unary_expression"):
+        return "other"
+    kind = guess_node_kind(node)
+    return kind if kind in ("number", "text") else "other"
 
 
 def _last_name(node: Node) -> str:

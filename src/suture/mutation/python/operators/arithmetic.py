@@ -22,6 +22,7 @@ from suture.mutation.python.operators.python_operator import (
 )
 from suture.mutation.python.python_tree import PythonTree, is_atom
 from suture.mutation.python.scope_names import guess_kind
+from suture.mutation.sign_frequencies import augmented_frequency, binary_frequency, frequency_ratio
 from suture.mutation.tuning import MAX_REUSED, ODD_NUMBER_FACTOR, UBIQUITOUS_NUMBER
 
 SIGNS: dict[type[ast.operator], str] = {
@@ -62,7 +63,7 @@ def _other_operators(sign: str) -> tuple[str, ...]:
 
 
 def _rank_weight(rank: int) -> float:
-    """Return the weight of a sign by its rank: the first few are likelier."""
+    """Return the weight of a sign by its rank: the first few are likelier, whatever their frequency is."""
     return 1.0 - 0.1 * rank if rank < 4 else 0.6
 
 
@@ -71,8 +72,11 @@ def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if isinstance(node, ast.AugAssign):
         sign = SIGNS[type(node.op)]
         start, end = find_operator_sign(tree, node.target, node.value, f"{sign}=")
+        old_frequency = augmented_frequency(sign, node.value)
         for rank, other in enumerate(_other_operators(sign) if end else ()):
-            yield replace_span(start, end, f"{other}=", f"{sign}= becomes {other}=", _rank_weight(rank))
+            weight = _rank_weight(rank)
+            weight *= frequency_ratio(old_frequency, augmented_frequency(other, node.value))
+            yield replace_span(start, end, f"{other}=", f"{sign}= becomes {other}=", weight)
         if end:
             yield replace_span(start, end, "=", f"{sign}= becomes =", 0.5)
         return
@@ -82,9 +86,11 @@ def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     others = _other_operators(sign) if end else ()
     if node in tree.annotations:  # two types have no other operator between them
         others = tuple(other for other in others if other == "|")
+    old_frequency = binary_frequency(node.left, sign, node.right)
     for rank, other in enumerate(others):
         note = f"{sign} becomes {other} in {tree.text(node)}"
-        yield replace_span(start, end, other, note, _rank_weight(rank))
+        ratio = frequency_ratio(old_frequency, binary_frequency(node.left, other, node.right))
+        yield replace_span(start, end, other, note, _rank_weight(rank) * ratio)
 
 
 def _change_operands(node: ast.AST, tree: PythonTree) -> Iterator[Change]:

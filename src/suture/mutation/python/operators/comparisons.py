@@ -12,13 +12,8 @@ from itertools import pairwise
 from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, find_operator_sign, replace_with
 from suture.mutation.python.python_tree import PythonTree
-from suture.mutation.tuning import (
-    BOUNDARY_FACTOR,
-    MAX_CONDITIONS,
-    MAX_REUSED,
-    MAX_REUSED_CHARS,
-    NONE_FACTOR,
-)
+from suture.mutation.sign_frequencies import IDENTITY_OPERATORS, comparison_frequency, frequency_ratio
+from suture.mutation.tuning import BOUNDARY_FACTOR, MAX_CONDITIONS, MAX_REUSED, MAX_REUSED_CHARS
 
 SIGNS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
@@ -34,9 +29,6 @@ LIKELY_SIGNS = {
 BOUNDARY_SIGNS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 """Sign -> the sign that differs only at the boundary."""
 
-NONE_SIGNS = ("is", "is not", "==", "!=")
-"""Signs that compare with `None`; the others raise an exception."""
-
 CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
 """Nodes whose field `test` is a condition."""
 PLAIN = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
@@ -50,18 +42,22 @@ def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Compare)
     left = node.left
     for sign_node, right in zip(node.ops, node.comparators, strict=True):
-        sign = SIGNS[type(sign_node)]
+        sign, operand = SIGNS[type(sign_node)], left
         start, end = find_operator_sign(tree, left, right, sign)
         left = right
         if not end:
             continue
         likely_signs = LIKELY_SIGNS[sign]
-        raises = tree.text(right) == "None" and sign not in NONE_SIGNS
+        # `== None` is as common as `is None`, for the one seldom mends the other.
+        same_signs = (sign, IDENTITY_OPERATORS.get(sign, sign))
+        old_frequency = max(comparison_frequency(operand, same, right) for same in same_signs)
         for other in dict.fromkeys((*likely_signs, *SIGNS.values())):
             if other != sign:
                 weight = 1.0 if other in likely_signs[:2] else 0.6 if other in likely_signs else 0.45
-                weight *= BOUNDARY_FACTOR if other == BOUNDARY_SIGNS.get(sign) else 1.0
-                weight *= NONE_FACTOR if raises and other in ("is", "is not") else 1.0
+                new_frequency = comparison_frequency(operand, other, right)
+                # Not between operands that are never compared so, such as `<=` with a list.
+                weight *= BOUNDARY_FACTOR if new_frequency and other == BOUNDARY_SIGNS.get(sign) else 1.0
+                weight *= frequency_ratio(old_frequency, new_frequency)
                 yield replace_span(start, end, other, f"{sign} becomes {other} in {tree.text(node)}", weight)
 
 

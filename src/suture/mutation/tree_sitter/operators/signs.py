@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from suture.mutation.changes import Change, shorten
 from suture.mutation.python.operators.comparisons import BOUNDARY_SIGNS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, replace_node
+from suture.mutation.tree_sitter.value_kinds import assignment_ratio, sign_ratio
 from suture.mutation.tuning import BOUNDARY_FACTOR
 
 if TYPE_CHECKING:
@@ -54,9 +55,8 @@ def _change_comparison(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     # The other signs have the equality signs in their table, in the form that the language prefers.
     equality = tree.syntax.equality if old in BOUNDARY_SIGNS else ()
     for rank, new in enumerate((*COMPARISON_SIGNS[old], *equality)):
-        weight = 1.0 if rank < 2 else max(0.4, 0.8 - 0.1 * rank)
-        weight *= BOUNDARY_FACTOR if new == BOUNDARY_SIGNS.get(old) else 1.0
-        yield _replace_sign(tree, node, sign, new, weight)
+        weight = BOUNDARY_FACTOR if new == BOUNDARY_SIGNS.get(old) else 1.0 if rank < 2 else 0.5
+        yield _replace_sign(tree, node, sign, new, weight * _frequency_factor(node, old, new))
 
 
 def _change_operator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -66,14 +66,24 @@ def _change_operator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         arithmetic_signs = ARITHMETIC_SIGNS.get(old, ()) if node.type == "binary_expression" else ()
         for rank, new in enumerate(arithmetic_signs):
             weight = 1.0 - 0.15 * rank
-            yield _replace_sign(tree, node, sign, new, weight)
+            yield _replace_sign(tree, node, sign, new, weight * _frequency_factor(node, old, new))
         for rank, new in enumerate(ASSIGNMENT_SIGNS.get(old, ())):
             weight = (0.35 if old == "=" else 1.0) - 0.1 * rank  # most assignments are meant as such
-            yield _replace_sign(tree, node, sign, new, weight)
+            yield _replace_sign(tree, node, sign, new, weight * _frequency_factor(node, old, new))
     if node.type in ("update_expression", "inc_statement", "dec_statement"):
         update_sign = next(child for child in node.children if child.type in ("++", "--"))
         yield tree.replace_with(update_sign, "--" if update_sign.type == "++" else "++", 1.0)
         yield tree.replace_with(node, f"{tree.text(node.named_children[0])} += 2", 0.5)
+
+
+def _frequency_factor(node: Node, old: str, new: str) -> float:
+    """Return how much likelier the new sign is than the old one between such operands, in other code."""
+    left, right = get_field(node, "left"), get_field(node, "right")
+    if left is None or right is None:
+        return 1.0
+    if node.type == "binary_expression":
+        return sign_ratio(left, old, new, right)
+    return assignment_ratio(old, new, right)
 
 
 def _replace_sign(tree: SyntaxTree, node: Node, sign: Node, new: str, weight: float) -> Change:
