@@ -69,10 +69,8 @@ def main() -> int:
     parser.add_argument("--print", action="store_true")
     wanted = parser.parse_args()
     if not wanted.print:
-        for files, tests in [
-            *((count, FEW_TESTS) for count in wanted.files),
-            *((0, n) for n in wanted.tests),
-        ]:
+        sizes = [(count, FEW_TESTS) for count in wanted.files] + [(0, count) for count in wanted.tests]
+        for files, tests in sizes:
             measure_project(files, tests, wanted.rows)
     print("files\ttests\tcommand\texit\twall s\tCPU s\tMiB")
     for row in read_rows(wanted.rows, Row):

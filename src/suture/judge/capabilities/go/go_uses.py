@@ -65,8 +65,13 @@ STATE_CALLS = (
     "flag.VisitAll",
     "flag.Lookup",
     "runtime.NumGoroutine",
-    *(f"flag.CommandLine.{name}" for name in ("Parsed", "NFlag", "Visit", "VisitAll", "Lookup")),
-    *(f"os.{name}.Stat" for name in ("Stdout", "Stderr")),
+    "flag.CommandLine.Parsed",
+    "flag.CommandLine.NFlag",
+    "flag.CommandLine.Visit",
+    "flag.CommandLine.VisitAll",
+    "flag.CommandLine.Lookup",
+    "os.Stdout.Stat",
+    "os.Stderr.Stat",
 )
 """Functions that show how a program was started, and what else runs in it."""
 FOLDER_LISTING = (

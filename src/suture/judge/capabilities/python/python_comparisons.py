@@ -38,11 +38,9 @@ def find_loose_comparisons(tree: ast.Module, names: ModuleNames) -> Iterator[Use
     )
     for node in nodes:
         if isinstance(node, ast.ClassDef):
-            kinds = [
-                node,
-                *(kind for kind in nodes if isinstance(kind, ast.ClassDef) and _extends(kind, node)),
-            ]
-            yield from _find_class_uses(node, replace(owner, is_stateless=all(map(_has_no_state, kinds))))
+            subclasses = [kind for kind in nodes if isinstance(kind, ast.ClassDef) and _extends(kind, node)]
+            is_stateless = all(_has_no_state(kind) for kind in (node, *subclasses))
+            yield from _find_class_uses(node, replace(owner, is_stateless=is_stateless))
         elif isinstance(node, ast.Dict):  # `type("A", (), {"__eq__": ...})`
             for key, value in zip(node.keys, node.values, strict=True):
                 name = names.fold_text(key) if key is not None else None
