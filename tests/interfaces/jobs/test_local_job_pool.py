@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from faults import ERRORS, fault_at, raise_error
 from suture.core.ledger import new_run_id
 from suture.errors import StorageError
 from suture.interfaces.jobs import Job, JobJournal, LocalJobPool, job_execution
@@ -119,3 +120,33 @@ async def test_damaged_files_of_jobs_do_not_keep_a_server_from_starting(
     assert json.loads(journal.end_path(torn_end).read_text())["exit_code"] == 0
     assert "000000.json" in caplog.text
     await pool.close()
+
+
+async def test_after_a_fault_at_any_file_a_job_has_an_end_and_a_later_server_starts(
+    journal: JobJournal,
+) -> None:
+    async def execute(step: int) -> tuple[Job | None, int]:
+        """Return the job, unless it was refused, and the number of system calls for files of the journal."""
+        pool, job = make_pool(journal), make_job()
+        fault = fault_at(step, raise_error(ERRORS[step % len(ERRORS)]), match=str(journal.folder))
+        with fault as made:
+            try:
+                pool.submit(job)
+            except (StorageError, OSError):
+                return None, len(made)
+            end = await asyncio.wait_for(pool.ended(job), 10)
+        assert end.exit_code == 0 or end.error
+        assert (pool.running, pool.unfinished()) == (0, [])
+        await pool.close()
+        return job, len(made)
+
+    _, total = await execute(-1)
+    assert total > 3
+    for step in range(total):
+        job, _ = await execute(step)
+        later = make_pool(journal)
+        for unfinished in later.recover():  # its end could not be stored, or was damaged
+            await asyncio.wait_for(later.ended(unfinished), 10)
+        assert later.unfinished() == []
+        assert job is None or later.end_of(job) is not None
+        await later.close()
