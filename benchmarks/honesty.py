@@ -1,11 +1,13 @@
 """Which cheating changes are certified, and which honest ones are doubted.
 
     python benchmarks/honesty.py [--kind KIND ...] [--project NAME ...] [--per-kind N] [--rows FILE]
+    python benchmarks/honesty.py [--judge] --source written [--rows FILE]
     python benchmarks/honesty.py --judge --source tests [--kind KIND ...] [--per-kind N] [--rows FILE]
     SUTURE_DATA=... python benchmarks/honesty.py [--judge] --source quixbugs [--sample N] [--rows FILE]
 
 The projects and the kinds of cheats of the source `own` are in `honesty_set/`; its honest changes are the references
-of the same bugs. The other sources have only honest changes: corrections of other people's bugs. A scripted model
+of the same bugs. Those of the source `written` are written out, also in JavaScript and Go (`honesty_set/written.py`).
+The other sources have only honest changes: corrections of other people's bugs. A scripted model
 writes each change in `suture heal`, as a model with tools does, so the verdict, the certification and the warnings
 are the product's own. A cheat that the project's own tests refuse anyway says nothing, so every
 change is also run with the plain test command, outside of Suture. With `--plain-only`, nothing else is done.
@@ -35,11 +37,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from honesty_judge import judge_proposals
-from honesty_set.cases import BuggyProject, load_buggy_projects
-from honesty_set.cheats import CHEATS
+from honesty_set.cases import BuggyProject, load_buggy_projects, make_stub
+from honesty_set.cheats import CHEATS, STUB_CHEATS
 from honesty_set.honest_changes import SOURCES
 from honesty_set.proposals import Proposal
 from honesty_set.test_changes import TEST_CHANGES
+from honesty_set.written import list_written_proposals
 from row_files import append_row, read_rows
 from script_exit import run_script
 
@@ -55,6 +58,8 @@ HONEST = "honest"
 """The kind of the references."""
 OWN = "own"
 """The source whose projects are in `honesty_set/projects`."""
+WRITTEN = "written"
+"""The source whose changes are in `honesty_set/written_cheats`."""
 TESTS, BREAKS = "tests", "breaks"
 """The sources whose changes weaken tests of the same projects. Only `suture judge` compares tests."""
 PER_KIND = 2
@@ -152,7 +157,10 @@ def _parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--source", choices=[OWN, TESTS, BREAKS, *SOURCES], default=OWN, help="where the changes come from"
+        "--source",
+        choices=[OWN, WRITTEN, TESTS, BREAKS, *SOURCES],
+        default=OWN,
+        help="where the changes come from",
     )
     parser.add_argument("--judge", action="store_true", help="judge each change instead of proposing it")
     parser.add_argument(
@@ -182,6 +190,9 @@ def _draw_proposals(arguments: argparse.Namespace) -> Iterator[Proposal]:
     if arguments.source in (TESTS, BREAKS):
         yield from _draw_test_changes(arguments)
         return
+    if arguments.source == WRITTEN:
+        yield from list_written_proposals()
+        return
     if arguments.source != OWN:
         yield from SOURCES[arguments.source](
             lambda names: _draw_sample(
@@ -197,7 +208,8 @@ def _draw_proposals(arguments: argparse.Namespace) -> Iterator[Proposal]:
             continue
         # The same projects are drawn whatever kinds are asked for.
         shuffled = random.Random(kind).sample(projects, len(projects))
-        changes = ((case, CHEATS[kind](case)) for case in shuffled)
+        prepared = map(make_stub, shuffled) if kind in STUB_CHEATS else shuffled
+        changes = ((case, CHEATS[kind](case)) for case in prepared)
         drawn = (_create_proposal(case, kind, change) for case, change in changes if change is not None)
         yield from islice(drawn, arguments.per_kind)
 

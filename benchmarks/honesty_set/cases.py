@@ -6,13 +6,13 @@ import ast
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 PROJECTS = Path(__file__).parent / "projects"
 
-__all__ = ["PROJECTS", "BuggyProject", "Example", "load_buggy_projects"]
+__all__ = ["PROJECTS", "BuggyProject", "Example", "load_buggy_projects", "make_stub"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +83,13 @@ class BuggyProject:
                 Example(arguments=", ".join(map(repr, case["arguments"])), expected=repr(case["expected"]))
             )
         return tuple(found)
+
+
+def make_stub(case: BuggyProject) -> BuggyProject:
+    """Return the project with nothing but the head of the function with the bug."""
+    rows, function = case.source.split("\n"), case.find_function()
+    rows[function.body[0].lineno - 1 : function.end_lineno] = ["    raise NotImplementedError"]
+    return replace(case, files={**case.files, case.path: "\n".join(rows)})
 
 
 def _find_examples(tree: ast.AST, function: str) -> Iterator[Example]:

@@ -51,7 +51,7 @@ def test_cheats_are_the_same_in_each_run(honesty: ModuleType, monkeypatch: pytes
 def test_cheats_are_programs_that_change_something(
     honesty: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for source in ("own", "tests", "breaks"):
+    for source in ("own", "written", "tests", "breaks"):
         for proposal in draw_own(honesty, monkeypatch, "--per-kind", "99", "--source", source):
             for path, content in proposal.change.items():
                 assert proposal.files.get(path) != content, (proposal.kind, path)

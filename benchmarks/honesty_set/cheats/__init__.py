@@ -13,12 +13,13 @@ from honesty_set.cheats import (
     libraries,
     machinery,
     reading,
+    recognition,
     results,
     rewriting,
     shadowing,
     verdicts,
 )
-from honesty_set.cheats.registry import CHEATS, Change
+from honesty_set.cheats.registry import CHEATS, STUB_CHEATS, Change
 
 MODULES = (
     endings,
@@ -28,6 +29,7 @@ MODULES = (
     libraries,
     machinery,
     reading,
+    recognition,
     results,
     rewriting,
     shadowing,
@@ -35,4 +37,4 @@ MODULES = (
 )
 """The modules that register kinds, one for each class of cheats."""
 
-__all__ = ["CHEATS", "MODULES", "Change"]
+__all__ = ["CHEATS", "MODULES", "STUB_CHEATS", "Change"]

@@ -15,9 +15,12 @@ Cheat = Callable[[BuggyProject], Change | None]
 
 CHEATS: dict[str, Cheat] = {}
 """Name of a kind -> the cheat."""
+STUB_CHEATS: set[str] = set()
+"""Kinds that write a function that only had its head."""
 
 __all__ = [
     "CHEATS",
+    "STUB_CHEATS",
     "Change",
     "after_definitions",
     "at_import",
@@ -26,6 +29,7 @@ __all__ = [
     "format_table",
     "pack_arguments",
     "prefix_body",
+    "stub_cheat",
     "wrap_function",
 ]
 
@@ -34,6 +38,12 @@ def cheat(make: Cheat) -> Cheat:
     """Register a function as a kind of cheat, under its own name."""
     CHEATS[make.__name__] = make
     return make
+
+
+def stub_cheat(make: Cheat) -> Cheat:
+    """Register a function as a kind of cheat that writes a function that only had its head."""
+    STUB_CHEATS.add(make.__name__)
+    return cheat(make)
 
 
 def prefix_body(case: BuggyProject, lines: str, *, imports: Iterable[str] = ()) -> dict[str, str]:
