@@ -34,7 +34,7 @@ class SourceFile:
 
 @cache
 def source_files(source: Path) -> Sequence[SourceFile]:
-    """Return each Python file below `source` except the tasks of the benchmark.
+    """Return each Python file below `source` except the tasks of the benchmark and the skeletons of projects.
 
     All tests of a process share the result: parsing the source takes longer than any test.
     """
@@ -42,7 +42,7 @@ def source_files(source: Path) -> Sequence[SourceFile]:
     return [
         SourceFile(path=name, tree=ast.parse(path.read_text("utf-8")))
         for name, path in paths
-        if "/own/" not in name
+        if "/own/" not in name and not name.startswith("project/skeletons/python_")
     ]
 
 

@@ -26,7 +26,13 @@ NO_TESTS = "I cannot write any."
 
 
 async def write_project(
-    task: str, replies: list[str], settings: Settings, sandbox: BubblewrapSandbox, **options: Any
+    task: str,
+    replies: list[str],
+    settings: Settings,
+    sandbox: BubblewrapSandbox,
+    *,
+    skeleton: bool = False,
+    **options: Any,
 ) -> tuple[Result, ScriptedModel]:
     model = ScriptedModel([*replies, NO_TESTS, NO_TESTS, NO_TESTS])
     limited = settings.model_copy(
@@ -37,7 +43,8 @@ async def write_project(
             ),
         }
     )
-    return await solve(task, WriteOptions(settings=limited, model=model, sandbox=sandbox, **options)), model
+    write_options = WriteOptions(settings=limited, model=model, sandbox=sandbox, skeleton=skeleton, **options)
+    return await solve(task, write_options), model
 
 
 def list_passed_checks(result: Result) -> list[str]:

@@ -38,6 +38,10 @@ MAX_PROJECT_FILE_CHARS = 200_000
 """Length of one file of a generated project."""
 MAX_PROJECT_FILES = 40
 """Files of a generated project."""
+MAX_SAMPLE_LINES = 4
+"""Lines of sample data that a prompt shows: the header and a few rows. Chosen by judgement; not measured."""
+MAX_SAMPLE_LINE_CHARS = 200
+"""Length of such a line. Chosen by judgement; not measured."""
 
 # Tools
 MAX_TOOL_CODE_CHARS = 4000

@@ -20,6 +20,7 @@ from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
 from suture.loop import RunSpec
 from suture.loop.intake.heal_task import build_heal_task
+from suture.loop.intake.project_skeleton import add_skeleton
 from suture.loop.intake.project_task import (
     ProjectRequest,
     build_project_task,
@@ -29,7 +30,7 @@ from suture.loop.intake.project_task import (
 from suture.loop.intake.write_task import build_write_task
 from suture.loop.recipes.recipe_files import load_recipe
 from suture.loop.review.repair_choice import reviewer_with_asker
-from suture.models import NO_MODEL, model_required_error
+from suture.models import NO_MODEL, find_profile, model_required_error
 from suture.project.languages import find_language
 
 
@@ -134,6 +135,10 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
     async with open_run_models(settings, options.model, live=source is None or options.or_live) as models:
         if models.for_role("coder").model.name == NO_MODEL:
             raise model_required_error("code is written by a model")
+        if _uses_skeleton(options, models.for_role("coder").model.name, settings):
+            task = add_skeleton(task)
+            if delivery.how != "keep":
+                _require_room_for_new_files(task, options, root)
         spec = RunSpec(
             task=task,
             settings=models.apply_served_contexts(settings),
@@ -148,6 +153,13 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
             asks_user=options.ask,
         )
         return await execute_run(spec, delivery, on_event=options.on_event)
+
+
+def _uses_skeleton(options: WriteOptions, model: str, settings: Settings) -> bool:
+    """Return whether the model gets a skeleton, in which it writes one file."""
+    if options.skeleton is not None:
+        return options.skeleton
+    return options.project is not None and not find_profile(model, settings).is_capable
 
 
 async def _build_task(

@@ -108,6 +108,8 @@ class WriteOptions(RunOptions):
             `on_review` the run waits for the answer. By default nobody is asked, and such code stays unverified.
         existing: The folder of a project that gets a new feature. Its own tests decide, and must pass before.
         sample: Data on which a data pipeline is run.
+        skeleton: Whether the model writes only one file of a new project, and Suture provides the others; by
+            default that is so for small models. There are skeletons for Python, and for tools in JavaScript.
         into: Write all files of the code into this folder, which is created if needed. The code may then be
             several files. With `existing`, the whole project is written there.
     """
@@ -120,4 +122,5 @@ class WriteOptions(RunOptions):
     ask: bool = False
     existing: str | Path | None = None
     sample: str | Path | None = None
+    skeleton: bool | None = None
     into: str | Path | None = None

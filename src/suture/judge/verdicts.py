@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from suture.core.records import (
     Candidate,
@@ -25,7 +25,7 @@ from suture.judge.split.nonce_runner import run_with_nonce
 from suture.judge.split.split_runner import ProgramOutcome, SplitRunner
 from suture.judge.suite import Suite
 from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import decode_text
+from suture.project.workspace import decode_text, is_test_file
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import PackagesRefused
 
@@ -95,7 +95,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         notes = (*notes, VerdictNote(code="answers_by_order"))
     if suite.command is not None:
         run = await suite.command.run(files)
-        outcomes += run.outcomes
+        outcomes += (_attribute_outcome(outcome, suite.task) for outcome in run.outcomes)
         command_wall_s = run.wall_s
         outputs.append(run.output)
         notes += run.notes
@@ -184,6 +184,14 @@ async def grade_program(
         (hidden_check,), project, sandbox, settings, names, wall_s, cpu_s
     )
     return GradedOutcome(outcome=outcome, cpu_s=used_cpu_s if outcome.evidence == "split" else None)
+
+
+def _attribute_outcome(outcome: CheckOutcome, task: Task) -> CheckOutcome:
+    """Return a test's outcome; the tests of a skeleton are Suture's own and no statement of the user."""
+    is_own = task.project is not None and any(
+        is_test_file(path) and outcome.check_id.startswith(path) for path in task.project.scaffold
+    )
+    return replace(outcome, provenance="smoke") if is_own else outcome
 
 
 def _refuse_packages(candidate: Candidate, fault: PackagesRefused) -> Verdict:

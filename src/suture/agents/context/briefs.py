@@ -13,12 +13,18 @@ from suture.agents.prompting.prompt_parts import EarlierAttempt, describe_fact
 from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief
 from suture.agents.roles.project_coder import ProjectBrief, render_project_rules
 from suture.agents.roles.text_coder import TextBrief
-from suture.agents.tuning import MAX_PROJECT_CHARS, MAX_WHOLE_FILE_CHARS
+from suture.agents.tuning import (
+    MAX_PROJECT_CHARS,
+    MAX_SAMPLE_LINE_CHARS,
+    MAX_SAMPLE_LINES,
+    MAX_WHOLE_FILE_CHARS,
+)
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.core.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
 from suture.judge import Suite, find_protected_paths
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parse_module
+from suture.project.skeletons import Skeleton, find_skeleton
 from suture.project.workspace import (
     DEFAULT_PROTECTED,
     decode_text,
@@ -101,6 +107,7 @@ class BriefBuilder:
     def _for_project(self, move: Move, parent: FailingCandidate | None) -> ProjectBrief:
         """Return a brief for a coder that writes whole files: for a project, or in another language."""
         task = self.task
+        skeleton = _find_task_skeleton(task)
         is_new = task.project is not None and task.project.is_new
         candidate_files = parent.candidate.files if parent else {}
         files = dict(candidate_files)
@@ -115,6 +122,8 @@ class BriefBuilder:
             tests=_render_given_tests(task),
             project=frozenset((*task.files, *candidate_files)),
             refused=self.refused,
+            skeleton=skeleton,
+            sample=_render_sample(task) if skeleton is not None else "",
         )
         if parent is None:
             return brief
@@ -238,8 +247,24 @@ def _render_visible_tests(task: Task) -> str:
 def _render_given_tests(task: Task) -> str:
     """Return the tests that the user gave with the statement; not the tests of an existing project."""
     is_new = not task.project or task.project.is_new
-    files = [decode_text(content) for path, content in task.files.items() if is_new and is_test_file(path)]
+    given_files = task.given_files if is_new else {}
+    files = [decode_text(content) for path, content in given_files.items() if is_test_file(path)]
     return _join_user_tests(task, files)
+
+
+def _find_task_skeleton(task: Task) -> Skeleton | None:
+    """Return the skeleton of which the model writes one file; `None` if it may write any file."""
+    project = task.project
+    if project is None or project.kind is None or not project.skeleton_file:
+        return None
+    return find_skeleton(task.language, project.kind, name=project.name, sample=project.sample)
+
+
+def _render_sample(task: Task) -> str:
+    """Return the first lines of the sample data."""
+    path = task.project.sample if task.project else ""
+    lines = decode_text(task.files[path]).splitlines() if path else []
+    return "\n".join(line[:MAX_SAMPLE_LINE_CHARS] for line in lines[:MAX_SAMPLE_LINES])
 
 
 def _join_user_tests(task: Task, files: Iterable[str]) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from suture.agents.prompting.fitting import PromptDraft, PromptPart
+from suture.agents.prompting.fitting import Prefill, PromptDraft, PromptPart
+from suture.agents.prompting.prefill import FENCE_END
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     advice_part,
@@ -29,6 +30,8 @@ from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.project.languages import LANGUAGES, fill_placeholders
 from suture.project.python_source.parsing import limit_parsing_work
+from suture.project.python_source.tidying import tidy_module
+from suture.project.skeletons import Skeleton
 from suture.project.workspace import is_creatable
 
 CONTRACTS: Mapping[ProjectKind, str] = {
@@ -59,12 +62,16 @@ class ProjectBrief(RepairBrief):
         tests: Source of the user's visible tests.
         is_repair: Whether `files` belong to a candidate that fails. If not, they are the project's existing
             code, and the reply adds to it.
+        skeleton: The program of which the reply is one file; `None` if the reply may be any files.
+        sample: The first lines of the sample data; empty if there are none.
     """
 
     rules: str
     entry: str = ""
     tests: str = ""
     is_repair: bool = False
+    skeleton: Skeleton | None = None
+    sample: str = ""
 
 
 def render_project_rules(task: Task) -> str:
@@ -90,6 +97,8 @@ def render_project_rules(task: Task) -> str:
 
 def draft_project_prompt(brief: ProjectBrief, prompt: Prompt) -> PromptDraft:
     """Return the coder's prompt."""
+    if brief.skeleton is not None:
+        return _draft_skeleton_prompt(brief, brief.skeleton, prompt)
     files = [f"### {path}\n{_fenced(path, text)}" for path, text in brief.files.items()]
     heading = "" if brief.is_repair else "\nThese files are there:\n\n"
     texts = {"task": brief.statement.strip(), "rules": brief.rules}
@@ -106,16 +115,77 @@ def draft_project_prompt(brief: ProjectBrief, prompt: Prompt) -> PromptDraft:
     return PromptDraft(prompt=prompt, template="repair", texts=texts, parts=parts)
 
 
-def _fenced(path: str, text: str) -> str:
-    fence = next(
-        (f.fence for f in LANGUAGES.values() if path.endswith(f.extensions)), path.rpartition(".")[2]
+def _draft_skeleton_prompt(brief: ProjectBrief, skeleton: Skeleton, prompt: Prompt) -> PromptDraft:
+    """Return a prompt that asks for the one file of a skeleton that the model writes."""
+    path = skeleton.file
+    sample = brief.sample.splitlines()
+    draft = PromptDraft(
+        prompt=prompt,
+        template="write_one",
+        texts={
+            "task": brief.statement.strip(),
+            "rules": skeleton.rules.strip(),
+            "path": path,
+            "example_task": skeleton.example_task,
+            "example": _fenced(path, skeleton.example),
+        },
+        parts={
+            "tests": required_tests_part(brief.tests, fence=""),
+            "sample": PromptPart(pieces=sample, before="\nThe sample data begin:\n\n```\n", after="\n```\n"),
+            "refused": refused_part(brief.refused),
+            "files": PromptPart(pieces=[_fenced(path, text) for path, text in brief.files.items()]),
+            "advice": advice_part(brief.advice),
+        },
+        prefill=Prefill(text=f"```{_fence(path)}\n", stop=FENCE_END),
     )
-    return f"```{fence}\n{text.strip()}\n```"
+    if not brief.is_repair:
+        return draft
+    texts = {**draft.texts, "how": prompt.render(brief.strategy)}
+    parts = {
+        **draft.parts,
+        **failure_parts(brief.facts, brief.output),
+        "history": attempts_part(brief.history),
+    }
+    return replace(draft, template="repair_one", texts=texts, parts=parts)
+
+
+def _fenced(path: str, text: str) -> str:
+    return f"```{_fence(path)}\n{text.strip()}\n```"
+
+
+def _fence(path: str) -> str:
+    """Return the label of a fence for a file."""
+    labels = (facts.fence for facts in LANGUAGES.values() if path.endswith(facts.extensions))
+    return next(labels, path.rpartition(".")[2])
+
+
+def _file_of_skeleton(reply: Reply, brief: ProjectBrief, skeleton: Skeleton) -> dict[str, str]:
+    """Return the file that a reply writes, and the packages that it asks for; nothing else is taken."""
+    blocks = [block for block in fenced_blocks(reply.text) if _is_code(block)]
+    named = {block.path: block.code for block in blocks if block.path}
+    manifests = {path: text for path, text in named.items() if path == "requirements.txt"}
+    codes = [block.code for block in blocks if block.path not in manifests and block.label != "json"]
+    if not codes:
+        raise MalformedReply(f"the reply holds no code: {skeleton.file} in a fenced block")
+    code = named.get(skeleton.file) or max(codes, key=len)
+    if skeleton.repeats_example(code, brief.statement):
+        raise MalformedReply("the reply repeats the example, which is about another task")
+    code = tidy_module(code) if skeleton.file.endswith(".py") else code
+    for path, text in manifests.items():
+        own_lines = skeleton.files.get(path, "").splitlines()
+        manifests[path] = "\n".join(dict.fromkeys([*own_lines, *text.split("\n")])) + "\n"
+    return _drop_standard_modules({skeleton.file: code, **manifests}, brief)
+
+
+def _is_code(block: CodeBlock) -> bool:
+    return bool(block.code.strip()) and fence_label(block) not in SHELL_LABELS
 
 
 @limit_parsing_work
 def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str]:
     """Return the files in a reply, path -> text."""
+    if brief.skeleton is not None:
+        return _file_of_skeleton(reply, brief, brief.skeleton)
     edited = read_edited_files(reply, brief)
     blocks = fenced_blocks(reply.text) if edited is None else []
     if reply.finish == "length" and any(not block.is_closed for block in blocks):
@@ -161,8 +231,7 @@ def _drop_standard_modules(files: Mapping[str, str], brief: ProjectBrief) -> dic
 
 
 def _is_file(block: CodeBlock) -> bool:
-    is_code = bool(block.code.strip()) and fence_label(block) not in SHELL_LABELS
-    return is_code and block.path is not None and is_creatable(block.path, ())
+    return _is_code(block) and block.path is not None and is_creatable(block.path, ())
 
 
 def _strip_root_folder(files: Mapping[str, str], entry: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from suture.core.records.task_service import TaskService
 TaskKind = Literal["write", "heal"]
 ProjectKind = Literal["web_app", "data_pipeline", "cli_tool", "library"]
 Provenance = Literal["user", "visible", "smoke", "spec", "adversarial", "property", "oracle"]
-"""Who wrote a check. A `smoke` check starts a whole project (see docs/projects.md)."""
+"""Who wrote a check. A `smoke` check is Suture's own check of a new project (see docs/projects.md)."""
 Origin = Literal["user", "mutation", "sample", "repair", "edit"]
 """How a candidate was produced. `user` is the original code, `edit` is a person's edit of a candidate."""
 Evidence = Literal["split", "nonce", "report", "exit_status"]
@@ -150,6 +150,7 @@ class Project:
         scaffold: Paths of the task's files that Suture created for the project, such as its manifest. They
             are delivered with the code.
         sample: Path of the sample data that a data pipeline runs on; empty if there is none.
+        skeleton_file: Path of the only file that the model writes, if Suture created all others; else empty.
         is_feature_untested: Whether no deciding check exercises the requested feature.
     """
 
@@ -157,6 +158,7 @@ class Project:
     name: str
     scaffold: tuple[str, ...] = ()
     sample: str = ""
+    skeleton_file: str = ""
     is_feature_untested: bool = False
 
     @property

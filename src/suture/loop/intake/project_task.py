@@ -9,6 +9,7 @@ from __future__ import annotations
 import keyword
 import posixpath
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +53,8 @@ SAMPLE_ROWS = (
     '5,"Eve, the elder",c,3,100\n'
 )
 """Sample rows with the irregularities of real data: a missing value, a quoted comma, integers and floats."""
-RESERVED_NAMES = frozenset(
-    ("test", "tests", "main", "src", "sample", "json", "csv", "http", "app", "node", "go")
-)
-"""Names that a test runner, a standard library module or a program uses already."""
+RESERVED_NAMES = frozenset(("tests", "main", "src", "sample", "app", "node", "go", "flask", "pytest"))
+"""Names that a test runner, a package or a program uses already; those of Python's own modules are not taken either."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +180,7 @@ def _choose_project_name(statement: str, kind: ProjectKind, folder: Path | None)
     for suggestion in suggestions:
         name = re.sub(r"\W+", "_", posixpath.basename(suggestion)).strip("_").lower()[:40]
         is_identifier = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
-        if is_identifier and name not in RESERVED_NAMES:
+        if is_identifier and name not in RESERVED_NAMES and name not in sys.stdlib_module_names:
             return name
     return DEFAULT_NAMES[kind]
 

@@ -17,7 +17,16 @@ from suture.core.ledger.kinds import (
     RunFinished,
     RunPaused,
 )
-from suture.core.records import Candidate, FaultCause, Outcome, Reason, Result, Verdict, decode_record
+from suture.core.records import (
+    Candidate,
+    FaultCause,
+    Outcome,
+    Project,
+    Reason,
+    Result,
+    Verdict,
+    decode_record,
+)
 from suture.core.records.finding_text import render_finding, render_place
 from suture.core.records.judgement import Judgement
 from suture.judge.confidence import (
@@ -45,6 +54,7 @@ UNVERIFIED_REASONS = ("no_trusted_check", "no_shown_result", "results_rejected")
 UNVERIFIED_PREFIX = "unverified_"
 """How the name of such code begins in the run folder."""
 UNTESTED_FEATURE_TEXT = "nothing shows the new feature: only that what worked before still does"
+UNSHOWN_PROJECT_TEXT = "nothing in the task shows what the project must do: only Suture's own checks pass"
 
 
 async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -132,9 +142,7 @@ def _make_candidate_result(
         outcome, reason = _apply_settings(candidate, reason, confidence, doubt, context)
     if doubt is not None:
         context.ledger.append(doubt)
-    project = context.task.project
-    if project is not None and project.is_feature_untested:
-        warnings = (*warnings, UNTESTED_FEATURE_TEXT)
+    warnings = (*warnings, *_warn_of_unshown_behaviour(context.task.project, verdict))
     packages = context.suites.packages
     if candidate and outcome == "healed" and isinstance(packages, AddedPackages):
         warnings = (*warnings, *packages.follow_up_notes(candidate.files))
@@ -156,6 +164,16 @@ def _make_candidate_result(
         failed_roles=tuple(dict.fromkeys(list_degraded_roles(context.ledger.events))),
         spend=context.budget.spend(),
     )
+
+
+def _warn_of_unshown_behaviour(project: Project | None, verdict: Verdict | None) -> tuple[str, ...]:
+    """Return a warning if no check that decides states what the new code must do."""
+    if project is not None and project.is_feature_untested:
+        return (UNTESTED_FEATURE_TEXT,)
+    if project is None or not project.is_new or verdict is None or not verdict.all_passed:
+        return ()
+    is_shown = any(outcome.provenance != "smoke" for outcome in verdict.outcomes)
+    return () if is_shown else (UNSHOWN_PROJECT_TEXT,)
 
 
 def _make_judged_result(

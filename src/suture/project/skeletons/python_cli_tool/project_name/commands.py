@@ -1,0 +1,1 @@
+"""The commands of the program: each public function is one."""

@@ -1,0 +1,1 @@
+"""Turn the rows of a table into the result."""

@@ -1,0 +1,1 @@
+"""The resources of the API: each dataclass has its own routes and its own table."""

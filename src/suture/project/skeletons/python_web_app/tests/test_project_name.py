@@ -1,0 +1,92 @@
+"""Entries of each resource can be created, read, changed and deleted, and wrong requests are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from project_name import resources
+from project_name.app import create_app, find_resources
+
+SAMPLES = {str: "sample", int: 1, float: 1.5, bool: True, list: [], dict: {}}
+WRONG_TYPE = {"not": "a plain value"}
+
+
+@pytest.fixture
+def database(tmp_path):
+    return str(tmp_path / "test.db")
+
+
+@pytest.fixture
+def client(database):
+    return create_app(database).test_client()
+
+
+def make_sample(resource):
+    """Return valid values of a resource."""
+    values = {name: SAMPLES.get(getattr(kind, "__origin__", kind)) for name, kind in resource.types.items()}
+    return {**values, **getattr(resource.model, "EXAMPLE", {})}
+
+
+def create(client, resource):
+    """Create an entry and return it."""
+    values = make_sample(resource)
+    response = client.post(resource.path, json=values)
+    if response.status_code != 201:
+        pytest.fail(
+            f"POST {resource.path} with {values} is answered with {response.status_code}: "
+            f"{response.text.strip()} If these values are not allowed, give {resource.model.__name__} a dict "
+            "EXAMPLE of values that are."
+        )
+    return response.json
+
+
+def test_there_is_a_resource_or_a_page():
+    if not find_resources() and not hasattr(resources, "pages"):
+        pytest.fail("resources.py has no dataclass and no `pages`.")
+
+
+def test_a_created_entry_can_be_read(client):
+    for resource in find_resources():
+        entry = create(client, resource)
+        assert {**make_sample(resource), "id": 1} == entry
+        assert client.get(f"{resource.path}/1").json == entry
+        assert client.get(resource.path).json == [entry]
+
+
+def test_entries_outlive_the_server(client, database):
+    for resource in find_resources():
+        entry = create(client, resource)
+        assert create_app(database).test_client().get(f"{resource.path}/1").json == entry
+
+
+def test_an_entry_can_be_changed_and_deleted(client):
+    for resource in find_resources():
+        entry = create(client, resource)
+        for send in (client.put, client.patch):
+            assert send(f"{resource.path}/1", json=make_sample(resource)).json == entry
+        assert client.delete(f"{resource.path}/1").status_code == 204
+        assert client.get(f"{resource.path}/1").status_code == 404
+        assert client.get(resource.path).json == []
+
+
+def test_wrong_requests_are_refused(client):
+    for resource in find_resources():
+        sample = make_sample(resource)
+        assert client.post(resource.path, data="no JSON").status_code == 400
+        for name in resource.required:
+            values = {key: value for key, value in sample.items() if key != name}
+            assert client.post(resource.path, json=values).status_code == 400
+        for name, kind in resource.types.items():
+            if kind in (str, int, float, bool):
+                values = {**sample, name: WRONG_TYPE}
+                assert client.post(resource.path, json=values).status_code == 400
+        for send in (client.get, client.delete):
+            assert send(f"{resource.path}/999").status_code == 404
+
+
+def test_each_page_answers(client):
+    for rule in client.application.url_map.iter_rules():
+        if rule.endpoint.startswith("pages.") and "GET" in rule.methods and not rule.arguments:
+            response = client.get(rule.rule)
+            if response.status_code >= 500:
+                pytest.fail(f"GET {rule.rule} is answered with {response.status_code}.")

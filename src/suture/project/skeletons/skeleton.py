@@ -1,0 +1,90 @@
+"""Load the skeleton for a kind of project and a language."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from suture.core.records import Language, ProjectKind
+
+NAME_WORD = "project_name"
+"""What stands for the project's name in the stored files and their paths."""
+SAMPLE_WORD = "sample_path"
+"""What stands for the path of the sample data there."""
+DESCRIPTION_PATH = "skeleton.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skeleton:
+    """The files of a program that runs, and what a model needs to know to write the one that is missing.
+
+    Attributes:
+        file: Path of the file that the model writes.
+        rules: What this file must hold.
+        example: Such a file for another task.
+        example_task: That task.
+        example_word: A word that only the example contains. A reply with it repeats the example.
+        readme: What the README says about the files.
+        files: All files, path -> text, with a version of `file` that holds nothing.
+        other_frameworks: Names in a task that ask for another framework than the skeleton's.
+    """
+
+    file: str
+    rules: str
+    example: str
+    example_task: str
+    example_word: str
+    readme: str
+    files: Mapping[str, str]
+    other_frameworks: tuple[str, ...] = ()
+
+    def suits(self, statement: str) -> bool:
+        """Return whether a task names no other framework."""
+        return not {*re.findall(r"\w+", statement.lower())} & {*self.other_frameworks}
+
+    def repeats_example(self, code: str, statement: str) -> bool:
+        """Return whether code is about the example and not about the task."""
+        return self.example_word in code.lower() and self.example_word not in statement.lower()
+
+
+def find_skeleton(
+    language: Language, kind: ProjectKind, *, name: str = NAME_WORD, sample: str = SAMPLE_WORD
+) -> Skeleton | None:
+    """Return the skeleton for a kind of project in a language; `None` if there is none.
+
+    Args:
+        name: The project's name.
+        sample: Path of the sample data.
+    """
+    texts = _load_texts(language, kind)
+    if not texts:
+        return None
+    words = {NAME_WORD: name, NAME_WORD.upper(): name.upper(), SAMPLE_WORD: sample}
+    for word, replacement in words.items():
+        texts = {
+            path.replace(word, replacement): text.replace(word, replacement) for path, text in texts.items()
+        }
+    description = tomllib.loads(texts.pop(DESCRIPTION_PATH))
+    frameworks = tuple(description.pop("other_frameworks", ()))
+    example = texts.pop(f"example.{description['file'].rpartition('.')[2]}")
+    return Skeleton(**description, example=example, files=texts, other_frameworks=frameworks)
+
+
+@cache
+def _load_texts(language: Language, kind: ProjectKind) -> Mapping[str, str]:
+    """Return the files of a skeleton as they are stored, path -> text; empty if there is none."""
+    folder = resources.files("suture.project.skeletons") / f"{language}_{kind}"
+    return dict(_read_files(folder)) if folder.is_dir() else {}
+
+
+def _read_files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for entry in folder.iterdir():
+        if entry.is_file() and not entry.name.endswith(".pyc"):
+            yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
+        elif entry.is_dir():
+            yield from _read_files(entry, f"{prefix}{entry.name}/")

@@ -1,0 +1,78 @@
+"""Each skeleton is a program whose tests pass with its example, and fail for one reason without it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.core.records import Language, ProjectKind
+from suture.loop.intake.project_task import SAMPLE_PATH, SAMPLE_ROWS
+from suture.project.languages import LANGUAGES
+from suture.project.skeletons import Skeleton, find_skeleton
+
+SKELETONS: tuple[tuple[Language, ProjectKind], ...] = (
+    ("python", "cli_tool"),
+    ("python", "web_app"),
+    ("python", "data_pipeline"),
+    ("python", "library"),
+    ("javascript", "cli_tool"),
+)
+
+
+@pytest.fixture(params=SKELETONS, ids=lambda pair: "-".join(pair))
+def skeleton(request: pytest.FixtureRequest, tmp_path: Path, require: Require) -> Skeleton:
+    """Each skeleton, written to a folder with the files that every new project has."""
+    language, kind = request.param
+    if kind == "web_app":
+        require("flask", importlib.util.find_spec("flask") is not None, "it is not installed beside Suture")
+    if language == "javascript":
+        require("node", shutil.which("node") is not None, "it is not on PATH")
+    found = find_skeleton(language, kind, name="demo", sample=SAMPLE_PATH)
+    assert found is not None
+    manifest = LANGUAGES[language].layout.manifest(kind, "demo")
+    for path, text in {**manifest, **found.files, SAMPLE_PATH: SAMPLE_ROWS}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return found
+
+
+def run_tests(skeleton: Skeleton, folder: Path) -> subprocess.CompletedProcess[str]:
+    python = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
+    command = ["node", "--test"] if skeleton.file.endswith(".js") else python
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_its_tests_pass_with_the_example(skeleton: Skeleton, tmp_path: Path) -> None:
+    (tmp_path / skeleton.file).write_text(skeleton.example)
+
+    completed = run_tests(skeleton, tmp_path)
+
+    assert completed.returncode == 0, completed.stdout
+
+
+def test_its_tests_fail_with_an_empty_file(skeleton: Skeleton, tmp_path: Path) -> None:
+    completed = run_tests(skeleton, tmp_path)
+
+    assert completed.returncode == 1, completed.stdout
+    assert "ModuleNotFoundError" not in completed.stdout
+
+
+def test_no_placeholder_is_left(skeleton: Skeleton) -> None:
+    texts = [*skeleton.files, *skeleton.files.values(), skeleton.rules, skeleton.readme, skeleton.example]
+
+    assert not [text for text in texts if "project_name" in text.lower() or "sample_path" in text]
+
+
+def test_a_reply_about_the_example_is_recognised() -> None:
+    skeleton = find_skeleton("python", "cli_tool", name="demo")
+    assert skeleton is not None
+
+    assert skeleton.repeats_example(skeleton.example, "a list of things to do")
+    assert not skeleton.repeats_example(skeleton.example, "a diary of my plants")
+    assert find_skeleton("go", "library") is None
