@@ -340,8 +340,8 @@ def _is_skipped_at_base(
     test: str, phases: Sequence[Mapping[str, Any]], base: PytestReport, task: Task
 ) -> bool:
     """Whether the task's own files would skip a test that the candidate's run skipped."""
-    base_phases = base.phases.get(test)
-    if base_phases:
+    base_phases = base.phases.get(test, ())
+    if base_phases or test in base.started:
         expects_failure = all(
             any(phase.get("xfail") for phase in run_phases) for run_phases in (base_phases, phases)
         )

@@ -212,6 +212,8 @@ class Reporter:
         self._write_phase(report, here=here)
 
     def _write_phase(self, report: Any, *, here: bool) -> None:
+        if report.when == "setup" and report.outcome == "passed":
+            return  # it decides nothing, and a line takes as long as a tenth of a trivial test
         fact = dict(report.user_properties).get("suture") if not report.passed else None
         text = "" if report.passed else str(report.longrepr)[-MAX_TEXT_CHARS:]
         self._write(

@@ -283,7 +283,8 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     own = [value for read, namespace in readers for value in read(namespace)]
     is_same = is_
     classes = [value for value in own if isinstance(value, type) and value.__module__.startswith(package)]
-    sizes = [(class_, len(vars(class_))) for class_ in classes]
+    namespaces = [vars(class_) for class_ in classes]
+    sizes = [*map(len, namespaces)]
     audit = sys.audit
 
     def send(request: str, *details: Any) -> None:
@@ -314,7 +315,7 @@ def install_watch(watch: Watch) -> Callable[..., None]:
                 values += read(namespace)
         except KeyError:
             return False
-        return all(map(is_same, values, own)) and all([len(vars(class_)) == size for class_, size in sizes])
+        return all(map(is_same, values, own)) and [*map(len, namespaces)] == sizes
 
     def hook(event: str, arguments: Any) -> None:
         if event not in EVENTS or get_ident() in inside or broken or not concerns(event, arguments):
