@@ -3,7 +3,7 @@
 One process runs the failing tests without the others, traces them, and then traces tests near them for a
 moment: that is enough to begin the search. The other process runs all tests in their order, and its outcomes
 are compared with the user's run. That takes as long as the suite does, and the first candidates are tried
-meanwhile.
+meanwhile. Of a large suite it runs a part.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from suture.judge.trials.tuning import (
     MAX_TRACED_COLLECTION_TESTS,
     MAX_TRACED_FAILING_TESTS,
     MAX_TRACED_PASSING_TESTS,
+    MAX_WHOLE_SUITE_TESTS,
     MIN_BASELINE_S,
     MIN_ENDLESS_CPU_S,
     MIN_PHASE_S,
@@ -42,6 +43,8 @@ from suture.judge.trials.tuning import (
 
 class PrefetchedRun:
     """A process that runs all tests on the unchanged code, in their order, before the user's run has ended.
+
+    It does not begin if there are more than `MAX_WHOLE_SUITE_TESTS`.
 
     A trial of the whole suite takes as long as the user's run of it. Because it runs at the same time, it has
     ended when the search begins, and its process can try candidates at once.
@@ -70,7 +73,7 @@ class PrefetchedRun:
         # `collecting` must not be cancelled together with this task, so it is not awaited directly.
         await asyncio.wait([collecting])
         collection = None if collecting.cancelled() else collecting.result()
-        if collection is None:
+        if collection is None or len(collection.collected) > MAX_WHOLE_SUITE_TESTS:
             return
         self._has_begun = True
         await self.worker.start()
@@ -303,9 +306,14 @@ class BaselineRun:
         data.import_lines = {path: unpack_lines(packed) for path, packed in collection.lines.items()}
         data.collection = data.collection or collection
         ids = list(dict.fromkeys(collection.collected))
+        failing_tests = _select_failing(self._failing, ids)
         # Where it is not known which tests fail, each may be one that never ends.
-        slow = self._get_cpu_limits(_select_failing(self._failing, ids) or ids)
-        await _run_unchanged(self._suite_worker, data.ordered, None, slow, self._suite_left_s())
+        slow = self._get_cpu_limits(failing_tests or ids)
+        tests = None
+        if failing_tests and len(ids) > MAX_WHOLE_SUITE_TESTS:
+            chosen = {*failing_tests, *_choose_passing(failing_tests, ids)}
+            tests = [test for test in ids if test in chosen]
+        await _run_unchanged(self._suite_worker, data.ordered, tests, slow, self._suite_left_s())
 
     async def _use_prefetched(self, prefetched: PrefetchedRun) -> None:
         """Take over the reports of the prefetched run; if it does not end in time, those that exist."""
