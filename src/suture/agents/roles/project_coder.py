@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from suture.agents.prompting.fitting import Prefill, PromptDraft, PromptPart
 from suture.agents.prompting.prefill import FENCE_END
@@ -119,34 +119,33 @@ def _draft_skeleton_prompt(brief: ProjectBrief, skeleton: Skeleton, prompt: Prom
     """Return a prompt that asks for the one file of a skeleton that the model writes."""
     path = skeleton.file
     sample = brief.sample.splitlines()
-    draft = PromptDraft(
+    texts = {"task": brief.statement.strip(), "rules": skeleton.rules.strip(), "path": path}
+    parts = {
+        "tests": required_tests_part(brief.tests, fence=""),
+        "sample": PromptPart(pieces=sample, before="\nA table may begin so:\n\n```\n", after="\n```\n"),
+        "refused": refused_part(brief.refused),
+        "files": PromptPart(pieces=[_fenced(path, text) for path, text in brief.files.items()]),
+        "advice": advice_part(brief.advice),
+    }
+    fence = f"```{_fence(path)}\n"
+    if brief.is_repair:
+        parts |= {**failure_parts(brief.facts, brief.output), "history": attempts_part(brief.history)}
+        return PromptDraft(
+            prompt=prompt,
+            template="repair_one",
+            texts={**texts, "how": prompt.render(brief.strategy)},
+            parts=parts,
+            prefill=Prefill(text=fence, stop=FENCE_END),
+        )
+    texts |= {"example_task": skeleton.example_task, "example": _fenced(path, skeleton.example)}
+    beginning = f"{fence}{skeleton.begin(brief.statement)}"
+    return PromptDraft(
         prompt=prompt,
         template="write_one",
-        texts={
-            "task": brief.statement.strip(),
-            "rules": skeleton.rules.strip(),
-            "path": path,
-            "example_task": skeleton.example_task,
-            "example": _fenced(path, skeleton.example),
-        },
-        parts={
-            "tests": required_tests_part(brief.tests, fence=""),
-            "sample": PromptPart(pieces=sample, before="\nThe sample data begin:\n\n```\n", after="\n```\n"),
-            "refused": refused_part(brief.refused),
-            "files": PromptPart(pieces=[_fenced(path, text) for path, text in brief.files.items()]),
-            "advice": advice_part(brief.advice),
-        },
-        prefill=Prefill(text=f"```{_fence(path)}\n", stop=FENCE_END),
+        texts=texts,
+        parts=parts,
+        prefill=Prefill(text=beginning, stop=FENCE_END),
     )
-    if not brief.is_repair:
-        return draft
-    texts = {**draft.texts, "how": prompt.render(brief.strategy)}
-    parts = {
-        **draft.parts,
-        **failure_parts(brief.facts, brief.output),
-        "history": attempts_part(brief.history),
-    }
-    return replace(draft, template="repair_one", texts=texts, parts=parts)
 
 
 def _fenced(path: str, text: str) -> str:
@@ -173,7 +172,7 @@ def _file_of_skeleton(reply: Reply, brief: ProjectBrief, skeleton: Skeleton) -> 
     code = tidy_module(code) if skeleton.file.endswith(".py") else code
     for path, text in manifests.items():
         own_lines = skeleton.files.get(path, "").splitlines()
-        manifests[path] = "\n".join(dict.fromkeys([*own_lines, *text.split("\n")])) + "\n"
+        manifests[path] = "\n".join(dict.fromkeys([*own_lines, *text.strip().splitlines()])) + "\n"
     return _drop_standard_modules({skeleton.file: code, **manifests}, brief)
 
 

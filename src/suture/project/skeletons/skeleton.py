@@ -16,6 +16,10 @@ NAME_WORD = "project_name"
 """What stands for the project's name in the stored files and their paths."""
 SAMPLE_WORD = "sample_path"
 """What stands for the path of the sample data there."""
+TASK_WORD = "task_line"
+"""What stands for the first line of the task in a beginning."""
+MAX_TASK_LINE_CHARS = 80
+"""Characters of that line, so that the docstring stays short. Chosen by judgement; not measured."""
 DESCRIPTION_PATH = "skeleton.toml"
 
 
@@ -26,6 +30,7 @@ class Skeleton:
     Attributes:
         file: Path of the file that the model writes.
         rules: What this file must hold.
+        beginning: How the file begins, for a model that continues a given text.
         example: Such a file for another task.
         example_task: That task.
         example_word: A word that only the example contains. A reply with it repeats the example.
@@ -36,6 +41,7 @@ class Skeleton:
 
     file: str
     rules: str
+    beginning: str
     example: str
     example_task: str
     example_word: str
@@ -46,6 +52,11 @@ class Skeleton:
     def suits(self, statement: str) -> bool:
         """Return whether a task names no other framework."""
         return not {*re.findall(r"\w+", statement.lower())} & {*self.other_frameworks}
+
+    def begin(self, statement: str) -> str:
+        """Return the beginning of the file for a task, whose first line may become its docstring."""
+        line = re.sub(r"[\"\\\\]", "'", statement.strip().partition("\n")[0])[:MAX_TASK_LINE_CHARS].strip()
+        return self.beginning.replace(TASK_WORD, line if line.endswith((".", "'")) else f"{line}.")
 
     def repeats_example(self, code: str, statement: str) -> bool:
         """Return whether code is about the example and not about the task."""

@@ -20,8 +20,8 @@ def process(rows):
     try:
         return pipeline.process(copy.deepcopy(rows))
     except Exception as fault:
-        beginning = json.dumps(rows[:2])
-        pytest.fail(f"process({beginning}) crashes with {type(fault).__name__}: {fault}")
+        first = json.dumps(rows[:1])
+        pytest.fail(f"process({first} ...) crashes with {type(fault).__name__}: {fault}")
 
 
 def change(cell):
