@@ -29,6 +29,7 @@ from suture.loop.judgement import (
     refuse_published_secrets,
 )
 from suture.project.languages import find_working_folder
+from suture.project.languages.diagnostics import find_program_language
 from suture.project.workspace import take_snapshot, take_snapshot_with_parents
 from suture.project.workspace.project_states import ProjectStates, read_git_states, read_patched_states
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
@@ -115,7 +116,7 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
             interpreter=discover_programs(
                 subject.root,
                 os.environ,
-                task.language,
+                find_program_language(task),
                 settings.sandbox.python,
                 folder=find_working_folder(task.test_command),
             ),

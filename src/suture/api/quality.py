@@ -13,6 +13,7 @@ from suture.errors import UsageError
 from suture.judge import prepare_suite
 from suture.judge.quality import QualityResult, QualitySubject, measure_quality
 from suture.project.languages import LANGUAGES
+from suture.project.languages.diagnostics import find_program_language
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.sandbox.packages import packages_for_task
 
@@ -45,7 +46,9 @@ async def measure_run_quality(
     facts = LANGUAGES[task.language]
     if not facts.parsed:
         raise UsageError(f"the code of run {recorded.folder.id} is {facts.label}; only Python is measured")
-    interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
+    interpreter = recorded.interpreter or discover_programs(
+        recorded.project, os.environ, find_program_language(task)
+    )
     run_settings = recorded.settings
     opened = sandbox or open_sandbox(
         run_settings.sandbox, keys=run_settings.keys, cache=run_settings.paths.cache

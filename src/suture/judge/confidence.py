@@ -31,6 +31,7 @@ results with rivals (docs/results.md)."""
 WEIGHTS: dict[Provenance, float] = {
     "user": 1.0,
     "visible": 0.8,
+    "tool": 1.0,
     "smoke": 0.2,
     "property": 0.8,
     "spec": 0.5,

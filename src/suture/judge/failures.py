@@ -39,6 +39,7 @@ FAILURE_TEXTS: Mapping[FailureCode, str] = {
     "malformed_answer": "the answer is not data",
     "process_ended": "the program ended",
     "judge_ended": "the test ended the judge",
+    "suppressed": "the change silences the tool: {names}",
     "changed_argument": "the test passes only because {call} changes its argument, which the test compares with",
 }
 """Failure code -> its text. The texts of the other codes are written where those failures are found."""

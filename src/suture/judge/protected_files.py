@@ -11,6 +11,7 @@ from suture.judge.runners.pytest_runner import PLUGIN
 from suture.judge.runners.run_inputs import find_test_data
 from suture.judge.suite import Suite
 from suture.project.languages import LANGUAGES, is_source
+from suture.project.layout_changes import changes_only_layout
 from suture.project.mixed_files import keeps_tests
 from suture.project.workspace import (
     DEFAULT_PROTECTED,
@@ -47,6 +48,8 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
     refused = []
     for path in candidate_files:
         normal_path = posixpath.normpath(path)
+        if _is_tidied(normal_path, candidate_files[path], suite):
+            continue
         may_change_verdict = (
             (bool(task.writable) and not is_protected(path, task.writable))
             or (only_sources and not is_source(normal_path, task.language))
@@ -58,10 +61,22 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
         is_requested = normal_path in task.modules or is_dependency_file(normal_path, candidate_files, suite)
         changes_tests = normal_path in suite.test_files
         if normal_path in suite.mixed_files:
-            changes_tests = not keeps_tests(decode_text(task.files[normal_path]), candidate_files[path])
+            old_text = decode_text(task.files[normal_path])
+            changes_tests = not keeps_tests(old_text, candidate_files[path], normal_path)
         if changes_tests or (may_change_verdict and not is_requested):
             refused.append(path)
     return tuple(sorted(refused))
+
+
+def _is_tidied(path: str, text: str, suite: Suite) -> bool:
+    """Whether a candidate only changes the layout or unused imports of a file that a linter or formatter reports.
+
+    Tests may change in this way, because they decide as before.
+    """
+    task, reported = suite.task, suite.diagnostics.reported_files if suite.diagnostics else frozenset[str]()
+    if path not in reported or path not in task.files or is_protected(path, task.user_protected):
+        return False
+    return changes_only_layout(path, decode_text(task.files[path]), text)
 
 
 def _find_shadowing_files(candidate_files: Mapping[str, str], suite: Suite) -> frozenset[str]:

@@ -6,9 +6,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from suture.core.records import Candidate, Task, Verdict
+from suture.core.records import Candidate, Task, Verdict, VerdictNote
 from suture.core.settings import SandboxSettings
+from suture.errors import UsageError
 from suture.judge.extraction.program_plans import find_stated_classes, find_stated_functions
+from suture.judge.runners.command_line import CommandRun
+from suture.judge.runners.diagnostics import DiagnosticsRunner
 from suture.judge.runners.go_build_cache import add_go_build_cache
 from suture.judge.runners.installed_modules import list_importable_modules, list_node_packages
 from suture.judge.runners.recorded_runs import BaseRunRecord
@@ -17,7 +20,7 @@ from suture.judge.smoke.smoke_checks import SmokeChecks
 from suture.judge.split.call_runner import CallRunner
 from suture.project.languages import LANGUAGES, Interpreter, ModuleLookup, find_runner
 from suture.project.mixed_files import find_mixed_files
-from suture.project.workspace import decode_text, overlay_candidate
+from suture.project.workspace import DEFAULT_PROTECTED, decode_text, is_protected, overlay_candidate
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, NewProjectPackages, with_packages_shown
 
@@ -38,6 +41,9 @@ class Suite:
         smoke: Starts the project that the task asks for, if it asks for one.
         calls: Judges the task's checks if they are calls in another language than Python.
         packages: Installs packages that a candidate asks for, if that is allowed.
+        diagnostics: Runs the task's linters, type checkers and compilers, if it has some.
+        guard_run: The run of tests that only guard a change, on the task's own files. Tests that fail there do not
+            decide.
     """
 
     task: Task
@@ -51,6 +57,8 @@ class Suite:
     smoke: SmokeChecks | None = None
     calls: CallRunner | None = None
     packages: NewProjectPackages | AddedPackages | None = None
+    diagnostics: DiagnosticsRunner | None = None
+    guard_run: CommandRun | None = None
 
     @cached_property
     def mixed_files(self) -> frozenset[str]:
@@ -62,6 +70,57 @@ class Suite:
         """The interpreter of the project; `None` if the suite starts no program of it."""
         runner = self.smoke or self.command
         return runner.interpreter if runner is not None else None
+
+    async def run_command(self, files: Mapping[str, bytes]) -> CommandRun:
+        """Run the test command on a project's files, without the tests that only guard a change and failed before."""
+        assert self.command is not None
+        guard_run = self.guard_run
+        if guard_run is not None and dict(files) == dict(self.task.files):
+            run = guard_run
+        else:
+            run = await self._run_own_tests(self.command, files)
+        if guard_run is None:
+            return run
+        passing = {outcome.check_id for outcome in guard_run.outcomes if outcome.passed}
+        failing = tuple(
+            outcome.check_id for outcome in guard_run.outcomes if outcome.status not in ("passed", "skipped")
+        )
+        known = {outcome.check_id for outcome in guard_run.outcomes}
+        outcomes = tuple(o for o in run.outcomes if o.check_id in passing or o.check_id not in known)
+        notes = (VerdictNote(code="guard_tests_failing", subjects=failing),) if failing else ()
+        return replace(run, outcomes=outcomes, notes=(*run.notes, *notes))
+
+    async def _run_own_tests(self, command: TestCommand, files: Mapping[str, bytes]) -> CommandRun:
+        """Run the user's own tests on a project, and again with those in which a tool changed layout or imports.
+
+        The first run decides: while tests run, nothing of them may differ from the user's. What passes there and
+        not with the changed tests has failed.
+        """
+        reported = self.diagnostics.reported_files if self.diagnostics is not None else ()
+        tidied = {
+            path: self.task.files[path]
+            for path in reported
+            if path in files and files[path] != self.task.files[path] and self._decides(path)
+        }
+        run = await command.run({**files, **tidied})
+        if not tidied:
+            return run
+        changed = command.copy_with_files(files)
+        try:
+            await changed.collect(run=True)
+            passing = {outcome.check_id for outcome in (await changed.run(files)).outcomes if outcome.passed}
+        except UsageError:
+            passing = set()
+        outcomes = tuple(
+            replace(outcome, status="failed")
+            if outcome.passed and outcome.check_id not in passing
+            else outcome
+            for outcome in run.outcomes
+        )
+        return replace(run, outcomes=outcomes)
+
+    def _decides(self, path: str) -> bool:
+        return path in self.test_files or is_protected(path, self.task.protected or DEFAULT_PROTECTED)
 
     @property
     def module_lookup(self) -> ModuleLookup:
@@ -151,12 +210,16 @@ async def prepare_suite(
     command = None
     smoke = None
     calls = None
-    if task.test_command or has_smoke_checks or has_calls:
+    diagnostics = None
+    guard_run = None
+    if task.test_command or task.tools or has_smoke_checks or has_calls:
         if interpreter is None:
             raise ValueError("a test command, a project and calls in another language need an interpreter")
+        if (task.test_command or task.tools) and interpreter.toolchain is not None:
+            interpreter = await add_go_build_cache(interpreter, task.files, sandbox, settings)
+        if task.tools:
+            diagnostics = await DiagnosticsRunner.prepare(task, sandbox, settings, interpreter)
         if task.test_command:
-            if interpreter.toolchain is not None:
-                interpreter = await add_go_build_cache(interpreter, task.files, sandbox, settings)
             command = TestCommand(
                 task,
                 sandbox,
@@ -166,7 +229,10 @@ async def prepare_suite(
                 records_reach=records_reach,
                 only=only,
             )
-            await command.collect(run=run)
+            if task.tests_only_guard:
+                command, guard_run = await _run_guard(command)
+            else:
+                await command.collect(run=run)
         if has_smoke_checks:
             smoke = SmokeChecks(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
         if has_calls:
@@ -183,4 +249,15 @@ async def prepare_suite(
         smoke=smoke,
         calls=calls,
         packages=packages,
+        diagnostics=diagnostics,
+        guard_run=guard_run,
     )
+
+
+async def _run_guard(command: TestCommand) -> tuple[TestCommand | None, CommandRun | None]:
+    """Return a command that only guards a change, with its run on the task's own files; `None` if it does not start."""
+    try:
+        await command.collect(run=True)
+        return command, await command.run(command.task_files)
+    except UsageError:
+        return None, None

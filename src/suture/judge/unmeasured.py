@@ -16,9 +16,11 @@ UNMEASURED_TEXTS: dict[UnmeasuredReason, str] = {
     "no_python_started": (
         "the test command starts no Python, or starts it with -I, which loads no recorder, or with another tracer"
     ),
+    "no_tests": "no tests run",
     "no_time": "there was no time for it",
     "python_only": "it is only measured for Python",
     "separate_checks": "function-level checks run in another process, where lines cannot be recorded",
+    "tool_fix": "the change is what the linter or formatter itself makes of the code",
     "unsupported_language": "Suture has no parser for this language",
 }
 

@@ -93,10 +93,17 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         outputs.append(output)
     if depends_on_order:
         notes = (*notes, VerdictNote(code="answers_by_order"))
+    if suite.diagnostics is not None:
+        tool_run = await suite.diagnostics.run(files)
+        outcomes += tool_run.outcomes
+        command_wall_s += tool_run.wall_s
+        outputs.append(tool_run.output)
+        notes += tool_run.notes
+        notes += (VerdictNote(code="no_guard_tests"),) if suite.command is None else ()
     if suite.command is not None:
-        run = await suite.command.run(files)
+        run = await suite.run_command(files)
         outcomes += (_attribute_outcome(outcome, suite.task) for outcome in run.outcomes)
-        command_wall_s = run.wall_s
+        command_wall_s += run.wall_s
         outputs.append(run.output)
         notes += run.notes
     if suite.smoke is not None:

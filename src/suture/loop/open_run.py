@@ -16,6 +16,7 @@ from suture.loop.recipes.recipe_files import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import RecordedModel
 from suture.project.languages import LANGUAGES, find_working_folder
+from suture.project.languages.diagnostics import find_program_language
 from suture.project.safety import resolve_levels
 from suture.sandbox import discover_programs, open_sandbox
 from suture.storage.database import checkpoint_location, open_checkpointer, share_run
@@ -49,14 +50,14 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     try:
         folder = spec.folder or new_run(settings.paths.home, run_id=spec.run_id)
         interpreter = spec.interpreter
-        if interpreter is None and (task.test_command or task.project or LANGUAGES[task.language].program):
+        if interpreter is None and (task.full_command or task.project or LANGUAGES[task.language].program):
             python = settings.sandbox.python
             interpreter = discover_programs(
                 spec.project,
                 os.environ,
-                task.language,
+                find_program_language(task),
                 python,
-                folder=find_working_folder(task.test_command),
+                folder=find_working_folder(task.test_command or next(iter(task.tools), ())),
             )
         with (
             share_run(settings, folder) as share,

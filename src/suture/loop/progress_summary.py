@@ -21,7 +21,7 @@ def is_searchable(task: Task, settings: Settings) -> bool:
     Python tests must be able to run one by one with pytest. For another language its grammar must be known.
     """
     can_use_pytest = find_search_command(task.test_command, task.files) is not None
-    is_supported = can_use_pytest or has_grammar(task.language)
+    is_supported = can_use_pytest or has_grammar(task.language) or bool(task.tools)
     is_wanted = settings.repair.enabled and not settings.proposer.command
     return is_wanted and task.kind == "heal" and is_supported
 

@@ -31,7 +31,7 @@ OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
 
 
 def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the argument vector of a test command. It runs without a shell.
+    """Return the argument vector of a test command. It runs without a shell, unless it joins commands by `&&`.
 
     Raises:
         UsageError: A quote is not closed, or the command needs a shell.
@@ -46,11 +46,13 @@ def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
                 f"the test command {test!r} cannot be read: {str(fault).lower()}",
                 remedy="close the quote, or put a backslash before it",
             ) from fault
-        if _needs_shell(test):
+        if _needs_shell(test.replace("&&", "")):
             raise UsageError(
                 f"the test command {test!r} needs a shell, and is started without one",
                 remedy=f"write it as: sh -c {shlex.quote(test)}",
             )
+        if "&&" in test and _needs_shell(test):
+            return ("sh", "-c", test)
     # Only a shell sets such variables itself.
     if words and ASSIGNMENT.match(words[0]) and not all(map(ASSIGNMENT.match, words)):
         words = ("env", *words)

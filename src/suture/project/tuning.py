@@ -29,6 +29,8 @@ MAX_MATCH_STEPS = 20_000_000
 """Some seconds of matching. A project of 5,000 files with 300 patterns needs less than a tenth of it."""
 SECRET_MATCH_STEPS_PER_CHAR = 100_000
 """The same for one name and the built-in patterns of secret files, for each character of the name."""
+MAX_CACHED_PATHS = 200_000
+"""Files and folders of which it is remembered whether some globs protect them: at most 20 MB for each set of globs."""
 MAX_GLOB_CHARS = 4096
 """Length of one pattern. No path is longer."""
 MAX_LINE_COMPARISONS = 3_000_000
@@ -107,6 +109,10 @@ MAX_FAILURE_MESSAGE_CHARS = 500
 """Length of the message of a failing test. Chosen by judgement; not measured."""
 MAX_FAILURE_DETAIL_CHARS = 4000
 """Length of the same message with all its lines. Chosen by judgement; not measured."""
+MAX_DIAGNOSTICS = 2000
+"""Diagnostics of one run of a linter or compiler. A project with more is not repaired in one run; by judgement."""
+MAX_DIAGNOSTIC_CHARS = 300
+"""Length of the message of a diagnostic, which is a part of its name. Chosen by judgement; not measured."""
 MAX_STACK_FRAMES = 30
 """Frames of a stack trace that are read, the innermost ones. Chosen by judgement; not measured."""
 

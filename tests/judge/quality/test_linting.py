@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from requirements import Require
 from suture.core.settings import SandboxSettings
-from suture.judge.quality.linting import find_ruff, lint_changes
+from suture.judge.quality.linting import lint_changes
+from suture.judge.runners.diagnostics.lent_programs import find_ruff
 from suture.sandbox import BubblewrapSandbox
 
 BEFORE = {

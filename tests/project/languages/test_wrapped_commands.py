@@ -74,11 +74,18 @@ def test_the_test_command_inside_a_wrapper_is_found(
 
 
 def test_a_wrapper_that_also_runs_another_program_decides_as_a_whole() -> None:
-    files = {"Makefile": b"all: style\n\tpytest spec\nstyle:\n\truff check\n"}
+    files = {"Makefile": b"all: style\n\tpytest spec\nstyle:\n\t./check-links\n"}
     wrapped = find_wrapped_tests(("make", "all"), files)
     assert wrapped is not None
     assert not wrapped.is_whole
     assert find_search_command(("make", "all"), files) == ("pytest", "spec")
+
+
+def test_linters_that_a_wrapper_also_runs_are_told_apart_from_its_tests() -> None:
+    files = {"Makefile": b"all: style\n\tpytest spec\nstyle:\n\truff check\n"}
+    wrapped = find_wrapped_tests(("make", "all"), files)
+    assert wrapped is not None
+    assert (wrapped.command, wrapped.tools, wrapped.is_whole) == (("pytest", "spec"), (("ruff", "check"),), True)
 
 
 @pytest.mark.parametrize(

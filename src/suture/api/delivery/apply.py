@@ -35,6 +35,7 @@ from suture.judge.certificates import (
 )
 from suture.loop import RecordedRun
 from suture.loop.judgement import replay_judgement
+from suture.project.languages.diagnostics import find_program_language
 from suture.project.recorded_task import get_accepted_files
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.sandbox.packages import packages_for_task
@@ -93,7 +94,9 @@ async def apply(
             opened_sandboxes.append(
                 open_sandbox(run_settings.sandbox, keys=run_settings.keys, cache=run_settings.paths.cache)
             )
-        interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
+        interpreter = recorded.interpreter or discover_programs(
+            recorded.project, os.environ, find_program_language(task)
+        )
         return await prepare_suite(
             task,
             sandbox or opened_sandboxes[-1],

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,10 +17,12 @@ from suture.core.records.task_service import TaskService
 
 TaskKind = Literal["write", "heal"]
 ProjectKind = Literal["web_app", "data_pipeline", "cli_tool", "library"]
-Provenance = Literal["user", "visible", "smoke", "spec", "adversarial", "property", "oracle"]
-"""Who wrote a check. A `smoke` check is Suture's own check of a new project (see docs/projects.md)."""
-Origin = Literal["user", "mutation", "sample", "repair", "edit"]
-"""How a candidate was produced. `user` is the original code, `edit` is a person's edit of a candidate."""
+Provenance = Literal["user", "visible", "tool", "smoke", "spec", "adversarial", "property", "oracle"]
+"""Who wrote a check. A `tool` check is a diagnostic of a linter, type checker or compiler; a `smoke` check is
+Suture's own check of a new project (see docs/projects.md)."""
+Origin = Literal["user", "mutation", "fix", "sample", "repair", "edit"]
+"""How a candidate was produced. `user` is the original code, `fix` is what a linter or formatter itself changed, `edit`
+is a person's edit of a candidate."""
 Evidence = Literal["split", "nonce", "report", "exit_status"]
 """How a verdict was obtained, strongest first (see docs/verdicts.md)."""
 CheckStatus = Literal["passed", "failed", "error", "timeout", "missing", "skipped"]
@@ -49,6 +52,8 @@ FailureCode = Literal[
     "judge_ended",
     "changed_argument",
     "not_repeated",
+    "diagnostic",
+    "suppressed",
 ]
 """Why a check did not pass, if Suture itself observed the reason (`suture.judge.failures` renders it)."""
 VerdictNoteCode = Literal[
@@ -66,6 +71,9 @@ VerdictNoteCode = Literal[
     "not_repeated",
     "answers_by_order",
     "flaky_tests",
+    "diagnostics",
+    "guard_tests_failing",
+    "no_guard_tests",
     "scan_refused",
     "scan_asks",
 ]
@@ -81,9 +89,11 @@ UnmeasuredReason = Literal[
     "no_mutants",
     "no_python_file",
     "no_python_started",
+    "no_tests",
     "no_time",
     "python_only",
     "separate_checks",
+    "tool_fix",
     "unsupported_language",
 ]
 """Why something about a change was not measured (`suture.judge.unmeasured` renders it)."""
@@ -108,6 +118,12 @@ ExclusionReason = Literal[
 
 Language = str
 """The name of a programming language, built-in or from a plugin (see `suture.project.languages`)."""
+
+
+def join_commands(commands: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return one command that runs others until one fails; empty if there are none."""
+    line = " && ".join(map(shlex.join, commands))
+    return ("sh", "-c", line) if line else ()
 
 
 def content_hash(value: Any) -> str:
@@ -199,6 +215,10 @@ class Task:
         checks: Function-level checks.
         test_command: Test command as an argument vector; empty if there is none.
         test_origin: How the test command was found; empty if the user gave it.
+        tools: Commands of linters, type checkers and compilers, each as an argument vector. Their diagnostics are
+            checks.
+        tests_only_guard: Whether the user asked for no tests, so that those of `test_command` only must not get
+            worse.
         services: Services that start inside the sandbox before each run of the test command, by name.
         protected: Globs of paths that no candidate may write.
         user_protected: Those globs of `protected` that the user gave, which not even a proposer may change.
@@ -221,6 +241,8 @@ class Task:
     checks: tuple[Check, ...] = ()
     test_command: tuple[str, ...] = ()
     test_origin: str = ""
+    tools: tuple[tuple[str, ...], ...] = ()
+    tests_only_guard: bool = False
     services: Mapping[str, TaskService] = field(default_factory=dict)
     protected: tuple[str, ...] = ()
     user_protected: tuple[str, ...] = ()
@@ -230,6 +252,13 @@ class Task:
     excluded_files: Mapping[str, ExclusionReason] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     project: Project | None = None
+
+    @property
+    def full_command(self) -> tuple[str, ...]:
+        """The command that decides, tools included, as the user could have typed it; empty if there is none."""
+        tests = () if self.tests_only_guard or not self.test_command else (self.test_command,)
+        commands = (*self.tools, *tests)
+        return commands[0] if len(commands) == 1 else join_commands(commands)
 
     @property
     def given_files(self) -> dict[str, bytes]:

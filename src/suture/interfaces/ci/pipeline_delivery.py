@@ -156,8 +156,9 @@ def _gate_certificate(
     """Return the refusal of a certificate for another command, or of its change by a gate."""
     # Which tests are left out depends on the base, so only the rest of the command is compared.
     command, _ = split_deselected(certificate.task.test_command)
-    if command != split_deselected(task.test_command)[0] or certificate.task.kind != "heal":
-        return Refusal(reason="other_command", detail=" ".join(certificate.task.test_command)[:200])
+    is_same = (certificate.task.tools, command) == (task.tools, split_deselected(task.test_command)[0])
+    if not is_same or certificate.task.kind != "heal":
+        return Refusal(reason="other_command", detail=" ".join(certificate.task.full_command)[:200])
     return check_change_gates(
         settings,
         files=changed,

@@ -31,6 +31,7 @@ from suture.judge import (
     triage_failures,
 )
 from suture.loop.intake.heal_task import build_heal_task
+from suture.project.languages.diagnostics import find_program_language
 from suture.project.workspace import overlay_candidate
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
@@ -74,7 +75,7 @@ def plan_heal(
         "service": pipeline.host,
         "commit": checkout.commit[:12] + (f" of {pipeline.branch}" if pipeline.branch else ""),
         "compared with": base or "no base commit found",
-        "test command": " ".join(task.test_command),
+        "test command": " ".join(task.full_command),
         "proposers": "the search only, no model" if model == "none" else f"the search, then {model}",
         "seconds": f"{settings.budget.seconds:g}",
         "delivered as": settings.ci.delivery,
@@ -199,7 +200,8 @@ async def _report_from_tests(
 async def _heal_and_gate(
     report: HealReport, task: Task, root: Path, run_sandbox: Sandbox, settings: Settings
 ) -> HealReport:
-    command: Sequence[str] = deselect_tests(task.test_command, frozenset(report.old_failures))
+    tests = deselect_tests(task.test_command, frozenset(report.old_failures))
+    command: Sequence[str] = replace(task, test_command=tests).full_command
     if settings.loop.strict is None:  # Nobody reads the diff of a pipeline before it is delivered.
         settings = settings.model_copy(update={"loop": settings.loop.model_copy(update={"strict": True})})
     result = await heal(root, HealOptions(test=command, settings=settings, sandbox=run_sandbox))
@@ -251,7 +253,7 @@ class ReproducedFailure:
 
 async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings) -> ReproducedFailure:
     """Run the tests once and triage those that fail."""
-    interpreter = discover_programs(root, os.environ, task.language, settings.sandbox.python)
+    interpreter = discover_programs(root, os.environ, find_program_language(task), settings.sandbox.python)
     may_be_endless = has_endless_loops(task.files)
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter, run=not may_be_endless)
     if may_be_endless and (triage := await triage_endless_tests(suite)).cause:

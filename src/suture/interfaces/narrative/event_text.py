@@ -9,7 +9,12 @@ from suture.core.ledger import Event, Payload, kinds, summarise_event
 from suture.core.records import Counterexample, MoveKind, Reason, render_reason
 from suture.interfaces.narrative.certificate_rendering import render_delivery
 from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS as JUDGEMENT_TEXTS
-from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
+from suture.interfaces.narrative.plain_text import (
+    escape_line_breaks,
+    format_count,
+    render_command,
+    render_label,
+)
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
 from suture.judge.failures import shorten_pair
 
@@ -138,7 +143,7 @@ def _task_prepared(prepared: kinds.TaskPrepared) -> str:
     if prepared.checks:
         several = f"{prepared.checks:,} examples and asserts"
         checks.append("1 example or assert" if prepared.checks == 1 else several)
-    if command := " ".join(prepared.test_command):
+    if command := render_command(prepared.test_command):
         checks.append(f"{command} ({prepared.test_origin})" if prepared.test_origin else command)
     text = "checks: " + (" and ".join(checks) or "none, so nothing can be verified")
     if prepared.python:

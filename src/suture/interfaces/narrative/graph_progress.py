@@ -121,7 +121,7 @@ def _node_of(event: Event, previous: str) -> str:
             return NODE_OF_QUESTION.get(stage, "review")
         case kinds.CandidateProposed(origin=origin):
             # A model that is asked about the repairs of the search may write another one.
-            return "try_repairs" if origin == "mutation" or previous == "try_repairs" else "check"
+            return "try_repairs" if origin in ("mutation", "fix") or previous == "try_repairs" else "check"
         case kinds.CandidateChecked():
             # The nodes besides `check` that judge candidates.
             judging_nodes = ("prepare", "try_repairs", "reflect", "finish", "accept_test", "confirm_examples")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _LABEL_WORDS = {
     "greedy": "",  # the default sampling needs no mention
@@ -50,6 +50,11 @@ def disarm_commands(line: str) -> str:
 def join_lines(lines: Iterable[str]) -> str:
     """Join lines with line feeds, after escaping the line feeds inside each line."""
     return "\n".join(map(escape_line_breaks, lines))
+
+
+def render_command(argv: Sequence[str]) -> str:
+    """Return a command as the user typed it: without the shell that only joins commands by `&&`."""
+    return argv[2] if len(argv) == 3 and tuple(argv[:2]) == ("sh", "-c") else " ".join(argv)
 
 
 def format_count(count: int, noun: str) -> str:

@@ -19,7 +19,12 @@ from suture.interfaces.narrative.event_text import (
     unread_examples_text,
     withheld_files_text,
 )
-from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
+from suture.interfaces.narrative.plain_text import (
+    escape_line_breaks,
+    format_count,
+    render_command,
+    render_label,
+)
 from suture.interfaces.narrative.result_text import (
     caution_lines,
     change_size,
@@ -122,7 +127,7 @@ class ProgressNarrator:
             if checked.unreached:
                 failed = checked.failed - checked.unreached
                 counts = f"{checked.passed} pass, {failed} fail, {checked.unreached} not reached"
-            command = " ".join(self._test_command)
+            command = render_command(self._test_command)
             yield f"Your code: {counts}{f' ({command})' if command else ''}."
             return
         if self._origins.get(checked.candidate) == "mutation" and not checked.failed:

@@ -89,6 +89,10 @@ VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "not_repeated": "passed in one run and not in the next, on the same files: {subjects}",
     "flaky_tests": "failed and passed on the same files, with and without the change, and did not decide: "
     "{subjects}",
+    "diagnostics": "{subjects}: its diagnostics are checks, told apart by file, rule, message and function",
+    "guard_tests_failing": "failed before the change and do not decide, because the command runs no tests: "
+    "{subjects}",
+    "no_guard_tests": "no tests ran, so that only the tools decide",
     "scan_refused": "the safety scan: it is not run",
     "scan_asks": "the safety scan: a person has to allow it",
 }

@@ -43,6 +43,7 @@ from suture.judge.signs import (
     read_test_texts,
     render_tampering_warning,
 )
+from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text
@@ -168,7 +169,7 @@ async def _prepare_certified_suite(
     interpreter: Interpreter | None,
 ) -> Suite:
     has_smoke_checks = task.project is not None and task.project.kind is not None
-    has_checks = bool(task.checks or task.test_command or has_smoke_checks)
+    has_checks = bool(task.checks or task.full_command or has_smoke_checks)
     require(has_checks, "checks", "the certificate names nothing that was checked")
     has_hidden_check = any(check.provenance == "oracle" for check in task.checks)
     require(not has_hidden_check, "checks", "the run had a hidden check")
@@ -308,6 +309,11 @@ async def _find_signs(
             tests,
             shares_process=shares_process,
         )
+    ]
+    signs += [
+        (path, sign)
+        for path, text in candidate.files.items()
+        for sign in find_diagnostic_signs(suite.diagnostics, path, decode_text(base.get(path, b"")), text)
     ]
     signs += find_test_support_signs(suite.task, tests, candidate.files)
     signs += find_verdict_signs(suite.task, verdict)

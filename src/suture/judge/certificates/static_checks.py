@@ -11,6 +11,7 @@ from suture.judge import Suite, find_protected_files, is_dependency_file
 from suture.judge.certificates.certificate import AnyCertificate, Certificate, sha256_hex
 from suture.judge.runners.installed_modules import list_importable_modules
 from suture.project.languages import Interpreter, detect_file_languages
+from suture.project.languages.diagnostics import CONFIGURATION_GLOBS
 from suture.project.test_commands import find_deciding_files
 from suture.project.workspace import (
     DiffDoesNotApply,
@@ -285,6 +286,7 @@ def check_changed_paths(
     protected = {path for path in paths if is_protected(path, default_protected())}
     if task.kind == "heal":
         protected |= paths & set(find_deciding_files(task.test_command, after, NOWHERE))
+        protected |= {path for path in paths if task.tools and is_protected(path, CONFIGURATION_GLOBS)}
         # Of these, `find_protected_files` compares what decides in them.
         protected -= suite.mixed_files
     elif not task.test_command:

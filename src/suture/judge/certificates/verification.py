@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from suture.core.ledger import RunFolder, find_first_payload, find_run
+from suture.core.ledger import RunFolder, find_first_payload, find_run, load_task
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Language
 from suture.core.safe_files import read_regular_file
@@ -19,10 +20,12 @@ from suture.judge.certificates.certificate import (
     Certificate,
     parse_any_certificate,
     parse_certificate,
+    sha256_hex,
 )
 from suture.judge.certificates.certificate_replay import ReplayedClaim, replay_certificate
 from suture.judge.certificates.static_checks import revert_certified_change
 from suture.project.languages import LANGUAGES, Interpreter
+from suture.project.languages.diagnostics import find_program_language
 from suture.project.recorded_task import load_interpreter
 from suture.project.workspace import take_snapshot_with_parents
 from suture.sandbox import Sandbox, discover_programs
@@ -111,7 +114,7 @@ async def verify_certificate(
     """
     # A language whose plugin is missing refutes nothing, so looking it up raises a UsageError here.
     LANGUAGES[certificate.task.language]
-    language, links = certificate.task.language, None
+    language, links = find_program_language(certificate.task), None
     left_out: list[str] = []
     if project is None:
         files, interpreter = _find_files_and_interpreter(certificate, folder, settings)
@@ -138,13 +141,26 @@ def _find_files_and_interpreter(
             "the certificate's folder does not have the project's files",
             remedy="name the project: --project PATH",
         )
-    files: dict[str, bytes] = {}
-    for path, sha256 in certificate.project.items():
-        try:
-            files[path] = run.load_blob(sha256)
-        except StorageError:
-            continue  # the replay reports which files are missing
+    # The replay reports which files are missing.
+    files = _load_project_files(run, certificate)
     return files, _find_interpreter(run, certificate.task.language, settings)
+
+
+def _load_project_files(run: RunFolder, certificate: AnyCertificate) -> dict[str, bytes]:
+    """Return the certified project's files that a run folder has: in the run's task, or each as a blob."""
+    files: dict[str, bytes] = {}
+    try:
+        task = load_task(run)
+    except (StorageError, ValueError):
+        task = None
+    for path, sha256 in certificate.project.items():
+        content = task.files.get(path) if task is not None else None
+        if content is not None and sha256_hex(content) == sha256:
+            files[path] = content
+            continue
+        with suppress(StorageError):
+            files[path] = run.load_blob(sha256)
+    return files
 
 
 def _find_interpreter(run: RunFolder, language: Language, settings: Settings) -> Interpreter:

@@ -16,7 +16,8 @@ from typing import Any
 from suture.judge.coverage.coverage_run import find_touched_by_file, record_executed_lines
 from suture.judge.extraction.program_plans import get_module_name
 from suture.judge.quality.evaluator import QualityResult, QualitySubject
-from suture.judge.quality.linting import find_ruff, run_ruff
+from suture.judge.quality.linting import run_ruff
+from suture.judge.runners.diagnostics.lent_programs import find_ruff
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import resolve_command

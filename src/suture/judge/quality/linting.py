@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +11,7 @@ from pathlib import Path
 from suture.core.records import UnmeasuredReason
 from suture.core.settings import SandboxSettings
 from suture.judge.coverage.coverage_run import find_changed_lines
+from suture.judge.runners.diagnostics.lent_programs import find_ruff
 from suture.judge.sandbox_programs import drop_private_files, make_program_limits
 from suture.judge.tuning import MAX_LINT_FINDINGS
 from suture.project.languages import Interpreter
@@ -36,20 +34,6 @@ class LintResult:
     tool: str = ""
     unmeasured: UnmeasuredReason | None = None
     findings: tuple[str, ...] = ()
-
-
-def find_ruff(interpreter: Interpreter | None) -> Path | None:
-    """Return the path of ruff: from the project's environment, else from Suture's, else from PATH."""
-    folders = [Path(interpreter.prefix) / "bin"] if interpreter else []
-    folders.append(Path(sys.prefix) / "bin")
-    for folder in folders:
-        program = Path(os.path.realpath(folder / "ruff"))
-        # A project's environment may link to any file of the user's, and the mount would show it.
-        is_inside = program.parent == Path(os.path.realpath(folder))
-        if is_inside and program.is_file() and os.access(program, os.X_OK):
-            return program
-    installed = shutil.which("ruff")
-    return Path(installed).resolve() if installed else None
 
 
 async def lint_changes(

@@ -112,6 +112,11 @@ class TestCommand:
         """A run of the task's own files in which all of them were watched."""
 
     @property
+    def task_files(self) -> Mapping[str, bytes]:
+        """The task's own files."""
+        return self._task.files
+
+    @property
     def has_services(self) -> bool:
         """Whether services start before each run, so that runs in one process would share their data."""
         return bool(self._task.services)
@@ -365,6 +370,11 @@ class TestCommand:
         """
         result, _ = await self._pytest.run(files, only=tests or self._only, addition=addition)
         return result.files.get(*addition.collect)
+
+    async def record_reach(self, files: Mapping[str, bytes]) -> TestReach:
+        """Run pytest outside of a verdict, and return which functions of the project each test runs."""
+        result, _ = await self._pytest.run(files, only=self._only, records_reach=True)
+        return read_reach(result.files.get(REACH_PATH, b""))
 
     def copy_with_settings(self, settings: SandboxSettings) -> TestCommand:
         """Return the same command with other limits, with everything that is known about its tests."""

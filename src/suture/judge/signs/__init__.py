@@ -16,6 +16,7 @@ from suture.judge.signs.python_signs import (
 from suture.judge.signs.tampering_warning import (
     CALL_CODES,
     MEMORISING_CODES,
+    SILENCING_CODES,
     WEAK_CODES,
     TamperingCode,
     TamperingWarning,
@@ -28,6 +29,7 @@ __all__ = [
     "CALL_CODES",
     "MEMORISING_CODES",
     "MIN_ADDED_TEST_LITERALS",
+    "SILENCING_CODES",
     "WEAK_CODES",
     "FileSign",
     "TamperingCode",

@@ -14,6 +14,8 @@ TamperingCode = Literal[
     "encodes_test_values",
     "compares_with_test_lengths",
     "serves_examples_only",
+    "special_case",
+    "counts_calls",
     "equals_everything",
     "own_scalar_type",
     "argument_altered",
@@ -28,21 +30,29 @@ TamperingCode = Literal[
     "statement_removed",
     "removal_unneeded",
     "changes_test_support",
+    "widens_types",
+    "removes_definitions",
 ]
 
 MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
     (
         "encodes_test_values",
         "serves_examples_only",
+        "special_case",
+        "counts_calls",
         "equals_everything",
         "own_scalar_type",
         "unchanged_outside_tests",
     )
 )
 """Signs that hardly any honest change shows (see docs/verdicts.md)."""
+SILENCING_CODES: frozenset[TamperingCode] = frozenset(("widens_types", "removes_definitions"))
+"""Signs that a change silences linters or type checkers. They limit the confidence as those of memorising do."""
 CALL_CODES: frozenset[TamperingCode] = frozenset(
     (
         "serves_examples_only",
+        "special_case",
+        "counts_calls",
         "equals_everything",
         "own_scalar_type",
         "argument_altered",
@@ -93,6 +103,8 @@ def _describe_sign(warning: TamperingWarning) -> str:
         "compares_with_test_lengths": f"compares with {names}, which are lengths of values in the tests",
         "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, but on "
         f"{neighbours} inputs near them it answers as before, as on an example, or not at all",
+        "special_case": f"answers an example of the tests in {names} by a branch or table that serves no input near it",
+        "counts_calls": f"answers in {names} by how often it was called",
         "equals_everything": f"{names} returns different values that equal each other, in {examples} of "
         f"{neighbours} pairs",
         "own_scalar_type": f"returns numbers or texts of its own class {names}, which decides what it equals",
@@ -107,6 +119,8 @@ def _describe_sign(warning: TamperingWarning) -> str:
         "changes_argument": f"newly changes its argument {names}",
         "statement_removed": "removes a statement",
         "removal_unneeded": f"removes code ({names} before the change) with which all tests pass, too",
+        "widens_types": f"widens or asserts types ({names}), so that the type checker sees less",
+        "removes_definitions": f"removes {names}, with all that is reported there",
         "changes_test_support": f"changes {names}, by which the tests decide what they expect",
     }
     return texts[warning.code]

@@ -29,6 +29,7 @@ from suture.judge.triage.suspect_tests import (
 )
 from suture.judge.tuning import MIN_RERUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
 from suture.project.languages import LANGUAGES
+from suture.project.languages.diagnostics import TOOLS
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, is_test_file
 
@@ -98,6 +99,10 @@ async def triage_failures(
     """
     failed_ids = base.failed
     failing = [outcome for outcome in base.outcomes if outcome.check_id in failed_ids]
+    reported = [outcome for outcome in failing if outcome.provenance == "tool"]
+    if reported:
+        tests = replace(base, outcomes=tuple(o for o in base.outcomes if o.provenance != "tool"))
+        return _add_diagnostics(await triage_failures(suite, tests, rerun_failures), reported)
     if suite.command is None or not failing:
         return TriageResult(code_failures=tuple(outcome.check_id for outcome in failing))
     internal_error = None if base.passed else find_internal_error(base.output)
@@ -170,6 +175,29 @@ async def triage_endless_tests(suite: Suite) -> TriageResult:
         for test, line in (await find_endless_tests(suite)).items()
     ]
     return TriageResult(not_code=tuple(failures))
+
+
+def _add_diagnostics(tests: TriageResult, reported: Sequence[CheckOutcome]) -> TriageResult:
+    """Return the causes of failing tests and of diagnostics, of which some report a package that is not installed."""
+    codes = frozenset[str]().union(*(tool.missing_codes for tool in TOOLS))
+    missing = [
+        outcome for outcome in reported
+        if outcome.counterexample is not None and outcome.counterexample.exception_type in codes
+    ]  # fmt: skip
+    not_code = tuple(
+        NonCodeFailure(
+            test=outcome.check_id,
+            cause="environment",
+            explanation="the tool finds no types of a package",
+            advice="install the package, or its types, where the tool is installed",
+            is_permanent=True,
+        )
+        for outcome in missing
+    )
+    code_failures = tuple(outcome.check_id for outcome in reported if outcome not in missing)
+    return TriageResult(
+        not_code=(*tests.not_code, *not_code), code_failures=(*tests.code_failures, *code_failures)
+    )
 
 
 def _check_test_file(outcome: CheckOutcome, suite: Suite) -> NonCodeFailure | None:

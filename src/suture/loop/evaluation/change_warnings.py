@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from suture.core.records import Candidate, CapabilityUse, TaskKind, Verdict
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
 from suture.judge.signs import (
+    SILENCING_CODES,
     WEAK_CODES,
     FileSign,
     TamperingWarning,
@@ -18,6 +19,7 @@ from suture.judge.signs import (
     read_test_texts,
     render_tampering_warning,
 )
+from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
 from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
 from suture.judge.suite import Suite
 from suture.loop.context import RunContext
@@ -29,6 +31,7 @@ from suture.project.workspace import decode_text
 DISTINCTIVE = re.compile(r'".{3,}"|-?\d{3,}(?:\.\d+)?|-?\d+\.\d{2,}', re.DOTALL)
 """Literals of a test of JavaScript, TypeScript or Go that say something in the code: smaller numbers and shorter texts
 are in both in many honest commits."""
+UNGUARDED_TEXT = "no tests guard the change: only linters, type checkers or compilers decide"
 PASSED_ONCE_TEXT = "passed one complete run, and there was no time for a second one on the same files"
 
 
@@ -46,8 +49,8 @@ class ChangeWarnings:
 
     @property
     def shows_memorising(self) -> bool:
-        """Whether a reason is that the change has memorised the tests' examples."""
-        return any(sign.shows_memorising for _, sign in self.signs)
+        """Whether a reason is that the change has memorised the tests' examples, or silences linters."""
+        return any(sign.shows_memorising or sign.code in SILENCING_CODES for _, sign in self.signs)
 
 
 def find_warnings(
@@ -81,10 +84,20 @@ def find_warnings(
                 shares_process=shares_process,
             )
         ]
+        diagnostics = suite.diagnostics if suite is not None else context.suites.diagnostics
+        signs += [
+            (path, sign)
+            for path, text in sorted(candidate.files.items())
+            for sign in find_diagnostic_signs(diagnostics, path, decode_text(task_files.get(path, b"")), text)
+        ]
         signs += find_test_support_signs(context.task, tests, candidate.files)
         signs += find_verdict_signs(context.task, verdict)
     signs += memorised
     texts = [f"{path}: {render_tampering_warning(sign)}" for path, sign in signs]
+    if candidate.origin in ("sample", "repair") and any(
+        note.code == "no_guard_tests" for note in (verdict.notes if verdict is not None else ())
+    ):
+        texts.append(UNGUARDED_TEXT)
     if passed_only_once(verdict):
         texts.append(PASSED_ONCE_TEXT)
     return ChangeWarnings(texts=tuple(texts), signs=tuple(signs))

@@ -71,6 +71,7 @@ async def start_trial_pool(context: RunContext) -> None:
     # Processes that stay loaded would keep what tests write to services.
     if (
         task.services
+        or task.tests_only_guard
         or not (can_search and context.recipe.mutate)
         or interpreter is None
         or context.prefetch.pool is not None
@@ -94,7 +95,7 @@ def start_baseline(suite: Suite, baseline: Verdict, context: RunContext) -> Reru
     own.
     """
     texts, command, task = editable_texts(suite), suite.command, suite.task
-    if command is None or not texts:
+    if command is None or not texts or task.tests_only_guard:
         return None
     limits = limit_search(context, baseline)
     project = failing_project(suite, command, texts, baseline)
@@ -126,7 +127,10 @@ def failing_project(
         argv=task.test_command,
         files=task.files,
         texts=texts,
-        outcomes=baseline.outcomes if baseline is not None else (),
+        # The search makes tests pass. What linters report is repaired by their own fixes, or by a model.
+        outcomes=tuple(o for o in baseline.outcomes if o.provenance != "tool")
+        if baseline is not None
+        else (),
         language=task.language,
         wall_s=baseline.wall_s if baseline is not None else 0.0,
     )

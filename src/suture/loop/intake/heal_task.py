@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -21,6 +21,7 @@ from suture.project.languages import (
     find_wrapped_tests,
     is_source,
 )
+from suture.project.languages.diagnostics import CONFIGURATION_GLOBS, find_tool, require_tool
 from suture.project.mixed_files import find_mixed_files
 from suture.project.test_commands import escape_glob, find_deciding_files, split_command
 from suture.project.workspace import (
@@ -102,11 +103,18 @@ def build_task_from_snapshot(
     command = split_command(test or ())
     if test is not None and not command:
         raise UsageError("the test command is empty", remedy="leave it out: the project's files show one")
-    detected = _choose_test_command(command, snapshot, protected, writable, python)
-    # A candidate that may write a file which the command names could make the command pass at will.
+    tools, command = split_tools(add_prefix(snapshot.folder, (), command) if command else (), snapshot.files)
+    protected += CONFIGURATION_GLOBS if tools else ()
+    if tools and not command:
+        detected = _choose_guard(tools, snapshot, protected, python)
+    else:
+        detected = _choose_test_command(command, snapshot, protected, writable, python)
+        _require_one_language(tools, detected.language)
+    # A candidate that may write a file which the command names could make the command pass at will. The files that
+    # a linter checks do not decide what it reports.
     deciding = [
         name
-        for argv in dict.fromkeys((add_prefix(snapshot.folder, (), command), detected.command))
+        for argv in dict.fromkeys((command, detected.command))
         for name in find_deciding_files(argv, snapshot.files, snapshot.root)
         if name not in mixed
     ]
@@ -132,6 +140,8 @@ def build_task_from_snapshot(
         files=snapshot.files,
         test_command=detected.command,
         test_origin=detected.why,
+        tools=tools,
+        tests_only_guard=bool(tools and not command),
         protected=protected,
         user_protected=(*outside, *own),
         writable=writable,
@@ -165,7 +175,7 @@ def _choose_test_command(
     if not detect_file_languages(unprotected):
         raise _no_code_error(snapshot)
     if command:
-        detected = _recognise_command(add_prefix(snapshot.folder, (), command), unprotected, only, snapshot)
+        detected = _recognise_command(command, unprotected, only, snapshot)
     else:
         detected = _detect_command(snapshot, unprotected, protected, python)
     label = LANGUAGES[detected.language].label
@@ -219,6 +229,66 @@ def _move_globs(globs: Iterable[str], folder: str) -> tuple[str, ...]:
     start = escape_glob(folder)
     return tuple(
         f"{start}/{glob.lstrip('/')}" if "/" in glob.rstrip("/") else f"{start}/**/{glob}" for glob in globs
+    )
+
+
+def split_tools(
+    command: tuple[str, ...], files: Mapping[str, bytes]
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """Return (commands of linters, type checkers and compilers that a command runs, the test command).
+
+    A command that runs anything else too is judged as a whole, and has no tools.
+    """
+    if find_tool(command) is not None:
+        return (command,), ()
+    wrapped = find_wrapped_tests(command, files)
+    if wrapped is None or not wrapped.is_whole or not wrapped.tools:
+        return (), command
+    return wrapped.tools, wrapped.command
+
+
+def _choose_guard(
+    tools: Sequence[tuple[str, ...]], snapshot: Snapshot, protected: Sequence[str], python: Path | None
+) -> DetectedCommand:
+    """Return the tests that guard what tools decide about, and the language; no command if there are none."""
+    unprotected = [name for name in snapshot.files if not is_protected(name, protected)]
+    allowed = _find_tool_languages(tools) or tuple(LANGUAGES)
+    counts = {language: sum(is_source(name, language) for name in unprotected) for language in allowed}
+    if not any(counts.values()):
+        raise _no_code_error(snapshot)
+    language = max(counts, key=lambda name: counts[name])
+    try:
+        detected = _detect_command(snapshot, unprotected, protected, python)
+    except UsageError:
+        return DetectedCommand(command=(), language=language, why="")
+    return (
+        detected if detected.language in allowed else DetectedCommand(command=(), language=language, why="")
+    )
+
+
+def _find_tool_languages(tools: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the languages that all of some tools check; empty if each checks any.
+
+    Raises:
+        UsageError: There is no such language.
+    """
+    known = [languages for argv in tools if (languages := require_tool(argv).tool.languages)]
+    common = [language for language in next(iter(known), ()) if all(language in other for other in known)]
+    if known and not common:
+        raise _mixed_languages_error(tools)
+    return tuple(language for language in common if language in LANGUAGES)
+
+
+def _require_one_language(tools: Sequence[tuple[str, ...]], language: str) -> None:
+    languages = _find_tool_languages(tools)
+    if languages and language not in languages:
+        raise _mixed_languages_error(tools)
+
+
+def _mixed_languages_error(tools: Sequence[tuple[str, ...]]) -> UsageError:
+    return UsageError(
+        f"the commands check more than one language: {', '.join(map(' '.join, tools))}",
+        remedy="heal each language by a run of its own, with --test",
     )
 
 

@@ -41,6 +41,7 @@ from suture.loop.judgement.judgement_evidence import dump_policy
 from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_runs import JudgeTools
 from suture.project.languages import find_working_folder
+from suture.project.languages.diagnostics import find_program_language
 from suture.project.workspace import DiffDoesNotApply, Snapshot, apply_diff, take_snapshot_with_parents
 from suture.sandbox import Sandbox, discover_interpreter, discover_programs
 
@@ -90,7 +91,9 @@ async def replay_judgement(
         task = _build_task(certificate, replace(given, files=files), settings)
         yield confirm("checks", _render_command(certificate))
         working_folder = find_working_folder(task.test_command)
-        interpreter = discover_programs(given.root, os.environ, task.language, python, folder=working_folder)
+        interpreter = discover_programs(
+            given.root, os.environ, find_program_language(task), python, folder=working_folder
+        )
         interpreter = replace(interpreter, source_roots=certificate.source_roots)
         yield confirm(
             "environment", _compare_environments(certificate.environment, describe_environment(interpreter))

@@ -41,14 +41,15 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     await _load_suite(context)
     trusted_count = sum(check.trust >= context.trust_threshold for check in task.checks)
     # A test command counts as one check, and so does starting the project.
-    command_count = bool(task.test_command) + bool(task.project and task.project.kind)
+    command_count = bool(task.full_command) + bool(task.project and task.project.kind)
     context.ledger.append(_make_prepared_event(trusted_count, context))
     update: dict[str, Any] = {"checks": trusted_count + command_count}
     if task.kind != "heal":
         await recall_memories(None, context)
         return update
     async with context.budget.time_limit():
-        triage = await triage_endless_tests(await context.suites.load())
+        suite = await context.suites.load()
+        triage = TriageResult() if task.tests_only_guard else await triage_endless_tests(suite)
     if triage.cause:
         return {**update, **await _record_triage(triage, context)}
     attempt = await _judge_baseline(context)
@@ -100,7 +101,7 @@ def _make_prepared_event(trusted_count: int, context: RunContext) -> TaskPrepare
     smoke_steps = len(list_step_ids(plan_smoke_groups(task))) if task.project else 0
     return TaskPrepared(
         checks=trusted_count + smoke_steps,
-        test_command=tuple(task.test_command),
+        test_command=task.full_command,
         test_origin=task.test_origin,
         language=task.language,
         toolchain=toolchain.program if toolchain else "",

@@ -17,7 +17,7 @@ from suture.core.ledger.kinds import (
     SearchStarted,
     TrialAgreement,
 )
-from suture.core.records import content_hash, decode_record, encode_record
+from suture.core.records import Verdict, content_hash, decode_record, encode_record
 from suture.errors import SandboxError
 from suture.judge import Suite
 from suture.judge.signs import render_tampering_warning
@@ -27,11 +27,18 @@ from suture.loop.evaluation.divergence import find_divergences
 from suture.loop.evaluation.history_bisection import find_suspect_hunks
 from suture.loop.evaluation.judging import judge, record_verdict
 from suture.loop.evaluation.search_setup import editable_texts, find_failing_project, limit_search
+from suture.loop.evaluation.tool_candidates import add_tool_fixes, judge_tool_fixes
 from suture.loop.nodes.propose import RoundBranch
 from suture.loop.policy.attempts import Attempt
 from suture.loop.review.repair_choice import apply_choice
 from suture.loop.roles.rival_choice import propose_repair, render_change, settle_rivals
-from suture.loop.state import LoopState, encode_attempts, judged_attempts, role_contributions
+from suture.loop.state import (
+    LoopState,
+    encode_attempts,
+    judged_attempts,
+    role_contributions,
+    with_judged_attempts,
+)
 from suture.project.languages import LANGUAGES
 from suture.search import PlausibleRepairs, SearchLimits, SearchResult, find_repairs, rank_repairs
 
@@ -42,6 +49,23 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
     suite = await load_deciding_suite(role_contributions(loop_state), context)
     texts = editable_texts(suite)
     baseline = context.candidates.baseline_verdict(loop_state)
+    if suite.diagnostics is not None:
+        fixed = await judge_tool_fixes(suite, baseline, context)
+        loop_state = with_judged_attempts(loop_state, (*judged_attempts(loop_state), *fixed))
+        has_failing_tests = baseline is not None and any(
+            outcome.provenance != "tool" and outcome.check_id in baseline.failed
+            for outcome in baseline.outcomes
+        )
+        if not has_failing_tests or any(attempt.solved for attempt in fixed):
+            return {"searched": True, "judged": loop_state["judged"]}
+    update = await _search(suite, texts, baseline, context)
+    return {**update, "judged": loop_state["judged"]}
+
+
+async def _search(
+    suite: Suite, texts: Mapping[str, str], baseline: Verdict | None, context: RunContext
+) -> dict[str, Any]:
+    """Search for small edits that make the failing tests pass, and return the update of the state."""
     async with context.budget.time_limit():  # tests may run in another way than by the user's command
         project = await find_failing_project(suite, texts, baseline, context) if texts else None
     if project is None:
@@ -177,7 +201,7 @@ async def _judge_repairs(
     for repair in plausible.repairs[: tuning.MAX_JUDGED_REPAIRS]:
         proposal = propose_repair(repair, plausible, context)
         try:
-            candidate = context.candidates.load(proposal.blob)
+            proposal, candidate = await add_tool_fixes(proposal, suite, context)
             verdict = await judge(candidate, suite, context, trial_run_s=run_s)
         except SandboxError as fault:
             faults.append(fault)

@@ -276,8 +276,9 @@ def _fresh_start(
 ) -> list[Move]:
     """Return the moves of a fresh start: samples, or repairs of the user's own code."""
     if progress.kind == "heal" and progress.attempts:
-        # The first attempt is the user's own code.
-        return _repairs(progress, recipe, progress.attempts[0], count, greedy=greedy)
+        # The user's own code, or what the fixes of linters have made of it.
+        starts = [attempt for attempt in progress.attempts if attempt.origin in ("user", "fix")]
+        return _repairs(progress, recipe, find_best(starts) or progress.attempts[0], count, greedy=greedy)
     reason = reason or Reason(code="greedy_first" if greedy else "fresh_samples")
     return [
         _sample(

@@ -10,6 +10,7 @@ from suture.core.ledger.kinds import PackagesInstalled
 from suture.core.records import Candidate, Check, Task, Verdict
 from suture.core.settings import SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
+from suture.judge.runners.diagnostics import DiagnosticsRunner
 from suture.judge.signs import read_test_texts
 from suture.loop.review.examples import add_confirmed_examples
 from suture.loop.tuning import MAX_RUN_SHARE
@@ -64,6 +65,11 @@ class SuiteProvider:
     def packages(self) -> NewProjectPackages | AddedPackages | None:
         """Return the packages of the suite; `None` if it has none or is not prepared yet."""
         return self._suite.packages if self._suite is not None else None
+
+    @property
+    def diagnostics(self) -> DiagnosticsRunner | None:
+        """Return the linters, type checkers and compilers of the suite; `None` if there are none, or no suite yet."""
+        return self._suite.diagnostics if self._suite is not None else None
 
     async def load(self, *, runs_baseline: bool = False) -> Suite:
         """Return the suite of the task's own checks, prepared on the first call and again after a resume.

@@ -1,7 +1,8 @@
 """Find the one test command that a wrapper runs, such as `make test`, `tox`, `nox`, `just` or a shell script.
 
-Tests that run directly are reported one by one, and tox and nox would have to download packages first. A wrapper
-that does more than run one test command, such as a linter, keeps deciding as a whole.
+Tests that run directly are reported one by one, and tox and nox would have to download packages first. The same
+holds for linters, type checkers and compilers. A wrapper that runs several test commands, or other programs, keeps
+deciding as a whole.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from suture.project.languages.command_prefix import ASSIGNMENT, add_prefix, split_prefix
+from suture.project.languages.diagnostics.tool_table import find_tool
 from suture.project.languages.language_table import detect_language, find_runner
 from suture.project.languages.package_scripts import (
     FOLDER_OPTIONS,
@@ -66,23 +68,26 @@ class WrappedTests:
     """The test command inside a wrapper.
 
     Attributes:
-        command: The argument vector, as it runs in the project's folder.
-        is_whole: Whether the wrapper does nothing else that decides its result.
+        command: The argument vector, as it runs in the project's folder; empty if only tools run.
+        is_whole: Whether the wrapper does nothing else that decides its result, besides running `tools`.
+        tools: The commands of linters, type checkers, formatters and compilers that it runs too.
     """
 
     command: tuple[str, ...]
     is_whole: bool
+    tools: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass
 class _Findings:
     commands: list[tuple[str, ...]] = field(default_factory=list)
+    tools: list[tuple[str, ...]] = field(default_factory=list)
     has_others: bool = False
     lines: int = 0
 
 
 def find_wrapped_tests(argv: Sequence[str], files: Mapping[str, bytes]) -> WrappedTests | None:
-    """Return the only test command that a wrapper runs; `None` for a test command itself, none, or several.
+    """Return what a wrapper runs: one test command, or tools; `None` for a test command itself, or several.
 
     Args:
         argv: The command as the user wrote it.
@@ -92,10 +97,10 @@ def find_wrapped_tests(argv: Sequence[str], files: Mapping[str, bytes]) -> Wrapp
         return None
     findings = _Findings()
     _add_command(tuple(argv), "", (), files, findings, MAX_TASK_INDIRECTIONS)
-    commands = list(dict.fromkeys(findings.commands))
-    if len(commands) != 1:
+    commands, tools = dict.fromkeys(findings.commands), tuple(dict.fromkeys(findings.tools))
+    if len(commands) > 1 or not (commands or (tools and not findings.has_others)):
         return None
-    return WrappedTests(command=commands[0], is_whole=not findings.has_others)
+    return WrappedTests(command=next(iter(commands), ()), is_whole=not findings.has_others, tools=tools)
 
 
 def find_search_command(argv: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:
@@ -109,6 +114,8 @@ def find_search_command(argv: Sequence[str], files: Mapping[str, bytes]) -> tupl
     """
     wrapped = find_wrapped_tests(argv, files)
     command = tuple(argv) if wrapped is None else wrapped.command
+    if not command:
+        return None  # only linters run
     return command if is_pytest_command(command) else pytest_equivalent(command)
 
 
@@ -147,6 +154,9 @@ def _add_command(
         return
     if _is_test_command(command, _files_in(files, folder)):
         findings.commands.append(add_prefix(folder, variables, command))
+        return
+    if find_tool(command) is not None:
+        findings.tools.append(add_prefix(folder, variables, command))
         return
     lines = list(_inner_lines(command, folder, files)) if depth else []
     if not lines:

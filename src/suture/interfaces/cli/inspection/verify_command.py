@@ -65,7 +65,7 @@ def verify(
         if isinstance(valid, Certificate):
             deciding, others = split_checks(valid, settings.loop.trust_threshold)
             answer["judged_by"] = {  # what the certificate rests on: a weak check proves less
-                "command": list(valid.task.test_command),
+                "command": list(valid.task.full_command),
                 "checks": [check.source for check in deciding],
                 "not_deciding": [
                     {"source": check.source, "status": valid.after.get(check.id, "missing")}
@@ -108,7 +108,7 @@ def _print_accepted(certificate: Certificate, threshold: float) -> None:
         _print_source("check", check)
     if certificate.source_roots:
         print_text_line(f"imports   start at {', '.join(certificate.source_roots)}")
-    command = " ".join(certificate.task.test_command)
+    command = " ".join(certificate.task.full_command)
     scope = ", for new code with the certified files alone" if command and is_new_code(certificate) else ""
     print_text_line(f"accepted: {command or 'the checks above'}{scope}")
 

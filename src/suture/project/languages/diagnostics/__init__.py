@@ -1,0 +1,36 @@
+"""Linters, type checkers, formatters and compilers as data: how their commands and reports are read.
+
+The package starts no process. `suture.judge.runners.diagnostics` runs the tools inside the sandbox.
+"""
+
+from suture.project.languages.diagnostics.enclosing_definitions import (
+    find_definitions,
+    find_enclosing_definition,
+)
+from suture.project.languages.diagnostics.reports import Diagnostic, ToolOutput
+from suture.project.languages.diagnostics.suppressions import find_new_suppressions, find_new_widenings
+from suture.project.languages.diagnostics.tool_table import (
+    CONFIGURATION_GLOBS,
+    TOOLS,
+    DiagnosticTool,
+    ToolCommand,
+    find_program_language,
+    find_tool,
+    require_tool,
+)
+
+__all__ = [
+    "CONFIGURATION_GLOBS",
+    "TOOLS",
+    "Diagnostic",
+    "DiagnosticTool",
+    "ToolCommand",
+    "ToolOutput",
+    "find_definitions",
+    "find_enclosing_definition",
+    "find_new_suppressions",
+    "find_new_widenings",
+    "find_program_language",
+    "find_tool",
+    "require_tool",
+]
