@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from suture.core.records import Candidate, Language, UnmeasuredReason, Verdict, content_hash
 from suture.judge import Suite, check_candidate
 from suture.judge.coverage.coverage_run import MAX_SOURCE_BYTES, find_changed_lines, find_touched_by_file
+from suture.judge.mutation_testing.reaching_tests import find_reaching_tests
+from suture.judge.trials.tuning import MAX_WHOLE_SUITE_TESTS
 from suture.judge.tuning import (
     MAX_GENERATED_MUTANTS,
     MAX_MUTATED_STATEMENTS,
@@ -309,7 +311,8 @@ async def build_mutant_detector(
 
     Tests that the change fixed run first, because they execute it. If one of them notices the mutant, the
     others need not run. Only those that also pass without the others run first, and only with pytest: another
-    command may not be able to run some of its tests.
+    command may not be able to run some of its tests. Of a large suite, only the tests that run a changed function run
+    besides.
 
     Args:
         files: The change that passes, path -> text over the project's own files.
@@ -320,15 +323,13 @@ async def build_mutant_detector(
     first_tests: frozenset[str] = frozenset()
     if mutant_suite.command is not None and mutant_suite.command.is_pytest and fixed:
         first_tests = await _find_passing(mutant_suite, files, fixed)
-    last_tests: frozenset[str] | None = None
-    if mutant_suite.command is not None and mutant_suite.command.is_pytest and reaching is not None:
-        others = (verdict.passed & frozenset(reaching)) - first_tests
-        last_tests = await _find_passing(mutant_suite, files, others)
+    get_last_tests = _LastTests(suite, mutant_suite, files, verdict, first_tests, reaching).get
 
     async def is_noticed(mutant: Mapping[str, str]) -> bool:
         changed = {**files, **mutant}
         if first_tests and not first_tests <= await _find_passing(mutant_suite, changed, first_tests):
             return True
+        last_tests = await get_last_tests()
         if last_tests is not None:
             return not last_tests <= await _find_passing(mutant_suite, changed, last_tests, options="-x")
         mutant_verdict = await check_candidate(Candidate(files=changed, origin="repair"), mutant_suite)
@@ -339,6 +340,47 @@ async def build_mutant_detector(
         return bool(lost)
 
     return is_noticed
+
+
+class _LastTests:
+    """The tests that run on a mutant which the first tests do not notice; they are found when the first one needs them.
+
+    Args:
+        mutant_suite: The suite with the time limits of a mutant's run.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        mutant_suite: Suite,
+        files: Mapping[str, str],
+        verdict: Verdict,
+        first_tests: frozenset[str],
+        reaching: Collection[str] | None,
+    ) -> None:
+        self._suite, self._mutant_suite, self._files, self._verdict = suite, mutant_suite, files, verdict
+        self._first_tests, self._reaching = first_tests, reaching
+        self._lock = asyncio.Lock()
+        self._found: tuple[frozenset[str] | None] | None = None
+
+    async def get(self) -> frozenset[str] | None:
+        """Return their ids; `None` for all tests."""
+        async with self._lock:
+            if self._found is None:
+                self._found = (await self._find(),)
+            return self._found[0]
+
+    async def _find(self) -> frozenset[str] | None:
+        command, verdict = self._suite.command, self._verdict
+        if command is None or not command.is_pytest:
+            return None
+        reaching = self._reaching
+        if reaching is None and len(verdict.passed) > MAX_WHOLE_SUITE_TESTS:
+            reaching = await find_reaching_tests(self._suite, self._files, verdict)
+        if reaching is None:
+            return None
+        others = (verdict.passed & frozenset(reaching)) - self._first_tests
+        return await _find_passing(self._mutant_suite, self._files, others)
 
 
 def _shorten_timeouts(suite: Suite, verdict: Verdict) -> Suite:

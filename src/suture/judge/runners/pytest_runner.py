@@ -150,8 +150,8 @@ class PytestRunner:
                 candidate could put other bytecode in its place, which runs of other candidates would load.
             watched: Paths whose changes the result names. The plugin itself gives time stamps to sources whose
                 bytecode is kept, and to all sources if `compile_for_later` is set.
-            records_reach: Whether to record which functions each test runs (see `report_plugin/reach.py`). The files
-                must be the task's own.
+            records_reach: Whether to record which functions each test runs (see `report_plugin/reach.py`). A candidate
+                may forge the record.
             recorded: The result of an earlier run on the same files, which takes the place of this one.
             addition: What the run has besides the reporting plugin.
         """
