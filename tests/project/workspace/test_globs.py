@@ -119,3 +119,27 @@ def test_matching_that_takes_too_long_is_refused() -> None:
 
 def test_a_pattern_that_is_longer_than_any_path_is_dropped() -> None:
     assert not parse_globs(["*" * 5000]).patterns
+
+
+def test_a_name_without_the_texts_of_a_pattern_costs_one_step() -> None:
+    globs = parse_globs(["credential*.json", "*[-_.]secret*.json", "*.example.*"])
+    before = globs.steps_left
+    assert not any(globs.covers(f"item_{number}.json") for number in range(1000))
+    assert before - globs.steps_left <= 3 * 1000
+    assert globs.covers("credentials.json")
+    assert globs.covers("a-secret.json")
+    assert globs.covers("b.example.py")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("ab*ba", "aba", False),
+        ("a*b*c", "acb", False),
+        ("a*b*c", "abc", True),
+        ("**", "x", True),
+        ("x/**", "x", False),
+    ],
+)
+def test_texts_between_wildcards_match_in_their_order(pattern: str, name: str, fits: bool) -> None:
+    assert parse_globs([pattern]).covers(name) is fits

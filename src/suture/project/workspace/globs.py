@@ -40,9 +40,14 @@ class Globs:
             UsageError: There are too many or too long patterns for that many paths.
         """
         parts = path.split("/")
-        for number in self._list_possible(parts[-1]):
+        name = parts[-1]
+        possible = self._list_possible(name)
+        self._charge(len(possible))
+        for number in possible:
             pattern = self.patterns[number]
-            self._charge(1)
+            # This rules out nearly all of them, and a project may have 100,000 files.
+            if not _may_fit(pattern.name_texts, name):
+                continue
             if (is_folder or not pattern.folders_only) and self._fits(pattern, parts):
                 return not pattern.negated
         return None
@@ -127,6 +132,13 @@ class Globs:
                 f"{self.source}: matching takes too long",
                 remedy="use fewer or simpler patterns, or name a smaller folder",
             )
+
+
+def _may_fit(texts: Sequence[str], name: str) -> bool:
+    """Return whether a name contains the texts between a pattern's wildcards, in whatever order."""
+    if not (name.startswith(texts[0]) and name.endswith(texts[-1])):
+        return False
+    return len(texts) <= 2 or all(text in name for text in texts[1:-1])
 
 
 def _describe_name(part: Part) -> tuple[str, str]:
@@ -217,6 +229,8 @@ class Glob:
         plain: The name to match, if the pattern is not anchored and has no wildcards.
         suffix: The suffix to match, if the pattern is not anchored and a star at its beginning is the only
             wildcard.
+        name_texts: The texts before, between and after the wildcards in the last part of the pattern. A name that
+            it matches contains them all.
     """
 
     parts: tuple[Part, ...]
@@ -225,6 +239,7 @@ class Glob:
     anchored: bool
     plain: str | None
     suffix: str | None
+    name_texts: tuple[str, ...]
 
 
 def parse_glob(line: str) -> Glob | None:
@@ -248,12 +263,23 @@ def parse_glob(line: str) -> Glob | None:
         anchored=anchored,
         plain=_text(name),
         suffix=_text(name[1:]) if name[0] is ANY else None,
+        name_texts=_texts_between_wildcards(parts[-1]),
     )
 
 
 def _text(part: Part) -> str | None:
     """Return a part of a pattern as text, or `None` if it has wildcards."""
     return "".join(map(str, part)) if all(isinstance(token, str) for token in part) else None
+
+
+def _texts_between_wildcards(part: Part) -> tuple[str, ...]:
+    texts = [""]
+    for token in part:
+        if isinstance(token, str):
+            texts[-1] += token
+        else:
+            texts.append("")
+    return tuple(texts)
 
 
 def _strip_spaces(line: str) -> str:

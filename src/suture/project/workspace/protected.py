@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from suture.project.languages import BUILT_IN_LANGUAGES, LANGUAGES, TASK_FILES
-from suture.project.tuning import MAX_MATCH_STEPS
-from suture.project.workspace.globs import Globs, parse_globs
+from suture.project.tuning import MAX_CACHED_PATHS, MAX_MATCH_STEPS
+from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.text_files import leaves_project
 
 TEST_FILES: tuple[str, ...] = (
@@ -52,32 +52,56 @@ def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
         path: Path relative to the project root; `a/../tests/x.py` counts as `tests/x.py`.
         globs: Patterns as in a `.gitignore`. By default, files of languages from plugins are not protected.
     """
-    normal_path = posixpath.normpath(path)
-    if leaves_project(normal_path):
-        return True
-    patterns = tuple(globs)
-    ends = [index for index, char in enumerate(normal_path) if char == "/"]
-    return any(_is_named(normal_path[:end], patterns, is_folder=True) for end in ends) or _is_named(
-        normal_path, patterns, is_folder=False
-    )
+    return _parse_cached(tuple(globs)).covers(path)
 
 
 def is_test_file(path: str) -> bool:
     """Return whether a path relative to the project root is a test, or serves only tests."""
-    globs = list(TEST_FILES)
-    for facts in LANGUAGES.values():
-        globs += facts.test_files
-    return is_protected(path, globs)
+    return is_protected(path, _list_test_globs(tuple(LANGUAGES)))
 
 
-@lru_cache(maxsize=1 << 17)  # each step of a run asks about all files
-def _is_named(path: str, globs: tuple[str, ...], *, is_folder: bool) -> bool:
-    """Return whether the patterns include a file or folder itself, whatever is around it."""
-    parsed = _parse_cached(globs)
-    parsed.steps_left = MAX_MATCH_STEPS  # for each path
-    return parsed.verdict(path, is_folder=is_folder) is True
+@lru_cache(maxsize=4)
+def _list_test_globs(languages: tuple[str, ...]) -> tuple[str, ...]:
+    return (*TEST_FILES, *(glob for name in languages for glob in LANGUAGES[name].test_files))
+
+
+class _Protection:
+    """The parsed globs of protected files, and what they say about the paths so far: each step of a run asks again."""
+
+    def __init__(self, globs: tuple[str, ...]) -> None:
+        self._globs = parse_globs(globs, "the globs of protected files")
+        self._files: dict[str, bool] = {}
+        self._folders: dict[str, bool] = {"": False}
+
+    def covers(self, path: str) -> bool:
+        """Return whether the patterns include a file or a folder around it, or the path leaves the project."""
+        known = self._files.get(path)
+        if known is None:
+            normal_path = posixpath.normpath(path)
+            known = (
+                leaves_project(normal_path)
+                or self._covers_folder(posixpath.dirname(normal_path))
+                or self._names(normal_path, is_folder=False)
+            )
+            if len(self._files) < MAX_CACHED_PATHS:
+                self._files[path] = known
+        return known
+
+    def _covers_folder(self, folder: str) -> bool:
+        known = self._folders.get(folder)
+        if known is None:
+            outer = posixpath.dirname(folder)
+            known = self._covers_folder(outer) or self._names(folder, is_folder=True)
+            if len(self._folders) < MAX_CACHED_PATHS:
+                self._folders[folder] = known
+        return known
+
+    def _names(self, path: str, *, is_folder: bool) -> bool:
+        """Return whether the patterns include a file or folder itself, whatever is around it."""
+        self._globs.steps_left = MAX_MATCH_STEPS  # for each path
+        return self._globs.verdict(path, is_folder=is_folder) is True
 
 
 @lru_cache(maxsize=32)
-def _parse_cached(globs: tuple[str, ...]) -> Globs:
-    return parse_globs(globs, "the globs of protected files")
+def _parse_cached(globs: tuple[str, ...]) -> _Protection:
+    return _Protection(globs)
