@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ async def test_a_command_line_tool_is_repaired_in_its_one_file(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     wrong = COMMANDS.replace('items[number - 1]["done"]', "items[number - 1].done")
-    options = {"project": "cli_tool", "into": tmp_path / "todo", "skeleton": True}
+    options: dict[str, Any] = {"project": "cli_tool", "into": tmp_path / "todo", "skeleton": True}
 
     result, model = await write_project(written.TODO_TASK, [wrong, COMMANDS], settings, sandbox, **options)
 
@@ -186,7 +187,12 @@ async def test_a_node_tool_without_commands_prints(
 ) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
     clock = "module.exports = { now: { help: 'Print the time.', run: () => new Date().toTimeString() } };"
-    options = {"project": "cli_tool", "language": "node", "into": tmp_path / "clock", "skeleton": True}
+    options: dict[str, Any] = {
+        "project": "cli_tool",
+        "language": "node",
+        "into": tmp_path / "clock",
+        "skeleton": True,
+    }
 
     result, _ = await write_project(
         written.TIME_TASK, [f"```javascript\n{clock}\n```"], settings, sandbox, **options

@@ -155,7 +155,7 @@ async def test_a_node_command_line_tool_is_written(
     require("node", shutil.which("node") is not None, "it is not on PATH")
     target = tmp_path / "clock"
     replies = [written.TIME_WRONG, written.TIME, written.TIME_TESTS]
-    options = {"project": "cli_tool", "language": "node", "into": target}
+    options: dict[str, Any] = {"project": "cli_tool", "language": "node", "into": target}
 
     result, model = await write_project(written.TIME_TASK, replies, settings, sandbox, **options)
 

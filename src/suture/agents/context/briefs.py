@@ -11,7 +11,7 @@ from suture.agents.context.file_selection import make_excerpt, select_named_file
 from suture.agents.context.suspects import find_related_functions, find_suspicious_functions
 from suture.agents.prompting.prompt_parts import EarlierAttempt, describe_fact
 from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief
-from suture.agents.roles.project_coder import ProjectBrief, render_project_rules
+from suture.agents.roles.project_coder import ProjectBrief, find_task_skeleton, render_project_rules
 from suture.agents.roles.text_coder import TextBrief
 from suture.agents.tuning import (
     MAX_PROJECT_CHARS,
@@ -24,7 +24,6 @@ from suture.core.records import Candidate, Counterexample, Move, Strategy, Task,
 from suture.judge import Suite, find_protected_paths
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parse_module
-from suture.project.skeletons import Skeleton, find_skeleton
 from suture.project.workspace import (
     DEFAULT_PROTECTED,
     decode_text,
@@ -107,7 +106,7 @@ class BriefBuilder:
     def _for_project(self, move: Move, parent: FailingCandidate | None) -> ProjectBrief:
         """Return a brief for a coder that writes whole files: for a project, or in another language."""
         task = self.task
-        skeleton = _find_task_skeleton(task)
+        skeleton = find_task_skeleton(task)
         is_new = task.project is not None and task.project.is_new
         candidate_files = parent.candidate.files if parent else {}
         files = dict(candidate_files)
@@ -250,14 +249,6 @@ def _render_given_tests(task: Task) -> str:
     given_files = task.given_files if is_new else {}
     files = [decode_text(content) for path, content in given_files.items() if is_test_file(path)]
     return _join_user_tests(task, files)
-
-
-def _find_task_skeleton(task: Task) -> Skeleton | None:
-    """Return the skeleton of which the model writes one file; `None` if it may write any file."""
-    project = task.project
-    if project is None or project.kind is None or not project.skeleton_file:
-        return None
-    return find_skeleton(task.language, project.kind, name=project.name, sample=project.sample)
 
 
 def _render_sample(task: Task) -> str:

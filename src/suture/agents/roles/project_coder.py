@@ -31,7 +31,7 @@ from suture.models import Reply
 from suture.project.languages import LANGUAGES, fill_placeholders
 from suture.project.python_source.parsing import limit_parsing_work
 from suture.project.python_source.tidying import tidy_module
-from suture.project.skeletons import Skeleton
+from suture.project.skeletons import Skeleton, find_skeleton
 from suture.project.workspace import is_creatable
 
 CONTRACTS: Mapping[ProjectKind, str] = {
@@ -74,8 +74,19 @@ class ProjectBrief(RepairBrief):
     sample: str = ""
 
 
+def find_task_skeleton(task: Task) -> Skeleton | None:
+    """Return the skeleton of which the model writes one file; `None` if it may write any file."""
+    project = task.project
+    if project is None or project.kind is None or not project.skeleton_file:
+        return None
+    return find_skeleton(task.language, project.kind, name=project.name, sample=project.sample)
+
+
 def render_project_rules(task: Task) -> str:
     """Return how the code of a task is laid out and started, for the prompt."""
+    skeleton = find_task_skeleton(task)
+    if skeleton is not None:
+        return skeleton.rules.strip()
     facts = LANGUAGES[task.language]
     layout, project = facts.layout, task.project
     if project is None:

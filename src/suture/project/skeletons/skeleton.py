@@ -72,7 +72,7 @@ def find_skeleton(
         name: The project's name.
         sample: Path of the sample data.
     """
-    texts = _load_texts(language, kind)
+    texts = dict(_load_texts(language, kind))
     if not texts:
         return None
     words = {NAME_WORD: name, NAME_WORD.upper(): name.upper(), SAMPLE_WORD: sample}
