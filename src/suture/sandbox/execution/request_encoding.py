@@ -6,6 +6,7 @@ import json
 import marshal
 import math
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
@@ -23,6 +24,8 @@ PAGE_BYTES = 4096
 """A tmpfs stores whole pages."""
 MAX_ARGUMENT_BYTES = 128 << 10
 """Maximum length of a single argument or variable (`MAX_ARG_STRLEN`)."""
+PLAIN_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}/){0,30}[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+"""Matches nearly all paths of projects, none of which needs the other checks."""
 BASE_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": BOX, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
 """Variables that every program gets."""
 
@@ -144,13 +147,12 @@ def _check_strings(strings: Iterable[str], kind: str) -> None:
 
 def _check_files(request: RunRequest) -> None:
     """Check the paths of the files, and whether the folder can hold them."""
-    folders: set[str] = set()
-    size = 0
-    for path, content in request.files.items():
-        _check_path(path)
-        parts = path.split("/")
-        folders.update("/".join(parts[:depth]) for depth in range(1, len(parts)))
-        size += -(-len(content) // PAGE_BYTES) * PAGE_BYTES  # rounded up to whole pages
+    for path in request.files:
+        if not PLAIN_PATH.fullmatch(path):
+            _check_path(path)
+    folders = {path.rpartition("/")[0] for path in request.files}
+    folders.update([folder[:index] for folder in folders for index, char in enumerate(folder) if char == "/"])
+    size = sum([-(-len(content) // PAGE_BYTES) for content in request.files.values()]) * PAGE_BYTES
     conflicts = folders & request.files.keys()
     if conflicts:
         raise UsageError(f"{min(conflicts)!r} is both a file and a folder")

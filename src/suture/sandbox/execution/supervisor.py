@@ -83,8 +83,7 @@ def serve(
     """
     request = marshal.loads(read_exactly(request_fd, int.from_bytes(read_exactly(request_fd, 8), "big")))
     try:
-        for path, content in request["files"].items():
-            write_request_file(path, content)
+        write_request_files(request["files"])
     except OSError as fault:
         os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
         return
@@ -134,11 +133,16 @@ def read_exactly(read_fd: int, size: int) -> bytes:
     return bytes(content)
 
 
-def write_request_file(path: str, content: bytes) -> None:
-    """Write one file of the request below the working directory."""
-    folder = path.rpartition("/")[0]
-    if folder:
+def write_request_files(files: dict[str, bytes]) -> None:
+    """Write the files of the request below the working directory."""
+    for folder in {path.rpartition("/")[0] for path in files} - {""}:
         os.makedirs(folder, exist_ok=True)
+    for path, content in files.items():
+        write_request_file(path, content)
+
+
+def write_request_file(path: str, content: bytes) -> None:
+    """Write one file of the request into an existing folder."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     # A request carries no modes, so a file that starts with `#!` is made executable.
     file_fd = os.open(path, flags, 0o755 if content[:2] == b"#!" else 0o644)

@@ -268,11 +268,13 @@ class WarmRunner:
                     self._failed_preloads.add(spec)
                     continue
                 total_memory_mb = request.limits.total_memory_mb
-                yield (
+                running = (
                     await zygote.start_conversation(encoded, total_memory_mb)
                     if conversation
                     else zygote.start_run(encoded, total_memory_mb, stdin_closed=not request.stdin)
                 )
+                del encoded  # it holds all files of the project, and the run may be long
+                yield running
                 return
 
     def _suitable_specs(self, request: RunRequest) -> Iterator[ZygoteSpec]:

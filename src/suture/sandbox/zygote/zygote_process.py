@@ -155,7 +155,9 @@ class Zygote:
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
         """Send one frame (see `inside/relay.py`). This does not fail if the zygote is gone."""
-        self._transport.write(kind + len(content).to_bytes(4, "big") + content)
+        self._transport.write(kind + len(content).to_bytes(4, "big"))
+        if content:  # written by itself, because joining it with its head would copy all files of a project
+            self._transport.write(content)
 
     async def drain(self) -> None:
         """Wait until more may be sent."""

@@ -25,7 +25,7 @@ from suture.sandbox.execution.supervisor import (
     kill_remaining,
     open_box,
     wait_for_program,
-    write_request_file,
+    write_request_files,
 )
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.kernel import FolderEvents, OomKillCounter, find_kill_counts
@@ -84,8 +84,7 @@ def run_child(
         files = request.pop("files")
         forked = request["forked"] and not shadows_imported_module(files)
         try:
-            for path, content in files.items():
-                write_request_file(path, content)
+            write_request_files(files)
         except OSError as fault:
             os.write(REPORT_FD, b"X" + os.strerror(fault.errno or 0).encode())
             os._exit(0)
