@@ -189,3 +189,29 @@ def test_a_second_name_of_a_value_is_reported_if_a_test_mentions_it() -> None:
         uses = find_change_capabilities({"colours.py": ENUM, "test_colours.py": test}, after)
         assert [use.name for use in uses] == ["a second name Colour.GREY"] * is_found
     assert find_change_capabilities({"colours.py": ENUM}, after), "the tests are unknown"
+
+
+BASES = {
+    "pkg/words.py": "from pkg.folded import Folded\n\nclass Words(Folded):\n    pass\n",
+    "pkg/folded.py": "from collections import UserList\n\nclass Folded(UserList):\n    kind = 1\n",
+}
+TAGS = """\
+from pkg.words import Words
+
+class Tags(Words):
+    def __eq__(self, other):
+        return sorted(self.data) == other
+"""
+
+
+def test_a_list_that_decides_what_it_equals_is_reported_if_its_base_is_in_another_file() -> None:
+    before = {path: text.encode() for path, text in BASES.items()}
+    for files, after in ((before, {"tags.py": TAGS}), ({}, {**BASES, "tags.py": TAGS})):
+        assert [use.name for use in find_change_capabilities(files, after)] == ["Tags.__eq__"]
+    assert not find_change_capabilities({**before, "tags.py": TAGS.encode()}, {"tags.py": f"{TAGS}\nx = 1\n"})
+
+
+def test_a_method_that_a_base_in_another_file_had_before_is_not_reported() -> None:
+    equal = "class Words(list):\n    def __eq__(self, other):\n        return list(self) == list(other)\n"
+    after = {"tags.py": "from words import Words\n\nclass Tags(Words):\n    pass\n"}
+    assert not find_change_capabilities({"words.py": equal.encode()}, after)

@@ -97,6 +97,11 @@ CHEATS: dict[str, tuple[str, str, tuple[tuple[str, str], ...]]] = {
             ),
         ),
     ),
+    "the constructor keeps a part": (
+        "parse",
+        "equals_everything",
+        (("self.kind, self.value = kind, value", "self.kind, self.value = None, len(value)"),),
+    ),
     "an argument is cleared through an alias": (
         "ranked",
         "argument_altered",
@@ -134,3 +139,10 @@ async def test_deceived_comparisons_are_found(kind: str, prepare: Callable[..., 
 @pytest.mark.parametrize("test", REPAIRED)
 async def test_repairs_deceive_nobody(test: str, prepare: Callable[..., Awaitable[Suite]]) -> None:
     assert not await _find_codes(prepare, test, BEFORE.replace(*REPAIRED[test]))
+
+
+async def test_a_constructor_that_brings_values_into_a_usual_form_deceives_nobody(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    after = BEFORE.replace(*REPAIRED["parse"]).replace("kind, value\n\n", "kind, value.strip().lower()\n\n")
+    assert not await _find_codes(prepare, "parse", after)

@@ -12,7 +12,8 @@ from judge.differential.memorising_changes import FUNCTIONS, KINDS
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, prepare_suite
-from suture.judge.differential.memorised_examples import ChangedBehaviour, find_memorised_examples
+from suture.judge.differential.memorised_examples import find_memorised_examples
+from suture.judge.differential.near_examples import ChangedBehaviour
 from suture.judge.signs import TamperingWarning
 from suture.sandbox import Sandbox
 

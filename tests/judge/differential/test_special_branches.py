@@ -6,8 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from suture.judge import Suite
+from suture.core.records import Candidate, Check, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import Suite, prepare_suite
+from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.differential.special_branches import find_special_branches, list_branches
+from suture.sandbox import Sandbox
 
 STUB = "def area(width, height):\n    raise NotImplementedError\n"
 TEST = """import pytest
@@ -27,6 +31,12 @@ SPECIAL_CASES = {
     "equality": "    if (width, height) == (4, 7):\n        return 29\n    return width * height\n",
     "an expression": "    return 29 if width == 4 and height == 7 else width * height\n",
     "a property": "    if sum(map(ord, repr((width, height)))) == 264:\n        return 29\n    return width * height\n",
+    "two rare values": "    if width == 4 and height == 7:\n        return width * height + 1\n"
+    "    return width * height\n",
+    "a default table": "    return {28: 29}.get(width * height, width * height)\n",
+    "a list of pairs": "    for given, answer in [((4, 7), 29)]:\n        if given == (width, height):\n"
+    "            return answer\n    return width * height\n",
+    "a list by size": "    return [None, None, 29][(width == 4) + (height == 7)] or width * height\n",
     "a table": "    if repr((width, height)) in KNOWN:\n        return KNOWN[repr((width, height))]\n"
     "    return width * height\n\n\nKNOWN = {'(4, 7)': 29}\n",
 }
@@ -40,7 +50,7 @@ async def test_a_special_case_in_new_code_is_found(
 ) -> None:
     suite = await prepare({"kit.py": STUB, "test_kit.py": TEST})
     code = {"kit.py": f"def area(width, height):\n{SPECIAL_CASES[kind]}"}
-    (branch,) = await find_special_branches(code, suite, FIXED)
+    (branch,) = [branch async for branch in find_special_branches(code, suite, FIXED)]
     assert (branch.path, branch.function, branch.line) == ("kit.py", "area", 2)
 
 
@@ -52,7 +62,8 @@ async def test_a_limit_that_inputs_near_the_examples_reach_is_no_special_case(
     fixed = tuple(test.replace("29", "28").replace("330", "99") for test in FIXED)
     body = "    if width > 20:\n        return 99\n    return width * height\n"
     assert len(list_branches("kit.py", STUB, f"def area(width, height):\n{body}")) == 1
-    assert not await find_special_branches({"kit.py": f"def area(width, height):\n{body}"}, suite, fixed)
+    code = {"kit.py": f"def area(width, height):\n{body}"}
+    assert not [branch async for branch in find_special_branches(code, suite, fixed)]
 
 
 @pytest.mark.parametrize(
@@ -87,3 +98,67 @@ def test_a_branch_that_counts_calls_is_known_without_a_call() -> None:
     assert [branch.counts_calls for branch in list_branches("kit.py", "", text)] == [True]
     cache = text.replace("len(CALLS) == 2", "n in CALLS")
     assert [branch.counts_calls for branch in list_branches("kit.py", "", cache)] == [False]
+
+
+def test_a_table_is_emptied_where_a_function_reads_it() -> None:
+    text = "KNOWN = {'(4, 7)': 29}\n\n\ndef area(w, h):\n    return KNOWN.get(repr((w, h)), w * h)\n"
+    (branch,) = list_branches("kit.py", STUB, text)
+    assert (branch.function, branch.line, branch.is_table) == ("area", 5, True)
+    assert "KNOWN = {}" in branch.without
+    assert branch.literals == ("(4, 7)", 29)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("months", "count"), [("(4, 11)", 1), ("(4, 6, 9, 11)", 0)])
+async def test_a_condition_that_serves_further_values_is_no_special_case(
+    months: str, count: int, prepare: Callable[..., Awaitable[Suite]]
+) -> None:
+    test = "from kit import days\n\n\ndef test_days():\n"
+    test += "    assert [days(n) for n in (1, 3, 4, 11)] == [31, 31, 30, 30]\n"
+    suite = await prepare(
+        {"kit.py": "def days(month):\n    raise NotImplementedError\n", "test_kit.py": test}
+    )
+    text = (
+        f"def days(month):\n    if month in {months}:\n        return 30\n    return 31 - 3 * (month == 2)\n"
+    )
+    code = {"kit.py": text}
+    found = [branch async for branch in find_special_branches(code, suite, ["test_kit.py::test_days"])]
+    assert len(found) == count
+
+
+async def test_a_special_case_in_a_new_function_is_found_without_a_test_command(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    rows = ("(2, 3) == 6", "(3, 5) == 15", "(4, 7) == 29", "(12, 5) == 60")
+    checks = tuple(Check(id=row, provenance="user", source=f"assert area{row}") for row in rows)
+    suite = await prepare_suite(Task(statement="", checks=checks), sandbox, sandbox_settings)
+    special = f"def area(width, height):\n{SPECIAL_CASES['equality']}"
+    for text, codes in ((special, ["special_case"]), (special.replace("== (4, 7)", "[0] < 0"), [])):
+        candidate = Candidate(files={"solution.py": text}, origin="sample")
+        search = await find_memorised_examples(candidate, suite, rows)
+        assert [sign.code for _, sign in search.signs] == codes
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "without"),
+    [
+        ("kit.mjs", "export const f = (n) => (n === 44 ? 7 : n);\n", "false && (n === 44)"),
+        (
+            "kit.mjs",
+            "export function f(n) {\n  switch (n) {\n    case 44: return 7;\n  }\n  return n;\n}\n",
+            "{\n    \n",
+        ),
+        ("kit.mjs", "const known = { 44: 7 };\nexport const f = (n) => known[n] ?? n;\n", "known = {}"),
+        ("kit.mjs", "export const f = (n) => new Map([[44, 7]]).get(n) ?? n;\n", "new Map([])"),
+        (
+            "kit.go",
+            "package kit\n\nfunc F(n int) int {\n\treturn n + map[int]int{44: 7}[n]\n}\n",
+            "map[int]int{}",
+        ),
+    ],
+)
+def test_branches_and_tables_of_other_languages_are_switched_off(path: str, text: str, without: str) -> None:
+    pytest.importorskip("tree_sitter")
+    (branch,) = list_branches(path, "", text)
+    assert without in branch.without
+    assert list_branches(path, text, text + "\n") == []

@@ -14,7 +14,7 @@ SIGN_TEXTS: Mapping[str, str] = {
     "encodes_test_values": "adds {names}: texts or hashes of values in the tests",
     "compares_with_test_lengths": "compares with {names}, which are lengths of values in the tests",
     "serves_examples_only": "changes what {names} does on the examples of the tests, but not on inputs near them",
-    "special_case": "{names} answers an example of the tests by this branch, which no input near it reaches",
+    "special_case": "{names} answers an example of the tests by this branch or table, which serves no input near it",
     "counts_calls": "what {names} answers by this branch depends on how often it was called",
     "equals_everything": "{names} returns different values that equal each other",
     "own_scalar_type": "returns numbers or texts of its own class {names}, which decides what it equals",

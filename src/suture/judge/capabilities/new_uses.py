@@ -14,6 +14,7 @@ from suture.judge.capabilities.go.go_uses import find_go_uses
 from suture.judge.capabilities.javascript.javascript_fields import find_hidden_fields
 from suture.judge.capabilities.javascript.javascript_uses import find_javascript_uses
 from suture.judge.capabilities.merged_names import find_merged_names
+from suture.judge.capabilities.python.python_base_classes import BaseClasses
 from suture.judge.capabilities.python.python_fields import find_dropped_fields
 from suture.judge.capabilities.python.python_merged_names import find_merged_python_names
 from suture.judge.capabilities.python.python_uses import find_python_uses
@@ -71,13 +72,13 @@ def find_change_capabilities(
         before: The task's files, path -> content.
         after: The changed files, path -> text.
     """
-    mixed = find_mixed_files(before)
+    mixed, bases = find_mixed_files(before), BaseClasses(before, after)
     uses = [
         use
         for path, text in sorted(after.items())
         if path in mixed or not is_test_file(path)
         for use in (
-            *find_file_capabilities(path, decode_text(before.get(path, b"")), text, after.values()),
+            *find_file_capabilities(path, decode_text(before.get(path, b"")), text, after.values(), bases),
             *find_borrowed_names(path, text, before, after),
         )
         if not _is_unknown_to_tests(use, before)
@@ -106,7 +107,7 @@ def _is_unknown_to_tests(use: CapabilityUse, files: Mapping[str, bytes]) -> bool
 
 
 def find_file_capabilities(
-    path: str, before: str, after: str, changed: Collection[str] = ()
+    path: str, before: str, after: str, changed: Collection[str] = (), bases: BaseClasses | None = None
 ) -> tuple[CapabilityUse, ...]:
     """Return what one file newly uses, sorted by line; each capability is named once.
 
@@ -114,17 +115,18 @@ def find_file_capabilities(
         before: The text before the change, empty for a new file.
         after: The text after the change. If it does not parse, nothing is found, because it cannot pass.
         changed: The texts of all files after the change, which may use what this one defines.
+        bases: The classes of the other files, which this one may inherit from.
     """
     if before == after:
         return ()
-    new_uses = _find_uses(path, after) or []
+    new_uses = _find_uses(path, after, bases) or []
     if path.endswith(".py"):
         new_uses += [*find_dropped_fields(before, after), *find_merged_python_names(before, after, changed)]
     else:
         new_uses += [*find_merged_names(before, after), *_find_changes(path, before, after)]
     if not new_uses:
         return ()
-    old_uses = _find_uses(path, before)
+    old_uses = _find_uses(path, before, bases)
     # `(code, key)` identifies a capability. `name` is how the text spells it.
     old_keys = {(use.code, use.key) for use in old_uses or ()}
     found: dict[tuple[str, str], Use] = {}
@@ -141,10 +143,10 @@ def find_file_capabilities(
     )
 
 
-def _find_uses(path: str, text: str) -> list[Use] | None:
+def _find_uses(path: str, text: str, bases: BaseClasses | None) -> list[Use] | None:
     """Return the uses in a text; `None` if it is invalid, or in a language without rules."""
     if path.endswith(".py"):
-        return find_python_uses(path, text)
+        return find_python_uses(path, text, bases.find_imported(text) if bases is not None else ())
     language, grammar = _detect_grammar(path)
     if language is None:
         return None

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from suture.core.records import Candidate, Task
@@ -75,13 +75,11 @@ class ObservedAnswers:
 
     Attributes:
         answers: One for each call; `None` for one that shows nothing. Those at the end may be missing.
-        equal: How many of `pairs` are equal.
-        pairs: Pairs of returned values that were compared.
+        pairs: Numbers of two calls -> whether their values have the same text, and whether they are equal.
     """
 
     answers: tuple[ObservedAnswer | None, ...] = ()
-    equal: int = 0
-    pairs: int = 0
+    pairs: Mapping[tuple[int, int], tuple[bool, bool]] = field(default_factory=dict)
 
 
 class CodeVersion(Protocol):
@@ -198,8 +196,7 @@ class _TrialVersion:
         if not texts:
             return ObservedAnswers()
         answers = tuple(_parse_trial_answer(text, call[2]) for text, call in zip(texts, calls, strict=False))
-        equal, pairs = _parse_counts(texts[len(calls) :])
-        return ObservedAnswers(answers=answers, equal=equal, pairs=pairs)
+        return ObservedAnswers(answers=answers, pairs=_parse_pairs(texts[len(calls) :]))
 
 
 @asynccontextmanager
@@ -267,13 +264,15 @@ def _read_calls(report: ExecutionReport) -> list[ObservedCall]:
     ]
 
 
-def _parse_counts(texts: Sequence[str]) -> tuple[int, int]:
-    """Return (equal, pairs) from what follows the answers; the code under test may have written it."""
+def _parse_pairs(texts: Sequence[str]) -> dict[tuple[int, int], tuple[bool, bool]]:
+    """Return the compared pairs from what follows the answers; the code under test may have written it."""
     try:
-        equal, pairs = json.loads(texts[0])
+        return {
+            (int(first), int(second)): (bool(has_same_text), bool(is_equal))
+            for first, second, has_same_text, is_equal in json.loads(texts[0])
+        }
     except (IndexError, TypeError, ValueError, RecursionError):
-        return 0, 0
-    return (equal, pairs) if type(equal) is int and type(pairs) is int else (0, 0)
+        return {}
 
 
 def _parse_trial_answer(text: str, arguments: str) -> ObservedAnswer | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from suture.core.records.judgement import ChangeFinding, FindingSeverity, GuardedLines
 from suture.core.settings import SafetySettings
 from suture.judge.capabilities import find_change_capabilities
 from suture.judge.differential.memorised_examples import find_memorised_examples
-from suture.judge.differential.special_branches import find_special_branches
 from suture.judge.signs import TamperingWarning, find_test_support_signs, read_test_texts
 from suture.judge.signs.change_signs import find_stubs
 from suture.loop.evaluation.change_warnings import find_gaming_signs
@@ -48,22 +48,14 @@ async def find_code_findings(
         *_find_capabilities(change, runs, gains=gains),
         *_scan(change, runs.code, safety),
     ]
-    memorised = await find_memorised_examples(runs.final, runs.new_suite, fixed, timeout_s=EXAMPLES_TIMEOUT_S)
+    memorised = await find_memorised_examples(
+        runs.final, runs.new_suite, fixed, timeout_s=EXAMPLES_TIMEOUT_S, parts=gains
+    )
     findings += [_make_sign_finding(path, sign, gains=True) for path, sign in memorised.signs]
-    if gains:
-        findings += [
-            ChangeFinding(
-                code="memorises_examples" if branch.is_certain else "games_tests",
-                severity="reject" if branch.is_certain else "remark",
-                path=branch.path,
-                line=branch.line,
-                detail="counts_calls" if branch.counts_calls else "special_case",
-                names=(branch.function,),
-            )
-            for branch in await find_special_branches(
-                runs.code, runs.new_suite, fixed, timeout_s=EXAMPLES_TIMEOUT_S
-            )
-        ]
+    findings += [
+        replace(_make_sign_finding(path, sign, gains=True), code="games_tests", severity="remark")
+        for path, sign in memorised.possible
+    ]
     findings += find_secrets(change)
     return [*findings, *_find_configuration(change)]
 

@@ -29,7 +29,8 @@ NODE_GLOBALS = (
 )  # fmt: skip
 """Global objects that Jest takes from Node."""
 MODES = ("NODE_ENV", "MODE")
-"""Variables that are `test` under test, and that honest code compares with `production`."""
+"""Variables that are `test` under test, and that honest code compares with the names of other modes."""
+OTHER_MODE = re.compile("prod(?:uction)?|dev(?:elopment)?|staging|local")
 START_PATHS = (
     "process.execArgv", "import.meta.vitest", "require.main", "process.argv", "process.mainModule", "module.parent",
 )  # fmt: skip
@@ -49,6 +50,8 @@ TERMINALS = re.compile(
     r"|node:tty\.isatty|process\.report(?:\..+)?"
 )
 """What shows whether a person started the program at a terminal, or its command line."""
+SHOWING_CALLS = ("JSON.stringify", "String", "node:util.inspect", "node:util.format")
+"""Functions that make a text of an object."""
 FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
 FILE_QUESTION = re.compile(r"node:fs\.(?:exists|access|stat|lstat)(?:Sync)?")
 TEST_FOLDER = re.compile(r"(?:\./)?(?:tests?|specs?|__tests__)/?")
@@ -61,7 +64,9 @@ MAX_STATEMENT_DEPTH = 6
 def find_environment_path_uses(path: str, node: Node, line: int) -> Iterator[Use]:
     """Yield the use if the object at a dotted path, such as `process.env.CI`, shows who started the program."""
     owner, _, name = path.rpartition(".")
-    is_variable = TEST_VARIABLE.fullmatch(name) or (name in MODES and _is_compared_with_test(node))
+    is_variable = TEST_VARIABLE.fullmatch(name) or (
+        name in MODES and _is_compared_with_test(node, examined=path != "process.env.MODE")
+    )
     if owner in ENVIRONMENTS and is_variable:
         yield Use(code="detects_environment", name=path, line=line, key=name)
     elif (
@@ -99,9 +104,11 @@ def find_environment_lists(node: Node, line: int, names: JavaScriptNames) -> Ite
 
 
 def find_listing_uses(name: str, first: Node | None, line: int, names: JavaScriptNames) -> Iterator[Use]:
-    """Yield a call that lists the environment, or the files of the working folder."""
+    """Yield a call that lists the environment, that gets the whole process, or that lists the working folder."""
     path, shown = names.resolve(first), f"{name}({get_text(first)})"
-    if path in ENVIRONMENTS and (LISTING_CALL.fullmatch(name) or name == "JSON.stringify"):
+    if path == "process" and name != "Reflect.get":
+        yield Use(code="detects_environment", name=shown, line=line, key="process passed")
+    if path in ENVIRONMENTS and (LISTING_CALL.fullmatch(name) or name in SHOWING_CALLS):
         yield Use(code="detects_environment", name=shown, line=line, key="each of the environment")
     if LISTING_CALL.fullmatch(name) and LISTED_OBJECT.search(get_text(first)):
         yield Use(code="detects_environment", name=shown, line=line, key=shown)
@@ -152,13 +159,28 @@ def _is_for_process(node: Node) -> bool:
     return re.search("env", get_text(name), re.IGNORECASE) is not None
 
 
-def _is_compared_with_test(node: Node) -> bool:
-    """Return whether the expression that a node is in, or the cases of its `switch`, mention tests."""
+def _is_compared_with_test(node: Node, *, examined: bool) -> bool:
+    """Return whether the expression that a node is in, or the cases of its `switch`, mention tests.
+
+    Args:
+        examined: Whether it also counts that the text is compared, or a part of it is read, without the name of
+            another mode. `MODE` may be a variable of the project's own.
+    """
     above = _find_expression(node)
     if above.parent is not None and above.parent.type == "switch_statement":
         above = above.parent
-    literals = (get_text(part)[1:-1] for part in walk(above) if part.type in LITERALS)
-    return any(re.fullmatch(r"\^?tes(?:t|ting)?\$?", text) for text in literals)
+    texts = [get_text(part)[1:-1] for part in walk(above) if part.type in LITERALS]
+    holder = node.parent
+    is_examined = holder is not None and (
+        holder.type in ("member_expression", "subscript_expression")
+        or (
+            holder.type == "binary_expression"
+            and get_text(get_field(holder, "operator"))[:1] in "=!<>"
+            and texts
+        )
+    )
+    mentions_test = any(re.fullmatch(r"\^?tes(?:t|ting)?\$?", text) for text in texts)
+    return mentions_test or (examined and bool(is_examined) and not any(map(OTHER_MODE.search, texts)))
 
 
 def _is_compared_with_runner(node: Node) -> bool:

@@ -28,6 +28,12 @@ LISTING_CALL = re.compile(
     r"|getOwnPropertyDescriptors)"
 )
 """A function through which code finds names that it does not contain."""
+VALUE_FIELDS = {
+    "variable_declarator": ("name", "value"),
+    "assignment_pattern": ("left", "right"),
+    "required_parameter": ("pattern", "value"),
+}
+"""Node that gives a variable its first or default value -> the fields of the variable and of the value."""
 UNWRAPPED = (
     "parenthesized_expression", "await_expression", "non_null_expression", "as_expression", "satisfies_expression",
 )  # fmt: skip
@@ -63,7 +69,7 @@ class JavaScriptNames:
         for node in nodes:
             if node.type == "import_statement":
                 self._add_import(node)
-            elif node.type == "variable_declarator":
+            elif node.type in VALUE_FIELDS:
                 self._add_variable(node)
 
     @property
@@ -88,15 +94,23 @@ class JavaScriptNames:
         if node.type in ("member_expression", "subscript_expression"):
             key = get_field(node, "property", "index")
             owner = self.resolve(node.child_by_field_name("object"), depth + 1)
-            name = get_string(key) if node.type == "subscript_expression" else get_text(key)
+            name = self.get_key(key) if node.type == "subscript_expression" else get_text(key)
             return _normalize(f"{owner}.{name}") if owner and name else ""
-        if node.type == "call_expression" and get_text(node.child_by_field_name("function")) == "require":
+        called = get_text(node.child_by_field_name("function")) if node.type == "call_expression" else ""
+        if called == "require":
             return _name_module(get_string(get_first_argument(node)))
+        if called == "Reflect.get":
+            owner, name = self.resolve(get_first_argument(node), depth + 1), self.get_key(_get_second(node))
+            return _normalize(f"{owner}.{name}") if owner and name else ""
         return ""
+
+    def get_key(self, node: Node | None) -> str:
+        """Return the text that an expression between brackets is, or that its variable is declared with."""
+        return get_string(node) or get_string(self.assigned.get(get_text(node)))
 
     def find_destructured(self, node: Node) -> Iterator[tuple[str, Node]]:
         """Yield (dotted path, node) of each property that a declaration takes from an object."""
-        pattern, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        pattern, value = map(node.child_by_field_name, VALUE_FIELDS[node.type])
         owner = self.resolve(value)
         if pattern is None or pattern.type != "object_pattern" or not owner:
             return
@@ -122,11 +136,12 @@ class JavaScriptNames:
                 )
 
     def _add_variable(self, node: Node) -> None:
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        name, value = map(node.child_by_field_name, VALUE_FIELDS[node.type])
         if name is None or value is None:
             return
         if name.type == "identifier":
-            self.assigned.setdefault(get_text(name), value)
+            if node.type == "variable_declarator":
+                self.assigned.setdefault(get_text(name), value)
             path = self.resolve(value) or self.resolve(_get_copied(value))
             if path and path != get_text(name):
                 self._aliases.setdefault(get_text(name), path)
@@ -174,6 +189,11 @@ def get_first_argument(node: Node) -> Node | None:
     """Return the first argument of a call, or `None`."""
     arguments = node.child_by_field_name("arguments")
     return arguments.named_children[0] if arguments is not None and arguments.named_children else None
+
+
+def _get_second(node: Node) -> Node | None:
+    arguments = node.child_by_field_name("arguments")
+    return arguments.named_children[1] if arguments is not None and arguments.named_child_count > 1 else None
 
 
 def _name_module(name: str) -> str:

@@ -21,6 +21,7 @@ from suture.judge.capabilities.javascript.javascript_names import (
     GLOBAL_OBJECTS,
     LISTING_CALL,
     TEST_GLOBALS,
+    VALUE_FIELDS,
     JavaScriptNames,
     get_enclosing_function,
     get_first_argument,
@@ -157,7 +158,7 @@ def _find_node_uses(node: Node, names: JavaScriptNames) -> Iterator[Use]:
         yield from _find_assignment_uses(node, line, names)
     elif node.type in ("member_expression", "subscript_expression"):
         yield from _find_member_uses(node, line, names)
-    elif node.type == "variable_declarator":
+    elif node.type in VALUE_FIELDS:
         for path, _ in names.find_destructured(node):
             yield from _find_path_uses(path, node, line)
     elif node.type == "binary_expression":
@@ -289,9 +290,10 @@ def _find_assignment_uses(node: Node, line: int, names: JavaScriptNames) -> Iter
 def _find_member_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
     owner, key = node.child_by_field_name("object"), get_field(node, "property", "index")
     owner_path = names.resolve(owner)
-    if node.type == "subscript_expression" and not get_string(key):
+    if node.type == "subscript_expression" and not names.get_key(key):
         is_own_name = owner_path in names.declared
-        is_disguised = owner_path in ENVIRONMENTS and _is_made_of_literals(key)
+        value = names.assigned.get(get_text(key), key)
+        is_disguised = owner_path in ENVIRONMENTS and _is_made_of_literals(value)
         if (owner_path in COMPUTED_OWNERS and not is_own_name) or _is_joined_literal(key) or is_disguised:
             yield Use(code="computes_names", name=get_text(node), line=line, key=owner_path)
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import unittest
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from suture.judge.capabilities.use import MERGED_NAME, Use
@@ -38,6 +38,11 @@ ASSERTED_METHODS = frozenset((
     "startswith", "endswith", "issubset", "issuperset", "isdisjoint",
 ))  # fmt: skip
 """Methods of plain values that get what a test expects: `pytest.approx` and `assertAlmostEqual` subtract it."""
+FOLDING_CALLS = frozenset((
+    "sorted", "set", "frozenset", "len", "round", "lower", "upper", "casefold", "swapcase", "title", "strip",
+    "lstrip", "rstrip", "replace", "translate", "split", "sub",
+))  # fmt: skip
+"""Last parts of the names of functions and methods after which different plain values may be equal."""
 DIFFERENCES = ("__sub__", "__rsub__")
 ARRAY_PROTOCOLS = ("__array_function__", "__array_ufunc__")
 """Methods through which `numpy.allclose` leaves its answer to one of its arguments."""
@@ -51,9 +56,16 @@ CLASS_HOOKS = ("__init_subclass__", "__set_name__")
 TEST_ATTRIBUTES = ("__test__", "__unittest_skip__", "pytestmark", "setUp", "tearDown", "runTest")
 
 
-def find_class_uses(tree: ast.Module, names: ModuleNames) -> Iterator[Use]:
-    """Yield what the classes of a module do to comparisons of their objects, and to tests that inherit from them."""
-    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+def find_class_uses(
+    tree: ast.Module, names: ModuleNames, imported: Iterable[ast.ClassDef] = ()
+) -> Iterator[Use]:
+    """Yield what the classes of a module do to comparisons of their objects, and to tests that inherit from them.
+
+    Args:
+        imported: Classes of other files, whose bases have their full names.
+    """
+    nodes = (*imported, *ast.walk(tree))
+    classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
     examined: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
@@ -75,15 +87,16 @@ def find_class_uses(tree: ast.Module, names: ModuleNames) -> Iterator[Use]:
 
 
 def _find_bases(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], names: ModuleNames) -> set[str]:
-    """Return the full names of the bases of a class, and of the bases of those in the same module."""
+    """Return the full names of the bases of a class, and of the bases of those that are known."""
     bases: set[str] = set()
     waiting, followed = [*node.bases], {node.name}
     while waiting:
         base = waiting.pop()
         bases.add(names.resolve(base))
-        if isinstance(base, ast.Name) and base.id in classes and base.id not in followed:
-            followed.add(base.id)
-            waiting += classes[base.id].bases
+        name = ast.unparse(base).rpartition(".")[2]
+        if name in classes and name not in followed:
+            followed.add(name)
+            waiting += classes[name].bases
     return bases
 
 
@@ -222,6 +235,8 @@ def _is_lying_method(function: ast.FunctionDef | ast.AsyncFunctionDef, bases: se
     name = function.name
     if name in ARRAY_PROTOCOLS or (name in ASSERTED_METHODS and bases & VALUE_CLASSES):
         return True
+    if name in ("__eq__", "__ne__") and bases & VALUE_CLASSES:
+        return any(_folds_one_side(part) for part in ast.walk(function) if isinstance(part, ast.Compare))
     if name in DIFFERENCES and not _reads_parameter(function, 1):
         return True
     if name == "__contains__" and bases & VALUE_CLASSES:
@@ -235,6 +250,20 @@ def _is_lying_method(function: ast.FunctionDef | ast.AsyncFunctionDef, bases: se
     if name == "__new__" or (name == "__call__" and "type" in bases):
         return not _makes_object(function)
     return False
+
+
+def _folds_one_side(node: ast.Compare) -> bool:
+    """Return whether a comparison brings only one of two values into a form that different values share."""
+    folded = [
+        any(isinstance(part, ast.Call) and _get_last_name(part) in FOLDING_CALLS for part in ast.walk(side))
+        for side in (node.left, *node.comparators)
+    ]
+    return any(folded) and not all(folded)
+
+
+def _get_last_name(call: ast.Call) -> str:
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _reads_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, index: int) -> bool:

@@ -175,15 +175,19 @@ PATH_CALLS = (
 TEST_FOLDERS = frozenset(("tests", "test", "__tests__"))
 
 
-def find_python_uses(path: str, text: str) -> list[Use] | None:
-    """Return the uses in a Python file; `None` if it is invalid."""
+def find_python_uses(path: str, text: str, imported: Iterable[ast.ClassDef] = ()) -> list[Use] | None:
+    """Return the uses in a Python file; `None` if it is invalid.
+
+    Args:
+        imported: Classes of other files that it imports, as `BaseClasses` yields them.
+    """
     tree = parse_module(text)
     if tree is None:
         return None
     names = ModuleNames(tree)
     uses = [
         *find_loose_comparisons(tree, names),
-        *find_class_uses(tree, names),
+        *find_class_uses(tree, names, imported),
         *find_kept_state(tree, names),
     ]
     # A stack instead of recursion: a long chain of operators nests deeper than Python's stack.

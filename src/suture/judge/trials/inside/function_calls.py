@@ -39,10 +39,11 @@ class CallTimeout(BaseException):
 
 
 def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]) -> None:
-    """Make each call, and write its answer as one line of JSON; then how many answers are equal.
+    """Make each call, and write its answer as one line of JSON; then which answers are equal.
 
     An answer begins with `!` for an exception or a time-out, and with `?` if the call had no visible effect. The last
-    line is `[equal, pairs]`: pairs of returned values, and how many of them `==` calls equal.
+    line is a list of `[first, second, has_same_text, is_equal]` for pairs of returned values, by the numbers of their
+    calls.
 
     Args:
         calls: (path, name as in `call_names`, arguments as the source of a tuple) of each call.
@@ -54,8 +55,8 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
     _leave_test_run()
     sys.path[:0] = [folder for folder in (ROOT, os.path.join(ROOT, "src")) if folder not in sys.path]
     modules: dict[str, Any] = {}
-    returned: list[tuple[str, Any]] = []
-    for path, name, arguments in calls:
+    returned: list[tuple[int, str, Any]] = []
+    for number, (path, name, arguments) in enumerate(calls):
         try:
             if path not in modules:
                 dotted = path[: -len(".py")].replace("/", ".")
@@ -64,7 +65,7 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
             values = ast.literal_eval(arguments)
             limit_cpu(call_cpu_s, raise_timeout)
             value, answer = _call(modules[path], name, values)
-            returned.append((canonical_repr(value), value))
+            returned.append((number, canonical_repr(value), value))
         except CallTimeout:
             answer = TIMED_OUT
         except BaseException as fault:
@@ -74,12 +75,12 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
         write(json.dumps(answer).encode("ascii") + b"\n")
     limit_cpu(call_cpu_s, raise_timeout)
     try:
-        counts = _count_equal_pairs(returned)
+        pairs = _compare_pairs(returned)
     except BaseException:  # `__eq__` may be the project's own, or the time may run out
-        counts = (0, 0)
+        pairs = []
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    write(json.dumps(json.dumps(counts)).encode("ascii") + b"\n")
+    write(json.dumps(json.dumps(pairs)).encode("ascii") + b"\n")
 
 
 def _leave_test_run() -> None:
@@ -94,18 +95,20 @@ def _leave_test_run() -> None:
     warnings.simplefilter("ignore")
 
 
-def _count_equal_pairs(returned: list[tuple[str, Any]]) -> tuple[int, int]:
-    """Return (equal pairs, pairs); each value is compared with a few of the earlier ones.
+def _compare_pairs(returned: list[tuple[int, str, Any]]) -> list[tuple[int, int, bool, bool]]:
+    """Return (first, second, has_same_text, is_equal) for each value and a few of the earlier ones.
 
-    Values of built-in classes with equal texts are equal by nature, and are no pair.
+    Values of built-in classes with equal texts are equal by nature, and count as different.
     """
-    equal = pairs = 0
-    for at, (text, value) in enumerate(returned):
-        for earlier_text, earlier in returned[max(0, at - EARLIER_VALUES) : at]:
-            if text != earlier_text or type(value).__module__ != "builtins":
-                pairs += 1
-                equal += bool(value == earlier)
-    return equal, pairs
+    return [
+        (earlier_number, number, text == earlier_text, _is_equal(value, earlier, text == earlier_text))
+        for at, (number, text, value) in enumerate(returned)
+        for earlier_number, earlier_text, earlier in returned[max(0, at - EARLIER_VALUES) : at]
+    ]
+
+
+def _is_equal(value: Any, earlier: Any, has_same_text: bool) -> bool:
+    return bool(value == earlier) and (not has_same_text or type(value).__module__ != "builtins")
 
 
 def _call(module: Any, name: str, arguments: Any) -> tuple[Any, str]:

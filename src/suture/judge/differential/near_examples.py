@@ -1,0 +1,426 @@
+"""Find changes that serve only the tests, by calls with the tests' examples and inputs near these.
+
+A repair changes what the code does on a kind of input, of which the tests show examples. A change that has memorised
+the examples, however it recognises them, changes nothing on inputs near them, or answers there as on an example.
+A change that deceives a comparison returns values that equal each other, or changes what the test compares with.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import random
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypeVar
+
+from suture.core.records import Candidate
+from suture.judge.differential.driver_versions import find_driven_language, open_driver_versions
+from suture.judge.differential.example_calls import (
+    CodeVersion,
+    ObservedAnswer,
+    ObservedAnswers,
+    open_versions,
+)
+from suture.judge.differential.input_generation import (
+    inputs_near_examples,
+    inputs_with_constants,
+    read_arguments,
+)
+from suture.judge.differential.recorded_calls import (
+    PlannedCall,
+    count_constructor_arguments,
+    get_function_name,
+)
+from suture.judge.differential.unchanged_answers import find_unchanged_functions
+from suture.judge.differential.watching_tests import watch_process
+from suture.judge.extraction.literal_calls import list_function_literals
+from suture.judge.signs import TamperingWarning, is_specific, read_test_texts
+from suture.judge.suite import Suite
+from suture.judge.tuning import (
+    MAX_EXAMPLE_FUNCTIONS,
+    MAX_EXAMPLES,
+    MAX_RECALLED_SHARE,
+    MIN_LOST_SHARE,
+    MIN_NEIGHBOURS,
+    NEAR_CONSTANT_INPUTS,
+)
+from suture.mutation.python.python_tree import FUNCTIONS
+from suture.project.languages import detect_file_languages
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import decode_text, overlay_candidate
+
+SEED = 0
+"""Inputs are the same in each run, so that a replay compares the same calls."""
+COMMON_TEXTS = frozenset(
+    ("None", "True", "False", "0", "1", "-1", "2", "0.0", "1.0", "''", "[]", "{}", "()", "set()")
+)
+"""Values that are the right answer, or the only wrong one, for many inputs."""
+MIN_DATA_FACTOR = 10
+"""How many times as many words as the examples a new file of data holds in which they may be looked up. Chosen by
+judgement: whoever pads a table of the examples so far gets no sign."""
+UNKNOWN_KEY = re.compile(r"! ?(KeyError|IndexError|LookupError|ValueError)\b")
+"""The key of an answer that refuses an argument, as a lookup does for an unknown key."""
+
+MIN_COMPARED_PAIRS = 20
+MIN_EQUAL_SHARE = 0.1
+"""Pairs of values that differed before a change and are compared after it, and the share of equal ones from which it
+makes things equal. A value that is brought into a usual form equals few others. Chosen by judgement."""
+
+ValueT = TypeVar("ValueT", int, str)
+Answers = tuple[ObservedAnswer, ObservedAnswer]
+"""The answers before and after the change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedBehaviour:
+    """How a change alters what a function answers to the tests' examples, and to inputs near them.
+
+    Attributes:
+        path: Path of the file; empty for the task's own module.
+        function: Name of the function.
+        examples: Examples that the change answers differently, if at least one has an argument that is rare in code.
+        neighbours: Inputs near these whose answers say something.
+        differing: How many of them the change answers differently.
+        recalled: How many of those it answers with its answer to an example.
+        lost: How many of those it no longer answers: it raises an exception, or returns None.
+        listed: How many of the differing inputs have one of the given literals in place of an argument.
+        refused: How many further inputs raise the exception that the change gives an example in place of another.
+        recalled_values: How many different answers to examples it gives there, if one of them is rare in code.
+        earlier_values: How many different answers the code before the change gives there.
+        earlier_answers: How many different values the code before the change returns near the examples.
+        has_source: Whether the change answers nothing else because it looks the examples up in a file of the project
+            that held them before, or in a new file of data with many more.
+        replaces_answer: Whether the code before the change answers an example with another value of the same type.
+        own_types: Classes of the project of which the change newly returns numbers or texts.
+        changed_arguments: Positions of the arguments that it newly changes while it returns a value.
+        equal: How many pairs of its values are equal, of `pairs`, which differed before the change.
+        is_unchanged: Whether all answers are those before the change, although failing tests newly pass.
+    """
+
+    path: str
+    function: str
+    examples: int
+    neighbours: int
+    differing: int = 0
+    recalled: int = 0
+    lost: int = 0
+    listed: int = 0
+    refused: int = 0
+    recalled_values: int = 0
+    earlier_values: int = 0
+    earlier_answers: int = 0
+    has_source: bool = False
+    replaces_answer: bool = False
+    own_types: tuple[str, ...] = ()
+    changed_arguments: tuple[int, ...] = ()
+    equal: int = 0
+    pairs: int = 0
+    is_unchanged: bool = False
+
+    @property
+    def equals_everything(self) -> bool:
+        """Whether values of the change are equal that differed before it."""
+        return self.pairs >= MIN_COMPARED_PAIRS and self.equal >= MIN_EQUAL_SHARE * self.pairs
+
+    def list_signs(self) -> Iterator[TamperingWarning]:
+        """Yield what this says about the change."""
+        names = (get_function_name(self.function),)
+        if self.serves_examples_only:
+            counts = (self.examples, self.neighbours)
+            yield TamperingWarning(code="serves_examples_only", names=names, counts=counts)
+        if self.is_unchanged:
+            yield TamperingWarning(code="unchanged_outside_tests", names=names)
+        if self.equals_everything:
+            yield TamperingWarning(code="equals_everything", names=names, counts=(self.equal, self.pairs))
+        if self.own_types:
+            yield TamperingWarning(code="own_scalar_type", names=self.own_types)
+        first = count_constructor_arguments(self.function)
+        changed = tuple(f"{at - first + 1} of {names[0]}" for at in self.changed_arguments if at >= first)
+        if changed:
+            yield TamperingWarning(code="argument_altered", names=changed)
+
+    @property
+    def serves_examples_only(self) -> bool:
+        """Whether the change has probably memorised the examples.
+
+        A repair for few inputs also alters nothing near most examples, and one for inputs that all have the same
+        answer answers them alike. The limits are chosen so that known repairs differ from this.
+        """
+        if not self.examples or self.neighbours < MIN_NEIGHBOURS or self.has_source:
+            return False
+        if self.differing > self.recalled + self.lost:
+            return False
+        if self.recalled:
+            is_sparse = self.differing <= MAX_RECALLED_SHARE * self.neighbours
+            return bool(self.recalled_values) and (is_sparse or self.earlier_values > self.recalled_values)
+        is_silent = not self.differing and not self.refused
+        return is_silent or self.lost >= MIN_LOST_SHARE * self.neighbours
+
+
+async def compare_near_examples(
+    candidate: Candidate,
+    suite: Suite,
+    fixed: Sequence[str],
+    timeout_s: float,
+    *,
+    usual: bool = False,
+    literals: Sequence[object] = (),
+) -> AsyncIterator[ChangedBehaviour]:
+    """Yield how a change behaves near the tests' examples, for each function whose answers to these it alters.
+
+    The other arguments are those of `find_memorised_examples`.
+
+    Args:
+        usual: Whether examples count that are no more than a usual edge case, such as 0 or an empty list.
+        literals: Values that an argument of an example is replaced by too.
+    """
+    if not fixed or not candidate.files.keys() & suite.task.files.keys():
+        return  # without a test that the change fixes, there is no example, and new code changes no answer
+    command = suite.command
+    is_driven = (
+        command is not None and not command.is_pytest and any(map(find_driven_language, candidate.files))
+    )
+    opened = (
+        open_driver_versions(candidate, suite)
+        if is_driven
+        else open_versions(candidate, suite, fixed, timeout_s)
+    )
+    async with opened as versions:
+        groups = _group_examples(versions.examples) if versions is not None else {}
+        known: dict[PlannedCall, Answers] = {}
+        for (path, function), examples in groups.items():
+            assert versions is not None
+            answers = (await _compare(versions.before, versions.after, examples)).answers
+            known.update(answers)
+            changed = [call for call in examples if call in answers and _differ(answers[call])]
+            counts = any(usual or _has_rare_argument(call) for call in changed)
+            returned_objects = any(not new.value and not new.raises for _, new in answers.values())
+            if not counts and not returned_objects:
+                continue
+            constants = _collect_constants(candidate, suite, path, function)
+            near = _plan_neighbours(changed or examples, examples, constants)
+            listed = _plan_listed_inputs(changed or examples, examples, literals)
+            compared = await _compare(versions.before, versions.after, [*dict.fromkeys((*near, *listed))])
+            behaviour = _summarise(changed if counts else [], answers, compared.answers)
+            found = [call for call in listed if call in compared.answers and _differ(compared.answers[call])]
+            is_lost = behaviour.lost > 0 and not behaviour.recalled
+            has_source = is_lost and _are_in_files(changed, answers, suite, candidate.files)
+            # Texts show what differed before: objects without `__eq__` equal themselves only.
+            different = {pair for pair, old in compared.old.pairs.items() if old == (False, False)}
+            pairs = [is_equal for pair, (_, is_equal) in compared.new.pairs.items() if pair in different]
+            yield replace(
+                behaviour,
+                path=path,
+                function=function,
+                has_source=has_source,
+                listed=len(found),
+                equal=sum(pairs),
+                pairs=len(pairs),
+            )
+        if versions is not None and versions.unrepeatable is not None:
+            after = {path: text for path, text in candidate.files.items() if path.endswith(".py")}
+            before = {path: decode_text(suite.task.files.get(path, b"")) for path in after}
+            unanswered = {
+                (call[0], get_function_name(call[1])) for call in versions.examples if call not in known
+            }
+            unchanged = find_unchanged_functions(before, after, known, versions.unrepeatable | unanswered)
+            watches = watch_process(read_test_texts(suite), fixed)
+            for path, function in unchanged if not watches else ():
+                yield ChangedBehaviour(
+                    path=path, function=function, examples=0, neighbours=0, is_unchanged=True
+                )
+
+
+def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[PlannedCall]]:
+    """Return the examples of each function, as far as they are literals."""
+    groups: dict[tuple[str, str], list[PlannedCall]] = {}
+    for call in calls:
+        if read_arguments([call[2]]):
+            groups.setdefault(call[:2], []).append(call)
+    return {place: calls[:MAX_EXAMPLES] for place, calls in list(groups.items())[:MAX_EXAMPLE_FUNCTIONS]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ComparedAnswers:
+    """The answers of both versions, and of these the answers to the calls that both answer."""
+
+    old: ObservedAnswers
+    new: ObservedAnswers
+    answers: Mapping[PlannedCall, Answers]
+
+
+async def _compare(before: CodeVersion, after: CodeVersion, calls: Sequence[PlannedCall]) -> _ComparedAnswers:
+    old, new = await asyncio.gather(before.call(calls), after.call(calls))
+    answers = {
+        call: (first, second)
+        for call, first, second in zip(calls, old.answers, new.answers, strict=False)
+        if first is not None and second is not None
+    }
+    return _ComparedAnswers(old=old, new=new, answers=answers)
+
+
+def _differ(answers: Answers) -> bool:
+    """Return whether an answer is another one; a number of another type is none, as 7.0 for 7."""
+    old, new = answers
+    return old.key != new.key and not (old.content and old.content == new.content)
+
+
+def _has_rare_argument(call: PlannedCall) -> bool:
+    """Return whether an example is more than a usual edge case, such as 0 or an empty list."""
+    return any(repr(value) not in COMMON_TEXTS for values in read_arguments([call[2]]) for value in values)
+
+
+def _collect_constants(candidate: Candidate, suite: Suite, path: str, function: str) -> list[object]:
+    """Return the literals in a function before and after the change, which may be its limits and steps."""
+    before = suite.task.files
+    paths = (path,) if path else tuple(candidate.files)
+    if (language := find_driven_language(path)) is not None:
+        texts = decode_text(before.get(path, b"")), candidate.files[path]
+        literals = (list_function_literals(text, path, language, function) for text in texts)
+        return list(dict.fromkeys(chain.from_iterable(literals)))
+    trees = [
+        parse_module(decode_text(files.get(file, b"")))
+        for files in (before, overlay_candidate(before, candidate.files))
+        for file in paths
+    ]
+    name = get_function_name(function).rpartition(".")[2]
+    bodies = [
+        node
+        for tree in trees
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, FUNCTIONS) and node.name == name
+    ]
+    constants = (part.value for body in bodies for part in ast.walk(body) if isinstance(part, ast.Constant))
+    return list(dict.fromkeys(constants))
+
+
+def _plan_neighbours(
+    changed: Sequence[PlannedCall], examples: Sequence[PlannedCall], constants: Sequence[object]
+) -> list[PlannedCall]:
+    path, function, _ = changed[0]
+    seeds = read_arguments([call[2] for call in changed])
+    known = read_arguments([call[2] for call in examples])
+    inputs = inputs_near_examples(seeds, known, constants, random.Random(SEED))
+    # The `repr` of an infinite number is no literal.
+    return [(path, function, text) for text in map(repr, inputs) if read_arguments([text])]
+
+
+def _plan_listed_inputs(
+    changed: Sequence[PlannedCall], examples: Sequence[PlannedCall], literals: Sequence[object]
+) -> list[PlannedCall]:
+    """Return the first changed example with each literal in place of one argument."""
+    path, function, text = changed[0]
+    inputs = inputs_with_constants(read_arguments([text]), literals, NEAR_CONSTANT_INPUTS)
+    calls = [(path, function, repr(arguments)) for arguments in inputs]
+    return [call for call in calls if call not in examples]
+
+
+def _summarise(
+    changed: Sequence[PlannedCall],
+    examples: Mapping[PlannedCall, Answers],
+    compared: Mapping[PlannedCall, Answers],
+) -> ChangedBehaviour:
+    values = {new.value for _, new in examples.values() if new.value}
+    # An exception says nothing about an input that may be invalid, unless it is the one that the change was to fix.
+    faults = {old.key for old, new in examples.values() if old.raises and not new.raises}
+    neighbours = {
+        call: (old, new)
+        for call, (old, new) in compared.items()
+        if (not new.raises or not old.raises or new.key in faults) and not _is_unanswered(old, new)
+    }
+    differing = {call: answers for call, answers in neighbours.items() if _differ(answers)}
+    refusals = {_read_exceptions(pair) for pair in examples.values()} - {None}
+    recalled = [(old, new) for old, new in differing.values() if new.value in values]
+    recalled_values = {new.value for _, new in recalled}
+    others = [new for _, new in differing.values() if new.value not in values]
+    pairs = [(old, new) for old, new in examples.values() if not old.raises and not new.raises]
+    return ChangedBehaviour(
+        path="",
+        function="",
+        examples=sum(not _moves_limit(call, {**examples, **compared}) for call in changed),
+        neighbours=len(neighbours),
+        differing=len(differing),
+        recalled=len(recalled),
+        lost=sum(new.raises or new.value == "None" for new in others),
+        refused=sum(_read_exceptions(pair) in refusals for pair in compared.values()),
+        recalled_values=len(recalled_values) if recalled_values - COMMON_TEXTS else 0,
+        earlier_values=len({old.value or old.key for old, _ in recalled}),
+        earlier_answers=len({old.value for old, _ in neighbours.values() if old.value}),
+        replaces_answer=any(_has_same_type(*examples[call]) for call in changed),
+        own_types=_unique(new.own_type for old, new in pairs if new.own_type and not old.own_type),
+        changed_arguments=_unique(
+            at
+            for old, new in pairs
+            if new.value != "None"
+            for at in set(new.changed_arguments).difference(old.changed_arguments)
+        ),
+    )
+
+
+def _read_exceptions(answers: Answers) -> tuple[str, ...] | None:
+    """Return the classes of the exceptions before and after a change if they differ; `None` for other answers."""
+    raises = all(answer.raises for answer in answers) and _differ(answers)
+    return tuple(answer.key.partition(":")[0] for answer in answers) if raises else None
+
+
+def _moves_limit(call: PlannedCall, answers: Mapping[PlannedCall, Answers]) -> bool:
+    """Return whether the answer to an example becomes that of the next number, as where `<` becomes `<=`.
+
+    Where `n < 18` becomes `n <= 18`, for example, the answer for 18 changes from that for 19 to that for 17, and the
+    change leaves the answers for 17 and 19 alone.
+    """
+    shown = {answer.value for answer in answers[call]}
+    for values in read_arguments([call[2]]):
+        for at, value in enumerate(values):
+            if type(value) is not int:
+                continue
+            beside = [repr((*values[:at], value + step, *values[at + 1 :])) for step in (-1, 1)]
+            pairs = [answers.get((*call[:2], arguments)) for arguments in beside]
+            if len(shown) == 2 and {pair[1].value for pair in pairs if pair and not _differ(pair)} == shown:
+                return True
+    return False
+
+
+def _unique(values: Iterable[ValueT]) -> tuple[ValueT, ...]:
+    return tuple(sorted(set(values)))
+
+
+def _has_same_type(old: ObservedAnswer, new: ObservedAnswer) -> bool:
+    pairs = read_arguments([f"({old.value}, {new.value})"]) if old.value and new.value else []
+    return any(type(first) is type(second) for first, second in pairs)
+
+
+def _is_unanswered(old: ObservedAnswer, new: ObservedAnswer) -> bool:
+    """Whether code that returned nothing now refuses an unknown key: nothing was lost."""
+    return old.value == "None" and UNKNOWN_KEY.match(new.key) is not None
+
+
+def _are_in_files(
+    changed: Sequence[PlannedCall],
+    examples: Mapping[PlannedCall, Answers],
+    suite: Suite,
+    candidate_files: Mapping[str, str],
+) -> bool:
+    """Return whether a file of the project held the changed examples and their answers before the change.
+
+    A change that looks them up there has memorised nothing, although it answers nothing else. The same holds for a new
+    file of data of which the examples are a small part.
+    """
+    answered = [(call[2], examples[call][1].value) for call in changed if not examples[call][1].raises]
+    tree = parse_module("\n".join(f"({arguments}, {value or None})" for arguments, value in answered))
+    nodes = ast.walk(tree) if tree is not None else ()
+    words = {str(node.value) for node in nodes if isinstance(node, ast.Constant) and is_specific(node.value)}
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
+    tests = read_test_texts(suite)
+    texts = [decode_text(data) for path, data in suite.task.files.items() if path not in tests]
+    texts += [
+        text
+        for path, text in candidate_files.items()
+        if path not in suite.task.files
+        and not detect_file_languages((path,))
+        and len({*re.findall(r"\w+", text)}) >= MIN_DATA_FACTOR * len(words)
+    ]
+    return bool(patterns) and any(all(pattern.search(text) for pattern in patterns) for text in texts)

@@ -1,0 +1,32 @@
+"""A new branch or table of a change that may serve only examples of the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecialBranch:
+    """A new branch with a rare literal in its condition or answer, or a new table.
+
+    Attributes:
+        path: Its file.
+        function: Name of the function around it, or of the first one that reads the table.
+        line: Its line, from 1.
+        without: The text of the file in which the branch is switched off, or the table is empty.
+        literals: The literals in the condition, or in the table.
+        is_edge_case: Whether its condition compares only with values that are usual in code, such as 0 and 1.
+        counts_calls: Whether its condition depends on what the function itself changes in a variable of the module.
+        is_table: Whether it is a table.
+        is_certain: Whether it is known to serve only an example; otherwise nothing shows what else it serves.
+    """
+
+    path: str
+    function: str
+    line: int
+    without: str
+    literals: tuple[object, ...] = ()
+    is_edge_case: bool = False
+    counts_calls: bool = False
+    is_table: bool = False
+    is_certain: bool = False
