@@ -30,6 +30,8 @@ TamperingCode = Literal[
     "statement_removed",
     "removal_unneeded",
     "changes_test_support",
+    "widens_types",
+    "removes_definitions",
 ]
 
 MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
@@ -44,6 +46,8 @@ MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
     )
 )
 """Signs that hardly any honest change shows (see docs/verdicts.md)."""
+SILENCING_CODES: frozenset[TamperingCode] = frozenset(("widens_types", "removes_definitions"))
+"""Signs that a change silences linters or type checkers. They limit the confidence as those of memorising do."""
 CALL_CODES: frozenset[TamperingCode] = frozenset(
     (
         "serves_examples_only",
@@ -115,6 +119,8 @@ def _describe_sign(warning: TamperingWarning) -> str:
         "changes_argument": f"newly changes its argument {names}",
         "statement_removed": "removes a statement",
         "removal_unneeded": f"removes code ({names} before the change) with which all tests pass, too",
+        "widens_types": f"widens or asserts types ({names}), so that the type checker sees less",
+        "removes_definitions": f"removes {names}, with all that is reported there",
         "changes_test_support": f"changes {names}, by which the tests decide what they expect",
     }
     return texts[warning.code]

@@ -11,6 +11,7 @@ from suture.judge.capabilities import find_change_capabilities
 from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.signs import TamperingWarning, find_test_support_signs, read_test_texts
 from suture.judge.signs.change_signs import find_stubs
+from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
 from suture.loop.evaluation.change_warnings import find_gaming_signs
 from suture.loop.judgement.configuration_changes import alters_test_run, find_configuration_changes
 from suture.loop.judgement.proposed_change import ProposedChange
@@ -74,6 +75,8 @@ def _find_signs(change: ProposedChange, runs: TestRuns, *, gains: bool) -> Itera
         is_new = path not in change.before or fills_stub(before, text)
         signs = find_gaming_signs(path, before, text, tests, kind="write" if is_new else "heal")
         for sign in signs:
+            yield _make_sign_finding(path, sign, gains=gains)
+        for sign in find_diagnostic_signs(runs.old_suite.diagnostics, path, before, text):
             yield _make_sign_finding(path, sign, gains=gains)
     suite = runs.old_suite
     for path, sign in find_test_support_signs(suite.task, suite.test_files, runs.code):
