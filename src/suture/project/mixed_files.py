@@ -2,15 +2,17 @@
 
 Tests, fixtures and what they are made of decide: the data and imports that tests use, and helpers that assert. The
 functions and classes that tests call are the code. Only in a project without other Python code is such a file
-repaired; elsewhere, what lies beside tests serves them.
+repaired; elsewhere, what lies beside tests serves them. In a language with inline tests, such as Rust, every file of
+code may hold tests.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.workspace import decode_text, is_protected, is_test_file
 
@@ -24,11 +26,30 @@ DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 
 def find_mixed_files(files: Mapping[str, bytes]) -> frozenset[str]:
-    """Return the files that hold code beside its tests; none if the project has other Python code.
+    """Return the files that hold code beside its tests.
 
     Args:
         files: The project's files, path -> content.
     """
+    inline = {
+        path
+        for facts in LANGUAGES.values()
+        if (find_tests := facts.find_inline_tests) is not None
+        for path, content in files.items()
+        if path.endswith(facts.extensions) and not is_test_file(path) and find_tests(decode_text(content))
+    }
+    return _find_mixed_python_files(files) | inline
+
+
+def _get_inline_test_finder(path: str) -> Callable[[str], tuple[str, ...]] | None:
+    for facts in LANGUAGES.values():
+        if facts.find_inline_tests is not None and path.endswith(facts.extensions):
+            return facts.find_inline_tests
+    return None
+
+
+def _find_mixed_python_files(files: Mapping[str, bytes]) -> frozenset[str]:
+    """Return the Python files that hold code beside its tests; none if the project has other Python code."""
     texts = {}
     for path, content in files.items():
         if not path.endswith(".py") or not DEFINITION_START.search(content):
@@ -58,8 +79,15 @@ def _holds_both(text: str) -> bool:
     )
 
 
-def keeps_tests(before: str, after: str) -> bool:
-    """Return whether a new version of a file leaves everything in it that decides as it was."""
+def keeps_tests(before: str, after: str, path: str = "") -> bool:
+    """Return whether a new version of a file leaves everything in it that decides as it was.
+
+    Args:
+        path: The file's path; by default that of a Python file.
+    """
+    find_tests = _get_inline_test_finder(path)
+    if find_tests is not None:
+        return find_tests(before) == find_tests(after)
     old, new = parse_module(before), parse_module(after)
     if old is None or new is None:
         return False

@@ -32,6 +32,7 @@ from suture.judge.failures import (
 )
 from suture.judge.runners.caught_assertions import LOST_ASSERTION, CaughtAssertions
 from suture.judge.runners.command_line import CommandLine, CommandRun
+from suture.judge.runners.report_files import add_archive, read_archive
 from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.runners.signed_lines import streams, verified_events
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
@@ -169,7 +170,7 @@ class ReportingRunner:
         tokens = attestation.tokens(project_files) if attestation else {}
         reporters = resources.files(REPORTERS_PACKAGE)
         private_files = {name: reporters.joinpath(name).read_bytes() for name in runner.reporters}
-        private_files |= {**self._attestation_files, **tokens}
+        private_files |= {**runner.files(FOLDER_PATH), **self._attestation_files, **tokens}
         project_inputs = project_files if self._base is None else self._inputs.files
         own_inputs = {f"{PRIVATE_FOLDER}/{name}" for name in private_files if name not in tokens}
         variables = (attestation or runner).environment(FOLDER_PATH)
@@ -182,13 +183,16 @@ class ReportingRunner:
             {**self._line.environment(), **variables},
             stdin=json.dumps(parameters).encode("ascii") if parameters else b"",
             wall_s=wall_s,
-            collect=(REPORT_PATH,) if self._is_signed else (),
+            collect=(REPORT_PATH,) if self._is_signed or runner.report_globs else (),
             watched=(*project_inputs, *own_inputs),  # test programs remove their tokens
         )
-        argv = add_report_arguments(request.argv, runner.arguments(FOLDER_PATH))
+        argv = add_report_arguments(
+            request.argv, runner.arguments(FOLDER_PATH), before_separator=runner.takes_arguments_first
+        )
+        argv = add_archive(argv, runner.report_globs, REPORT_PATH) if runner.report_globs else argv
         result = await self._sandbox.run(self._line.link_packages(replace(request, argv=argv)))
         written = result.files.get(REPORT_PATH, b"")
-        reported = streams(b"" if attestation else written, key)
+        reported = streams(written if runner.signed else b"", key)
         report = runner.read(
             RunnerOutput(
                 stdout=result.stdout,
@@ -200,6 +204,7 @@ class ReportingRunner:
                 files=project_files,
                 root=BOX,
                 attested=attestation.read(written, {*tokens.values()}) if attestation else None,
+                reports=read_archive(written) if runner.report_globs else {},
             )
         )
         if report.printed is not None:
@@ -291,7 +296,8 @@ class ReportingRunner:
         if test.status != "failed":
             # Only the exit status of a file without reported tests is known: it may have skipped its tests.
             is_whole_file = self._has_no_base_tests and "::" not in test.id
-            evidence: Evidence = "exit_status" if is_whole_file else self._evidence
+            has_exit_status_only = is_whole_file or test.has_exit_status_only
+            evidence: Evidence = "exit_status" if has_exit_status_only else self._evidence
             return CheckOutcome(check_id=test.id, status=test.status, evidence=evidence)
         error_pattern = LANGUAGES[self._line.task.language].error_pattern
         error_lines = (line for line in decode_output(run.result).splitlines() if error_pattern.search(line))

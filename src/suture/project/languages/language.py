@@ -52,12 +52,13 @@ class PackageCache:
     Attributes:
         folder: Returns the folder, from the user's environment.
         mount_path: Where the sandbox mounts it.
-        variable: Environment variable that tells the language's programs this path.
+        variable: Environment variable that tells the language's programs this path; empty if
+            `LanguageFacts.variables` tells it.
     """
 
     folder: Callable[[Mapping[str, str]], str]
     mount_path: str
-    variable: str
+    variable: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,12 +85,15 @@ class LanguageFacts:
         detect_test_command: Finds the test command of a project; if `None`, the user must give it.
         installation: Paths in an installation outside of the system folders that the sandbox mounts.
         optional_installation: Further such paths, which only some installations have.
+        other_programs: Further programs of its commands, which are shown if they are installed: name -> folders of
+            its installation that it needs, or none for a single file.
         packages: Folder of a project that holds its installed packages; empty if they are outside of it.
         package_cache: Where the packages are, if they are outside of the project.
         package_client: Client that fetches packages for a new project; empty if there is none.
         variables: Environment variables of its programs inside the sandbox.
         error_pattern: Matches a line of output that reports an error.
         find_missing: Finds the package that is not installed, if such a line reports one.
+        find_inline_tests: Finds the tests in a file of code, which no candidate may change.
         aliases: Other names of the language.
         parsed: Whether `suture.project.python_source` can parse it. Then examples and asserts can be checks,
             tests are generated, and replies are merged by syntax. Otherwise, code is handled as text.
@@ -124,12 +128,14 @@ class LanguageFacts:
     detect_test_command: DetectTestCommand | None = None
     installation: tuple[str, ...] = ()
     optional_installation: tuple[str, ...] = ()
+    other_programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     packages: str = ""
     package_cache: PackageCache | None = None
     package_client: Literal["", "pip", "npm", "go"] = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     error_pattern: re.Pattern[str] = NEVER
     find_missing: FindMissing | None = None
+    find_inline_tests: Callable[[str], tuple[str, ...]] | None = None
     test_count_pattern: re.Pattern[bytes] = re.compile(rb"(?!)")
     grammars: Grammars = field(default_factory=dict)
     syntax: SyntaxTemplates | None = None

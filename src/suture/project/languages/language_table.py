@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,21 +12,30 @@ from pathlib import PurePosixPath
 from suture.core.plugins import load_plugin, plugin_names
 from suture.core.records import Language
 from suture.errors import PrerequisiteError, UsageError
+from suture.project.languages.cpp import CPP
 from suture.project.languages.go import GO
+from suture.project.languages.java import JAVA
 from suture.project.languages.javascript import JAVASCRIPT, TYPESCRIPT
 from suture.project.languages.language import LanguageFacts, ProjectOverview
 from suture.project.languages.package_scripts import find_started_scripts
 from suture.project.languages.python import PYTHON_FACTS
 from suture.project.languages.reports import Runner
+from suture.project.languages.rust import RUST
 from suture.project.tuning import MAX_LANGUAGE_NAME_CHARS
 
 SEPARATOR_CLIENTS = ("npm", "pnpm")
 """Package managers that pass arguments to a script only after `--`."""
+SHELLS = ("sh", "bash", "dash", "zsh")
+COMMAND_END = re.compile(r"&&|\|\||[;|&\n]")
+"""Matches what separates the commands of a shell line."""
 BUILT_IN_LANGUAGES: Mapping[Language, LanguageFacts] = {
     "python": PYTHON_FACTS,
     "javascript": JAVASCRIPT,
     "typescript": TYPESCRIPT,
     "go": GO,
+    "java": JAVA,
+    "rust": RUST,
+    "cpp": CPP,
 }
 ENTRY_POINT_GROUP = "suture.languages"
 """Entry points by which installed packages provide languages."""
@@ -127,15 +137,31 @@ def find_runner(argv: Sequence[str], files: Mapping[str, bytes], language: Langu
     return None
 
 
-def add_report_arguments(argv: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
+def add_report_arguments(
+    argv: Sequence[str], words: Sequence[str], *, before_separator: bool = False
+) -> tuple[str, ...]:
     """Return a command with the arguments that request a report.
 
     Args:
-        argv: The command.
-        words: Arguments from `Runner.arguments`. A script of a package manager gets them after `--`.
+        argv: The command. If it is a line for a shell, its last command gets the arguments.
+        words: Arguments from `Runner.arguments`, of which those that the command has already are left out. A
+            script of a package manager gets them after `--`.
+        before_separator: Whether the arguments must stand before a `--` of the command.
     """
+    given = " ".join(argv).split()
+    words = [word for word in words if word not in given]
+    if not words:
+        return tuple(argv)
+    if len(argv) == 3 and PurePosixPath(argv[0]).name in SHELLS and argv[1] == "-c":
+        start = max((match.end() for match in COMMAND_END.finditer(argv[2])), default=0)
+        separator = argv[2].find(" -- ", start) if before_separator else -1
+        end = separator if separator >= 0 else len(argv[2])
+        return (*argv[:2], f"{argv[2][:end]} {shlex.join(words)}{argv[2][end:]}")
+    if before_separator and "--" in argv:
+        end = tuple(argv).index("--")
+        return (*argv[:end], *words, *argv[end:])
     passes_on = PurePosixPath(argv[0]).name in SEPARATOR_CLIENTS and "--" not in argv
-    return (*argv, *(("--",) if words and passes_on else ()), *words)
+    return (*argv, *(("--",) if passes_on else ()), *words)
 
 
 @dataclass(frozen=True, kw_only=True)

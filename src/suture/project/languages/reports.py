@@ -11,6 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+TestState = Literal["passed", "failed", "skipped"]
+"""What a report says about a test."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedTest:
@@ -26,18 +29,20 @@ class ReportedTest:
         file: File of the failure, relative to the project; empty if it is not reported.
         line: Line in that file, from 1.
         details: The message with all its lines, cut if it is long.
+        has_exit_status_only: Whether the runner knows no more than how the test's own program ended.
         frames: (path, line, function) of the stack inside the project, outermost first; the function is empty
             if it is not reported.
     """
 
     id: str
-    status: Literal["passed", "failed", "skipped"]
+    status: TestState
     message: str = ""
     expected: str = ""
     actual: str = ""
     file: str = ""
     line: int | None = None
     details: str = ""
+    has_exit_status_only: bool = False
     frames: tuple[tuple[str, int, str], ...] = ()
 
 
@@ -51,6 +56,7 @@ class RunnerOutput:
         files: The project, path -> content.
         root: The project's folder during the run.
         attested: Package -> test -> outcome that the test program attests; `None` if it cannot.
+        reports: Report files that the run wrote, path -> content.
     """
 
     stdout: bytes
@@ -60,6 +66,7 @@ class RunnerOutput:
     root: str
     process_events: Sequence[Mapping[str, Any]] = ()
     attested: Mapping[str, Mapping[str, str]] | None = None
+    reports: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +129,9 @@ class Runner:
         environment: Takes the folder of these files; returns the variables that request the report.
         arguments: Takes the same folder; returns the arguments that request the report. The runner must be
             the last command of the line.
+        takes_arguments_first: Whether these arguments must stand before `--`, as in `cargo test ... -- NAME`.
+        files: Takes the same folder; returns further files to put there, name -> content.
+        report_globs: Report files that a run writes, relative to the project, as `find -path` matches them.
         group_separator: Text between the name of a group and the name of a test in it.
         conflicting_options: Matches options of the user that choose another report, and that `environment`
             and `arguments` cannot override. Such a command is judged by its exit status.
@@ -137,6 +147,9 @@ class Runner:
     reporters: tuple[str, ...] = ()
     environment: Callable[[str], Mapping[str, str]] = lambda folder: {}
     arguments: Callable[[str], tuple[str, ...]] = lambda folder: ()
+    takes_arguments_first: bool = False
+    files: Callable[[str], Mapping[str, bytes]] = lambda folder: {}
+    report_globs: tuple[str, ...] = ()
     group_separator: str = " > "
     conflicting_options: re.Pattern[str] = re.compile(r"--(?:test-)?reporter")
     watches_state: bool = False

@@ -18,7 +18,7 @@ from suture.sandbox.execution.memory_cgroups import MemoryCgroup, MemoryCgroups
 from suture.sandbox.execution.process import ColdRun, SupervisedRun, create_memory_file, read_source
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.execution.request_encoding import as_program_request, encode_request
-from suture.sandbox.mounts.mount_planning import ETC, HOST_ETC, OWN_ETC
+from suture.sandbox.mounts.mount_planning import ETC, OWN_ETC, list_host_etc
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.tuning import PRELOAD_MB, SHM_BYTES
@@ -137,8 +137,8 @@ def _system_mount_arguments() -> Iterator[str]:
             yield from ("--symlink", str(folder.readlink()), name)
         elif folder.is_dir():
             yield from ("--ro-bind", name, name)
-    for name in HOST_ETC:
-        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    for name in list_host_etc():
+        yield from ("--ro-bind-try", name, name)
 
 
 @dataclass(frozen=True, kw_only=True)

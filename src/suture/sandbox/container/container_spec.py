@@ -20,7 +20,7 @@ from suture.sandbox import tuning
 from suture.sandbox.container.engine import Engine
 from suture.sandbox.contract import BOX, SANDBOX_UIDS, Mount, ProgramLimits
 from suture.sandbox.execution.process import read_source
-from suture.sandbox.mounts.mount_planning import ETC, HOST_ETC
+from suture.sandbox.mounts.mount_planning import ETC, list_host_etc
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, read_boot_source
@@ -65,7 +65,7 @@ def pack_image(system_folders: Sequence[str] = SYSTEM_FOLDERS) -> bytes:
 
 def system_mounts() -> Iterator[Mount]:
     """Yield mounts for the host's programs and libraries, and for the parts of its `/etc` that they need."""
-    for name in (*SYSTEM_FOLDERS, *(f"/etc/{name}" for name in HOST_ETC)):
+    for name in (*SYSTEM_FOLDERS, *list_host_etc()):
         path = Path(name)
         if path.exists() and not (name in SYSTEM_FOLDERS and path.is_symlink()):
             yield Mount(source=str(path.resolve()), target=name)

@@ -23,8 +23,12 @@ ETC = Path(__file__).parent / "etc"
 """The folder with the few files of `/etc` that a program needs, such as the address of `localhost`."""
 OWN_ETC = ("passwd", "group", "hosts", "nsswitch.conf")
 """The names of the files in `ETC`."""
-HOST_ETC = ("ld.so.cache", "alternatives", "localtime", "ssl/certs", "ssl/openssl.cnf", "mime.types")
-"""Files of the host's own `/etc` that are shown if they exist; public on every machine."""
+HOST_ETC = (
+    "ld.so.cache", "alternatives", "localtime", "ssl/certs", "ssl/openssl.cnf", "mime.types",
+    "java-*-openjdk", "maven/m2.conf", "maven/logging",
+)  # fmt: skip
+"""Globs of the host's own `/etc` that are shown if they exist; public on every machine. Debian's Java and Maven are
+links to their configuration there. Maven's settings are not shown, because they may contain passwords."""
 RESERVED_TARGETS = (BOX, "/proc", "/dev", "/etc", "/sys")
 """Folders that the sandbox makes itself."""
 ENVIRONMENT_PARTS = ("bin", "lib", "lib32", "lib64", "include", "pyvenv.cfg")
@@ -43,6 +47,11 @@ CONDA_MARKER = "conda-meta"
 """Marks an installation that owns all of its `lib`; the standard library needs much of it."""
 MAX_LINKS = 40
 """The number of links that the kernel follows in one path (`MAXSYMLINKS`)."""
+
+
+def list_host_etc() -> list[str]:
+    """Return the paths of the host's own `/etc` that programs in the sandbox see."""
+    return [str(path) for glob in HOST_ETC for path in sorted(Path("/etc").glob(glob))]
 
 
 def mounts_for_interpreter(interpreter: Interpreter) -> tuple[Mount, ...]:

@@ -36,8 +36,11 @@ from suture.sandbox.runtimes.environments import (
     required_packages,
     source_roots_in,
 )
+from suture.sandbox.runtimes.rustup import follow_rustup
 from suture.sandbox.tuning import INTERPRETER_QUERY_TIMEOUT_S, MAX_NAMED_PACKAGES
 
+PROGRAMS_MOUNT = "/programs"
+"""Where the sandbox mounts single programs of a language, such as one in `~/.cargo/bin`."""
 DESCRIBE_CODE = (
     "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "
     "'%d.%d.%d' % sys.version_info[:3], sys.path]))"
@@ -266,18 +269,23 @@ def discover_toolchain(
             f"{facts.label} tests need {facts.program!r}, which is not on PATH",
             remedy="install it, or use a test command of another language; Suture does not install it",
         )
+    program = follow_rustup(program, environ)
     shown = {} if is_in_system_folder(str(program.resolve())) else _installation_parts(program, facts)
     variables = dict(facts.variables)
     if facts.packages:
         shown |= project_packages(root, facts.packages)
     elif facts.package_cache and (modules := _plain_folder(facts.package_cache.folder(environ), root)):
-        shown[str(modules)] = variables[facts.package_cache.variable] = facts.package_cache.mount_path
+        shown[str(modules)] = facts.package_cache.mount_path
+        if facts.package_cache.variable:
+            variables[facts.package_cache.variable] = facts.package_cache.mount_path
+    others, other_folders = _show_other_programs(facts, root, environ)
+    shown |= others
     program_folder = program.parent if is_in_system_folder(str(program)) else program.resolve().parent
     bin_folders = [f"{target}/.bin" for target in shown.values() if target == f"/{facts.packages}"]
     return Toolchain(
         language=language,
         program=str(program),
-        folders=(str(program_folder), *bin_folders),
+        folders=tuple(dict.fromkeys((str(program_folder), *bin_folders, *other_folders))),
         shown=shown,
         variables=variables,
     )
@@ -295,6 +303,27 @@ def _find_on_path(program: str, root: Path | None, environ: Mapping[str, str]) -
     # An empty PATH would mean the default one.
     path = shutil.which(program, path=os.pathsep.join(trusted_folders)) if trusted_folders else None
     return Path(path) if path else None
+
+
+def _show_other_programs(
+    facts: LanguageFacts, root: Path | None, environ: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return (mounts as source -> target, folders for PATH) for further programs outside of the system's folders."""
+    shown: dict[str, str] = {}
+    folders: list[str] = []
+    for name, parts in facts.other_programs.items():
+        found = _find_on_path(name, root, environ)
+        program = found.resolve() if found is not None else None
+        if program is None or is_in_system_folder(str(program)):
+            continue
+        if parts:
+            paths = (program.parent.parent / part for part in parts)
+            shown |= {str(path): str(path) for path in paths if path.is_dir()}
+            folders.append(str(program.parent))
+        else:
+            shown[str(program)] = f"{PROGRAMS_MOUNT}/{name}"
+            folders.append(PROGRAMS_MOUNT)
+    return shown, folders
 
 
 def _installation_parts(program: Path, facts: LanguageFacts) -> dict[str, str]:

@@ -1,0 +1,110 @@
+"""Test reports in JUnit's XML format, which Maven, Gradle, CTest, GoogleTest and nextest write.
+
+The code under test can write such a file, so its text is untrusted: document types, and with them all entities
+but the predefined ones, are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from suture.project.languages.reports import TestState
+from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_CHARS
+
+SKIPPED_STATES = ("disabled", "notrun", "suppressed")
+"""What CTest's attribute `status`, or GoogleTest's `result`, says about a test that did not run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JUnitCase:
+    """A `testcase` element.
+
+    Attributes:
+        class_name: The class of the test, or the suite that its tool names instead.
+        report: Name of the report without its extension.
+        message: First line of what was wrong; empty if it did not fail.
+        details: The message with all its lines, or what the test printed if there is none; cut if it is long.
+        printed: What the test printed, cut if it is long.
+        file: File of the test as the report names it; empty if it does not.
+        line: Line of the test in that file, from 1.
+    """
+
+    name: str
+    class_name: str
+    report: str
+    status: TestState
+    message: str
+    details: str
+    printed: str
+    file: str
+    line: int | None
+
+
+def read_junit_cases(reports: Mapping[str, bytes]) -> Iterator[JUnitCase]:
+    """Yield the tests of some reports, path -> content. A report that is broken, or not XML, has none."""
+    for path in sorted(reports):
+        root = _parse(reports[path])
+        for element in root.iter("testcase") if root is not None else ():
+            yield _read_case(element, path.rpartition("/")[2].removesuffix(".xml"))
+
+
+def find_project_file(files: Collection[str], path: str, root: str) -> str:
+    """Return the project's file that a tool names; empty if there is none, or more than one.
+
+    Args:
+        files: The project's paths.
+        path: An absolute path, or one relative to a folder of the project, such as that of a package.
+        root: The project's folder during the run.
+    """
+    relative_path = path.removeprefix(f"{root}/").removeprefix("./")
+    if relative_path in files:
+        return relative_path
+    matches = [name for name in files if name.endswith(f"/{relative_path}")] if relative_path else []
+    return matches[0] if len(matches) == 1 else ""
+
+
+def _parse(content: bytes) -> Element | None:
+    builder, parser = TreeBuilder(), expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.StartDoctypeDeclHandler = _refuse_document_type
+    try:
+        parser.Parse(content, True)
+        return builder.close()
+    except (expat.ExpatError, LookupError, ValueError, AssertionError):
+        return None
+
+
+def _refuse_document_type(*_: object) -> None:
+    raise ValueError("a report has no document type")
+
+
+def _read_case(element: Element, report: str) -> JUnitCase:
+    faults = [child for child in element if child.tag in ("failure", "error")]
+    states = (element.get("status"), element.get("result"))
+    is_skipped = element.find("skipped") is not None or any(state in SKIPPED_STATES for state in states)
+    fault = faults[0] if faults else None
+    text = _join_text(fault) if fault is not None else ""
+    printed = _join_text(element.find("system-out")).strip("\n")[:MAX_FAILURE_DETAIL_CHARS]
+    message = (fault.get("message", "") if fault is not None else "") or text
+    line = element.get("line", "")
+    return JUnitCase(
+        name=element.get("name", ""),
+        class_name=element.get("classname", ""),
+        report=report,
+        status="failed" if fault is not None else "skipped" if is_skipped else "passed",
+        message=" ".join(message.split())[:MAX_FAILURE_MESSAGE_CHARS],
+        details=text.strip("\n")[:MAX_FAILURE_DETAIL_CHARS] or printed,
+        printed=printed,
+        file=element.get("file", ""),
+        line=int(line) if line.isascii() and line.isdigit() else None,
+    )
+
+
+def _join_text(element: Element | None) -> str:
+    return "" if element is None else "".join(element.itertext())
