@@ -191,7 +191,7 @@ def _draw_proposals(arguments: argparse.Namespace) -> Iterator[Proposal]:
         yield from _draw_test_changes(arguments)
         return
     if arguments.source == WRITTEN:
-        yield from list_written_proposals()
+        yield from (case for case in list_written_proposals() if not wanted or case.project in wanted)
         return
     if arguments.source != OWN:
         yield from SOURCES[arguments.source](
