@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,16 @@ from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Task, content_hash, encode_record
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError
-from suture.judge.certificates.certificate import Certificate, render_certificate, seal_certificate
+from suture.judge.certificates.certificate import (
+    Certificate,
+    render_certificate,
+    seal_certificate,
+    sha256_hex,
+)
 from suture.project.languages import Interpreter
 from suture.sandbox import BubblewrapSandbox
 
+CODE = b"value = 1\n"
 RECORDED = Interpreter(
     executable=sys.executable,
     prefix=sys.prefix,
@@ -27,19 +34,30 @@ RECORDED = Interpreter(
 )
 
 
-def write_certified_run(runs: Path) -> Path:
-    """Write a run folder with an interpreter and a certificate that cannot be confirmed."""
+def write_certified_run(runs: Path, sha256: str = "0" * 64) -> Path:
+    """Write a run folder with a task, an interpreter and a certificate that cannot be confirmed.
+
+    Args:
+        sha256: What the certificate says about the content of the only file.
+    """
     folder = runs / "2026-certified"
     (folder / "blobs").mkdir(parents=True)
+    task = Task(statement="", kind="heal", test_command=("python", "-m", "pytest"))
     with Ledger(RunFolder(folder).ledger_path) as ledger:
-        interpreter = encode_record(RECORDED)
         ledger.append(
-            RunStarted(kind="heal", statement="", recipe="adaptive", model="none", interpreter=interpreter)
+            RunStarted(
+                kind="heal",
+                statement="",
+                recipe="adaptive",
+                model="none",
+                task=RunFolder(folder).save_record(replace(task, files={"a.py": CODE})),
+                interpreter=encode_record(RECORDED),
+            )
         )
     certificate = Certificate(
-        task=Task(statement="", kind="heal", test_command=("python", "-m", "pytest")),
-        project={"a.py": "0" * 64},
-        project_hash=content_hash({"a.py": "0" * 64}),
+        task=task,
+        project={"a.py": sha256},
+        project_hash=content_hash({"a.py": sha256}),
         diff="",
         result={},
         evidence="nonce",
@@ -71,3 +89,11 @@ async def test_a_run_of_somebody_else_is_replayed_with_the_interpreter_of_the_se
     folder = write_certified_run(tmp_path / "copied")
     with pytest.raises(PrerequisiteError, match="no-python"):
         [claim async for claim in verify(folder, settings=settings_with_missing_python, sandbox=sandbox)]
+
+
+async def test_the_files_of_a_run_are_those_of_its_task(
+    settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    folder = write_certified_run(settings.paths.home / "runs", sha256_hex(CODE))
+    claims = [claim async for claim in verify(folder, settings=settings, sandbox=sandbox)]
+    assert ("project", True) in [(claim.name, claim.ok) for claim in claims]

@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from suture.core.records import Counterexample, Task
 from suture.judge.failures import make_failure
@@ -108,11 +107,13 @@ class RunInputs:
 
     @cached_property
     def _folders(self) -> frozenset[str]:
-        return frozenset(
-            "" if str(folder) == "." else str(folder)
-            for path in self.task.files
-            for folder in PurePosixPath(path).parents
-        )
+        folders = {""}
+        for path in self.task.files:
+            folder = posixpath.dirname(path)
+            while folder not in folders:
+                folders.add(folder)
+                folder = posixpath.dirname(folder)
+        return frozenset(folders)
 
     @cached_property
     def _configuration_globs(self) -> tuple[str, ...]:
@@ -155,8 +156,8 @@ def find_test_data(
     def is_named(path: str) -> bool:
         if path in opened:
             return True
-        folders = [str(folder) for folder in PurePosixPath(path).parents]
-        names = {path} if packages.intersection(folders) else {path, *folders}
-        return any(posixpath.basename(name) in named for name in names)
+        parts = path.split("/")
+        is_in_package = any("/".join(parts[:depth]) in packages for depth in range(1, len(parts)))
+        return parts[-1] in named if is_in_package else not named.isdisjoint((".", *parts))
 
     return frozenset(filter(is_named, data))

@@ -131,15 +131,15 @@ def read_test_texts(suite: Suite) -> dict[str, str]:
     files whose own name, or the name of whose folder, occurs in a test.
     """
     files = suite.task.files
-    named = [
+    tests = suite.test_files or [
         path for path in files if suite.command and is_test_file(path) and detect_file_languages((path,))
     ]
-    texts = {path: decode_text(files[path]) for path in suite.test_files or named if path in files}
+    texts = {path: decode_text(files[path]) for path in tests if path in files}
     words = frozenset(word for text in texts.values() for word in NAMES.findall(text))
     for path in sorted(files.keys() - texts.keys()):
-        file = PurePosixPath(path)
-        is_data = file.suffix in DATA_SUFFIXES and len(files[path]) <= MAX_TEST_DATA_BYTES
-        if is_data and words.intersection((file.name, file.parent.name)):
+        if len(files[path]) > MAX_TEST_DATA_BYTES or words.isdisjoint(path.split("/")[-2:]):
+            continue
+        if PurePosixPath(path).suffix in DATA_SUFFIXES:
             texts[path] = decode_text(files[path])
     return texts | {f"check {number}.py": check.source for number, check in enumerate(suite.task.checks)}
 

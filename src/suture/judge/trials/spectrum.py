@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from suture.core.ledger.kinds import TrialDisagreement
@@ -55,7 +55,7 @@ def make_uncollected_spectrum(failing: frozenset[str], texts: Mapping[str, str])
     return Spectrum(
         collection_errors=1,
         failing_in_suite=failing,
-        import_lines=find_import_lines(texts),
+        import_lines=ParsedImportLines(texts),
         target_tests=tuple(sorted(failing))[:MAX_TARGET_TESTS],
     )
 
@@ -93,7 +93,7 @@ def build_spectrum(
     collected = tuple(dict.fromkeys(collection.collected))
     return Spectrum(
         tests=tuple(tests),
-        import_lines=data.import_lines or find_import_lines(texts),
+        import_lines=data.import_lines or ParsedImportLines(texts),
         collect_s=collection.seconds,
         collection_errors=collection.errors,
         calls=tuple(
@@ -232,16 +232,34 @@ def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
     return limits
 
 
-def find_import_lines(texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
-    """Return path -> the lines that an import runs, by parsing: all except the bodies of functions."""
-    lines_by_path = {}
-    for path, text in texts.items():
-        tree = parse_module(text)
-        if tree is None:
-            continue
-        lines = set(range(1, text.count("\n") + 2))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines -= set(range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1))
-        lines_by_path[path] = frozenset(lines)
-    return lines_by_path
+class ParsedImportLines(Mapping[str, frozenset[int]]):
+    """Path -> the lines that an import runs: all except the bodies of functions.
+
+    A file is parsed when its lines are asked for: of a large project, the search asks about few files.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._lines: dict[str, frozenset[int]] = {}
+
+    def __getitem__(self, path: str) -> frozenset[int]:
+        if path not in self._lines:
+            tree = parse_module(self._texts[path])
+            if tree is None:
+                raise KeyError(path)
+            self._lines[path] = _find_lines_outside_functions(tree, self._texts[path])
+        return self._lines[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([path for path in self._texts if path in self])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def _find_lines_outside_functions(tree: ast.Module, text: str) -> frozenset[int]:
+    lines = set(range(1, text.count("\n") + 2))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines -= set(range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1))
+    return frozenset(lines)

@@ -255,6 +255,8 @@ async def measure_mutants(
     known = context.mutation_results.get(candidate.hash)
     if known is not None:
         return known
+    if suite.diagnostics is not None and (suite.command is None or candidate.origin == "fix"):
+        return MutationResult(unmeasured="no_tests" if suite.command is None else "tool_fix")
     base, language = context.task.files, context.task.language
     after = overlay_candidate(base, candidate.files)
     fixed = _find_fixed(verdict, baseline)
@@ -344,7 +346,7 @@ class _PartOracle:
 
 async def _find_unneeded_removals(candidate: Candidate, oracle: _PartOracle) -> list[FileSign]:
     """Return a sign for code that an author's change removes although all tests pass with it, too."""
-    if candidate.origin == "mutation":  # it is minimal
+    if candidate.origin in ("mutation", "fix"):  # it is minimal, or what the user's own tool does
         return []
     before, files = oracle.context.task.files, dict(candidate.files)
     removals = await find_unneeded_removals(before, files, oracle)
@@ -388,6 +390,8 @@ async def _find_minimal_change(
 ) -> MinimisedChange:
     """Minimise a search's change line by line, and an author's change only in parts that stand alone."""
     max_runs = context.settings.certification.minimising_runs
+    if candidate.origin == "fix":
+        return MinimisedChange(files=changed, summary=MinimisationSummary())
     if candidate.origin == "mutation":
         return await minimise_lines(context.task.files, changed, oracle, max_runs=max_runs)
     behaviour = ChangeBehaviour(suite=suite, files=changed, seed=context.settings.repair.seed)
@@ -429,8 +433,11 @@ def _collect_claims(
 
 
 def _write_certificate(context: RunContext, certificate: Certificate) -> None:
-    for content in context.task.files.values():
-        context.folder.save_blob(content)  # The run folder alone has to be enough to verify the certificate.
+    # The run folder alone has to be enough to verify the certificate. It has the user's files in the task.
+    recorded = context.spec.task.files
+    for path, content in context.task.files.items():
+        if recorded.get(path) != content:
+            context.folder.save_blob(content)
     path = context.folder.write_text(CERTIFICATE_FILE, render_certificate(certificate))
     minimal, lint = certificate.claims.minimal, certificate.claims.lint
     context.ledger.append(

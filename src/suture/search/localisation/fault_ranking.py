@@ -40,9 +40,10 @@ def dstar(failed: int, passed: int, all_failed: int) -> float:
 
 def rank_suspects(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[SuspectLine, ...]:
     """Return the lines that failing tests ran, the most suspicious first."""
-    trees = {path: tree for path, text in texts.items() if (tree := parse_python_tree(text)) is not None}
     suspects: list[SuspectLine] = []
     counts = _run_counts(spectrum, texts)
+    parsed = {path: parse_python_tree(texts[path]) for path in dict.fromkeys(path for path, _ in counts)}
+    trees = {path: tree for path, tree in parsed.items() if tree is not None}
     frames = _frame_shares(spectrum)
     called_functions = {(call.path, call.line) for call in spectrum.calls}  # each by its first line
     all_failed = max(1, len(spectrum.failing))
@@ -79,7 +80,9 @@ def score_lines(
     top = max((suspect.score for suspect in suspects), default=1.0)
     attributes = _attributes_read_at_failure(spectrum, texts)
     for path, text in texts.items():
-        tree = parse_python_tree(text)
+        # Otherwise no line of the file gets a score. Of a large project, the tests run few files.
+        is_known = path in scores or not suspects or any(name in text for name in attributes)
+        tree = parse_python_tree(text) if is_known else None
         if tree is None:
             continue
         line_scores, imported = scores.setdefault(path, {}), spectrum.import_lines.get(path, frozenset())
