@@ -96,6 +96,13 @@ async def test_switching_a_rule_off_fails(text: str, tmp_path: Path, sandbox: Bu
     assert "a.py::no rule is switched off" in verdict.failed
 
 
+async def test_a_new_stub_in_place_of_the_code_fails(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    verdict = await judge(
+        await prepare(tmp_path, sandbox), {"a.pyi": "def size(items): ...\n", "a.py": FIXED}
+    )
+    assert verdict.failed == {"a.pyi::no rule is switched off"}
+
+
 @pytest.mark.parametrize(
     "path", ["pyproject.toml", "ruff.toml", ".ruff.toml", "sub/ruff.toml", ".flake8", "mypy.ini"]
 )

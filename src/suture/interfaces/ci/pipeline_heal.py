@@ -190,6 +190,10 @@ async def _report_from_tests(
     old = await find_old_failures(reproduced, checkout)
     command = reproduced.suite.command
     can_deselect = len(old) <= MAX_DESELECTED and command is not None and command.is_pytest
+    can_deselect = can_deselect and not any(
+        outcome.provenance == "tool" and outcome.check_id in old
+        for outcome in (verdict.outcomes if verdict else ())
+    )
     # Old failures that cannot be left out of the command would fail every heal.
     if len(old) == len(failing) or (old and not can_deselect):
         refusal = Refusal(reason="not_new", detail=f"{len(old)} of {len(failing)}")
@@ -266,12 +270,24 @@ async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings
 async def find_old_failures(reproduced: ReproducedFailure, checkout: Checkout) -> frozenset[str]:
     """Return the failing tests that also fail at the base commit; only these tests are run there.
 
+    What linters report there cannot be left out of a command, so that no tests are run then.
+
     A test that does not exist at the base is new.
     """
-    command, verdict = reproduced.suite.command, reproduced.verdict
-    if command is None or verdict is None or not verdict.failed:
+    suite, command, verdict = reproduced.suite, reproduced.suite.command, reproduced.verdict
+    if verdict is None or not verdict.failed:
         return frozenset()
-    files = base_files(checkout, reproduced.suite.task.files)
+    files = base_files(checkout, suite.task.files)
+    if suite.diagnostics is not None:
+        reported = {
+            outcome.check_id
+            for outcome in (await suite.diagnostics.run(files)).outcomes
+            if not outcome.passed
+        }
+        if reported & verdict.failed:
+            return reported & verdict.failed
+    if command is None or suite.task.tests_only_guard:
+        return frozenset()
     base_command = command.copy_with_files(files)
     try:
         await base_command.collect()

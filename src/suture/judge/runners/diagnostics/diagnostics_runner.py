@@ -35,6 +35,7 @@ from suture.sandbox import BOX, Mount, RunRequest, RunResult, Sandbox
 
 LENT_PROGRAMS = "/lent"
 """Where the sandbox mounts a program of the user's that the project's environment lacks."""
+STUBS = (".pyi", ".d.ts", ".d.mts", ".d.cts")
 SUPPRESSION_CHECK = "{path}::no rule is switched off"
 
 
@@ -256,6 +257,8 @@ def _find_suppressions(before: Mapping[str, bytes], after: Mapping[str, bytes]) 
         if before.get(path) == content:
             continue
         added = find_new_suppressions(decode_text(before.get(path, b"")), decode_text(content))
+        if path not in before and path.endswith(STUBS):
+            added = ("a new stub file", *added)  # type checkers read it in place of the code
         if added:
             name = SUPPRESSION_CHECK.format(path=path)
             fact = make_failure(name, "suppressed", file=path, names=", ".join(added[:5]))

@@ -15,6 +15,7 @@ SUPPRESSION = re.compile(
     r"|@ts-(?:ignore|nocheck|expect-error)\b|\bprettier-ignore\b|\bbiome-ignore\b"
     r"|//\s*nolint\b|//\s*#nosec\b|//\s*lint:(?:file-)?ignore\b|^//go:build\b|^//\s*\+build\b"
     r"|\bCode generated .*DO NOT EDIT\b|//go:linkname\b|^\s*import\s+\"C\""
+    r"|^[ \t]*_ = \w+(?:\.\w+)*;?[ \t]*$|^var _ = "
     r"|#!?\[\s*(?:cfg_attr\b.*)?(?:allow|expect)\s*\(|#!?\[\s*rustfmt::skip|#!?\[\s*cfg\s*\(",
     re.MULTILINE,
 )
@@ -22,6 +23,7 @@ SUPPRESSION = re.compile(
 WIDENINGS: Mapping[str, re.Pattern[str]] = {
     "Any": re.compile(r"\bAny\b(?!\s*(?:,|\)|$))|(?:->|:|\[|\||,)\s*(?:typing\.|t\.)?Any\b"),
     "cast": re.compile(r"\bcast\s*\("),
+    "getattr": re.compile(r"\bgetattr\s*\("),
     "object": re.compile(r"(?:->|:)\s*object\b"),
     "any": re.compile(r"(?::|<|\||&|,|\bas)\s*any\b"),
     "unknown": re.compile(r"\bas\s+unknown\b|:\s*unknown\b"),
@@ -29,7 +31,7 @@ WIDENINGS: Mapping[str, re.Pattern[str]] = {
     "!": re.compile(r"[\w\)\]]!(?=[.;,)\[])"),
 }
 """Name of a way to widen or to assert a type -> its pattern."""
-PYTHON_WIDENINGS, SCRIPT_WIDENINGS = ("Any", "cast", "object"), ("any", "unknown", "!")
+PYTHON_WIDENINGS, SCRIPT_WIDENINGS = ("Any", "cast", "getattr", "object"), ("any", "unknown", "!")
 GO_WIDENINGS = ("interface{}", "any")
 
 
