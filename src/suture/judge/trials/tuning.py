@@ -30,7 +30,8 @@ TRACING_SLOWDOWN = 20.0
 """How many times longer a failing test may take while it is traced; the lines until then count."""
 MAX_WHOLE_SUITE_TESTS = 1000
 """Number of tests above which neither the baseline run nor a trial runs all of them: each such run costs as much as a
-run of the user's command, and a verdict makes two. With 2,000 tests there were five besides these."""
+run of the user's command, and a verdict makes two. With 1,000 tests there were five besides these and the first run of
+the command."""
 MAX_TRACED_COLLECTION_TESTS = 5000
 """Number of tests above which the collection itself is not traced."""
 MIN_PHASE_S = 0.1
