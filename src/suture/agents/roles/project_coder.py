@@ -155,7 +155,7 @@ def _draft_skeleton_prompt(brief: ProjectBrief, skeleton: Skeleton, prompt: Prom
         template="write_one",
         texts=texts,
         parts=parts,
-        prefill=Prefill(text=beginning, stop=FENCE_END),
+        prefill=Prefill(text=beginning, stop=(*FENCE_END, *skeleton.stops)),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import Any
 
 from suture.core.records import Language, ProjectKind
 
@@ -18,8 +20,8 @@ SAMPLE_WORD = "sample_path"
 """What stands for the path of the sample data there."""
 TASK_WORD = "task_line"
 """What stands for the first line of the task in a beginning."""
-MAX_TASK_LINE_CHARS = 80
-"""Characters of that line, so that the docstring stays short. Chosen by judgement; not measured."""
+MAX_TASK_LINE_CHARS = 200
+"""Characters of that line, which ends at a word. Where it ended at 80, a model missed what the task asked for."""
 DESCRIPTION_PATH = "skeleton.toml"
 
 
@@ -35,7 +37,9 @@ class Skeleton:
         example_task: That task.
         example_word: A word that only the example contains. A reply with it repeats the example.
         readme: What the README says about the files.
+        stops: Texts before which the file ends, for a model that would write more than is asked for.
         files: All files, path -> text, with a version of `file` that holds nothing.
+        words: Words of which a task must hold one; empty if the skeleton suits any task of its kind.
         other_frameworks: Names in a task that ask for another framework than the skeleton's.
     """
 
@@ -47,16 +51,19 @@ class Skeleton:
     example_word: str
     readme: str
     files: Mapping[str, str]
+    stops: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     other_frameworks: tuple[str, ...] = ()
 
     def suits(self, statement: str) -> bool:
-        """Return whether a task names no other framework."""
-        return not {*re.findall(r"\w+", statement.lower())} & {*self.other_frameworks}
+        """Return whether a task is what the skeleton is for, and names no other framework."""
+        stated = {*re.findall(r"\w+", statement.lower())}
+        return (not self.words or bool(stated & {*self.words})) and not stated & {*self.other_frameworks}
 
     def begin(self, statement: str) -> str:
         """Return the beginning of the file for a task, whose first line may become its docstring."""
-        line = re.sub(r"[\"\\\\]", "'", statement.strip().partition("\n")[0])[:MAX_TASK_LINE_CHARS].strip()
-        return self.beginning.replace(TASK_WORD, line if line.endswith((".", "'")) else f"{line}.")
+        line = re.sub(r"[\"\\]", "'", statement.strip().partition("\n")[0]).strip().rstrip(".")
+        return self.beginning.replace(TASK_WORD, textwrap.shorten(line, MAX_TASK_LINE_CHARS, placeholder=""))
 
     def repeats_example(self, code: str, statement: str) -> bool:
         """Return whether code is about the example and not about the task."""
@@ -81,9 +88,11 @@ def find_skeleton(
             path.replace(word, replacement): text.replace(word, replacement) for path, text in texts.items()
         }
     description = tomllib.loads(texts.pop(DESCRIPTION_PATH))
-    frameworks = tuple(description.pop("other_frameworks", ()))
+    lists: dict[str, Any] = {
+        key: tuple(description.pop(key, ())) for key in ("stops", "words", "other_frameworks")
+    }
     example = texts.pop(f"example.{description['file'].rpartition('.')[2]}")
-    return Skeleton(**description, example=example, files=texts, other_frameworks=frameworks)
+    return Skeleton(**description, example=example, files=texts, **lists)
 
 
 @cache

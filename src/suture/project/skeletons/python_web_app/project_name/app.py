@@ -86,13 +86,10 @@ def create_app(database: str) -> Flask:
     app = Flask("project_name")
     app.json.sort_keys = False  # type: ignore[attr-defined]
     found = find_resources()
-    if hasattr(resources, "pages"):
-        app.register_blueprint(resources.pages)
     for resource in found:
         table = Table(database, resource.path.strip("/").replace("/", "_"), resource.types)
         app.register_blueprint(_make_routes(resource, table))
-    if not any(rule.rule == "/" for rule in app.url_map.iter_rules()):
-        app.add_url_rule("/", "index", lambda: jsonify({"resources": [resource.path for resource in found]}))
+    app.add_url_rule("/", "index", lambda: jsonify({"resources": [resource.path for resource in found]}))
     app.register_error_handler(ValueError, lambda fault: (jsonify({"error": str(fault)}), 400))
     app.register_error_handler(HTTPException, lambda fault: (jsonify({"error": fault.description}), fault.code))
     return app

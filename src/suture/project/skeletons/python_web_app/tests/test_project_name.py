@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from project_name import resources
 from project_name.app import create_app, find_resources
 
 SAMPLES = {str: "sample", int: 1, float: 1.5, bool: True, list: [], dict: {}}
@@ -40,9 +39,9 @@ def create(client, resource):
     return response.json
 
 
-def test_there_is_a_resource_or_a_page():
-    if not find_resources() and not hasattr(resources, "pages"):
-        pytest.fail("resources.py has no dataclass and no `pages`.")
+def test_there_is_a_resource():
+    if not find_resources():
+        pytest.fail("resources.py has no dataclass.")
 
 
 def test_a_created_entry_can_be_read(client):
@@ -82,11 +81,3 @@ def test_wrong_requests_are_refused(client):
                 assert client.post(resource.path, json=values).status_code == 400
         for send in (client.get, client.delete):
             assert send(f"{resource.path}/999").status_code == 404
-
-
-def test_each_page_answers(client):
-    for rule in client.application.url_map.iter_rules():
-        if rule.endpoint.startswith("pages.") and "GET" in rule.methods and not rule.arguments:
-            response = client.get(rule.rule)
-            if response.status_code >= 500:
-                pytest.fail(f"GET {rule.rule} is answered with {response.status_code}.")
