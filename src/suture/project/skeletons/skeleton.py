@@ -32,7 +32,8 @@ class Skeleton:
     Attributes:
         file: Path of the file that the model writes.
         rules: What this file must hold.
-        beginning: How the file begins, for a model that continues a given text.
+        beginning: How the file begins, for a model that continues a given text. It ends without a blank, because
+            tokens of words start with one.
         example: Such a file for another task.
         example_task: That task.
         example_word: A word that only the example contains. A reply with it repeats the example.
