@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from project_files import write_files
 from requirements import Require
 from suture.api import HealOptions, heal
 from suture.core.records import Result
-from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
+from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, SandboxSettings, Settings
 from suture.judge.runners.diagnostics.lent_programs import find_ruff
 from suture.testing import ScriptedModel
 
@@ -63,6 +64,7 @@ def run_settings(tmp_path: Path) -> Settings:
         paths=PathSettings(home=tmp_path / "home"),
         budget=BudgetSettings(attempts=1, seconds=200),
         model=ModelSettings(name="none"),
+        sandbox=SandboxSettings(python=Path(sys.prefix)),  # the environment of these tests has mypy
     )
 
 
