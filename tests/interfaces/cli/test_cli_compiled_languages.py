@@ -17,10 +17,6 @@ PROJECTS = Path(__file__).parent / "compiled_projects"
 QUICK = ("--set", "certification.seconds=0")
 
 
-def require_program(require: Require, name: str) -> None:
-    require(name, shutil.which(name) is not None, "it is not on PATH")
-
-
 def copy_project(name: str, folder: Path) -> Path:
     """Copy a project. The names of its files end with `.txt`, so that no tool takes them for code of this one."""
     for path in (PROJECTS / name).rglob("*.txt"):
@@ -50,7 +46,8 @@ def java_environ(tmp_path: Path, require: Require) -> dict[str, str]:
     surefire = (
         repository / "org/apache/maven/plugins/maven-surefire-plugin/3.2.5/maven-surefire-plugin-3.2.5.jar"
     )
-    require("maven-repository", jupiter.is_file() and surefire.is_file(), "Surefire or JUnit is not in ~/.m2")
+    is_complete = bool(shutil.which("mvn")) and jupiter.is_file() and surefire.is_file()
+    require("maven", is_complete, "Maven is missing, or JUnit and Surefire are not in ~/.m2")
     for folder, _, names in os.walk(repository):
         target = tmp_path / ".m2" / "repository" / Path(folder).relative_to(repository)
         target.mkdir(parents=True, exist_ok=True)
@@ -63,7 +60,7 @@ def java_environ(tmp_path: Path, require: Require) -> dict[str, str]:
 def test_a_rust_project_is_healed_test_by_test(
     suture: Suture, script: Script, tmp_path: Path, require: Require, rust_environ: dict[str, str]
 ) -> None:
-    require_program(require, "cargo")
+    require("cargo", shutil.which("cargo") is not None, "it is not on PATH")
     project = copy_project("rust", tmp_path / "project")
     wrong = make_reply(project, "src/lib.rs", "a.max(b).min(c)", "a.min(b).max(c)")
     right = make_reply(project, "src/lib.rs", "a.max(b).min(c)", "a.max(b).min(a.min(b).max(c))")
@@ -86,7 +83,7 @@ def test_a_rust_project_is_healed_test_by_test(
 def test_a_reply_that_changes_an_inline_test_of_rust_is_refused(
     suture: Suture, script: Script, tmp_path: Path, require: Require, rust_environ: dict[str, str]
 ) -> None:
-    require_program(require, "cargo")
+    require("cargo", shutil.which("cargo") is not None, "it is not on PATH")
     project = copy_project("rust", tmp_path / "project")
     cheat = make_reply(project, "src/lib.rs", "assert_eq!(middle(1, 2, 3), 2);", "assert_eq!(2, 2);")
 
@@ -102,8 +99,8 @@ def test_a_reply_that_changes_an_inline_test_of_rust_is_refused(
 def test_a_cpp_project_is_healed_by_the_reports_of_ctest_and_googletest(
     suture: Suture, script: Script, tmp_path: Path, require: Require
 ) -> None:
-    require_program(require, "ctest")
-    require("googletest", Path("/usr/include/gtest/gtest.h").is_file(), "its headers are not installed")
+    headers = Path("/usr/include/gtest/gtest.h")
+    require("googletest", bool(shutil.which("ctest")) and headers.is_file(), "CTest or GoogleTest is missing")
     project = copy_project("cpp", tmp_path / "project")
     exiting = make_reply(project, "src/roman.cpp", "std::string text;", "std::exit(0); std::string text;")
     right = make_reply(project, "src/roman.cpp", '"VI"', '"IV"')
@@ -130,7 +127,6 @@ def test_a_cpp_project_is_healed_by_the_reports_of_ctest_and_googletest(
 def test_a_java_project_is_healed_by_the_reports_of_maven(
     suture: Suture, script: Script, tmp_path: Path, require: Require, java_environ: dict[str, str]
 ) -> None:
-    require_program(require, "mvn")
     project = copy_project("java", tmp_path / "project")
     path = "src/main/java/shop/Discount.java"
     exiting = make_reply(
@@ -156,8 +152,10 @@ def test_a_java_project_is_healed_by_the_reports_of_maven(
 def test_a_java_project_is_healed_by_the_reports_of_gradle(
     suture: Suture, script: Script, tmp_path: Path, require: Require
 ) -> None:
-    require_program(require, "gradle")
-    require("junit4", Path("/usr/share/maven-repo/junit/junit").is_dir(), "it is no package of this system")
+    junit = Path("/usr/share/maven-repo/junit/junit")
+    require(
+        "gradle", bool(shutil.which("gradle")) and junit.is_dir(), "Gradle or the system's JUnit is missing"
+    )
     project = copy_project("gradle", tmp_path / "project")
     right = make_reply(project, "src/main/java/shop/Discount.java", "percent / 10;", "percent / 100;")
 
