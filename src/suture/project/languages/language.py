@@ -144,6 +144,11 @@ class LanguageFacts:
     calls: CallDriver | None = None
 
     @property
+    def is_searched(self) -> bool:
+        """Whether repairs can be found without a model."""
+        return self.parsed or self.syntax is not None
+
+    @property
     def layout(self) -> ProjectLayout:
         """The layout of a new project.
 

@@ -101,9 +101,14 @@ def is_source(path: str, language: Language) -> bool:
 
 
 def detect_file_languages(paths: Iterable[str]) -> tuple[Language, ...]:
-    """Return the languages of files, in the order of `LANGUAGES`."""
+    """Return the languages of files, in the order of `LANGUAGES`.
+
+    A language without a search counts only if there is no other one: a package in Python may have parts in C.
+    """
     names = tuple(paths)
-    return tuple(language for language in LANGUAGES if any(is_source(name, language) for name in names))
+    languages = [language for language in LANGUAGES if any(is_source(name, language) for name in names)]
+    searched = [name for name in languages if LANGUAGES[name].is_searched]
+    return tuple(searched or languages)
 
 
 def detect_language(argv: Sequence[str], paths: Iterable[str] = ()) -> Language | None:
