@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from suture.core.records import Counterexample, Task
+from suture.core.records import Counterexample, Language, Task
 from suture.judge.failures import make_failure
 from suture.judge.tuning import MAX_MACHINERY_NAME_CHARS
 from suture.project.languages import LANGUAGES, detect_file_languages
@@ -135,11 +135,15 @@ def find_test_data(
         test_files: Paths of the files that hold the command's tests.
         opened: Paths of the files that tests opened in the base run, as far as that is known.
     """
+    def is_code(language: Language) -> bool:
+        # Text in C or Java is data for the tests of another language, as that of any language without a search.
+        return language == task.language or LANGUAGES[language].is_searched
+
     data = {
         path
         for path in paths
         if path in task.files
-        and not detect_file_languages((path,))
+        and not any(map(is_code, detect_file_languages((path,))))
         and not (task.writable and is_protected(path, task.writable))
     }
     if not data or task.kind != "heal":  # that only a repair is restricted is by judgement
