@@ -18,7 +18,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("output", help="the file for the result: .csv, or else JSON")
     arguments = parser.parse_args(argv)
     try:
-        write_result(pipeline.process(read_rows(arguments.input)), arguments.output)
+        rows = read_rows(arguments.input)
+        if not rows:
+            raise ValueError(f"{arguments.input} has no rows")
+        write_result(pipeline.process(rows), arguments.output)
     except (OSError, ValueError, csv.Error) as fault:
         print(f"error: {fault}", file=sys.stderr)
         return 1

@@ -49,8 +49,11 @@ def test_the_same_data_have_the_same_result():
     assert process(rows) == process(rows)
 
 
-def test_there_may_be_no_rows():
-    process([])
+def test_a_table_without_rows_is_refused(tmp_path, capsys):
+    empty = tmp_path / "empty.csv"
+    empty.write_text("name,amount\n")
+    assert program.main([str(empty), str(tmp_path / "result.json")]) == 1
+    assert "has no rows" in capsys.readouterr().err
 
 
 def test_each_column_may_be_empty():
