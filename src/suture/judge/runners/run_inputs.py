@@ -135,6 +135,7 @@ def find_test_data(
         test_files: Paths of the files that hold the command's tests.
         opened: Paths of the files that tests opened in the base run, as far as that is known.
     """
+
     def is_code(language: Language) -> bool:
         # Text in C or Java is data for the tests of another language, as that of any language without a search.
         return language == task.language or LANGUAGES[language].is_searched
