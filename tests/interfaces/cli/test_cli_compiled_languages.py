@@ -52,7 +52,10 @@ def java_environ(tmp_path: Path, require: Require) -> dict[str, str]:
         target = tmp_path / ".m2" / "repository" / Path(folder).relative_to(repository)
         target.mkdir(parents=True, exist_ok=True)
         for name in names:
-            shutil.copyfile(Path(folder) / name, target / name)
+            try:
+                os.link(Path(folder) / name, target / name)  # the repository may have gigabytes
+            except OSError:
+                shutil.copyfile(Path(folder) / name, target / name)
     return {"HOME": str(tmp_path)}
 
 
