@@ -37,7 +37,7 @@ def test_program(): subprocess.run([sys.executable, "-c", "import prices"], chec
     [(5, {3}), (10, {9}), (11, {8}), (9, {8})],
 )
 def test_the_innermost_function_around_a_statement_counts(line: int, functions: set[int]) -> None:
-    assert find_functions_around(CODE, [range(line, line + 1)]) == functions
+    assert find_functions_around(CODE, [range(line, line + 1)]) == frozenset(functions)
 
 
 @pytest.mark.parametrize("line", [1, 3, 8])

@@ -85,7 +85,11 @@ def test_linters_that_a_wrapper_also_runs_are_told_apart_from_its_tests() -> Non
     files = {"Makefile": b"all: style\n\tpytest spec\nstyle:\n\truff check\n"}
     wrapped = find_wrapped_tests(("make", "all"), files)
     assert wrapped is not None
-    assert (wrapped.command, wrapped.tools, wrapped.is_whole) == (("pytest", "spec"), (("ruff", "check"),), True)
+    assert (wrapped.command, wrapped.tools, wrapped.is_whole) == (
+        ("pytest", "spec"),
+        (("ruff", "check"),),
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -279,11 +279,8 @@ async def find_old_failures(reproduced: ReproducedFailure, checkout: Checkout) -
         return frozenset()
     files = base_files(checkout, suite.task.files)
     if suite.diagnostics is not None:
-        reported = {
-            outcome.check_id
-            for outcome in (await suite.diagnostics.run(files)).outcomes
-            if not outcome.passed
-        }
+        outcomes = (await suite.diagnostics.run(files)).outcomes
+        reported = frozenset(outcome.check_id for outcome in outcomes if not outcome.passed)
         if reported & verdict.failed:
             return reported & verdict.failed
     if command is None or suite.task.tests_only_guard:

@@ -435,8 +435,8 @@ def _collect_claims(
 def _write_certificate(context: RunContext, certificate: Certificate) -> None:
     # The run folder alone has to be enough to verify the certificate. It has the user's files in the task.
     recorded = context.spec.task.files
-    for path, content in context.task.files.items():
-        if recorded.get(path) != content:
+    for name, content in context.task.files.items():
+        if recorded.get(name) != content:
             context.folder.save_blob(content)
     path = context.folder.write_text(CERTIFICATE_FILE, render_certificate(certificate))
     minimal, lint = certificate.claims.minimal, certificate.claims.lint
