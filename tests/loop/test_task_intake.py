@@ -123,6 +123,25 @@ def test_code_beside_its_tests_in_one_file_may_change(path: str, test: str | Non
     assert is_protected(path, task.protected)
 
 
+def test_inline_tests_of_rust_leave_all_code_writable(tmp_path: Path) -> None:
+    code = "pub fn one() -> i64 { 2 }\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn one() {}\n}\n"
+    sources = {"src/lib.rs": "mod a;\nmod b;\n", "src/a.rs": code, "src/b.rs": code}
+    write_files(
+        tmp_path, {**sources, "build.rs": code, "Cargo.toml": "", "tests/it.rs": "#[test]\nfn it() {}\n"}
+    )
+    task, _ = build_heal_task(tmp_path)
+    writable = [path for path in task.files if not is_protected(path, task.protected)]
+    assert sorted(writable) == sorted(sources)
+
+
+def test_of_two_files_with_code_and_tests_in_a_folder_each_may_change(tmp_path: Path) -> None:
+    text = "def rate(a):\n    return a\n\ndef test_rate():\n    assert rate(1) == 2\n"
+    mixed = ["tests/test_a.py", "tests/test_b.py"]
+    write_files(tmp_path, {**dict.fromkeys(mixed, text), "tests/data.json": "{}"})
+    task, _ = build_heal_task(tmp_path, test="pytest")
+    assert [path for path in sorted(task.files) if not is_protected(path, task.protected)] == mixed
+
+
 def test_tests_without_code_are_no_project(tmp_path: Path) -> None:
     text = (
         "import pytest\n\n@pytest.fixture\ndef one():\n    return 1\n\ndef test_one(one):\n    assert one\n"

@@ -29,6 +29,7 @@ from suture.project.workspace import (
     default_protected,
     find_earlier_versions,
     is_protected,
+    is_test_file,
     render_exclusion,
     take_snapshot,
     take_snapshot_with_parents,
@@ -92,12 +93,15 @@ def build_task_from_snapshot(
     """
     # A build overwrites the files that it generates: a repair in one of them would be lost.
     generated = (escape_glob(name) for name in snapshot.built_files)
-    tests = (escape_glob(name) for name in (*find_tests_by_content(snapshot.files), *snapshot.links))
+    tests = frozenset(find_tests_by_content(snapshot.files))
     outside = _globs_outside(snapshot.folder) if protects_outside else ()
     own = _move_globs(protect, snapshot.folder)
     # The tests in these files are compared statement by statement, so the files may change.
     mixed = find_mixed_files(snapshot.files)
-    defaults = (*default_protected(), *tests, *_globs_without(mixed))
+    # Files with inline tests, as in Rust, are code by their names, which no glob of tests covers.
+    opened = [name for name in mixed if name in tests or is_test_file(name)]
+    fixed = (escape_glob(name) for name in (*sorted(tests), *snapshot.links))
+    defaults = (*default_protected(), *fixed, *_globs_without(opened))
     protected: tuple[str, ...] = (*outside, *defaults, *own, *generated)
     writable = _move_globs(only, snapshot.folder)
     command = split_command(test or ())
@@ -205,11 +209,12 @@ def _no_code_error(snapshot: Snapshot) -> UsageError:
 
 def _globs_without(paths: Iterable[str]) -> Iterator[str]:
     """Yield globs that take files out of globs before them that cover the files, or a folder around them."""
-    for path in sorted(paths):
-        folders = [str(folder) for folder in reversed(PurePosixPath(path).parents)][1:]
-        for folder in map(escape_glob, folders):
-            yield from (f"!{folder}/", f"{folder}/*")
-        yield f"!{escape_glob(path)}"
+    names = sorted(paths)
+    # A folder sorts before the folders in it. The files come last, or the folder of one would cover another.
+    folders = {str(folder) for name in names for folder in PurePosixPath(name).parents} - {"."}
+    for folder in map(escape_glob, sorted(folders)):
+        yield from (f"!{folder}/", f"{folder}/*")
+    yield from (f"!{escape_glob(name)}" for name in names)
 
 
 def _globs_outside(folder: str) -> tuple[str, ...]:
