@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 SUPPRESSION = re.compile(
-    r"#\s*(?:(?:ruff|flake8)\s*:\s*)?noqa\b"
-    r"|#\s*type:\s*ignore\b|#\s*mypy\s*:|#\s*pyright\s*:|#\s*pylint\s*:\s*(?:disable|skip)|#\s*ruff\s*:\s*(?:disable|isort)"
-    r"|#\s*(?:fmt|yapf)\s*:\s*(?:off|skip)|#\s*isort\s*:\s*(?:skip|off)"
-    r"|@(?:\w+\.)?no_type_check\b|\bnot\s+(?:typing\.)?TYPE_CHECKING\b"
-    r"|\beslint-disable\b|\beslint-env\b|/[*/]\s*eslint\s+[\w@\"'-]+\s*:|/[*/]\s*globals?\s"
-    r"|@ts-(?:ignore|nocheck|expect-error)\b|\bprettier-ignore\b|\bbiome-ignore\b"
-    r"|//\s*nolint\b|//\s*#nosec\b|//\s*lint:(?:file-)?ignore\b|^//go:build\b|^//\s*\+build\b"
-    r"|\bCode generated .*DO NOT EDIT\b|//go:linkname\b|^\s*import\s+\"C\""
+    r"(?i:#\s*(?:flake8\s*:\s*)?noqa\b|#\s*ruff\s*:(?!\s*enable\b)"
+    r"|#\s*type:\s*ignore\b|#\s*mypy\s*:|#\s*pyright\s*:|#\s*(?:pyre-ignore|pyre-fixme|nosec|nosemgrep)\b"
+    r"|#.*?\bpylint\s*:\s*(?:disable|skip)|#\s*pytype\s*:\s*(?:disable|skip)"
+    r"|#\s*(?:fmt|yapf|autopep8)\s*:\s*(?:off|skip|disable)|#\s*isort\s*:\s*(?:skip|off)"
+    r"|#\s*(?:shellcheck|yamllint)\s+disable\b|#\s*hadolint\s+ignore\b|\b(?:stylelint|markdownlint)-disable"
+    r"|@ts-(?:ignore|nocheck|expect-error)\b|//\s*nolint(?:nextline|begin)?\b)"
+    r"|@(?:\w+\.)?no_type_check\b|\bnot\s+(?:\w+\.)?TYPE_CHECKING\b"
+    r"|\beslint-disable\b|\beslint-env\b|/[*/]\s*eslint\s+[\w@\"'/-]+\s*:|/[*/]\s*globals?\s|/\*\s*exported\s"
+    r"|\bprettier-ignore\b|\bbiome-ignore\b|//\s*#nosec\b|//\s*lint:(?:file-)?ignore\b"
+    r"|^//go:build\b|^//\s*\+build\b|\bCode generated .*DO NOT EDIT\b|//go:linkname\b|^\s*import\s+\"C\""
     r"|^[ \t]*_ = \w+(?:\.\w+)*;?[ \t]*$|^var _ = "
-    r"|#!?\[\s*(?:cfg_attr\b.*)?(?:allow|expect)\s*\(|#!?\[\s*rustfmt::skip|#!?\[\s*cfg\s*\(",
+    r"|#\s*!?\s*\[\s*(?:cfg_attr\b.*)?(?:allow|expect)\s*\(|#\s*!?\s*\[\s*rustfmt::skip|#\s*!?\s*\[\s*cfg\s*\(",
     re.MULTILINE,
 )
 """Matches what keeps a tool from reporting what it finds, in the languages of the table of tools."""
+NEXT_LINE = re.compile(
+    r"#\s*\[|@(?i:ts-(?:ignore|expect))|next-?line|(?:prettier|biome|lint:)-?ignore|@\S*no_type"
+)
+"""Matches a suppression that applies to the code after it, if there is none before it in its line."""
+CONDITION = re.compile(r"\bcfg\b|build\b")
+"""Matches a condition of a build. Fewer words do not make it apply to less code."""
+
+
+class Suppression(NamedTuple):
+    """A place where a rule is switched off.
+
+    Attributes:
+        kind: The comment or directive, without the rules that it names.
+        rules: The rest of the comment or attribute, which names the rules. Without it, all rules are off.
+        code: The letters of the code to which it applies; empty for a whole file or section.
+    """
+
+    kind: str
+    rules: str
+    code: str
+
+
 WIDENINGS: Mapping[str, re.Pattern[str]] = {
     "Any": re.compile(r"\bAny\b(?!\s*(?:,|\)|$))|(?:->|:|\[|\||,)\s*(?:typing\.|t\.)?Any\b"),
     "cast": re.compile(r"\bcast\s*\("),
@@ -36,8 +61,22 @@ GO_WIDENINGS = ("interface{}", "any")
 
 
 def find_new_suppressions(before: str, after: str) -> tuple[str, ...]:
-    """Return the suppressions that a change of a file adds, each as it is written."""
-    return tuple(sorted((_count(SUPPRESSION, after) - _count(SUPPRESSION, before)).elements()))
+    """Return the suppressions that a change of a file adds, widens or moves to other code, each as it is written.
+
+    A suppression may name fewer rules than before, as after ruff's own fix of RUF100, and its code may change.
+    """
+    old, new = Counter(_find_suppressions(before)), Counter(_find_suppressions(after))
+    removed = list((old - new).elements())
+    # Code that a tool could report before the change.
+    reportable = {_letters(line) for line in before.splitlines()} - {found.code for found in old}
+    added: list[str] = []
+    for found in (new - old).elements():
+        replaced = [one for one in removed if _covers(one, found)]
+        if not replaced or (found.code and found.code in reportable):
+            added.append(found.kind + found.rules)
+        else:
+            removed.remove(min(replaced, key=lambda one: (one.rules != found.rules, one.code != found.code)))
+    return tuple(sorted(added))
 
 
 def find_new_widenings(path: str, before: str, after: str) -> tuple[str, ...]:
@@ -52,5 +91,39 @@ def find_new_widenings(path: str, before: str, after: str) -> tuple[str, ...]:
     )
 
 
-def _count(pattern: re.Pattern[str], text: str) -> Counter[str]:
-    return Counter(" ".join(match.group().split()) for match in pattern.finditer(text))
+def _find_suppressions(text: str) -> Iterator[Suppression]:
+    first_in_line: dict[int, int] = {}
+    for match in SUPPRESSION.finditer(text):
+        kind = match.group()
+        line_start = text.rfind("\n", 0, match.start()) + 1
+        end = text.find(_find_end_mark(text, line_start, match), match.end())
+        end = len(text) if end < 0 else end
+        first = first_in_line.setdefault(line_start, match.start())
+        code = _letters(text[line_start:first])
+        if not code and NEXT_LINE.search(text[match.start() : end]):
+            rest = text[end:].partition("\n")
+            code = _letters(rest[0]) or _letters(rest[2].lstrip().partition("\n")[0])
+        yield Suppression(*(" ".join(part.split()) for part in (kind, text[match.end() : end])), code)
+
+
+def _find_end_mark(text: str, line_start: int, match: re.Match[str]) -> str:
+    """Return what ends the attribute or comment, which may have several lines."""
+    if re.match(r"#\s*!?\s*\[", match.group()):
+        return "]"
+    in_line_comment = match.group()[0] == "#" or "//" in text[line_start : match.end()]
+    is_block = not in_line_comment and text.rfind("/*", 0, match.end()) > text.rfind("*/", 0, match.end())
+    return "*/" if is_block else "\n"
+
+
+def _covers(old: Suppression, new: Suppression) -> bool:
+    """Return whether a suppression switches off at least what another one does."""
+    if old.kind != new.kind or old.rules == new.rules:
+        return old.kind == new.kind
+    old_rules, new_rules = (set(re.findall(r"[\w@/:-]*\w", one.rules)) for one in (old, new))
+    is_narrower = not old_rules or (bool(new_rules) and new_rules <= old_rules)
+    return is_narrower and not CONDITION.search(old.kind)
+
+
+def _letters(code: str) -> str:
+    """Return code without its layout and quotes, which a formatter changes."""
+    return re.sub(r"\W+", "", code)
