@@ -15,6 +15,12 @@ from pathlib import Path
 from suture.errors import UsageError
 from suture.project.languages import LANGUAGES, find_reachable_scripts, find_task_commands, is_source
 from suture.project.languages.command_prefix import ASSIGNMENT, find_working_folder, split_prefix
+from suture.project.languages.diagnostics import (
+    CONFIGURATION_GLOBS,
+    find_configuration_files,
+    find_hook_commands,
+    find_tool,
+)
 from suture.project.tuning import MAX_LOADED_GLOBS, MAX_REACHED_LINES, MAX_SHELL_SCRIPT_BYTES
 from suture.project.workspace import is_protected, is_test_file
 
@@ -106,6 +112,26 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
         matches = [path for path in files if is_protected(path, (glob,))]
         loaded_files += [] if WHOLE_FOLDER_GLOB.search(glob) and any(map(is_test_file, matches)) else matches
     return tuple(dict.fromkeys((*named_files, *loaded_files)))
+
+
+def find_deciding_tool_files(
+    tools: Sequence[Sequence[str]], files: Mapping[str, bytes], root: Path
+) -> tuple[str, ...]:
+    """Return the files that decide what linters and type checkers report, besides those with the usual names.
+
+    These are the files that their options and configuration name, and the programs of local hooks. The files that
+    they check do not decide.
+    """
+    if not tools:
+        return ()
+    configuration = [path for path in files if is_protected(path, CONFIGURATION_GLOBS)]
+    deciding = [*find_configuration_files(tools, configuration, files)]
+    runs_hooks = any((found := find_tool(argv)) and found.tool.name == "pre-commit run" for argv in tools)
+    for hook in find_hook_commands(files) if runs_hooks else ():
+        tool = find_tool(hook)
+        deciding += find_deciding_files(hook, files, root) if tool is None else ()
+        deciding += find_configuration_files((hook,), (), files) if tool is not None else ()
+    return tuple(dict.fromkeys(deciding))
 
 
 def _reached_lines(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> list[str]:

@@ -12,7 +12,7 @@ from suture.judge.certificates.certificate import AnyCertificate, Certificate, s
 from suture.judge.runners.installed_modules import list_importable_modules
 from suture.project.languages import Interpreter, detect_file_languages
 from suture.project.languages.diagnostics import CONFIGURATION_GLOBS
-from suture.project.test_commands import find_deciding_files
+from suture.project.test_commands import find_deciding_files, find_deciding_tool_files
 from suture.project.workspace import (
     DiffDoesNotApply,
     apply_diff,
@@ -287,6 +287,7 @@ def check_changed_paths(
     if task.kind == "heal":
         protected |= paths & set(find_deciding_files(task.test_command, after, NOWHERE))
         protected |= {path for path in paths if task.tools and is_protected(path, CONFIGURATION_GLOBS)}
+        protected |= paths & set(find_deciding_tool_files(task.tools, after, NOWHERE))
         # Of these, `find_protected_files` compares what decides in them.
         protected -= suite.mixed_files
     elif not task.test_command:

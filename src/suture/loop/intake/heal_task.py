@@ -23,7 +23,12 @@ from suture.project.languages import (
 )
 from suture.project.languages.diagnostics import CONFIGURATION_GLOBS, find_tool, require_tool
 from suture.project.mixed_files import find_mixed_files
-from suture.project.test_commands import escape_glob, find_deciding_files, split_command
+from suture.project.test_commands import (
+    escape_glob,
+    find_deciding_files,
+    find_deciding_tool_files,
+    split_command,
+)
 from suture.project.workspace import (
     Snapshot,
     default_protected,
@@ -122,6 +127,7 @@ def build_task_from_snapshot(
         for name in find_deciding_files(argv, snapshot.files, snapshot.root)
         if name not in mixed
     ]
+    deciding += find_deciding_tool_files(tools, snapshot.files, snapshot.root)
     protected += tuple(escape_glob(name) for name in deciding if not is_protected(name, protected))
     code = [name for name in snapshot.files if is_source(name, detected.language)]
     changeable = [name for name in code if not is_protected(name, protected)]

@@ -3,6 +3,10 @@
 The package starts no process. `suture.judge.runners.diagnostics` runs the tools inside the sandbox.
 """
 
+from suture.project.languages.diagnostics.configuration_files import (
+    find_configuration_files,
+    find_hook_commands,
+)
 from suture.project.languages.diagnostics.enclosing_definitions import (
     find_definitions,
     find_enclosing_definition,
@@ -26,8 +30,10 @@ __all__ = [
     "DiagnosticTool",
     "ToolCommand",
     "ToolOutput",
+    "find_configuration_files",
     "find_definitions",
     "find_enclosing_definition",
+    "find_hook_commands",
     "find_new_suppressions",
     "find_new_widenings",
     "find_program_language",
