@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import pytest
 
-from suture.project.languages import RunnerOutput, add_report_arguments, find_runner
-from suture.project.languages.cpp import read_ctest_reports
+from suture.project.languages import Report, RunnerOutput, add_report_arguments, find_runner
+from suture.project.languages.cpp import read_ctest_reports, read_google_reports
 from suture.project.languages.java import read_surefire_reports
 from suture.project.languages.junit_xml import read_junit_cases
 from suture.project.languages.rust import find_rust_tests, read_cargo_output, read_nextest_report
@@ -171,6 +174,63 @@ def test_a_compiler_error_is_a_failed_build() -> None:
     (build,) = read_cargo_output(make_output("src/lib.rs", stderr=CARGO_ERROR)).tests
     assert (build.id, build.status, build.message) == ("build", "failed", "mismatched types")
     assert (build.file, build.line) == ("src/lib.rs", 9)
+
+
+def test_equal_tests_of_two_packages_are_two_tests() -> None:
+    program = b"running 1 test\ntest it_works ... %s\n\ntest result: %s.\n"
+    announced = b"     Running unittests src/lib.rs (target/debug/deps/%s-64b5ecc4250cedc8)\n"
+    stdout = program % (b"FAILED", b"FAILED") + program % (b"ok", b"ok")
+    stderr = announced % b"shop" + announced % b"core"
+    report = read_cargo_output(make_output("src/lib.rs", "core/src/lib.rs", stdout=stdout, stderr=stderr))
+    assert [(test.id, test.status) for test in report.tests[1:]] == [
+        ("shop/src/lib.rs::it_works", "failed"),
+        ("core/src/lib.rs::it_works", "passed"),
+    ]
+
+
+@pytest.mark.parametrize("other", ["tests/other_test.cpp", "tests/roman_test.cpp"])
+@pytest.mark.parametrize("read", [read_google_reports, read_ctest_reports])
+def test_equal_tests_of_two_programs_are_two_tests(
+    read: Callable[[RunnerOutput], Report], other: str
+) -> None:
+    passing = GOOGLE_REPORT.replace(b"roman_test.cpp", other.rpartition("/")[2].encode())
+    passing = re.sub(rb"<failure.*</failure>", b"", passing, flags=re.DOTALL)
+    report = read(make_output("tests/roman_test.cpp", other, a=GOOGLE_REPORT, b=passing))
+    statuses = [test.status for test in report.tests if "Roman.Nines" in test.id]
+    assert statuses == ["failed", "passed"]
+    assert len({test.id for test in report.tests}) == len(report.tests)
+
+
+LONG = "1" * 5000
+
+
+@pytest.mark.parametrize(
+    ("read", "printed"),
+    [
+        (read_cargo_output, f"running {LONG} tests\n"),
+        (read_cargo_output, f"error: mismatched types\n --> src/lib.rs:{LONG}:5\n"),
+        (read_ctest_reports, f"src/lib.rs:{LONG}:5: error: no\n"),
+        (read_surefire_reports, f"/box/src/lib.java:{LONG}: error: no\n"),
+    ],
+)
+def test_a_printed_number_that_is_too_long_is_no_number(
+    read: Callable[[RunnerOutput], Report], printed: str
+) -> None:
+    report = read(make_output("src/lib.rs", "src/lib.java", stdout=printed.encode()))
+    assert (report.tests, report.has_finished) == ((), False)
+
+
+def test_a_reported_line_that_is_too_long_is_no_line() -> None:
+    stdout = CARGO_OUTPUT.replace(b"lib.rs:18", f"lib.rs:{LONG}".encode())
+    cargo = read_cargo_output(make_output("src/lib.rs", stdout=stdout, stderr=CARGO_PROGRAMS))
+    google = GOOGLE_REPORT.replace(b"cpp:7", f"cpp:{LONG}".encode()).replace(b'="6"', f'="{LONG}"'.encode())
+    java = SUREFIRE_REPORT.replace(b"java:7", f"java:{LONG}".encode())
+    reports = (
+        cargo,
+        read_google_reports(make_output("tests/roman_test.cpp", a=google)),
+        read_surefire_reports(make_output("src/main/java/shop/Discount.java", a=java)),
+    )
+    assert [test.line for report in reports for test in report.tests if test.status == "failed"] == [None] * 3
 
 
 def test_nextest_names_the_test_program_and_the_panic() -> None:

@@ -193,20 +193,21 @@ class ReportingRunner:
         result = await self._sandbox.run(self._line.link_packages(replace(request, argv=argv)))
         written = result.files.get(REPORT_PATH, b"")
         reported = streams(written if runner.signed else b"", key)
-        report = runner.read(
-            RunnerOutput(
-                stdout=result.stdout,
-                stderr=result.stderr,
-                events=tuple(verified_events(*reported.pop(""))),
-                process_events=tuple(
-                    event for stream in reported.values() for event in verified_events(*stream)
-                ),
-                files=project_files,
-                root=BOX,
-                attested=attestation.read(written, {*tokens.values()}) if attestation else None,
-                reports=read_archive(written) if runner.report_globs else {},
-            )
+        output = RunnerOutput(
+            stdout=result.stdout,
+            stderr=result.stderr,
+            events=tuple(verified_events(*reported.pop(""))),
+            process_events=tuple(event for stream in reported.values() for event in verified_events(*stream)),
+            files=project_files,
+            root=BOX,
+            attested=attestation.read(written, {*tokens.values()}) if attestation else None,
+            reports=read_archive(written) if runner.report_globs else {},
         )
+        try:
+            report = runner.read(output)
+        except ValueError:
+            # The code under test can print anything, such as a number that is too long for `int`.
+            report = Report()
         if report.printed is not None:
             result = replace(result, stdout=report.printed)
         return ReportedRun(result=result, report=report, is_attested=bool(attestation and written))

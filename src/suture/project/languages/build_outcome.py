@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from suture.project.languages.junit_xml import find_project_file
@@ -21,7 +22,8 @@ def add_build_outcome(report: Report, output: RunnerOutput, error_pattern: re.Pa
         error_pattern: Matches the first error of a compiler, with the groups `message`, `file` and `line`.
     """
     if report.tests:
-        return replace(report, tests=(ReportedTest(id=BUILD, status="passed"), *report.tests))
+        build = ReportedTest(id=BUILD, status="passed")
+        return replace(report, tests=number_equal_ids((build, *report.tests)))
     text = (output.stderr + b"\n" + output.stdout).decode("utf-8", "replace")
     error = error_pattern.search(text)
     if error is None:
@@ -36,6 +38,19 @@ def add_build_outcome(report: Report, output: RunnerOutput, error_pattern: re.Pa
         details=text[error.start() :][:MAX_FAILURE_DETAIL_CHARS].rstrip(),
     )
     return replace(report, tests=(failure,))
+
+
+def number_equal_ids(tests: Iterable[ReportedTest]) -> tuple[ReportedTest, ...]:
+    """Return tests with a number added to each id that occurred before.
+
+    Tests with parameters may have equal names, and so may tests of two programs or packages.
+    """
+    counts, numbered = Counter[str](), list[ReportedTest]()
+    for test in tests:
+        counts[test.id] += 1
+        count = counts[test.id]
+        numbered.append(test if count == 1 else replace(test, id=f"{test.id} #{count}"))
+    return tuple(numbered)
 
 
 def find_missing_package(

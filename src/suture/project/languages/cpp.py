@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from suture.project.languages.build_outcome import add_build_outcome
+from suture.project.languages.build_outcome import add_build_outcome, number_equal_ids
 from suture.project.languages.junit_xml import JUnitCase, find_project_file, read_junit_cases
 from suture.project.languages.language import LanguageFacts, ProjectOverview
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
@@ -17,9 +17,9 @@ CTEST_REPORT = "ctest"
 GOOGLE_START = "[==========] Running "
 """What a program of GoogleTest prints at its start."""
 COMPILER_ERROR = re.compile(
-    r"^(?P<file>[^\s:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.+)$", re.MULTILINE
+    r"^(?P<file>[^\s:]+):(?P<line>\d{1,9}):(?:\d+:)? (?:fatal )?error: (?P<message>.+)$", re.MULTILINE
 )
-POSITION = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+)(?:: Failure)?$", re.MULTILINE)
+POSITION = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d{1,9})(?:: Failure)?$", re.MULTILINE)
 """Matches the line by which GoogleTest names the assertion that failed."""
 ENABLES_TESTS = re.compile(
     rb"\b(?:enable_testing|gtest_discover_tests|catch_discover_tests)\s*\(|\binclude\s*\(\s*CTest\s*\)"
@@ -38,11 +38,17 @@ def read_google_reports(output: RunnerOutput) -> Report:
     A GoogleTest program that crashes writes no report, so CTest decides whether a test passed if it knows the test.
     """
     cases = list(read_junit_cases(output.reports))
-    google_tests = {_google_name(case): case for case in cases if case.report != CTEST_REPORT}
+    google_tests = dict[str, list[JUnitCase]]()
+    for case in cases:
+        if case.report != CTEST_REPORT:
+            google_tests.setdefault(_google_name(case), []).append(case)
     tests = []
     for case in cases:
         if case.report == CTEST_REPORT:
-            details = google_tests.pop(case.name, None)
+            found = google_tests.pop(case.name, [])
+            details = min(found, key=lambda google: google.status != case.status, default=None)
+            # A program that CTest repeats reports its tests again; another program has another file.
+            google_tests[case.name] = [google for google in found if details and google.file != details.file]
             # GoogleTest skips a test, but its program ends with success.
             is_skipped = case.status == "passed" and details is not None and details.status == "skipped"
             test = _make_test(f"ctest::{case.name}", case, details or case, output)
@@ -50,17 +56,18 @@ def read_google_reports(output: RunnerOutput) -> Report:
             test = replace(test, has_exit_status_only=not is_google_test)
             tests.append(replace(test, status="skipped") if is_skipped else test)
     tests += _read_google_tests(google_tests, output)
-    return Report(tests=tuple(tests), has_finished=bool(tests))
+    return Report(tests=number_equal_ids(tests), has_finished=bool(tests))
 
 
 def _google_name(case: JUnitCase) -> str:
     return f"{case.class_name}.{case.name}"
 
 
-def _read_google_tests(cases: dict[str, JUnitCase], output: RunnerOutput) -> Iterator[ReportedTest]:
-    for name, case in cases.items():
-        file = find_project_file(output.files, case.file, output.root) or case.report
-        yield _make_test(f"{file}::{name}", case, case, output)
+def _read_google_tests(cases: dict[str, list[JUnitCase]], output: RunnerOutput) -> Iterator[ReportedTest]:
+    for name, equal in cases.items():
+        for case in equal:
+            file = find_project_file(output.files, case.file, output.root) or case.report
+            yield _make_test(f"{file}::{name}", case, case, output)
 
 
 def _make_test(test_id: str, case: JUnitCase, details: JUnitCase, output: RunnerOutput) -> ReportedTest:
@@ -126,5 +133,5 @@ CPP = LanguageFacts(
     config_globs=("CMakeLists.txt", "*.cmake", "CMakePresets.json", "meson.build"),
     detect_test_command=detect_ctest,
     error_pattern=re.compile(r"^\S+:\d+:(?:\d+:)? (?:fatal )?error: |^CMake Error"),
-    test_count_pattern=re.compile(rb"tests passed, \d+ tests failed out of (\d+)"),
+    test_count_pattern=re.compile(rb"tests passed, \d+ tests failed out of (\d{1,9})\b"),
 )  # fmt: skip

@@ -15,11 +15,11 @@ from suture.project.tuning import MAX_STACK_FRAMES
 COMPARED = re.compile(r"expected: ?<(?P<expected>.*?)> but was: ?<(?P<actual>.*)>", re.DOTALL)
 """Matches the message of JUnit's `assertEquals`."""
 FRAME = re.compile(
-    r"^\s+at (?:[^\s()]*/)?(?P<owner>[\w.$]+)\.(?P<method>[\w$<>]+)\((?P<file>[\w$]+\.java):(?P<line>\d+)\)"
+    r"^\s+at (?:[^\s()]*/)?(?P<owner>[\w.$]+)\.(?P<method>[\w$<>]+)\((?P<file>[\w$]+\.java):(?P<line>\d{1,9})\)"
 )
 """Matches a line of a stack trace."""
 COMPILER_ERROR = re.compile(
-    r"^(?:\[ERROR\] )?(?P<file>/\S+\.java):\[?(?P<line>\d+)(?:,\d+\])?:? (?:error: )?(?P<message>.+)$",
+    r"^(?:\[ERROR\] )?(?P<file>/\S+\.java):\[?(?P<line>\d{1,9})(?:,\d+\])?:? (?:error: )?(?P<message>.+)$",
     re.MULTILINE,
 )
 MISSING_ARTIFACT = re.compile(
@@ -31,14 +31,7 @@ TEST_FILE = re.compile(r"(?:^|/)(?:Test\w*|\w+(?:Tests?|TestCase|IT))\.java$")
 
 def read_surefire_reports(output: RunnerOutput) -> Report:
     """Read the reports of Surefire, Failsafe or Gradle, one for each class of tests."""
-    counts = dict[str, int]()
-    tests = []
-    for case in read_junit_cases(output.reports):
-        test_id = _make_id(case, output)
-        counts[test_id] = counts.get(test_id, 0) + 1
-        # Tests with parameters may have equal names.
-        number = f" #{counts[test_id]}" if counts[test_id] > 1 else ""
-        tests.append(_make_test(case, f"{test_id}{number}", output))
+    tests = [_make_test(case, _make_id(case, output), output) for case in read_junit_cases(output.reports)]
     return add_build_outcome(Report(tests=tuple(tests), has_finished=bool(tests)), output, COMPILER_ERROR)
 
 
@@ -136,5 +129,5 @@ JAVA = LanguageFacts(
     find_missing=partial(
         find_missing_package, MISSING_ARTIFACT, "run the test command once yourself, with network"
     ),
-    test_count_pattern=re.compile(rb"^(?:\[\w+\] )?Tests run: (\d+), .*Time elapsed", re.MULTILINE),
+    test_count_pattern=re.compile(rb"^(?:\[\w+\] )?Tests run: (\d{1,9}), .*Time elapsed", re.MULTILINE),
 )  # fmt: skip

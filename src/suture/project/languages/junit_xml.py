@@ -6,6 +6,7 @@ but the predefined ones, are refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -16,6 +17,8 @@ from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_
 
 SKIPPED_STATES = ("disabled", "notrun", "suppressed")
 """What CTest's attribute `status`, or GoogleTest's `result`, says about a test that did not run."""
+
+LINE = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +105,7 @@ def _read_case(element: Element, report: str) -> JUnitCase:
         details=text.strip("\n")[:MAX_FAILURE_DETAIL_CHARS] or printed,
         printed=printed,
         file=element.get("file", ""),
-        line=int(line) if line.isascii() and line.isdigit() else None,
+        line=int(line) if LINE.fullmatch(line) else None,
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import zip_longest
 
@@ -15,15 +16,15 @@ from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_
 
 TARGET = re.compile(r"^ *(?:Running (?:unittests )?(\S+) \(.*?(\w+)-[0-9a-f]+\)|Doc-tests (\S+))$")
 """Matches the line by which cargo announces a test program: its main file and its name, or a crate's doctests."""
-TESTS_START = re.compile(r"^running (\d+) tests?$")
+TESTS_START = re.compile(r"^running (\d{1,9}) tests?$")
 TEST = re.compile(
     r"^test (?P<name>.+?)(?: \(line \d+\))?(?P<kind> - [\w ]+)? \.\.\. (?P<status>ok|FAILED|ignored)\b"
 )
 OUTPUT_START = re.compile(r"^---- (.+?)(?: \(line \d+\))?(?: - [\w ]+)? stdout ----$")
-PANIC = re.compile(r"panicked at (?P<file>[^:\n]+):(?P<line>\d+):\d+:\n(?P<text>.*(?:\n +.*)*)")
+PANIC = re.compile(r"panicked at (?P<file>[^:\n]+):(?P<line>\d{1,9}):\d+:\n(?P<text>.*(?:\n +.*)*)")
 """Matches the message of a panic, as Rust prints it since 1.73."""
 COMPILER_ERROR = re.compile(
-    r"^error(?:\[E\d+\])?: (?P<message>.+)\n +--> (?P<file>[^:\n]+):(?P<line>\d+)", re.MULTILINE
+    r"^error(?:\[E\d+\])?: (?P<message>.+)\n +--> (?P<file>[^:\n]+):(?P<line>\d{1,9})\b", re.MULTILINE
 )
 STATES: dict[str, TestState] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 MISSING_CRATE = re.compile(r"(?:no matching package named|failed to (?:get|download)) `(.+?)`")
@@ -49,19 +50,25 @@ def read_cargo_output(output: RunnerOutput) -> Report:
         elif sections:
             sections[-1].append(line)
             finished += line.startswith("test result: ")
+    # The root package of a workspace and another one may have equal paths.
+    shared = {path for path, count in Counter(match[1] for match in programs).items() if count > 1}
     tests = [
         test
         for lines, program in zip_longest(sections, programs[: len(sections)])
-        for test in _read_program(lines, program, output)
+        for test in _read_program(lines, program, output, shared)
     ]
     is_complete = bool(sections) and finished == len(sections) and len(tests) == expected
     return add_build_outcome(Report(tests=tuple(tests), has_finished=is_complete), output, COMPILER_ERROR)
 
 
 def _read_program(
-    lines: list[str], program: re.Match[str] | None, output: RunnerOutput
+    lines: list[str], program: re.Match[str] | None, output: RunnerOutput, shared: Collection[str | None]
 ) -> Iterator[ReportedTest]:
-    """Yield the tests of one test program. Doctests are named by their file and their item, which may have several."""
+    """Yield the tests of one test program. Doctests are named by their file and their item, which may have several.
+
+    Args:
+        shared: Main files that several programs have, each in its own package.
+    """
     messages, name = dict[str, list[str]](), ""
     for line in lines:
         if match := OUTPUT_START.match(line):
@@ -70,25 +77,22 @@ def _read_program(
             name = ""
         elif name:
             messages.setdefault(name, []).append(line)
-    counts = dict[str, int]()
+    target = _find_target(program, output, shared)
     for line in lines:
         if (match := TEST.match(line)) is None:
             continue
         test = f"{match['name']}{match['kind'] or ''}"
-        counts[test] = counts.get(test, 0) + 1
-        number = f" #{counts[test]}" if counts[test] > 1 else ""
-        file, _, item = (
-            test.partition(" - ") if program and program[3] else (_find_target(program, output), "", test)
-        )
+        file, _, item = test.partition(" - ") if program and program[3] else (target, "", test)
         text = "\n".join(messages.get(match["name"], ())).strip("\n")
-        yield _make_test(f"{file}::{item or 'doctest'}{number}", STATES[match["status"]], text, output)
+        yield _make_test(f"{file}::{item or 'doctest'}", STATES[match["status"]], text, output)
 
 
-def _find_target(program: re.Match[str] | None, output: RunnerOutput) -> str:
+def _find_target(program: re.Match[str] | None, output: RunnerOutput, shared: Collection[str | None]) -> str:
     """Return the main file of a test program; in a workspace, its crate too if other crates have such a file."""
     if program is None or program[1] is None:
         return "tests"
-    return find_project_file(output.files, program[1], output.root) or f"{program[2]}/{program[1]}"
+    file = "" if program[1] in shared else find_project_file(output.files, program[1], output.root)
+    return file or f"{program[2]}/{program[1]}"
 
 
 def _make_test(test_id: str, status: TestState, text: str, output: RunnerOutput) -> ReportedTest:
@@ -196,5 +200,5 @@ RUST = LanguageFacts(
     },
     error_pattern=re.compile(r"^error(?:\[E\d+\])?: |^thread '.*' .*panicked at "),
     find_missing=partial(find_missing_package, MISSING_CRATE, "run `cargo fetch` in the project"),
-    test_count_pattern=re.compile(rb"^running (\d+) tests?$", re.MULTILINE),
+    test_count_pattern=re.compile(rb"^running (\d{1,9}) tests?$", re.MULTILINE),
 )
