@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from suture.judge.capabilities import find_change_capabilities, find_file_capabilities
+from suture.judge.capabilities.python import python_base_classes
+from suture.judge.capabilities.python.python_base_classes import BaseClasses
+from suture.project.python_source.parsing import parse_module
 
 VALUES = [
     ("", "int"),
@@ -215,3 +220,70 @@ def test_a_method_that_a_base_in_another_file_had_before_is_not_reported() -> No
     equal = "class Words(list):\n    def __eq__(self, other):\n        return list(self) == list(other)\n"
     after = {"tags.py": "from words import Words\n\nclass Tags(Words):\n    pass\n"}
     assert not find_change_capabilities({"words.py": equal.encode()}, after)
+
+
+@pytest.mark.parametrize("bases", ["*mixins", "..., list", "make(lambda: 1)"])
+def test_a_base_that_is_no_name_in_another_file_is_skipped(bases: str) -> None:
+    words = f"class Words({bases}):\n    pass\n"
+    after = {"tags.py": TAGS}
+    found = find_change_capabilities({"pkg/words.py": words.encode()}, after)
+    assert [use.name for use in found] == ["Tags.__eq__"] * ("list" in bases)
+
+
+@pytest.mark.parametrize(
+    ("imports", "base"),
+    [
+        ("from pkg import Words", "Words"),
+        ("import pkg", "pkg.Words"),
+        ("import pkg.words as w", "w.Words"),
+        ("import pkg.words", "pkg.words.Words"),
+        ("from pkg import words", "words.Words"),
+        ("from pkg.words import *", "Words"),
+        ("from pkg import Words as Texts", "Texts"),
+        ("from . import words", "words.Words"),
+        ("from .words import Words", "Words"),
+    ],
+)
+@pytest.mark.parametrize("package", ["from .words import Words\n", "from pkg.words import *\n"])
+def test_a_base_in_another_file_is_found_however_it_is_imported(
+    package: str, imports: str, base: str
+) -> None:
+    before = {path: text.encode() for path, text in {**BASES, "pkg/__init__.py": package}.items()}
+    tags = TAGS.replace("from pkg.words import Words", imports).replace("(Words)", f"({base})")
+    uses = find_change_capabilities(before, {"pkg/tags.py": tags})
+    assert [use.name for use in uses] == ["Tags.__eq__"]
+
+
+@pytest.mark.parametrize(
+    ("path", "imports", "base"),
+    [
+        ("a/words.py", "from b.words import Words", "Words"),
+        ("x/abc.py", "from abc import Words", "Words"),
+        ("words.py", "from .words import Words", "Words"),
+        ("tags.py", "import forms", "forms.Words"),
+    ],
+)
+def test_a_class_with_the_name_of_a_base_is_not_taken_for_it(path: str, imports: str, base: str) -> None:
+    words = "class Words(list):\n    pass\n"
+    tags = TAGS.replace("from pkg.words import Words", imports).replace("(Words)", f"({base})")
+    if path == "tags.py":
+        tags, path = f"{words}\n{tags}", "other.py"
+    assert not find_change_capabilities({path: words.encode()}, {"shop/tags.py": tags})
+
+
+def test_each_file_is_parsed_once_where_many_bases_have_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str | bytes] = []
+
+    def count(source: str | bytes) -> ast.Module | None:
+        parsed.append(source)
+        return parse_module(source)
+
+    monkeypatch.setattr(python_base_classes, "parse_module", count)
+    text = "from models import Base\n\nclass Base(Base):\n    pass\n"
+    files = {f"app{number}/models.py": text for number in range(30)}
+    bases = BaseClasses({}, files)
+    for path, source in files.items():
+        assert not [*bases.find_imported(path, source)]
+    (found,) = bases.find_imported("shop.py", "from models import Base\n\nclass Item(Base):\n    pass\n")
+    assert found.name == "Base"
+    assert len(parsed) == 2 * len(files) + 1

@@ -146,7 +146,7 @@ def find_file_capabilities(
 def _find_uses(path: str, text: str, bases: BaseClasses | None) -> list[Use] | None:
     """Return the uses in a text; `None` if it is invalid, or in a language without rules."""
     if path.endswith(".py"):
-        return find_python_uses(path, text, bases.find_imported(text) if bases is not None else ())
+        return find_python_uses(path, text, bases.find_imported(path, text) if bases is not None else ())
     language, grammar = _detect_grammar(path)
     if language is None:
         return None

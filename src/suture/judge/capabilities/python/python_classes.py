@@ -62,7 +62,7 @@ def find_class_uses(
     """Yield what the classes of a module do to comparisons of their objects, and to tests that inherit from them.
 
     Args:
-        imported: Classes of other files, whose bases have their full names.
+        imported: Classes of other files, named as this module names them. Their bases have their full names.
     """
     nodes = (*imported, *ast.walk(tree))
     classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
@@ -93,7 +93,7 @@ def _find_bases(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], names: 
     while waiting:
         base = waiting.pop()
         bases.add(names.resolve(base))
-        name = ast.unparse(base).rpartition(".")[2]
+        name = ast.unparse(base)
         if name in classes and name not in followed:
             followed.add(name)
             waiting += classes[name].bases
@@ -110,7 +110,7 @@ def _find_uses(
         key = f"{MERGED_NAME}{node.name}.{member}"
         yield Use(code="loosens_comparison", name=key, line=line, key=key)
     # A class of this module may add its methods to those of a plain value.
-    mixed_in = [classes[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in classes]
+    mixed_in = [classes[name] for name in map(ast.unparse, node.bases) if name in classes]
     for statement in (part for owner in (node, *mixed_in) for part in owner.body):
         if isinstance(statement, FUNCTIONS) and _is_lying_method(statement, bases):
             found.append((statement.name, statement.lineno))
