@@ -90,6 +90,11 @@ def test_paths_outside_the_project_are_always_protected(path: str) -> None:
     assert is_protected(path, ())
 
 
+def test_a_path_may_have_more_folders_than_python_calls_nest() -> None:
+    assert not is_protected("a/" * 1500 + "x.py")
+    assert is_protected("a/" * 1500 + "tests/" + "a/" * 1500 + "x.py")
+
+
 @pytest.mark.parametrize(
     "path", ["solution.py", "pkg/testing.py", "pkg/contest.py", "latest/x.py", "pkg/pytest.py", "attest.py"]
 )

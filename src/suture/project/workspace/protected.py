@@ -88,13 +88,16 @@ class _Protection:
         return known
 
     def _covers_folder(self, folder: str) -> bool:
-        known = self._folders.get(folder)
-        if known is None:
-            outer = posixpath.dirname(folder)
-            known = self._covers_folder(outer) or self._names(folder, is_folder=True)
+        unknown: list[str] = []
+        while folder not in self._folders:  # no recursion: a candidate may name thousands of folders
+            unknown.append(folder)
+            folder = posixpath.dirname(folder)
+        is_covered = self._folders[folder]
+        for inner in reversed(unknown):
+            is_covered = is_covered or self._names(inner, is_folder=True)
             if len(self._folders) < MAX_CACHED_PATHS:
-                self._folders[folder] = known
-        return known
+                self._folders[inner] = is_covered
+        return is_covered
 
     def _names(self, path: str, *, is_folder: bool) -> bool:
         """Return whether the patterns include a file or folder itself, whatever is around it."""
