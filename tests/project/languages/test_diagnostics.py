@@ -12,6 +12,7 @@ from suture.project.languages.diagnostics import (
     ToolOutput,
     find_definitions,
     find_enclosing_definition,
+    find_lost_annotations,
     find_new_suppressions,
     find_new_widenings,
     find_tool,
@@ -241,8 +242,36 @@ def test_a_suppression_may_become_narrower_and_its_code_may_change(before: str, 
         ("a.ts", "(item as any).prize", ("any",)),
         ("a.ts", "(x as unknown as T)", ("unknown",)),
         ("a.ts", "const many: number = 1;", ()),
-        ("a.go", "func f(x interface{}) {}", ("interface{}",)),
+        ("a.ts", "type T = any;", ("any",)),
+        ("a.ts", "const f: () => any = g;", ("any",)),
+        ("a.ts", "f(x as never)", ("never",)),
+        ("a.ts", "const y = x!", ("!",)),
+        ("a.ts", "const y = x! + 1", ("!",)),
+        ("a.ts", "if (x !== y && !z) f(x != 1)", ()),
+        ("a.ts", "let f: Function", ("Function",)),
+        ("a.py", "x: ty.Any = 1", ("Any",)),
+        ("a.py", "if TYPE_CHECKING:\n    def f() -> str: ...\n\nelse:\n    f = g", ("TYPE_CHECKING",)),
+        ("a.py", "if TYPE_CHECKING:\n    import a\nif x:\n    y = 1\nelse:\n    y = 2", ()),
     ],
 )
 def test_wider_types_are_found(path: str, line: str, names: tuple[str, ...]) -> None:
     assert find_new_widenings(path, "", f"{line}\n") == names
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "names"),
+    [
+        ("a.py", "def f(x: int) -> str: return x", "def f(x): return x", ("f",)),
+        ("a.py", "class A:\n def f(self, *, x: int) -> str: ...", "class A:\n def f(self, *, x) -> str: ...", ("A.f",)),
+        ("a.py", "def f(x: int, y: int) -> str: ...", "def f(x: int) -> str: ...", ()),
+        ("a.py", "def f(x): ...", "def f(x, y): ...", ()),
+        ("a.ts", "function f(x: A): B { return x; }", "function f(x: A) { return x; }", ("f",)),
+        ("a.ts", "const f = (x: A): B => x;", "const f = (x): B => x;", ("f",)),
+        ("a.ts", "class A { f(x?: B, y: B): C {} }", "class A { f(x?: B): C {} }", ()),
+        ("a.js", "function f(x) {}", "", ()),
+    ],
+)  # fmt: skip
+def test_functions_that_lose_annotations_are_found(
+    path: str, before: str, after: str, names: tuple[str, ...]
+) -> None:
+    assert find_lost_annotations(path, before, after) == names

@@ -6,10 +6,20 @@ import re
 
 from suture.judge.runners.diagnostics import DiagnosticsRunner
 from suture.judge.signs.tampering_warning import TamperingWarning
-from suture.project.languages.diagnostics import find_definitions, find_new_widenings
+from suture.project.languages.diagnostics import find_definitions, find_lost_annotations, find_new_widenings
 
 MAX_NAMES = 5
 """Names that one sign lists."""
+REMOVABLE = re.compile(
+    r"\bunused\b|\b(?:never|not) (?:used|read|accessed|constructed)\b"
+    r"|redefin|redeclare|already (?:defined|declared)|duplicate|multiple times|obscured",
+    re.IGNORECASE,
+)
+"""Matches a message that calls code unused, or defined twice."""
+REMOVABLE_NAME = re.compile(
+    r"[`'\"]([\w.$]+)[`'\"]|^(\w+) declared (?:and|but) not|not used: (\w+)|^\w+ ([\w.]+) is unused"
+)
+"""Matches the name of that code: in quotes, or as the compiler and the linters of Go write it."""
 
 
 def find_diagnostic_signs(
@@ -25,11 +35,26 @@ def find_diagnostic_signs(
     if runner is None:
         return ()
     signs: list[TamperingWarning] = []
-    if runner.checks_types and (widened := find_new_widenings(path, before, after)):
-        signs.append(TamperingWarning(code="widens_types", names=widened))
+    if runner.checks_types:
+        widened = find_new_widenings(path, before, after)
+        lost = tuple(f"{name} without annotations" for name in find_lost_annotations(path, before, after))
+        if names := (*widened, *lost):
+            signs.append(TamperingWarning(code="widens_types", names=names[:MAX_NAMES]))
     old, new = ({name for name, *_ in find_definitions(path, text)} for text in (before, after))
-    reported = {word for message in runner.messages for word in re.findall(r"\w+", message)}
-    removed = tuple(sorted(name for name in old - new if name.rpartition(".")[2] not in reported))
+    removable = find_removable_names(runner.messages)
+    removed = tuple(sorted(name for name in old - new if name.rpartition(".")[2] not in removable))
     if removed:
         signs.append(TamperingWarning(code="removes_definitions", names=removed[:MAX_NAMES]))
     return tuple(signs)
+
+
+def find_removable_names(messages: tuple[str, ...]) -> frozenset[str]:
+    """Return the names of the code that diagnostics call unused or defined twice."""
+    names = [
+        name
+        for message in messages
+        if REMOVABLE.search(message)
+        for groups in REMOVABLE_NAME.findall(message)
+        for name in filter(None, groups)
+    ]
+    return frozenset(name.rpartition(".")[2] for name in names)

@@ -3,6 +3,7 @@
 The package starts no process. `suture.judge.runners.diagnostics` runs the tools inside the sandbox.
 """
 
+from suture.project.languages.diagnostics.annotations import find_lost_annotations
 from suture.project.languages.diagnostics.configuration_files import (
     find_configuration_files,
     find_hook_commands,
@@ -34,6 +35,7 @@ __all__ = [
     "find_definitions",
     "find_enclosing_definition",
     "find_hook_commands",
+    "find_lost_annotations",
     "find_new_suppressions",
     "find_new_widenings",
     "find_program_language",

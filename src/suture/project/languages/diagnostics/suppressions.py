@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from suture.project.languages.diagnostics.annotations import count_assertions
+
 SUPPRESSION = re.compile(
     r"(?i:#\s*(?:flake8\s*:\s*)?noqa\b|#\s*ruff\s*:(?!\s*enable\b)"
     r"|#\s*type:\s*ignore\b|#\s*mypy\s*:|#\s*pyright\s*:|#\s*(?:pyre-ignore|pyre-fixme|nosec|nosemgrep)\b"
@@ -46,18 +48,21 @@ class Suppression(NamedTuple):
 
 
 WIDENINGS: Mapping[str, re.Pattern[str]] = {
-    "Any": re.compile(r"\bAny\b(?!\s*(?:,|\)|$))|(?:->|:|\[|\||,)\s*(?:typing\.|t\.)?Any\b"),
+    "Any": re.compile(r"\bAny\b(?!\s*(?:,|\)|$))|(?:->|:|\[|\||,)\s*(?:\w+\.)?Any\b"),
     "cast": re.compile(r"\bcast\s*\("),
     "getattr": re.compile(r"\bgetattr\s*\("),
     "object": re.compile(r"(?:->|:)\s*object\b"),
-    "any": re.compile(r"(?::|<|\||&|,|\bas)\s*any\b"),
+    "TYPE_CHECKING": re.compile(
+        r"^([ \t]*)if (?:\w+\.)?TYPE_CHECKING:.*\n(?:(?:\1[ \t].*)?\n)*\1(?:else|elif)\b", re.M
+    ),
+    "any": re.compile(r"(?::|<|\||&|,|=>?|\bas)\s*any\b"),
     "unknown": re.compile(r"\bas\s+unknown\b|:\s*unknown\b"),
-    "interface{}": re.compile(r"\binterface\s*\{\s*\}"),
-    "!": re.compile(r"[\w\)\]]!(?=[.;,)\[])"),
+    "never": re.compile(r"\bas\s+never\b|<never>\s*[\w(]"),
+    "Function": re.compile(r":\s*Function\b|\bas\s+Function\b"),
 }
 """Name of a way to widen or to assert a type -> its pattern."""
-PYTHON_WIDENINGS, SCRIPT_WIDENINGS = ("Any", "cast", "getattr", "object"), ("any", "unknown", "!")
-GO_WIDENINGS = ("interface{}", "any")
+PYTHON_WIDENINGS = ("Any", "cast", "getattr", "object", "TYPE_CHECKING")
+SCRIPT_WIDENINGS = ("any", "unknown", "never", "Function")
 
 
 def find_new_suppressions(before: str, after: str) -> tuple[str, ...]:
@@ -80,15 +85,13 @@ def find_new_suppressions(before: str, after: str) -> tuple[str, ...]:
 
 
 def find_new_widenings(path: str, before: str, after: str) -> tuple[str, ...]:
-    """Return the ways in which a change of a file newly widens or asserts types."""
-    kinds: tuple[str, ...] = SCRIPT_WIDENINGS
-    if path.endswith((".py", ".pyi")):
-        kinds = PYTHON_WIDENINGS
-    elif path.endswith(".go"):
-        kinds = GO_WIDENINGS
-    return tuple(
+    """Return the ways in which a change of a Python, JavaScript or TypeScript file newly widens or asserts types."""
+    kinds = PYTHON_WIDENINGS if path.endswith((".py", ".pyi")) else SCRIPT_WIDENINGS
+    widened = [
         kind for kind in kinds if len(WIDENINGS[kind].findall(after)) > len(WIDENINGS[kind].findall(before))
-    )
+    ]
+    asserts = count_assertions(path, after) > count_assertions(path, before)
+    return (*widened, "!") if asserts else tuple(widened)
 
 
 def _find_suppressions(text: str) -> Iterator[Suppression]:
