@@ -6,7 +6,8 @@ const os = require("node:os");
 const path = require("node:path");
 const test = require("node:test");
 
-// The data of the tests are in a folder of their own.
+// The data of the tests are in a folder of their own. The environment may name the user's data.
+delete process.env.PROJECT_NAME_FILE;
 process.chdir(fs.mkdtempSync(path.join(os.tmpdir(), "project_name-")));
 const commands = require("../src/commands");
 const { main } = require("../src/index");

@@ -30,6 +30,8 @@ def prepare_folder(tmp_path, monkeypatch):
         pytest.fail("A command calls input(). It must take an argument instead.")
 
     monkeypatch.chdir(tmp_path)
+    # The environment may name the user's own data.
+    monkeypatch.setattr(store, "PATH", tmp_path / "project_name.json")
     monkeypatch.setattr("builtins.input", refuse_input)
 
 
