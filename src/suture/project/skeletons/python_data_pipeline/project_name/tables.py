@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)?(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
+"""A number as programs write it. Others, such as `01234` or `+49170`, are codes that stay text."""
 
 
 def read_rows(path: str) -> list[Row]:
@@ -20,20 +24,21 @@ def read_rows(path: str) -> list[Row]:
     """
     text = Path(path).read_text(encoding="utf-8-sig")
     if path.endswith((".json", ".jsonl")):
-        rows = json.loads(text) if path.endswith(".json") else [json.loads(line) for line in text.splitlines()]
+        lines = [line for line in text.split("\n") if line.strip()]
+        rows = json.loads(text) if path.endswith(".json") else [json.loads(line) for line in lines]
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise ValueError(f"{path} does not hold a list of objects")
         return rows
     header = text.partition("\n")[0]
     delimiter = max(",;\t|", key=header.count)
-    reader = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     # The key `None` holds surplus cells of a row that is longer than the header.
     return [{name: _convert(cell) for name, cell in row.items() if name is not None} for row in reader]
 
 
 def _convert(cell: str | None) -> Any:
     text = (cell or "").strip()
-    for kind in (int, float):
+    for kind in (int, float) if NUMBER.fullmatch(text) else ():
         try:
             number = kind(text)
         except ValueError:
