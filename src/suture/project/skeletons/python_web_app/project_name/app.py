@@ -10,6 +10,7 @@ from typing import Any
 
 from flask import Blueprint, Flask, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import IntegerConverter
 
 from project_name import resources
 from project_name.store import Table
@@ -81,16 +82,24 @@ def find_resources() -> list[Resource]:
     return [Resource(value) for value in own if isinstance(value, type) and dataclasses.is_dataclass(value)]
 
 
+class IdConverter(IntegerConverter):
+    """The ids in paths: SQLite has no larger integers than those of 64 bits."""
+
+    regex = r"\d{1,18}"
+
+
 def create_app(database: str) -> Flask:
     """Return the application, with its data in the given SQLite file."""
     app = Flask("project_name")
     app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.url_map.converters["id"] = IdConverter
     found = find_resources()
     for resource in found:
         table = Table(database, resource.path.strip("/").replace("/", "_"), resource.types)
         app.register_blueprint(_make_routes(resource, table))
     app.add_url_rule("/", "index", lambda: jsonify({"resources": [resource.path for resource in found]}))
     app.register_error_handler(ValueError, lambda fault: (jsonify({"error": str(fault)}), 400))
+    app.register_error_handler(OverflowError, lambda fault: (jsonify({"error": "a number is too large"}), 400))
     app.register_error_handler(HTTPException, lambda fault: (jsonify({"error": fault.description}), fault.code))
     return app
 
@@ -115,19 +124,19 @@ def _make_routes(resource: Resource, table: Table) -> Blueprint:
     def create_entry() -> Any:
         return jsonify(table.save_entry(resource.read(request.get_json(silent=True)))), 201
 
-    @routes.get("/<int:number>")
+    @routes.get("/<id:number>")
     def read_entry(number: int) -> Any:
         return jsonify(find(number))
 
-    @routes.put("/<int:number>")
-    @routes.patch("/<int:number>")
+    @routes.put("/<id:number>")
+    @routes.patch("/<id:number>")
     def update_entry(number: int) -> Any:
         previous = find(number)
         given = request.get_json(silent=True)
         values = resource.read(given, previous if request.method == "PATCH" else None)
         return jsonify(table.save_entry(values, number))
 
-    @routes.delete("/<int:number>")
+    @routes.delete("/<id:number>")
     def delete_entry(number: int) -> Any:
         find(number)
         table.delete_entry(number)
