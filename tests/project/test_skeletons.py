@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import runpy
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,62 @@ def test_its_tests_fail_with_an_empty_file(skeleton: Skeleton, tmp_path: Path) -
 
     assert completed.returncode == 1, completed.stdout
     assert "ModuleNotFoundError" not in completed.stdout
+
+
+def test_its_tests_leave_the_users_data_alone(
+    skeleton: Skeleton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / skeleton.file).write_text(skeleton.example)
+    own_data = tmp_path / "own.json"
+    own_data.write_text("{}")
+    monkeypatch.setenv("DEMO_FILE", str(own_data))
+    monkeypatch.setenv("DATABASE", str(own_data))
+
+    completed = run_tests(skeleton, tmp_path)
+
+    assert completed.returncode == 0, completed.stdout
+    assert own_data.read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "a.csv",
+            "x,y\n01234,0049170\n1_0,+49170\n-1.5,1e3\n0,.5\n",
+            ["01234", "0049170", "1_0", "+49170", -1.5, 1000.0, 0, 0.5],
+        ),
+        ("a.csv", "x,y\na\u2028b,1\n", ["a\u2028b", 1]),
+        ("a.jsonl", '{"x": "a\u2028b"}\n\n{"x": 1}\n', ["a\u2028b", 1]),
+    ],
+)
+def test_the_cells_of_a_table_keep_what_they_hold(
+    name: str, text: str, expected: list[object], tmp_path: Path
+) -> None:
+    skeleton = find_skeleton("python", "data_pipeline", name="demo")
+    assert skeleton is not None
+    (tmp_path / "tables.py").write_text(skeleton.files["demo/tables.py"])
+    (tmp_path / name).write_text(text, encoding="utf-8")
+
+    rows = runpy.run_path(str(tmp_path / "tables.py"))["read_rows"](str(tmp_path / name))
+
+    assert [cell for row in rows for cell in row.values()] == expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("An API for books", True),
+        ("a REST service", True),
+        ("People post messages, and the rest of them are shown as HTML pages", False),
+        ("A website to get the weather", False),
+    ],
+)
+def test_the_rest_skeleton_is_not_for_every_web_page(statement: str, expected: bool) -> None:
+    skeleton = find_skeleton("python", "web_app", name="demo")
+    assert skeleton is not None
+
+    assert skeleton.suits(statement) is expected
 
 
 def test_no_placeholder_is_left(skeleton: Skeleton) -> None:

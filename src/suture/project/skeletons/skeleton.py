@@ -58,7 +58,8 @@ class Skeleton:
 
     def suits(self, statement: str) -> bool:
         """Return whether a task is what the skeleton is for, and names no other framework."""
-        stated = {*re.findall(r"\w+", statement.lower())}
+        # "REST" is an architecture, "the rest" is not.
+        stated = {word if word == "REST" else word.lower() for word in re.findall(r"\w+", statement)}
         return (not self.words or bool(stated & {*self.words})) and not stated & {*self.other_frameworks}
 
     def begin(self, statement: str) -> str:
