@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
-from judge.conftest import Prepare
-from suture.core.records import Candidate
-from suture.judge import check_candidate
+from judge.conftest import PYTEST, PYTHON, Prepare
+from suture.core.records import Candidate, Check, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import check_candidate, prepare_suite
+from suture.judge.mutation_testing import mutant_runs
 from suture.judge.mutation_testing.reaching_tests import find_functions_around, find_reaching_tests
+from suture.sandbox import Sandbox
 
 CODE = """LIMIT = 5
 
@@ -55,3 +60,26 @@ async def test_only_tests_that_run_the_changed_function_or_a_program_can_notice(
 
     assert tests is not None
     assert {test.partition("::")[2] for test in tests} == {"test_clip", "test_label", "test_program"}
+
+
+async def test_a_check_beside_a_large_suite_notices_mutants(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutant_runs, "MAX_WHOLE_SUITE_TESTS", 0)
+    code = "def clip(value):\n    return min(value, 5)\n"
+    tests = "import solution\n\ndef test_clip(): assert solution.clip(1) == 1\n"
+    task = Task(
+        statement="",
+        kind="heal",
+        files={"solution.py": code.encode(), "test_solution.py": tests.encode()},
+        test_command=tuple(shlex.split(PYTEST)),
+        checks=(Check(id="limit", provenance="user", source="assert clip(7) == 5"),),
+    )
+    suite = await prepare_suite(task, sandbox, sandbox_settings, PYTHON)
+    change = {"solution.py": code.replace("min(value, 5)", "min(5, value)")}
+    verdict = await check_candidate(Candidate(files=change, origin="sample"), suite)
+    assert len(verdict.passed) == 2
+
+    is_noticed = await mutant_runs.build_mutant_detector(suite, change, verdict)
+
+    assert await is_noticed({"solution.py": code.replace("5", "6")})

@@ -312,7 +312,7 @@ async def build_mutant_detector(
     Tests that the change fixed run first, because they execute it. If one of them notices the mutant, the
     others need not run. Only those that also pass without the others run first, and only with pytest: another
     command may not be able to run some of its tests. Of a large suite, only the tests that run a changed function run
-    besides.
+    besides, if nothing but the command judges the task.
 
     Args:
         files: The change that passes, path -> text over the project's own files.
@@ -371,12 +371,15 @@ class _LastTests:
             return self._found[0]
 
     async def _find(self) -> frozenset[str] | None:
-        command, verdict = self._suite.command, self._verdict
-        if command is None or not command.is_pytest:
+        suite, verdict = self._suite, self._verdict
+        command = suite.command
+        # Whatever else judges the task may notice a mutant too.
+        is_only_source = not (suite.task.checks or suite.calls or suite.smoke or suite.diagnostics)
+        if command is None or not command.is_pytest or not is_only_source:
             return None
         reaching = self._reaching
         if reaching is None and len(verdict.passed) > MAX_WHOLE_SUITE_TESTS:
-            reaching = await find_reaching_tests(self._suite, self._files, verdict)
+            reaching = await find_reaching_tests(suite, self._files, verdict)
         if reaching is None:
             return None
         others = (verdict.passed & frozenset(reaching)) - self._first_tests
