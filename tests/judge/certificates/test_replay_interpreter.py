@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from suture.core.ledger import Ledger, RunFolder
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Task, content_hash, encode_record
 from suture.core.settings import Settings
-from suture.errors import PrerequisiteError
+from suture.errors import PrerequisiteError, UsageError
 from suture.judge.certificates.certificate import (
     Certificate,
     render_certificate,
@@ -97,3 +98,16 @@ async def test_the_files_of_a_run_are_those_of_its_task(
     folder = write_certified_run(settings.paths.home / "runs", sha256_hex(CODE))
     claims = [claim async for claim in verify(folder, settings=settings, sandbox=sandbox)]
     assert ("project", True) in [(claim.name, claim.ok) for claim in claims]
+
+
+@pytest.mark.parametrize("has_blobs", [True, False])
+async def test_a_folder_without_its_ledger_and_files_names_the_remedy(
+    settings: Settings, sandbox: BubblewrapSandbox, has_blobs: bool
+) -> None:
+    folder = write_certified_run(settings.paths.home / "runs", sha256_hex(CODE))
+    RunFolder(folder).ledger_path.unlink()
+    if not has_blobs:
+        shutil.rmtree(folder / "blobs")
+    with pytest.raises(UsageError) as caught:
+        [claim async for claim in verify(folder, settings=settings, sandbox=sandbox)]
+    assert caught.value.remedy == "name the project: --project PATH"

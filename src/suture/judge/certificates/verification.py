@@ -9,7 +9,6 @@ from pathlib import Path
 
 from suture.core.ledger import RunFolder, find_first_payload, find_run, load_task
 from suture.core.ledger.kinds import RunStarted
-from suture.core.records import Language
 from suture.core.safe_files import read_regular_file
 from suture.core.settings import Settings
 from suture.errors import StorageError, UsageError
@@ -136,18 +135,16 @@ def _find_files_and_interpreter(
 ) -> tuple[Mapping[str, bytes], Interpreter]:
     """Return the files in the folder of a run, and its tests' interpreter."""
     run = RunFolder(folder)
-    if not (folder / "blobs").is_dir():
-        raise UsageError(
-            "the certificate's folder does not have the project's files",
-            remedy="name the project: --project PATH",
-        )
-    # The replay reports which files are missing.
     files = _load_project_files(run, certificate)
-    return files, _find_interpreter(run, certificate.task.language, settings)
+    return files, _find_interpreter(run, find_program_language(certificate.task), settings)
 
 
 def _load_project_files(run: RunFolder, certificate: AnyCertificate) -> dict[str, bytes]:
-    """Return the certified project's files that a run folder has: in the run's task, or each as a blob."""
+    """Return the certified project's files that a run folder has: in the run's task, or each as a blob.
+
+    Raises:
+        UsageError: The folder has no task, such as a certificate's folder that was shared, and files are missing.
+    """
     files: dict[str, bytes] = {}
     try:
         task = load_task(run)
@@ -160,10 +157,16 @@ def _load_project_files(run: RunFolder, certificate: AnyCertificate) -> dict[str
             continue
         with suppress(StorageError):
             files[path] = run.load_blob(sha256)
+    if task is None and len(files) < len(certificate.project):
+        raise UsageError(
+            "the certificate's folder does not have the project's files",
+            remedy="name the project: --project PATH",
+        )
+    # With a task, the replay reports which files are missing.
     return files
 
 
-def _find_interpreter(run: RunFolder, language: Language, settings: Settings) -> Interpreter:
+def _find_interpreter(run: RunFolder, language: str, settings: Settings) -> Interpreter:
     """Return the interpreter of the run if it still exists and the run is the user's own.
 
     Otherwise it is the one that the settings name, or by default the one that `python` means in the user's
