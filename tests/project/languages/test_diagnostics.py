@@ -24,7 +24,7 @@ from suture.project.languages.diagnostics.tool_table import drop_options
 @pytest.mark.parametrize(
     ("command", "report"),
     [
-        ("ruff check --fix src", "ruff check --output-format=json --no-cache --no-fix src"),
+        ("ruff check -q src", "ruff check --output-format=json --no-cache --no-fix src"),
         ("ruff check --output-format github .", "ruff check --output-format=json --no-cache --no-fix ."),
         ("python -m flake8 --format=pylint a", "python -m flake8 --format={flake8} --color=never -j1 a"),
         ("npx --no eslint -f stylish .", "eslint --format json ."),
@@ -45,8 +45,12 @@ def test_a_tool_is_asked_for_its_report_in_place_of_the_users_own(command: str, 
 
 @pytest.mark.parametrize(
     "command",
-    ["ruff format .", "prettier --write .", "pytest", "npm test", "go test ./...", "ruff", "env", ""],
-)
+    [
+        "ruff check --fix .", "ruff check --exit-zero .", "flake8 --exit-zero", "eslint --fix .",
+        "prettier --check --write .", "cargo clippy --fix", "ruff format .",
+        "prettier --write .", "pytest", "npm test", "go test ./...", "ruff", "env", "",
+    ],
+)  # fmt: skip
 def test_a_command_that_changes_files_or_runs_tests_is_no_check(command: str) -> None:
     assert find_tool(command.split()) is None
 

@@ -93,8 +93,43 @@ def test_linters_that_a_wrapper_also_runs_are_told_apart_from_its_tests() -> Non
 
 
 @pytest.mark.parametrize(
+    ("line", "is_whole", "tools"),
+    [
+        ("go build -o bin/app . && go test ./...", False, ["go build -o bin/app ."]),
+        ("go build . && go test ./...", False, ["go build ."]),
+        ("go build ./... && go test ./...", True, ["go build ./..."]),
+        ("cargo build && cargo test", False, ["cargo build"]),
+        ("tsc && node --test dist/", False, ["tsc"]),
+        ("tsc --noEmit && node --test src/a.test.ts", True, ["tsc --noEmit"]),
+        ("go vet ./... && pytest", False, ["go vet ./..."]),
+        ("ruff check . && eslint . && pytest", False, ["ruff check .", "eslint ."]),
+        ("ruff check --fix . && pytest", False, []),
+        ("ruff check --exit-zero . && pytest", False, []),
+        ("ruff check . ; pytest", False, ["ruff check ."]),
+        ("echo a; ruff check . && pytest;", True, ["ruff check ."]),
+        ("ruff check . && mypy src && pytest", True, ["ruff check .", "mypy src"]),
+    ],
+)
+def test_a_tool_is_a_check_of_its_own_only_if_the_tests_do_not_need_it(
+    line: str, is_whole: bool, tools: list[str]
+) -> None:
+    wrapped = find_wrapped_tests(("sh", "-c", line), {"src/a.test.ts": b"", "src/a.ts": b""})
+    assert wrapped is not None
+    assert wrapped.is_whole is is_whole
+    assert [" ".join(tool) for tool in wrapped.tools] == tools
+
+
+@pytest.mark.parametrize("line", ["-ruff check .", "@-ruff check .", "ruff check . || true", "-mkdir -p out"])
+def test_a_linter_whose_result_is_ignored_does_not_decide(line: str) -> None:
+    wrapped = find_wrapped_tests(("make",), {"Makefile": f"all:\n\t{line}\n\tpytest spec\n".encode()})
+    assert wrapped is not None
+    assert (wrapped.command, wrapped.tools, wrapped.is_whole) == (("pytest", "spec"), (), True)
+
+
+@pytest.mark.parametrize(
     ("wrapper", "files"),
     [
+        ("make all", {"Makefile": b"all:\n\t-pytest spec\n"}),
         ("make all", {"Makefile": b"all:\n\tpytest one\n\tpytest two\n"}),
         ("make all", {"Makefile": b"all:\n\tpytest spec | tee log\n"}),
         ("make all", {"Makefile": b"all:\n\tpytest spec || true\n"}),

@@ -351,8 +351,10 @@ def _target_lines(
             with_needs = line.replace("$<", next(iter(needs), "")).replace("$^", " ".join(needs))
             expanded = _expand_variables(with_needs[:MAX_TASK_LINE_CHARS], targets.variables)
             # `@`, `+` and `-` before a line change how make runs it, and `$$` is a dollar sign.
-            words_of_line = expanded.replace("$$", "$").lstrip("@+- \t").split()
-            yield " ".join(_in_folder(folder, word) for word in words_of_line)
+            plain = expanded.replace("$$", "$").lstrip("@+- \t")
+            ignores_failure = "-" in expanded[: len(expanded) - len(expanded.lstrip("@+- \t"))]
+            words_of_line = [_in_folder(folder, word) for word in plain.split()]
+            yield " ".join((*words_of_line, "||", ":") if ignores_failure else words_of_line)
         waiting += [need for need in needs if need not in seen]
         seen.add(target)
 

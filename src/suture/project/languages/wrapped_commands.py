@@ -57,6 +57,8 @@ UNREADABLE = re.compile(r"\|(?!\|)|(?<!&)&(?!&)|\|\||`|\$\(|<|(?<!\d)>")
 """Matches what makes the result of a shell line differ from that of its commands, or hides what it runs."""
 POSITIONAL = re.compile(r"""["']?\$(?:\*|@|\{[@*](?::[^}]*)?\}|[1-9])["']?""")
 """Matches the arguments that a script passes on; a wrapper without arguments has none."""
+IGNORED_FAILURE = re.compile(r"\|\|\s*(?:true|:)\s*$")
+"""Matches the end of a line that succeeds whatever its commands do."""
 SILENT_PREFIX = re.compile(r"^[@+-]+\s*")
 INSTALLING = re.compile(
     r"\bpip3? install\b|\b(?:npm|yarn|pnpm) (?:ci|install)\b|\b(?:uv|poetry|pdm) (?:sync|install)\b"
@@ -69,7 +71,8 @@ class WrappedTests:
 
     Attributes:
         command: The argument vector, as it runs in the project's folder; empty if only tools run.
-        is_whole: Whether the wrapper does nothing else that decides its result, besides running `tools`.
+        is_whole: Whether the wrapper does nothing else that decides its result, besides running `tools`, and the
+            tests need nothing that these build.
         tools: The commands of linters, type checkers, formatters and compilers that it runs too.
     """
 
@@ -100,7 +103,9 @@ def find_wrapped_tests(argv: Sequence[str], files: Mapping[str, bytes]) -> Wrapp
     commands, tools = dict.fromkeys(findings.commands), tuple(dict.fromkeys(findings.tools))
     if len(commands) > 1 or not (commands or (tools and not findings.has_others)):
         return None
-    return WrappedTests(command=next(iter(commands), ()), is_whole=not findings.has_others, tools=tools)
+    command = next(iter(commands), ())
+    is_whole = not findings.has_others and not (command and _needs_wrapper(command, tools, files))
+    return WrappedTests(command=command, is_whole=is_whole, tools=tools)
 
 
 def find_search_command(argv: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:
@@ -117,6 +122,20 @@ def find_search_command(argv: Sequence[str], files: Mapping[str, bytes]) -> tupl
     if not command:
         return None  # only linters run
     return command if is_pytest_command(command) else pytest_equivalent(command)
+
+
+def _needs_wrapper(
+    tests: tuple[str, ...], tools: Sequence[tuple[str, ...]], files: Mapping[str, bytes]
+) -> bool:
+    """Return whether tests may need what a tool builds, or a tool checks another language than that of the tests."""
+    _, command = split_prefix(tests)
+    is_python = is_pytest_command(command) or is_test_command(command)
+    language = "python" if is_python else detect_language(command, files)
+    found = [tool for argv in tools if (tool := find_tool(argv)) is not None]
+    return any(
+        tool.builds_programs or (tool.tool.languages and language and language not in tool.tool.languages)
+        for tool in found
+    )
 
 
 def _is_test_command(argv: Sequence[str], files: Mapping[str, bytes]) -> bool:
@@ -176,10 +195,21 @@ def _add_lines(
     for line in lines:
         findings.lines += 1
         text = SILENT_PREFIX.sub("", POSITIONAL.sub("", line).strip())
+        if IGNORED_FAILURE.search(text):
+            ignored = _Findings(lines=findings.lines)
+            _add_lines((IGNORED_FAILURE.sub("", text),), folder, variables, files, ignored, depth)
+            # Tools change nothing, so that one whose result is ignored can be left out.
+            findings.has_others |= ignored.has_others or bool(ignored.commands)
+            continue
         if findings.lines > MAX_TASK_LINES or UNREADABLE.search(text):
             findings.has_others = True
             continue
-        for part in re.split(r"&&|;", text):
+        tools_before, pieces = len(findings.tools), re.split(r"(&&|;)", text)
+        for part, separator in zip(pieces[::2], ["", *pieces[1::2]], strict=True):
+            # The shell ignores how a command before a `;` ends.
+            findings.has_others |= (
+                separator == ";" and bool(part.strip()) and len(findings.tools) > tools_before
+            )
             try:
                 words = tuple(shlex.split(part, comments=True))
             except ValueError:

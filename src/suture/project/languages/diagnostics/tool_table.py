@@ -58,6 +58,7 @@ class DiagnosticTool:
         report_arguments: Arguments that request the report.
         dropped_options: Options of the user that choose another report or mode. One that ends with `=` has a value.
         required_options: One of these must be there, because the command changes files otherwise.
+        excluding_options: With one of these the command changes files, or succeeds whatever it finds.
         fixes: How it repairs what it reports, the safest way first.
         missing_codes: Codes that report a missing package and no fault of the code.
         is_type_checker: Whether it checks types, so that a wider type silences it.
@@ -72,6 +73,7 @@ class DiagnosticTool:
     report_arguments: tuple[str, ...] = ()
     dropped_options: tuple[str, ...] = ()
     required_options: tuple[str, ...] = ()
+    excluding_options: tuple[str, ...] = ()
     fixes: tuple[Fix, ...] = ()
     missing_codes: frozenset[str] = frozenset()
     is_type_checker: bool = False
@@ -91,9 +93,10 @@ TOOLS: tuple[DiagnosticTool, ...] = (
         read=read_ruff_json,
         report_arguments=("--output-format=json", "--no-cache", "--no-fix"),
         dropped_options=(
-            "--output-format=", "--format=", "--fix", "--fix-only", "--unsafe-fixes", "--diff", "--statistics", "-q",
-            "--quiet", "--watch", "--show-fixes",
+            "--output-format=", "--format=", "--unsafe-fixes", "--diff", "--statistics", "-q", "--quiet", "--watch",
+            "--show-fixes",
         ),
+        excluding_options=("--fix", "--fix-only", "--exit-zero", "-e", "--add-noqa"),
         fixes=(Fix(arguments=("--fix",)), Fix(arguments=("--fix", "--unsafe-fixes"))),
     ),
     DiagnosticTool(
@@ -111,6 +114,7 @@ TOOLS: tuple[DiagnosticTool, ...] = (
         read=read_positions,
         report_arguments=("--format=%(path)s:%(row)d:%(col)d: %(code)s %(text)s", "--color=never", "-j1"),
         dropped_options=("--format=", "--color=", "-q", "--quiet", "-j=", "--jobs=", "--statistics", "--count"),
+        excluding_options=("--exit-zero",),
         fixes=(
             Fix(program="ruff", subcommand="check", arguments=RUFF_FIX),
             Fix(program="ruff", subcommand="check", arguments=(*RUFF_FIX, "--unsafe-fixes")),
@@ -143,7 +147,8 @@ TOOLS: tuple[DiagnosticTool, ...] = (
         languages=SCRIPT_LANGUAGES,
         read=read_eslint_json,
         report_arguments=("--format", "json"),
-        dropped_options=("--format=", "-f=", "--fix", "--fix-dry-run", "--cache", "--color", "--output-file=", "-o="),
+        dropped_options=("--format=", "-f=", "--fix-dry-run", "--cache", "--color", "--output-file=", "-o="),
+        excluding_options=("--fix",),
         fixes=(Fix(arguments=("--fix",)),),
     ),
     DiagnosticTool(
@@ -163,6 +168,7 @@ TOOLS: tuple[DiagnosticTool, ...] = (
         report_arguments=("--list-different",),
         dropped_options=("--check", "-c", "--list-different", "-l", "--log-level="),
         required_options=("--check", "-c", "--list-different", "-l"),
+        excluding_options=("--write", "-w"),
         fixes=(Fix(arguments=("--write",)),),
     ),
     DiagnosticTool(
@@ -188,6 +194,7 @@ TOOLS: tuple[DiagnosticTool, ...] = (
             read=read_cargo_json,
             report_arguments=("--message-format=json",),
             dropped_options=("--message-format=", "-q", "--quiet", "-v", "--verbose", "--color="),
+            excluding_options=("--fix",),
             fixes=(Fix(subcommand=fix, arguments=("--allow-no-vcs", "--broken-code")),),
         )
         for subcommand, fix in (("check", "fix"), ("build", "fix"), ("clippy", "clippy --fix"))
@@ -251,6 +258,17 @@ class ToolCommand:
         return tuple(commands)
 
     @property
+    def builds_programs(self) -> bool:
+        """Whether it writes files that tests may need: those of `tsc`, and programs of Go and Rust."""
+        words = {*self.arguments}
+        if self.tool.name == "tsc":
+            return not words & {"--noEmit", "--version", "-v"}
+        # `go build ./...` only writes a program if there is one package.
+        return self.tool.name == "cargo build" or (
+            self.tool.name == "go build" and ("-o" in words or not any("..." in word for word in words))
+        )
+
+    @property
     def _subcommand(self) -> tuple[str, ...]:
         return tuple(self.tool.name.split()[1:])
 
@@ -284,7 +302,8 @@ def find_tool(argv: Sequence[str]) -> ToolCommand | None:
     for tool in TOOLS:
         expected, *subcommand = tool.name.split()
         is_required = not tool.required_options or {*tool.required_options} & {*arguments}
-        if name == expected and list(arguments[: len(subcommand)]) == subcommand and is_required:
+        is_check = is_required and not {*tool.excluding_options} & {*arguments}
+        if name == expected and list(arguments[: len(subcommand)]) == subcommand and is_check:
             return ToolCommand(tool=tool, prefix=prefix, program=program, arguments=arguments)
     return None
 
