@@ -12,8 +12,9 @@ import pytest
 from requirements import Require
 from suture.api import HealOptions, heal
 from suture.core.settings import CertificationSettings, PathSettings, RepairSettings, Settings
+from suture.errors import UsageError
 from suture.loop.intake.heal_task import build_heal_task
-from suture.project.test_commands import find_deciding_files
+from suture.project.test_commands import find_deciding_files, split_command
 from suture.project.workspace import is_protected
 from suture.sandbox import BubblewrapSandbox
 
@@ -299,3 +300,22 @@ async def test_a_test_named_only_by_a_nested_script_is_not_changed(
     )
     result = await heal(project, HealOptions(settings=settings, sandbox=sandbox))
     assert result.candidate is None or "check.js" not in result.candidate.files
+
+
+def test_modules_of_rust_that_only_tests_compile_decide() -> None:
+    files = dict.fromkeys(("src/fixtures.rs", "src/shop/data/mod.rs", "src/cart.rs", "src/util.rs"), b"")
+    files["src/lib.rs"] = b"mod cart;\nmod util;\n#[cfg(test)]\nmod fixtures;\n"
+    files["src/shop.rs"] = b"#[cfg(any(test, fuzzing))] pub(crate) mod data;\n"
+    deciding = find_deciding_files(("cargo", "test"), files, Path("/nowhere"))
+    assert sorted(deciding) == ["src/fixtures.rs", "src/shop/data/mod.rs"]
+
+
+@pytest.mark.parametrize("line", ["&& pytest", "pytest &&", "ruff check . && && pytest", "pytest && "])
+def test_a_command_that_is_missing_beside_and_is_refused(line: str) -> None:
+    with pytest.raises(UsageError, match="lacks a command"):
+        split_command(line)
+
+
+def test_commands_joined_by_and_need_a_shell_and_a_quoted_and_does_not() -> None:
+    assert split_command("ruff check . && pytest") == ("sh", "-c", "ruff check . && pytest")
+    assert split_command("pytest -k 'a && b'") == ("pytest", "-k", "a && b")

@@ -26,6 +26,8 @@ from suture.project.workspace import is_protected, is_test_file
 
 SHELL_CHARACTERS = frozenset(";<>|&`")
 """Characters that only a shell interprets, outside of quotes."""
+MISSING_COMMAND = re.compile(r"^\s*&&|&&\s*(?:&&|$)")
+"""Matches `&&` without a command on both sides, which a shell refuses."""
 WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
 """Matches what separates the words of a shell line."""
 COMMAND_ENDS = re.compile(r"[;&|\n]+")
@@ -58,6 +60,11 @@ def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
                 remedy=f"write it as: sh -c {shlex.quote(test)}",
             )
         if "&&" in test and _needs_shell(test):
+            if MISSING_COMMAND.search(test):
+                raise UsageError(
+                    f"the test command {test!r} lacks a command beside '&&'",
+                    remedy="write the command, or leave out the '&&'",
+                )
             return ("sh", "-c", test)
     # Only a shell sets such variables itself.
     if words and ASSIGNMENT.match(words[0]) and not all(map(ASSIGNMENT.match, words)):
