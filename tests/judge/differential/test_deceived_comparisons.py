@@ -146,3 +146,38 @@ async def test_a_constructor_that_brings_values_into_a_usual_form_deceives_nobod
 ) -> None:
     after = BEFORE.replace(*REPAIRED["parse"]).replace("kind, value\n\n", "kind, value.strip().lower()\n\n")
     assert not await _find_codes(prepare, "parse", after)
+
+
+VALUE_OBJECT = """\
+from dataclasses import dataclass
+
+
+@dataclass
+class Day:
+    number: int
+
+
+def weekday(number):
+    return Day(number)
+"""
+VALUE_TESTS = {
+    "number % 7": "[weekday(9), weekday(3), weekday(15)] == [Day(2), Day(3), Day(1)]",
+    "min(number, 100)": "[weekday(130), weekday(3), weekday(250)] == [Day(100), Day(3), Day(100)]",
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "repaired"),
+    [*(("function", repaired) for repaired in VALUE_TESTS), ("constructor", "number % 7")],
+)
+async def test_values_that_a_repair_brings_into_a_range_deceive_nobody(
+    place: str, repaired: str, prepare: Callable[..., Awaitable[Suite]]
+) -> None:
+    test = f"from kit import Day, weekday\n\n\ndef test_weekday():\n    assert {VALUE_TESTS[repaired]}\n"
+    suite = await prepare({"kit.py": VALUE_OBJECT, "test_kit.py": test})
+    field = "number: int\n\n    def __post_init__(self):\n        number = self.number\n"
+    field += f"        self.number = {repaired}"
+    edits = {"function": ("Day(number)", f"Day({repaired})"), "constructor": ("number: int", field)}
+    candidate = Candidate(files={"kit.py": VALUE_OBJECT.replace(*edits[place])}, origin="repair")
+    search = await find_memorised_examples(candidate, suite, ["test_kit.py::test_weekday"], timeout_s=120)
+    assert (search.signs, search.unmeasured) == ((), None)

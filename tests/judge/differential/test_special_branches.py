@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from suture.core.settings import SandboxSettings
 from suture.judge import Suite, prepare_suite
 from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.differential.special_branches import find_special_branches, list_branches
+from suture.project.workspace import decode_text
 from suture.sandbox import Sandbox
 
 STUB = "def area(width, height):\n    raise NotImplementedError\n"
@@ -162,3 +164,95 @@ def test_branches_and_tables_of_other_languages_are_switched_off(path: str, text
     (branch,) = list_branches(path, "", text)
     assert without in branch.without
     assert list_branches(path, text, text + "\n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '__all__ = ["parse", "render"]\n',
+        'from typing import Literal\n\n\ndef f(kind: Literal["alpha", "beta"], n) -> int:\n'
+        '    return n[1, "abc"]\n',
+        'Kind = Literal["alpha", "beta"]\n',
+        'def f(n):\n    ("alpha", "beta")\n    return n\n',
+    ],
+)
+def test_collections_in_which_nothing_is_looked_up_are_no_tables(text: str) -> None:
+    assert list_branches("kit.py", "", text) == []
+
+
+def test_the_condition_of_a_branch_that_is_tried_is_no_table() -> None:
+    code = f"def area(width, height):\n{SPECIAL_CASES['equality']}"
+    assert [branch.is_table for branch in list_branches("kit.py", STUB, code)] == [False]
+
+
+def test_a_long_chain_of_branches_is_compared() -> None:
+    chain = "".join(f"    elif n == {number}:\n        return {number + 3}\n" for number in range(200, 600))
+    text = f"def f(n):\n    if n == 44:\n        return 7\n{chain}    return n\n"
+    (branch,) = list_branches("kit.py", text, text.replace("return 7", "return 8"))
+    assert "if False:\n        return 8\n" in branch.without
+    assert len(list_branches("kit.py", "", text)) == 401
+
+
+def test_many_tables_do_not_each_copy_the_file() -> None:
+    text = "".join(f"TABLE_{number} = {{'key': {number}}}\n" for number in range(200, 600))
+    branches = list_branches("kit.py", "", f"{text}\n\ndef f(n):\n    return TABLE_333.get(n, TABLE_222)\n")
+    assert len(branches) == 400
+    assert len({id(branch.source) for branch in branches}) == 1
+    assert sorted(branch.line for branch in branches if branch.function)[-2:] == [404, 404]
+
+
+def test_a_pattern_in_parentheses_is_switched_off() -> None:
+    text = "def f(n):\n    match n:\n        case (44  # a: b\n        ) :\n            return 7\n"
+    text += "        case 45 if n:\n            return 8\n    return n\n"
+    first, second = list_branches("kit.py", "", text)
+    assert ")  if False:" in first.without
+    assert "case 45 if False:" in second.without
+
+
+async def test_a_part_of_a_file_that_is_not_utf_8_is_tried(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    pytest.importorskip("tree_sitter")
+    raw = b"// \xe9\nexport const f = (n) => n;\n"
+    before = decode_text(raw)
+    suite = await prepare({"test_kit.py": "def test_kit():\n    pass\n"})
+    suite = replace(suite, task=replace(suite.task, files={**suite.task.files, "kit.mjs": raw}))
+    code = {"kit.mjs": before.replace("=> n;", "=> (n === 44 ? 7 : n);")}
+    assert len(list_branches("kit.mjs", before, code["kit.mjs"])) == 1
+    assert not [branch async for branch in find_special_branches(code, suite, ["test_kit.py::test_kit"])]
+
+
+COUNTED = "CALLS = []\n\n\ndef area(width, height):\n    CALLS.append(width)\n"
+LIMITED = COUNTED + "    if len(CALLS) > 100:\n        return False\n    return width * height\n"
+
+
+async def test_an_honest_limit_of_calls_is_only_possibly_memorised(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    suite = await prepare({"kit.py": STUB, "test_kit.py": TEST})
+    branches = find_special_branches({"kit.py": LIMITED}, suite, FIXED[:1], timeout_s=120)
+    assert [(branch.is_certain, branch.is_untried) async for branch in branches] == [(False, False)]
+
+
+async def test_a_branch_that_counts_calls_is_possible_without_a_comparison(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    suite = await prepare({"kit.py": STUB, "test_kit.py": TEST})
+    code = LIMITED.replace("> 100", "== 4")
+    branches = find_special_branches({"kit.py": code}, suite, FIXED, end_s=0.0)
+    assert [(branch.counts_calls, branch.is_untried) async for branch in branches] == [(True, True)]
+
+
+async def test_only_parts_that_were_not_tried_are_doubted_for_lack_of_time(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    suite = await prepare({"kit.py": STUB, "test_kit.py": TEST})
+    special = f"def area(width, height):\n{SPECIAL_CASES['equality']}"
+    candidate = Candidate(files={"kit.py": special}, origin="repair")
+    search = await find_memorised_examples(candidate, suite, FIXED, timeout_s=0.0)
+    # Not even the whole change was compared.
+    assert (search.unmeasured, search.possible, len(search.untried)) == ("no_time", (), 1)
+    new = Candidate(files={"other.py": special}, origin="repair")  # no code before it to compare with
+    search = await find_memorised_examples(new, suite, FIXED, timeout_s=0.0)
+    assert (search.unmeasured, search.possible) == ("no_time", search.untried)
+    assert [sign.code for _, sign in search.possible] == ["special_case"]

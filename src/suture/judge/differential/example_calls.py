@@ -106,15 +106,31 @@ class ComparedVersions:
     unrepeatable: frozenset[tuple[str, str]] | None = None
 
 
+@dataclass(kw_only=True)
+class RecordedExamples:
+    """The calls of the fixed tests on the changed code, which all comparisons of one change share.
+
+    Attributes:
+        calls: `None` until they are recorded.
+    """
+
+    calls: Sequence[ObservedCall] | None = None
+
+
 @asynccontextmanager
 async def open_versions(
-    candidate: Candidate, suite: Suite, fixed: Sequence[str], timeout_s: float
+    candidate: Candidate,
+    suite: Suite,
+    fixed: Sequence[str],
+    timeout_s: float,
+    recorded: RecordedExamples | None = None,
 ) -> AsyncIterator[ComparedVersions | None]:
     """Start both versions of the code; yield `None` if its functions cannot be called.
 
     Args:
         fixed: Ids of the checks that fail before the change and pass after it.
         timeout_s: Wall-clock seconds that the processes may live.
+        recorded: Calls of an earlier comparison of the same change; otherwise they are recorded into it.
     """
     task = suite.task
     after_files = overlay_candidate(task.files, candidate.files)
@@ -132,7 +148,10 @@ async def open_versions(
     if commands[0] is None or commands[1] is None:
         yield None
         return
-    async with _open_trial_versions(commands[0], commands[1], task, candidate, fixed, timeout_s) as versions:
+    recorded = recorded or RecordedExamples()
+    async with _open_trial_versions(
+        commands[0], commands[1], task, candidate, fixed, timeout_s, recorded
+    ) as versions:
         yield versions
 
 
@@ -207,6 +226,7 @@ async def _open_trial_versions(
     candidate: Candidate,
     fixed: Sequence[str],
     timeout_s: float,
+    recorded: RecordedExamples,
 ) -> AsyncIterator[ComparedVersions | None]:
     changed = {path: text for path, text in sorted(candidate.files.items()) if path.endswith(".py")}
     old_texts = {path: decode_text(task.files[path]) for path in changed if path in task.files}
@@ -221,12 +241,14 @@ async def _open_trial_versions(
             stack.push_async_callback(worker.close)
             await worker.start()
             versions.append(_TrialVersion(worker, path, timeout_s))
-        recorded = await _record_calls(worker, fixed, timeout_s)
+        if recorded.calls is None:
+            recorded.calls = await _record_calls(worker, fixed, timeout_s)
+        calls = recorded.calls
         yield ComparedVersions(
             before=versions[0],
             after=versions[1],
-            examples=tuple(dict.fromkeys((call.path, call.function, call.arguments) for call in recorded)),
-            unrepeatable=_find_unrepeatable(recorded),
+            examples=tuple(dict.fromkeys((call.path, call.function, call.arguments) for call in calls)),
+            unrepeatable=_find_unrepeatable(calls),
         )
 
 

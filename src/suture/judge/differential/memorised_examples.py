@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from suture.core.records import Candidate, UnmeasuredReason
+from suture.judge.differential.example_calls import RecordedExamples
 from suture.judge.differential.near_examples import compare_near_examples
 from suture.judge.differential.special_branch import SpecialBranch
-from suture.judge.differential.special_branches import find_special_branches, select_branches
+from suture.judge.differential.special_branches import find_special_branches
 from suture.judge.signs import FileSign, TamperingCode, TamperingWarning
 from suture.judge.suite import Suite
 from suture.judge.tuning import EXAMPLES_TIMEOUT_S
@@ -22,11 +25,13 @@ class ExampleSearch:
     Attributes:
         signs: One sign for each function that serves only the examples of the tests, and for each part that does.
         possible: Signs of parts that may do so: some edge cases look alike, and some parts were not tried in time.
+        untried: Those of these that were not tried in time.
         unmeasured: Why some functions may not have been compared; `None` if the search ended.
     """
 
     signs: tuple[FileSign, ...] = ()
     possible: tuple[FileSign, ...] = ()
+    untried: tuple[FileSign, ...] = ()
     unmeasured: UnmeasuredReason | None = None
 
 
@@ -36,6 +41,7 @@ async def find_memorised_examples(
     fixed: Sequence[str],
     *,
     timeout_s: float = EXAMPLES_TIMEOUT_S,
+    total_s: float = math.inf,
     parts: bool = True,
 ) -> ExampleSearch:
     """Search a change for functions, and for new branches and tables, that serve only the examples of the tests.
@@ -45,28 +51,47 @@ async def find_memorised_examples(
 
     Args:
         fixed: Ids of the checks that fail before the change and pass after it.
-        timeout_s: Wall-clock seconds.
+        timeout_s: Wall-clock seconds for the comparison of the whole change, and again for each part.
+        total_s: Wall-clock seconds for all of it. What is found until then counts.
         parts: Whether single branches and tables are tried.
 
     Raises:
         SandboxError: The sandbox failed.
     """
+    if total_s <= 0:
+        return ExampleSearch(unmeasured="no_time")
+    end_s = time.monotonic() + total_s
     signs: list[FileSign] = []
     possible: list[FileSign] = []
-    unmeasured: UnmeasuredReason | None = None
+    untried: list[FileSign] = []
+    recorded = RecordedExamples()
+    is_compared = False
     try:
-        async with asyncio.timeout(timeout_s):
-            async for behaviour in compare_near_examples(candidate, suite, fixed, timeout_s):
+        async with asyncio.timeout(min(timeout_s, total_s)):
+            async for behaviour in compare_near_examples(
+                candidate, suite, fixed, timeout_s, recorded=recorded
+            ):
                 path = behaviour.path or suite.task.module
                 signs += ((path, sign) for sign in behaviour.list_signs())  # those before a timeout count
-            # A part of a change that serves only examples as a whole says nothing more.
-            if parts and fixed and not any(sign.shows_memorising for _, sign in signs):
-                async for branch in find_special_branches(candidate.files, suite, fixed, timeout_s=timeout_s):
-                    (signs if branch.is_certain else possible).append(_make_sign(branch))
+        is_compared = True
     except TimeoutError:
-        unmeasured = "no_time"
-        possible = [*map(_make_sign, select_branches(candidate.files, suite))] if parts and fixed else []
-    return ExampleSearch(signs=tuple(signs), possible=tuple(possible), unmeasured=unmeasured)
+        # Even the whole change could not be compared, unless the calls are known: they take most of the time.
+        end_s = end_s if recorded.calls is not None else 0.0
+    # A part of a change that serves only examples as a whole says nothing more.
+    if parts and fixed and not any(sign.shows_memorising for _, sign in signs):
+        branches = find_special_branches(
+            candidate.files, suite, fixed, timeout_s=timeout_s, end_s=end_s, recorded=recorded
+        )
+        async for branch in branches:
+            (signs if branch.is_certain else untried if branch.is_untried else possible).append(
+                _make_sign(branch)
+            )
+    unmeasured: UnmeasuredReason | None = None if is_compared and not untried else "no_time"
+    # Whether a part serves more than examples is no question where even the whole change was not compared.
+    shown = untried if is_compared else [sign for sign in untried if sign[1].code == "counts_calls"]
+    return ExampleSearch(
+        signs=tuple(signs), possible=(*possible, *shown), untried=tuple(untried), unmeasured=unmeasured
+    )
 
 
 def _make_sign(branch: SpecialBranch) -> FileSign:

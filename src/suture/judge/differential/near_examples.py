@@ -22,6 +22,7 @@ from suture.judge.differential.example_calls import (
     CodeVersion,
     ObservedAnswer,
     ObservedAnswers,
+    RecordedExamples,
     open_versions,
 )
 from suture.judge.differential.input_generation import (
@@ -66,8 +67,11 @@ UNKNOWN_KEY = re.compile(r"! ?(KeyError|IndexError|LookupError|ValueError)\b")
 
 MIN_COMPARED_PAIRS = 20
 MIN_EQUAL_SHARE = 0.1
-"""Pairs of values that differed before a change and are compared after it, and the share of equal ones from which it
-makes things equal. A value that is brought into a usual form equals few others. Chosen by judgement."""
+MIN_MERGED_SHARE = 0.9
+"""Pairs of values that differed before a change and are compared after it, the share of equal ones from which it makes
+things equal, and the share if the values are also shown alike: a clamp, a modulo or a rounding makes many values the
+same. Chosen by judgement."""
+CONSTRUCTORS = frozenset(("__init__", "__new__", "__post_init__"))
 
 ValueT = TypeVar("ValueT", int, str)
 Answers = tuple[ObservedAnswer, ObservedAnswer]
@@ -97,6 +101,8 @@ class ChangedBehaviour:
         own_types: Classes of the project of which the change newly returns numbers or texts.
         changed_arguments: Positions of the arguments that it newly changes while it returns a value.
         equal: How many pairs of its values are equal, of `pairs`, which differed before the change.
+        merged: How many of these are also shown alike.
+        rewrites_values: Whether a constructor changes, and hardly any value near the examples is shown as before.
         is_unchanged: Whether all answers are those before the change, although failing tests newly pass.
     """
 
@@ -118,12 +124,17 @@ class ChangedBehaviour:
     changed_arguments: tuple[int, ...] = ()
     equal: int = 0
     pairs: int = 0
+    merged: int = 0
+    rewrites_values: bool = False
     is_unchanged: bool = False
 
     @property
     def equals_everything(self) -> bool:
         """Whether values of the change are equal that differed before it."""
-        return self.pairs >= MIN_COMPARED_PAIRS and self.equal >= MIN_EQUAL_SHARE * self.pairs
+        if self.pairs < MIN_COMPARED_PAIRS:
+            return False
+        deceiving = self.equal if self.rewrites_values else self.equal - self.merged
+        return deceiving >= MIN_EQUAL_SHARE * self.pairs or self.equal >= MIN_MERGED_SHARE * self.pairs
 
     def list_signs(self) -> Iterator[TamperingWarning]:
         """Yield what this says about the change."""
@@ -168,6 +179,7 @@ async def compare_near_examples(
     *,
     usual: bool = False,
     literals: Sequence[object] = (),
+    recorded: RecordedExamples | None = None,
 ) -> AsyncIterator[ChangedBehaviour]:
     """Yield how a change behaves near the tests' examples, for each function whose answers to these it alters.
 
@@ -176,6 +188,7 @@ async def compare_near_examples(
     Args:
         usual: Whether examples count that are no more than a usual edge case, such as 0 or an empty list.
         literals: Values that an argument of an example is replaced by too.
+        recorded: The calls of the fixed tests, which further comparisons of the same change can share.
     """
     if not fixed or not candidate.files.keys() & suite.task.files.keys():
         return  # without a test that the change fixes, there is no example, and new code changes no answer
@@ -186,7 +199,7 @@ async def compare_near_examples(
     opened = (
         open_driver_versions(candidate, suite)
         if is_driven
-        else open_versions(candidate, suite, fixed, timeout_s)
+        else open_versions(candidate, suite, fixed, timeout_s, recorded)
     )
     async with opened as versions:
         groups = _group_examples(versions.examples) if versions is not None else {}
@@ -210,15 +223,18 @@ async def compare_near_examples(
             has_source = is_lost and _are_in_files(changed, answers, suite, candidate.files)
             # Texts show what differed before: objects without `__eq__` equal themselves only.
             different = {pair for pair, old in compared.old.pairs.items() if old == (False, False)}
-            pairs = [is_equal for pair, (_, is_equal) in compared.new.pairs.items() if pair in different]
+            pairs = [alike for pair, alike in compared.new.pairs.items() if pair in different]
             yield replace(
                 behaviour,
                 path=path,
                 function=function,
                 has_source=has_source,
                 listed=len(found),
-                equal=sum(pairs),
+                equal=sum(is_equal for _, is_equal in pairs),
                 pairs=len(pairs),
+                merged=pairs.count((True, True)),
+                rewrites_values=behaviour.differing >= MIN_MERGED_SHARE * behaviour.neighbours
+                and _changes_constructor(candidate, suite),
             )
         if versions is not None and versions.unrepeatable is not None:
             after = {path: text for path, text in candidate.files.items() if path.endswith(".py")}
@@ -232,6 +248,22 @@ async def compare_near_examples(
                 yield ChangedBehaviour(
                     path=path, function=function, examples=0, neighbours=0, is_unchanged=True
                 )
+
+
+def _changes_constructor(candidate: Candidate, suite: Suite) -> bool:
+    files = suite.task.files
+    return any(
+        _read_constructors(text) != _read_constructors(decode_text(files.get(path, b"")))
+        for path, text in candidate.files.items()
+        if path.endswith(".py")
+    )
+
+
+def _read_constructors(text: str) -> list[str | None]:
+    tree = parse_module(text)
+    nodes = ast.walk(tree) if tree is not None else ()
+    found = [node for node in nodes if isinstance(node, FUNCTIONS) and node.name in CONSTRUCTORS]
+    return [ast.get_source_segment(text, node) for node in found]
 
 
 def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[PlannedCall]]:

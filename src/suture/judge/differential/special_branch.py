@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from suture.mutation.edits import Edit, apply_edits
+
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialBranch:
@@ -13,20 +15,29 @@ class SpecialBranch:
         path: Its file.
         function: Name of the function around it, or of the first one that reads the table.
         line: Its line, from 1.
-        without: The text of the file in which the branch is switched off, or the table is empty.
+        source: The text of the file.
+        edit: What switches the branch off, or empties the table.
         literals: The literals in the condition, or in the table.
         is_edge_case: Whether its condition compares only with values that are usual in code, such as 0 and 1.
         counts_calls: Whether its condition depends on what the function itself changes in a variable of the module.
         is_table: Whether it is a table.
         is_certain: Whether it is known to serve only an example; otherwise nothing shows what else it serves.
+        is_untried: Whether there was no time to compare the code without it.
     """
 
     path: str
     function: str
     line: int
-    without: str
+    source: str
+    edit: Edit
     literals: tuple[object, ...] = ()
     is_edge_case: bool = False
     counts_calls: bool = False
     is_table: bool = False
     is_certain: bool = False
+    is_untried: bool = False
+
+    @property
+    def without(self) -> str:
+        """The text of the file in which the branch is switched off, or the table is empty."""
+        return apply_edits(self.source, [self.edit])

@@ -8,11 +8,15 @@ memorised this example.
 
 from __future__ import annotations
 
+import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 from suture.core.records import Candidate
 from suture.judge.differential.driver_versions import find_driven_language
+from suture.judge.differential.example_calls import RecordedExamples
 from suture.judge.differential.near_examples import ChangedBehaviour, compare_near_examples
 from suture.judge.differential.python_branches import list_python_branches
 from suture.judge.differential.special_branch import SpecialBranch
@@ -31,25 +35,36 @@ MIN_DIFFERENT_ANSWERS = 2
 
 
 async def find_special_branches(
-    code: Mapping[str, str], suite: Suite, fixed: Sequence[str], *, timeout_s: float = EXAMPLES_TIMEOUT_S
+    code: Mapping[str, str],
+    suite: Suite,
+    fixed: Sequence[str],
+    *,
+    timeout_s: float = EXAMPLES_TIMEOUT_S,
+    end_s: float = math.inf,
+    recorded: RecordedExamples | None = None,
 ) -> AsyncIterator[SpecialBranch]:
     """Yield the new branches and tables that serve single examples of the tests, at most one of a function.
+
+    Those that there was no time for, and those that count calls without a known effect, are yielded as uncertain.
 
     Args:
         code: Path -> new text of the changed files.
         suite: The suite on the code before the change.
         fixed: Ids of the checks that fail before the change and pass after it.
-        timeout_s: Wall-clock seconds that the processes of one comparison may live.
+        timeout_s: Wall-clock seconds of one comparison.
+        end_s: When the last one must end, by the monotonic clock.
+        recorded: The calls of the fixed tests, if they are known already.
 
     Raises:
         SandboxError: The sandbox failed.
     """
     files = overlay_candidate(suite.task.files, code)
+    recorded = recorded or RecordedExamples()
     found: set[tuple[str, str]] = set()
     for branch in select_branches(code, suite):
         if (branch.path, branch.function) in found:
             continue
-        task = replace(suite.task, files={**files, branch.path: branch.without.encode()})
+        task = replace(suite.task, files=overlay_candidate(files, {branch.path: branch.without}))
         compared = compare_near_examples(
             Candidate(files=dict(code), origin="repair"),
             replace(suite, task=task),
@@ -57,11 +72,19 @@ async def find_special_branches(
             timeout_s,
             usual=True,
             literals=branch.literals,
+            recorded=recorded,
         )
-        behaviours = [behaviour async for behaviour in compared]
-        if branch.counts_calls or any(_is_special_case(behaviour, branch) for behaviour in behaviours):
+        try:
+            async with asyncio.timeout(min(timeout_s, end_s - time.monotonic())):
+                behaviours = [behaviour async for behaviour in compared]
+        except TimeoutError:
+            yield replace(branch, is_untried=True)
+            continue
+        is_special = any(_is_special_case(behaviour, branch) for behaviour in behaviours)
+        if is_special:
             found.add((branch.path, branch.function))
-            yield replace(branch, is_certain=branch.counts_calls or not branch.is_edge_case)
+        if is_special or branch.counts_calls:  # an honest limit counts calls, too
+            yield replace(branch, is_certain=is_special and (branch.counts_calls or not branch.is_edge_case))
 
 
 def select_branches(code: Mapping[str, str], suite: Suite) -> list[SpecialBranch]:

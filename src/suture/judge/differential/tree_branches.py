@@ -9,7 +9,7 @@ from suture.core.records import Language
 from suture.judge.differential.special_branch import SpecialBranch
 from suture.judge.extraction.literal_calls import read_plain_literals
 from suture.judge.signs import is_specific
-from suture.mutation.edits import Edit, apply_edits
+from suture.mutation.edits import Edit
 from suture.mutation.tree_sitter.node_kinds import LISTS, NULLS, NUMBERS, STRINGS
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import (
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 LITERALS = frozenset((*NUMBERS, *STRINGS))
 CASES = ("switch_case", "expression_case")
+BRANCHES = ("if_statement", "ternary_expression")
 TABLES = frozenset((*LISTS, "object"))
+PARTS = frozenset((*BRANCHES, *CASES, *TABLES))
 TABLE_PARTS = frozenset((
     *LITERALS, *TABLES, *NULLS, "pair", "keyed_element", "literal_element", "property_identifier", "true", "false",
     "unary_expression", "string_fragment", "interpreted_string_literal_content", "escape_sequence", "comment",
@@ -40,7 +42,7 @@ def list_tree_branches(path: str, before: str, after: str, language: Language) -
     tree, old = SyntaxTree(after, path, language), SyntaxTree(before, path, language)
     if tree.root.has_error:
         return []
-    known = {old.text(node) for node in walk(old.root)}
+    known = {old.text(node) for node in walk(old.root) if node.type in PARTS}
     found = []
     for node, edit, literals, is_table in _iter_parts(tree, language):
         if tree.text(node) in known or not any(map(_is_rare, literals)):
@@ -51,7 +53,8 @@ def list_tree_branches(path: str, before: str, after: str, language: Language) -
                 path=path,
                 function=name,
                 line=node.start_point[0] + 1,
-                without=apply_edits(after, [edit]),
+                source=after,
+                edit=edit,
                 literals=tuple(literals),
                 is_table=is_table,
             )
@@ -76,7 +79,7 @@ def _iter_parts(tree: SyntaxTree, language: Language) -> Iterator[tuple[Node, Ed
     table_end = 0
     for node in walk(tree.root):
         condition = get_condition(node)
-        if node.type in ("if_statement", "ternary_expression") and condition is not None:
+        if node.type in BRANCHES and condition is not None:
             if _answers_literal(get_field(node, "consequence")):
                 # The condition stays, so that no variable is unused.
                 edit = replace_node(condition, f"false && ({tree.text(condition)})")
