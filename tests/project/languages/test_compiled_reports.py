@@ -296,6 +296,13 @@ def test_a_broken_report_or_one_with_entities_has_no_tests(report: bytes) -> Non
         ("n * 3", "if cfg!(test) { 2 } else { n * 3 }", False),
         ("pub fn", "#[cfg(test)]\nfn triple() {}\npub fn", False),
         ("    #[test]\n", "", False),
+        ("pub fn", '#[cfg(any(a = r"\\", test))]\nfn triple() {}\npub fn', False),
+        ("pub fn", '#[cfg(any(a = "]", /* " */ test))]\nfn triple() {}\npub fn', False),
+        ("pub fn", "#[rstest]\nfn triple() {}\npub fn", False),
+        ("pub fn", "#[test_case(1)]\nfn triple() {}\npub fn", False),
+        ("pub fn", '#[serde(rename = "latest")]\nfn test() {}\npub fn', True),
+        ("pub fn", '#[doc = "a test"]\nfn triple() {}\npub fn', True),
+        ("pub fn", "#[derive(contest)]\nfn triple() {}\npub fn", True),
     ],
 )
 def test_inline_tests_of_rust_are_found(old: str, new: str, keeps: bool) -> None:

@@ -56,6 +56,24 @@ def test_files_that_could_change_a_verdict_are_protected(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
+    [
+        "src/it/java/shop/Server.java",
+        "core/src/integration-test/java/shop/Server.java",
+        "core/src/intTest/resources/data.csv",
+        "src/testFixtures/java/shop/Sample.java",
+    ],
+)
+def test_support_of_java_tests_is_protected(path: str) -> None:
+    assert is_test_file(path)
+
+
+def test_build_logic_of_gradle_is_protected() -> None:
+    assert is_protected("buildSrc/src/main/java/Checks.java")
+    assert not is_protected("src/main/java/shop/it/Server.java")
+
+
+@pytest.mark.parametrize(
+    "path",
     ["test.js", "lib/parse-test.mjs", "test-parse.js", "spec/fixtures/schema.js", "x_test.ts", "a.test.mts"],
 )
 def test_javascript_tests_are_protected(path: str) -> None:

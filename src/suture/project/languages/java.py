@@ -109,10 +109,14 @@ JAVA = LanguageFacts(
         ),
     ),
     line_comment="//",
-    test_files=("src/*Test/", "Test*.java", "*Test.java", "*Tests.java", "*TestCase.java", "*IT.java"),
+    test_files=(
+        "src/*Test/", "Test*.java", "*Test.java", "*Tests.java", "*TestCase.java", "*IT.java",
+        *(f"**/src/{name}/java/" for name in ("it", "*Test", "*-test", "testFixtures")),
+        *(f"**/src/{name}/resources/" for name in ("it", "*Test", "*-test", "testFixtures")),
+    ),
     config_globs=(
         "pom.xml", "*.gradle", "*.gradle.kts", "gradle.properties", "gradle.lockfile", "gradle/", ".mvn/", "mvnw*",
-        "gradlew*", "junit-platform.properties",
+        "gradlew*", "buildSrc/", "build-logic/", "junit-platform.properties",
     ),
     detect_test_command=detect_java_tests,
     installation=("bin", "conf", "lib"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 
@@ -28,8 +28,11 @@ COMPILER_ERROR = re.compile(
 )
 STATES: dict[str, TestState] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 MISSING_CRATE = re.compile(r"(?:no matching package named|failed to (?:get|download)) `(.+?)`")
-TEST_CODE = re.compile(r"#!?\s*\[[^\]]*test[^\]]*\]|cfg!\s*\([^)]*\btest\b[^)]*\)")
-"""Matches an attribute of tests, or of code that is compiled for tests only, and the macro that asks for it."""
+ATTRIBUTE_START = re.compile(r"#!?\s*(?=\[)|\bcfg!\s*(?=[\[({])")
+"""Matches what stands before the brackets of an attribute, or of the macro that asks how code is compiled."""
+TEST_WORD = re.compile(r"\b(?:rs|\w+_)?test(?:_\w+)?\b")
+"""Matches what an attribute of tests names, or of code for tests only: `test`, `rstest`, `test_case`."""
+TEST_MODULE = re.compile(r"#\s*\[cfg\([^\]]*\btest\b[^\]]*\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;")
 TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/|r(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^\\'])'|[][(){};]""", re.DOTALL
 )
@@ -121,7 +124,7 @@ def read_nextest_report(output: RunnerOutput) -> Report:
 
 def find_rust_tests(text: str) -> tuple[str, ...]:
     """Return the tests in a file: items for tests only, and the examples in its documentation, sorted."""
-    tests = [text[match.start() : _find_item_end(text, match.end())] for match in TEST_CODE.finditer(text)]
+    tests = [text[start : _find_item_end(text, end)] for start, end in _find_test_attributes(text)]
     example: list[str] | None = None
     for line in text.splitlines():
         comment = DOC_LINE.match(line)
@@ -133,6 +136,33 @@ def find_rust_tests(text: str) -> tuple[str, ...]:
         elif example is not None:
             example.append(comment[1])
     return tuple(sorted(tests))
+
+
+def _find_test_attributes(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each attribute of tests, or macro that asks for them, starts and ends."""
+    for match in ATTRIBUTE_START.finditer(text):
+        names, end, depth = "", match.end(), 0
+        for token in TOKEN.finditer(text, end):
+            # What literals and comments say does not count, as in `#[serde(rename = "latest")]`.
+            names += f"{text[end : token.start()]} "
+            end = token.end()
+            depth += (token[0] in "([{") - (token[0] in ")]}")
+            if depth <= 0:
+                break
+        if TEST_WORD.search(names):
+            yield match.start(), end
+
+
+def find_test_modules(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield globs of the files of modules that are compiled for tests only, such as `#[cfg(test)] mod fixtures;`."""
+    for path, content in files.items():
+        if not path.endswith(".rs"):
+            continue
+        folder, _, name = path.removesuffix(".rs").rpartition("/")
+        inner = folder if name in ("lib", "main", "mod") else f"{folder}/{name}".lstrip("/")
+        for module in TEST_MODULE.findall(content.decode("utf-8", "replace")):
+            module_path = f"/{inner}/{module}".replace("//", "/")
+            yield from (f"{module_path}.rs", f"{module_path}/**")
 
 
 def _find_item_end(text: str, start: int) -> int:
@@ -184,6 +214,7 @@ RUST = LanguageFacts(
     test_files=("tests/", "benches/", "tests.rs", "*_test.rs", "*_tests.rs", "test_*.rs"),
     config_globs=("Cargo.toml", "build.rs", ".cargo/", "rust-toolchain*", "nextest.toml"),
     detect_test_command=detect_cargo_tests,
+    find_configured_files=find_test_modules,
     find_inline_tests=find_rust_tests,
     installation=("bin", "lib"),
     other_programs={"cargo-nextest": ()},
