@@ -32,8 +32,14 @@ def test_the_toolchain_is_the_default_or_that_of_the_environment(shim: Path, tmp
 
 
 def test_a_toolchain_that_is_not_installed_is_an_error(shim: Path, tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="rustup has no 'cargo' in its toolchain 'beta'"):
+    with pytest.raises(PrerequisiteError, match="rustup has no 'cargo' in its toolchain 'beta'") as caught:
         follow_rustup(shim, {"HOME": str(tmp_path), "RUSTUP_TOOLCHAIN": "beta"})
+    assert caught.value.remedy == "unset RUSTUP_TOOLCHAIN"
+
+
+def test_a_toolchain_may_be_named_without_its_platform(shim: Path, tmp_path: Path) -> None:
+    chosen = {"HOME": str(tmp_path), "RUSTUP_TOOLCHAIN": "nightly"}
+    assert follow_rustup(shim, chosen) == tmp_path / ".rustup/toolchains/nightly-x/bin/cargo"
 
 
 def test_any_other_program_is_itself(tmp_path: Path) -> None:

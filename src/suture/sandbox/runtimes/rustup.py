@@ -5,6 +5,7 @@ With rustup, `cargo` on PATH is a link to rustup itself, which needs the user's 
 
 from __future__ import annotations
 
+import glob
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,10 +30,14 @@ def follow_rustup(program: Path, environ: Mapping[str, str]) -> Path:
     except (OSError, ValueError):
         settings = {}
     name = environ.get("RUSTUP_TOOLCHAIN") or str(settings.get("default_toolchain", ""))
-    real = home / "toolchains" / name / "bin" / program.name
-    if not name or not real.is_file():
+    # The folder of `stable` is named `stable-x86_64-unknown-linux-gnu`.
+    folders = [home / "toolchains" / name, *sorted((home / "toolchains").glob(f"{glob.escape(name)}-*"))]
+    programs = [folder / "bin" / program.name for folder in folders if name]
+    real = next(filter(Path.is_file, programs), None)
+    if real is None:
+        is_set = bool(environ.get("RUSTUP_TOOLCHAIN"))
         raise PrerequisiteError(
             f"rustup has no {program.name!r} in its toolchain {name or '(none)'!r}",
-            remedy="choose a toolchain: rustup default stable",
+            remedy="unset RUSTUP_TOOLCHAIN" if is_set else "choose a toolchain: rustup default stable",
         )
     return real
