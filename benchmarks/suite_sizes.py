@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -145,22 +145,24 @@ async def heal_once(root: Path) -> dict[str, Any]:
     from suture.core.settings import load_settings
     from suture.sandbox import open_sandbox
 
-    meter = CpuMeter()
     settings = load_settings(root).settings
     model = settings.model.model_copy(update={"name": "none"})
     settings = settings.model_copy(update={"model": model})
     sandbox = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
-    await sandbox.capabilities()  # attacks the sandbox once
-    counting = CountingSandbox(sandbox)
-    try:
-        result = await heal(root, HealOptions(test=" ".join(COMMAND), settings=settings, sandbox=counting))
-    finally:
-        await sandbox.close()
+    with CpuMeter() as meter:
+        await sandbox.capabilities()  # attacks the sandbox once
+        counting = CountingSandbox(sandbox)
+        try:
+            options = HealOptions(test=" ".join(COMMAND), settings=settings, sandbox=counting)
+            result = await heal(root, options)
+        finally:
+            await sandbox.close()
+        all_cpu_s = meter.read_s()
     ledgers = settings.paths.home.glob("runs/*/ledger.jsonl")
     return {
         "outcome": result.outcome,
         "baseline_cpu_s": round(counting.cpu_s_of_runs[0], 2),
-        "heal_cpu_s": round(meter.read_s() or time.process_time() + sum(counting.cpu_s_of_runs), 2),
+        "heal_cpu_s": round(all_cpu_s or time.process_time() + sum(counting.cpu_s_of_runs), 2),
         "own_cpu_s": round(time.process_time(), 2),
         "suite_runs": counting.suite_runs,
         "collections": counting.collections,
@@ -170,10 +172,12 @@ async def heal_once(root: Path) -> dict[str, Any]:
 
 
 class CpuMeter:
-    """The CPU seconds of this process and of all its descendants, by a control group."""
+    """The CPU seconds of this process and of all its descendants, by a control group that exists until the exit."""
 
     def __init__(self) -> None:
         self._usage: tuple[Path, float] | None = None
+
+    def __enter__(self) -> CpuMeter:
         for file, (name, unit_s) in CGROUPS.items():
             if not Path(file).exists():
                 continue
@@ -182,9 +186,19 @@ class CpuMeter:
                 group.mkdir()
                 (group / "cgroup.procs").write_text(str(os.getpid()))
             except OSError:
+                with suppress(OSError):
+                    group.rmdir()
                 continue
             self._usage = group / name, unit_s
-            return
+            break
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._usage is not None:
+            group = self._usage[0].parent
+            with suppress(OSError):  # a group with processes stays
+                (group.parent / "cgroup.procs").write_text(str(os.getpid()))
+                group.rmdir()
 
     def read_s(self) -> float:
         """Return the seconds so far; 0 if no control group can be made."""
