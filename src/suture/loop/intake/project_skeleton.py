@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.machinery import PathFinder
 
 from suture.core.records import Task
+from suture.loop.intake.test_subject import LIBRARIES
 from suture.project.languages import LANGUAGES
+from suture.project.python_source.parsing import parse_module
 from suture.project.skeletons import find_skeleton
 from suture.project.test_commands import escape_glob
 from suture.project.workspace import is_test_file
@@ -14,10 +21,14 @@ from suture.sandbox.packages import manifest_name_for
 README_PATH = "README.md"
 TEST_HEADING = "## Test"
 """The heading of the README before which the files are described."""
+RELATIVE_IMPORT = re.compile(r"""(?:\brequire\(|\bfrom|\bimport\(?)\s*["'](\.[^"']+)["']""")
+"""How JavaScript imports a file of the project."""
 
 
 def add_skeleton(task: Task) -> Task:
     """Return the task with the files of a skeleton; the task as it is if there is none for it.
+
+    There is none if the user's test imports a module that is not in the skeleton: a candidate could not write it.
 
     The skeleton's tests decide together with those that the user gave. A candidate may write the missing file, and
     the manifest in which it asks for packages.
@@ -27,6 +38,14 @@ def add_skeleton(task: Task) -> Task:
         return task
     skeleton = find_skeleton(task.language, project.kind, name=project.name, sample=project.sample)
     if skeleton is None or not skeleton.suits(task.statement):
+        return task
+    modules = {path: text.decode("utf-8", "replace") for path, text in task.files.items()}
+    modules |= skeleton.files
+    if not all(
+        _finds_imports(path, text.decode("utf-8", "replace"), modules, skeleton.file)
+        for path, text in task.given_files.items()
+        if is_test_file(path)
+    ):
         return task
     # The user's own files, such as a test of the same name, stay.
     files = {path: text.encode() for path, text in skeleton.files.items() if path not in task.given_files}
@@ -48,3 +67,40 @@ def add_skeleton(task: Task) -> Task:
             skeleton_file=skeleton.file,
         ),
     )
+
+
+def _finds_imports(path: str, source: str, files: Mapping[str, str], written: str) -> bool:
+    """Return whether all that a test imports is in some files, in the file to be written, or in a library."""
+    if not path.endswith(".py"):
+        stems = (posixpath.join(posixpath.dirname(path), stem) for stem in RELATIVE_IMPORT.findall(source))
+        endings = ("", ".js", "/index.js")
+        return all(any(posixpath.normpath(stem) + ending in files for ending in endings) for stem in stems)
+    for module, name in _list_imports(source):
+        stem, package = module.replace(".", "/"), module.partition(".")[0]
+        module_path = next((file for file in (f"{stem}.py", f"{stem}/__init__.py") if file in files), None)
+        if module_path is None:
+            # A folder of the project hides a library of the same name.
+            is_own = any(file.startswith(f"{package}/") for file in files)
+            if is_own or (package not in LIBRARIES and not _is_package(package, files)):
+                return False
+        elif name and module_path != written and not (
+            f"{stem}/{name}.py" in files or re.search(rf"\b{name}\b", files[module_path])
+        ):
+            return False
+    return True
+
+
+def _list_imports(source: str) -> Iterator[tuple[str, str]]:
+    """Yield each absolute import of a Python file as `(module, name)`; the name is empty for a whole module."""
+    tree = parse_module(source)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((node.module, alias.name.strip("*")) for alias in node.names)
+
+
+def _is_package(name: str, files: Mapping[str, str]) -> bool:
+    """Return whether a package is installed here or required by the project."""
+    required = re.findall(r"\w+", files.get("requirements.txt", ""))
+    return name in required or PathFinder.find_spec(name) is not None

@@ -1,0 +1,54 @@
+"""A skeleton is added only if the user's test can pass with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suture.core.records import Language, ProjectKind
+from suture.loop.intake.project_skeleton import add_skeleton
+from suture.loop.intake.project_task import ProjectRequest, build_project_task
+
+PYTHON_TEST = "{}\n\n\ndef test_f():\n    assert True\n"
+
+
+def has_skeleton(kind: ProjectKind, language: Language, test: Path) -> bool:
+    task = build_project_task("It is called todo.", ProjectRequest(kind=kind, language=language, test=test))
+    extended = add_skeleton(task)
+    assert extended.project is not None
+    return bool(extended.project.skeleton_file)
+
+
+@pytest.mark.parametrize(
+    ("kind", "imports", "expected"),
+    [
+        ("library", "from todo import f", True),
+        ("library", "from todo.core import f", False),
+        ("library", "from lib.core import f", False),
+        ("cli_tool", "import json\nimport pytest\nfrom todo.commands import add", True),
+        ("cli_tool", "from todo import commands, store", True),
+        ("cli_tool", "import todo.__main__\nfrom todo.store import load", True),
+        ("cli_tool", "import todo", True),
+        ("cli_tool", "import todo.core", False),
+        ("cli_tool", "from todo import add", False),
+        ("cli_tool", "from todo.store import Database", False),
+    ],
+)
+def test_a_python_test_imports_only_what_the_skeleton_has(
+    kind: ProjectKind, imports: str, expected: bool, tmp_path: Path
+) -> None:
+    test = tmp_path / "test_given.py"
+    test.write_text(PYTHON_TEST.format(imports))
+
+    assert has_skeleton(kind, "python", test) is expected
+
+
+@pytest.mark.parametrize(("module", "expected"), [("commands", True), ("index.js", True), ("core", False)])
+def test_a_javascript_test_imports_only_what_the_skeleton_has(
+    module: str, expected: bool, tmp_path: Path
+) -> None:
+    test = tmp_path / "given.test.js"
+    test.write_text(f'const {"{ f }"} = require("../src/{module}");\nrequire("node:test")("f", () => f());\n')
+
+    assert has_skeleton("cli_tool", "javascript", test) is expected
