@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.signs import render_tampering_warning
-from suture.loop.evaluation.change_warnings import find_gaming_signs
+from suture.judge.differential.memorised_examples import ExampleSearch
+from suture.judge.signs import TamperingWarning, render_tampering_warning
+from suture.loop.evaluation.change_warnings import describe_unfinished_search, find_gaming_signs
 
 
 @pytest.mark.parametrize(
@@ -78,3 +79,17 @@ def test_values_of_data_files_that_the_tests_name_count_too() -> None:
     tests = {"test_a.py": "import json\n", "cases.json": '[{"arguments": [41], "expected": 4711}]'}
     signs = find_gaming_signs("a.py", before, after, tests)
     assert [sign.code for sign in signs] == ["compares_with_test_literals"]
+
+
+def test_a_search_that_did_not_finish_says_what_was_not_tried() -> None:
+    branch = ("kit.py", TamperingWarning(code="special_case", names=("area",), line=2))
+    counter = ("kit.py", TamperingWarning(code="counts_calls", names=("log",), line=9))
+    search = ExampleSearch(possible=(counter, branch), untried=(branch,), unmeasured="no_time")
+    doubt, unfinished = describe_unfinished_search(search)
+    assert "answers in log by how often it was called (line 9)" in doubt
+    assert unfinished.endswith("the code was not tried without kit.py:2")
+    nothing = ExampleSearch(untried=(branch,), unmeasured="no_time")
+    assert [line.rpartition(": ")[2] for line in describe_unfinished_search(nothing)] == [
+        "the change was not compared"
+    ]
+    assert describe_unfinished_search(ExampleSearch()) == ()

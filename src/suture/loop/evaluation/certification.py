@@ -37,7 +37,7 @@ from suture.judge.confidence import (
     limit_confidence_for_weak_tests,
 )
 from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
-from suture.judge.differential.memorised_examples import ExampleSearch, find_memorised_examples
+from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.minimisation.delta_debugging import (
     ChangeOracle,
     MinimisationSummary,
@@ -56,7 +56,12 @@ from suture.judge.mutation_testing.mutant_runs import (
 from suture.judge.quality.linting import LintResult, lint_changes
 from suture.judge.signs import FileSign, TamperingWarning
 from suture.loop.context import RunContext
-from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
+from suture.loop.evaluation.change_warnings import (
+    ChangeWarnings,
+    describe_unfinished_search,
+    find_capabilities,
+    find_warnings,
+)
 from suture.loop.evaluation.judging import judge
 from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.recorded_task import get_accepted_files
@@ -67,6 +72,8 @@ FULL_DIFF_FILE = "full.diff"
 CODE_ASKERS = ("coder", "escalate", "subtask_coder")
 """Who asks for the code of a candidate, as `ModelCalled.role` names it. Why the optimiser is not among them is not
 recorded."""
+MAX_EXAMPLES_SHARE = 0.5
+"""Share of the time that is left for the search for memorised examples; the rest is for the mutants. By judgement."""
 
 MeasureT = TypeVar("MeasureT")
 DefaultT = TypeVar("DefaultT")
@@ -154,9 +161,9 @@ async def certify(
     base = context.task.files
     after = overlay_candidate(base, candidate.files)
     fixed = _find_fixed(verdict, baseline)
-    # Before the mutants, which take all the time that is left.
-    memorised = await clock.within(
-        lambda: find_memorised_examples(candidate, suite, fixed), ExampleSearch(unmeasured="no_time")
+    # Before the mutants, which take all the time that is left. What is found within the time counts.
+    memorised = await find_memorised_examples(
+        candidate, suite, fixed, total_s=clock.left_s() * MAX_EXAMPLES_SHARE
     )
     coverage, mutation, lint = await _measure(candidate, verdict, baseline, suite, clock, context)
     threshold, score = context.trust_threshold, mutation.min_score
@@ -174,6 +181,8 @@ async def certify(
     has_weak_tests = context.task.kind == "heal" and mutation.shows_weak_tests
     confidence = limit_confidence_for_weak_tests(confidence) if has_weak_tests else confidence
     warnings = find_warnings(candidate, verdict, context, (*removals, *memorised.signs), suite=suite)
+    if context.settings.certification.seconds > 0:
+        warnings = replace(warnings, remarks=describe_unfinished_search(memorised))
     capabilities = find_capabilities(candidate, verdict, context)
     # Unlike the confidence of the result, `suture verify` can compute it from the certificate alone.
     certified_confidence = compute_certified_confidence(

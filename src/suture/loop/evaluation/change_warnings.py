@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from suture.core.records import Candidate, CapabilityUse, TaskKind, Verdict
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
+from suture.judge.differential.memorised_examples import ExampleSearch
 from suture.judge.signs import (
     SILENCING_CODES,
     WEAK_CODES,
@@ -41,10 +42,12 @@ class ChangeWarnings:
 
     Attributes:
         texts: One line for each reason.
+        remarks: Lines on what was not found out. They do not lower the confidence.
         signs: Those of the reasons that are signs of gaming the tests.
     """
 
     texts: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     signs: tuple[FileSign, ...] = ()
 
     @property
@@ -101,6 +104,22 @@ def find_warnings(
     if passed_only_once(verdict):
         texts.append(PASSED_ONCE_TEXT)
     return ChangeWarnings(texts=tuple(texts), signs=tuple(signs))
+
+
+def describe_unfinished_search(search: ExampleSearch) -> tuple[str, ...]:
+    """Return lines that say what a search for memorised examples did not find out."""
+    lines = [
+        f"{path}: a part may serve only an example of the tests: {render_tampering_warning(sign)}"
+        for path, sign in search.possible
+        if (path, sign) not in search.untried
+    ]
+    if search.unmeasured is not None and not any(sign.shows_memorising for _, sign in search.signs):
+        places = [f"{path}:{sign.line}" for path, sign in search.untried if (path, sign) in search.possible]
+        parts = (
+            f"the code was not tried without {', '.join(places)}" if places else "the change was not compared"
+        )
+        lines.append(f"the search for memorised examples did not finish for lack of time: {parts}")
+    return tuple(lines)
 
 
 def find_capabilities(

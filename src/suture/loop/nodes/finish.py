@@ -128,6 +128,7 @@ def _make_candidate_result(
     capabilities = find_capabilities(candidate, verdict, context) if candidate else ()
     if capabilities:
         confidence = limit_confidence_for_capabilities(confidence)
+    warnings = (*warnings, *found.remarks)
     failing_tests = certified.failing_tests if certified is not None else ()
     if failing_tests:
         confidence = limit_confidence_for_contradiction(confidence)
