@@ -35,15 +35,16 @@ RECORDED = Interpreter(
 )
 
 
-def write_certified_run(runs: Path, sha256: str = "0" * 64) -> Path:
+def write_certified_run(runs: Path, sha256: str = "0" * 64, tools: tuple[tuple[str, ...], ...] = ()) -> Path:
     """Write a run folder with a task, an interpreter and a certificate that cannot be confirmed.
 
     Args:
         sha256: What the certificate says about the content of the only file.
+        tools: Commands of linters and type checkers.
     """
     folder = runs / "2026-certified"
     (folder / "blobs").mkdir(parents=True)
-    task = Task(statement="", kind="heal", test_command=("python", "-m", "pytest"))
+    task = Task(statement="", kind="heal", test_command=("python", "-m", "pytest"), tools=tools)
     with Ledger(RunFolder(folder).ledger_path) as ledger:
         ledger.append(
             RunStarted(
@@ -111,3 +112,12 @@ async def test_a_folder_without_its_ledger_and_files_names_the_remedy(
     with pytest.raises(UsageError) as caught:
         [claim async for claim in verify(folder, settings=settings, sandbox=sandbox)]
     assert caught.value.remedy == "name the project: --project PATH"
+
+
+async def test_a_replay_needs_the_programs_of_the_type_checkers_too(
+    settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_certified_run(tmp_path / "copied", tools=(("pyright",),))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PrerequisiteError, match="node"):
+        _ = [claim async for claim in verify(folder, settings=settings, sandbox=sandbox)]
