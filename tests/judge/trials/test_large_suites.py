@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
+
+import pytest
 
 from judge.trials.test_prefetched_run import COLLECTED, ScriptedWorker, make_report
 from suture.judge.trials.baseline import BaselineRun, PrefetchedRun
-from suture.judge.trials.process_reports import CollectionReport
+from suture.judge.trials.process_reports import AttemptReport, CollectionReport, TestReport
 from suture.judge.trials.spectrum import TraceData, build_spectrum
+from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.trial_runner import TrialRunner
 from suture.judge.trials.tuning import MAX_WHOLE_SUITE_TESTS
+from suture.mutation import Edit
 
 TESTS = tuple(f"t_{number // 50}.py::test_{number}" for number in range(MAX_WHOLE_SUITE_TESTS + 1))
 LARGE = CollectionReport(
@@ -22,6 +27,17 @@ class LargeSuiteWorker(ScriptedWorker):
     """A scripted worker with many tests."""
 
     chosen: Any = ()
+
+    def __init__(self, *outcomes: TestReport) -> None:
+        super().__init__(*outcomes)
+        self.attempts: list[list[str] | None] = []
+
+    async def set_limits(self, limits: object) -> None:
+        pass
+
+    async def attempt(self, proposal: Proposal, tests: list[str] | None, **options: object) -> AttemptReport:
+        self.attempts.append(tests)
+        return AttemptReport(outcomes="P", finished=True, unsupported=False)
 
     async def collect(self, **options: Any) -> CollectionReport:
         await super().collect(**options)
@@ -61,7 +77,17 @@ async def test_a_large_suite_is_not_prefetched() -> None:
     await prefetched.close()
 
 
-def test_a_trial_runs_no_large_suite() -> None:
-    spectrum = build_spectrum(LARGE, TraceData(), {}, frozenset(TESTS[:1]), {})
-    runner = TrialRunner(cast(Any, ScriptedWorker()), spectrum, {})
-    assert not runner.runs_whole_suite
+@pytest.mark.parametrize("is_large", [True, False])
+async def test_a_trial_runs_no_large_suite(is_large: bool) -> None:
+    collected = LARGE if is_large else replace(LARGE, collected=TESTS[:-1])
+    spectrum = build_spectrum(collected, TraceData(), {}, frozenset(TESTS[:1]), {})
+    worker = LargeSuiteWorker()
+    runner = TrialRunner(cast(Any, worker), spectrum, {"m.py": "x = 1\n"})
+    edit = Edit(start=4, end=5, text="2")
+    proposal = Proposal(path="m.py", edits=(edit,), label="", score=1.0, operators=())
+
+    trial = await runner.run_trial(proposal, timeout_s=60)
+
+    assert trial is not None
+    assert trial.is_plausible
+    assert worker.attempts == ([[TESTS[0]]] if is_large else [[TESTS[0]], None])

@@ -40,7 +40,6 @@ class TrialRunner:
 
     Attributes:
         notes: What the user should know about these trials, as text for the event of the search.
-        runs_whole_suite: Whether a candidate that passes the target tests runs all tests.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class TrialRunner:
         self._limits = compute_cpu_limits(spectrum)
         self._runs = {test.id: test for test in spectrum.tests}
         self._target_tests = list(spectrum.target_tests)
-        self.runs_whole_suite = (
+        self._runs_whole_suite = (
             spectrum.suite_s <= MAX_WHOLE_SUITE_S and len(spectrum.collected) <= MAX_WHOLE_SUITE_TESTS
         )
         self._max_failures = choose_failure_limits(
@@ -174,13 +173,13 @@ class TrialRunner:
     ) -> AttemptReport | None:
         """Run the tests that cover the change, then all tests in their order; the first failure ends each run."""
         covering = self._find_covering_tests(proposal)
-        is_tiny = self.runs_whole_suite and self._spectrum.suite_s < NO_COVERING_RUN_BELOW_S
+        is_tiny = self._runs_whole_suite and self._spectrum.suite_s < NO_COVERING_RUN_BELOW_S
         report: AttemptReport | None = AttemptReport(outcomes="", finished=True, unsupported=False)
         if covering and not is_tiny:
             report = await self._attempt(proposal, covering, reimports, (1, 1), extra_cpu_s)
             if report is None or not report.finished or report.has_failed:
                 return report
-        if self.runs_whole_suite:
+        if self._runs_whole_suite:
             report = await self._attempt(proposal, None, reimports, (1, 1), extra_cpu_s)
         return report
 
