@@ -126,10 +126,26 @@ def test_no_placeholder_is_left(skeleton: Skeleton) -> None:
     assert not [text for text in texts if "project_name" in text.lower() or "sample_path" in text]
 
 
-def test_a_reply_about_the_example_is_recognised() -> None:
-    skeleton = find_skeleton("python", "cli_tool", name="demo")
+@pytest.mark.parametrize(
+    ("language", "kind", "honest_code"),
+    [
+        ("python", "cli_tool", 'def add(name):\n    """Add a plant to the garden."""\n'),
+        ("python", "web_app", "@dataclass\nclass Plant:\n    name: str\n    watered: bool = False\n"),
+        ("python", "library", 'def water(plant):\n    """Water a plant."""\n'),
+        ("python", "data_pipeline", "def process(rows):\n    return [row['tax'] for row in rows]\n"),
+        ("javascript", "cli_tool", 'module.exports = { add: { help: "Add a plant.", run() {} } };\n'),
+    ],
+)
+def test_a_reply_about_the_example_is_recognised(
+    language: Language, kind: ProjectKind, honest_code: str
+) -> None:
+    skeleton = find_skeleton(language, kind, name="demo")
     assert skeleton is not None
 
-    assert skeleton.repeats_example(skeleton.example, "a list of things to do")
-    assert not skeleton.repeats_example(skeleton.example, "a diary of my plants")
+    assert skeleton.repeats_example(skeleton.example, "A tool to track my garden")
+    assert not skeleton.repeats_example(honest_code, "A tool to track my garden")
+    assert not skeleton.repeats_example(skeleton.example, skeleton.example_task)
+
+
+def test_some_kinds_have_no_skeleton() -> None:
     assert find_skeleton("go", "library") is None

@@ -83,8 +83,10 @@ def _finds_imports(path: str, source: str, files: Mapping[str, str], written: st
             is_own = any(file.startswith(f"{package}/") for file in files)
             if is_own or (package not in LIBRARIES and not _is_package(package, files)):
                 return False
-        elif name and module_path != written and not (
-            f"{stem}/{name}.py" in files or re.search(rf"\b{name}\b", files[module_path])
+        elif (
+            name
+            and module_path != written
+            and not (f"{stem}/{name}.py" in files or re.search(rf"\b{name}\b", files[module_path]))
         ):
             return False
     return True

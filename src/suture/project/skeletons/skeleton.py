@@ -36,7 +36,9 @@ class Skeleton:
             tokens of words start with one.
         example: Such a file for another task.
         example_task: That task.
-        example_word: A word that only the example contains. A reply with it repeats the example.
+        example_word: The subject of the example. A task that names it may get the same names in its code.
+        example_pattern: What only code in lower case that repeats the example contains: its subject and a name that
+            it defines. The subject alone may also be that of a task about a garden.
         readme: What the README says about the files.
         stops: Texts before which the file ends, for a model that would write more than is asked for.
         files: All files, path -> text, with a version of `file` that holds nothing.
@@ -50,6 +52,7 @@ class Skeleton:
     example: str
     example_task: str
     example_word: str
+    example_pattern: str
     readme: str
     files: Mapping[str, str]
     stops: tuple[str, ...] = ()
@@ -69,7 +72,8 @@ class Skeleton:
 
     def repeats_example(self, code: str, statement: str) -> bool:
         """Return whether code is about the example and not about the task."""
-        return self.example_word in code.lower() and self.example_word not in statement.lower()
+        is_similar = re.search(self.example_pattern, code.lower(), re.DOTALL) is not None
+        return is_similar and self.example_word not in statement.lower()
 
 
 def find_skeleton(
