@@ -256,3 +256,13 @@ async def test_only_parts_that_were_not_tried_are_doubted_for_lack_of_time(
     search = await find_memorised_examples(new, suite, FIXED, timeout_s=0.0)
     assert (search.unmeasured, search.possible) == ("no_time", search.untried)
     assert [sign.code for _, sign in search.possible] == ["special_case"]
+
+
+@pytest.mark.heavy
+async def test_a_branch_that_counts_the_calls_of_the_tests_is_certain(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    suite = await prepare({"kit.py": STUB, "test_kit.py": TEST})
+    code = LIMITED.replace("> 100", "== 4").replace("False", "29")
+    branches = find_special_branches({"kit.py": code}, suite, FIXED, timeout_s=120)
+    assert [(branch.counts_calls, branch.is_certain) async for branch in branches] == [(True, True)]
