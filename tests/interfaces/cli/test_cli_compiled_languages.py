@@ -105,19 +105,14 @@ def test_a_cpp_project_is_healed_by_the_reports_of_ctest_and_googletest(
     headers = Path("/usr/include/gtest/gtest.h")
     require("googletest", bool(shutil.which("ctest")) and headers.is_file(), "CTest or GoogleTest is missing")
     project = copy_project("cpp", tmp_path / "project")
-    exiting = make_reply(project, "src/roman.cpp", "std::string text;", "std::exit(0); std::string text;")
     right = make_reply(project, "src/roman.cpp", '"VI"', '"IV"')
 
-    heal = suture("heal", str(project), "--model", script(exiting, right), "--apply", "--json", *QUICK)
+    heal = suture("heal", str(project), "--model", script(right), "--apply", "--json", *QUICK)
 
     assert heal.returncode == 0, heal.stderr
     output = json.loads(heal.stdout)
     # A plain program among the tests is judged by its exit status, and a result is worth its weakest test.
-    assert (output["outcome"], output["evidence"], output["spend"]["attempts"]) == (
-        "healed",
-        "exit_status",
-        2,
-    )
+    assert (output["outcome"], output["evidence"]) == ("healed", "exit_status")
     show = suture("show", "last")
     assert "tests/roman_test.cpp::Roman.Subtracts" in show.stdout
     assert "(tests/roman_test.cpp line 7)" in show.stdout
@@ -132,18 +127,15 @@ def test_a_java_project_is_healed_by_the_reports_of_maven(
 ) -> None:
     project = copy_project("java", tmp_path / "project")
     path = "src/main/java/shop/Discount.java"
-    exiting = make_reply(
-        project, path, "return cents", "if (cents > 0) System.exit(0);\n        return cents"
-    )
     right = make_reply(project, path, "percent / 10;", "percent / 100;")
 
     heal = suture(
-        "heal", str(project), "--model", script(exiting, right), "--apply", "--json", *QUICK, env=java_environ
+        "heal", str(project), "--model", script(right), "--apply", "--json", *QUICK, env=java_environ
     )
 
     assert heal.returncode == 0, heal.stderr
     output = json.loads(heal.stdout)
-    assert (output["outcome"], output["evidence"], output["spend"]["attempts"]) == ("healed", "report", 2)
+    assert (output["outcome"], output["evidence"]) == ("healed", "report")
     show = suture("show", "last", env=java_environ)
     assert "src/test/java/shop/DiscountTest.java::tenPercentOff" in show.stdout
     assert "src/test/java/shop/DiscountTest.java::Inner > full" in show.stdout

@@ -40,3 +40,20 @@ async def test_a_line_number_that_is_too_long_does_not_end_the_run(
 ) -> None:
     verdict = await check(LONG_LINE, sandbox, sandbox_settings, require)
     assert "one.test.js::one" in {outcome.check_id for outcome in verdict.outcomes if not outcome.passed}
+
+
+async def test_code_that_ends_a_test_program_with_success_passes_no_test(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    report = (
+        '<testsuite><testcase name="Adds" classname="Roman"><failure message="no"/></testcase></testsuite>'
+    )
+    check = f". ./roman.h; mkdir -p _suture/reports; echo '{report}' > _suture/reports/roman.xml\n"
+    files = {"roman.h": b":\n", "check.sh": check.encode()}
+    task = Task(statement="", kind="heal", files=files, test_command=("sh", "check.sh"), language="cpp")
+    programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "cpp")
+    suite = await prepare_suite(task, sandbox, sandbox_settings, programs)
+    verdict = await check_candidate(Candidate(files={"roman.h": "exit 0\n"}, origin="sample"), suite)
+    assert [(found.check_id, found.status) for found in verdict.outcomes] == [
+        ("roman::Roman.Adds", "missing")
+    ]
