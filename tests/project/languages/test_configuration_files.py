@@ -61,3 +61,15 @@ def test_no_candidate_may_write_the_program_of_a_local_hook(tmp_path: Path) -> N
     assert [path for path in ("tools/check.py", "a.py") if is_protected(path, task.protected)] == [
         "tools/check.py"
     ]
+
+
+def test_tests_beside_a_linter_of_another_language_decide_about_their_own(tmp_path: Path) -> None:
+    files = {
+        "a.py": "x = 1\n",
+        "test_a.py": "def test(): pass\n",
+        "go.mod": "module m\n",
+        "m.go": "package m\n",
+    }
+    task, _ = build_heal_task(write_files(tmp_path, files), test="go vet ./... && pytest")
+    assert (task.language, task.tools) == ("python", ())
+    assert task.test_command == ("sh", "-c", "go vet ./... && pytest")

@@ -311,7 +311,8 @@ def _recognise_command(
     if wrapped is not None and wrapped.is_whole:
         inner = _recognise_command(wrapped.command, unprotected, only, snapshot)
         return replace(inner, why=f"{' '.join(command)} runs it")
-    language = detect_language(command, unprotected)
+    tests = wrapped.command if wrapped is not None else ()
+    language = detect_language(tests or command, unprotected)
     if language is None:
         # The command names no language, as `make test`. A language that we parse comes first: more than the exit
         # status can be learnt from its tests.

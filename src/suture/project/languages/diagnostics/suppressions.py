@@ -106,7 +106,8 @@ def _find_suppressions(text: str) -> Iterator[Suppression]:
         if not code and NEXT_LINE.search(text[match.start() : end]):
             rest = text[end:].partition("\n")
             code = _letters(rest[0]) or _letters(rest[2].lstrip().partition("\n")[0])
-        yield Suppression(*(" ".join(part.split()) for part in (kind, text[match.end() : end])), code)
+        rules = " ".join(text[match.end() : end].split())
+        yield Suppression(kind=" ".join(kind.split()), rules=rules, code=code)
 
 
 def _find_end_mark(text: str, line_start: int, match: re.Match[str]) -> str:
