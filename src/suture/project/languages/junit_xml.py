@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser, fromstring
 
 from suture.project.languages.reports import TestState
 from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_CHARS
@@ -69,22 +68,17 @@ def find_project_file(files: Collection[str], path: str, root: str) -> str:
     return matches[0] if len(matches) == 1 else ""
 
 
+class _ReportBuilder(TreeBuilder):
+    def doctype(self, *_: object) -> None:
+        """Refuse a document type, as `XMLParser` calls it where one begins."""
+        raise ValueError("a report has no document type")
+
+
 def _parse(content: bytes) -> Element | None:
-    builder, parser = TreeBuilder(), expat.ParserCreate()
-    parser.buffer_text = True
-    parser.StartElementHandler = builder.start
-    parser.EndElementHandler = builder.end
-    parser.CharacterDataHandler = builder.data
-    parser.StartDoctypeDeclHandler = _refuse_document_type
     try:
-        parser.Parse(content, True)
-        return builder.close()
-    except (expat.ExpatError, LookupError, ValueError, AssertionError):
+        return fromstring(content, XMLParser(target=_ReportBuilder()))
+    except (ParseError, LookupError, ValueError, AssertionError):
         return None
-
-
-def _refuse_document_type(*_: object) -> None:
-    raise ValueError("a report has no document type")
 
 
 def _read_case(element: Element, report: str) -> JUnitCase:
