@@ -14,7 +14,7 @@ from suture.sandbox import BOX, RunResult
 
 EXCEPTION_LINE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Failed)(?::|$)")
 """The first line of an exception in pytest's error text."""
-COLLECTION_FRAME = re.compile(r"(?!/|<|\.\.)(\S+\.py):(\d+): in (\S+)$")
+COLLECTION_FRAME = re.compile(r"(?!/|<|\.\.)(\S+\.py):(\d{1,9}): in (\S+)$")
 """A frame of a project's file in the same text, such as `shop/cart.py:3: in <module>`."""
 FAILURE_TEXTS: Mapping[FailureCode, str] = {
     "time_limit": "the time limit was reached",

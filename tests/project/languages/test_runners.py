@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from suture.project.languages import RunnerOutput, add_report_arguments, detect_language, find_runner
+from suture.project.languages import (
+    LANGUAGES,
+    RunnerOutput,
+    add_report_arguments,
+    detect_language,
+    find_runner,
+)
 from suture.project.languages.go import read_stream
 from suture.project.languages.javascript import read_events
 
@@ -123,3 +129,35 @@ def test_a_go_benchmark_without_a_reported_end_is_no_failure() -> None:
     assert read_statuses({"Action": "pass"}) == ["passed"]
     assert read_statuses({"Action": "fail", "Test": "BenchmarkB"}, {"Action": "fail"}) == ["passed", "failed"]
     assert read_statuses({"Action": "run", "Test": "TestB"}, {"Action": "fail"}) == ["passed", "failed"]
+
+
+TOO_LONG = "1" * 5000
+"""More digits than Python converts to a number. Code under test can print them."""
+
+
+def test_a_line_number_that_is_too_long_breaks_no_report() -> None:
+    stack = f"Error: bad\n    at f (/box/a.test.js:{TOO_LONG}:1)\n    at /box/a.test.js:{TOO_LONG}:1\n"
+    failed = {**make_test_event("a", "failed"), "message": "bad", "stack": stack}
+    events: list[Mapping[str, object]] = [{"event": "begin"}, failed, {"event": "end"}]
+    node = RunnerOutput(stdout=b"", stderr=b"", events=events, files={"a.test.js": b""}, root="/box")
+    assert [test.message for test in read_events(node).tests] == ["bad"]
+
+    for line in (f"    a_test.go:{TOO_LONG}: bad\n", f"panic: bad\n\t/box/a_test.go:{TOO_LONG} +0x1\n"):
+        outputs = [
+            {"Action": "output", "Test": "TestA", "Output": part} for part in line.splitlines(keepends=True)
+        ]
+        go_events = [{"Action": "run", "Test": "TestA"}, *outputs, {"Action": "fail", "Test": "TestA"}]
+        stream = "".join(json.dumps({"Package": "m", **event}) + "\n" for event in go_events)
+        files = {"go.mod": b"module m\n", "a_test.go": b""}
+        go = RunnerOutput(stdout=stream.encode(), stderr=b"", events=(), files=files, root="/box")
+        assert [test.status for test in read_stream(go).tests] == ["failed"]
+
+
+@pytest.mark.parametrize(
+    "count", ["# tests {}", "Tests: {} total", "     Tests  1 passed ({})", "  {} passing"]
+)
+def test_a_printed_count_that_is_too_long_is_a_number_or_none(count: str) -> None:
+    pattern = LANGUAGES["javascript"].test_count_pattern
+    assert pattern.search(count.format(12).encode())
+    for match in pattern.finditer(count.format(TOO_LONG).encode()):
+        assert all(int(group) for group in match.groups() if group)

@@ -17,7 +17,7 @@ from suture.judge.runners.pytest_report import PytestReport
 from suture.project.languages import find_django_tests, pytest_equivalent, split_prefix
 from suture.sandbox import RunResult, Sandbox, lend_pytest
 
-TEST_COUNT = re.compile(rb"^Ran (\d+) tests? in ", re.MULTILINE)
+TEST_COUNT = re.compile(rb"^Ran (\d{1,9}) tests? in ", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)

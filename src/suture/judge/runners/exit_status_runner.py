@@ -25,8 +25,8 @@ NO_TESTS_TEXTS = (b"Ran 0 tests", b"NO TESTS RAN")
 """What unittest prints when it runs no tests."""
 LOAD_FAILURE = b"_FailedTest"
 """The class that unittest puts in place of a module that it cannot load."""
-TEST_COUNT_RE = re.compile(rb"^Ran (\d+) tests? in ", re.MULTILINE)
-SKIP_COUNT_RE = re.compile(rb"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
+TEST_COUNT_RE = re.compile(rb"^Ran (\d{1,9}) tests? in ", re.MULTILINE)
+SKIP_COUNT_RE = re.compile(rb"^(?:OK|FAILED) \(.*?skipped=(\d{1,9})", re.MULTILINE)
 
 
 class ExitStatusRunner:

@@ -45,7 +45,9 @@ from suture.project.languages import (
 )
 from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, mounts_for_interpreter
 
-LOCATION_RE = re.compile(rf"{BOX}/([\w./-]+):(\d+)|^(?:\./)?([\w./-]+\.\w+):(\d+):\d+: ", re.MULTILINE)
+LOCATION_RE = re.compile(
+    rf"{BOX}/([\w./-]+):(\d{{1,9}})|^(?:\./)?([\w./-]+\.\w+):(\d{{1,9}}):\d+: ", re.MULTILINE
+)
 """A file and a line, as a stack trace inside the sandbox or a compiler writes them."""
 MAX_LINE_DIGITS = 8
 Answer = dict[str, Any]

@@ -27,7 +27,7 @@ from suture.project.languages.grammars import grammar_for, parse_tree
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LOGGED_POSITION = re.compile(r"process version:(\d+), .*row:(\d+), col:(\d+)")
+LOGGED_POSITION = re.compile(r"process version:(\d{1,9}), .*row:(\d{1,9}), col:(\d{1,9})")
 """Matches the line of tree-sitter's log that says where a version of the parse is."""
 QUOTES = "\"'`"
 

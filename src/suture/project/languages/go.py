@@ -57,9 +57,9 @@ SYNTAX = SyntaxTemplates(
     concatenation="append({0}, {1}...)",
 )  # fmt: skip
 """How the search writes Go. The wrappers and the default values are chosen by judgement."""
-SOURCE_POSITION = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
+SOURCE_POSITION = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d{1,9})(?::\d+)?:? ?(.*)$")
 """Matches a message of the compiler or of a failing test, which begins with the file and the line."""
-FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
+FRAME = re.compile(r"^\s+(/\S+\.go):(\d{1,9})")
 """Matches a line of a stack trace, which has an absolute path."""
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 """Matches the line of a `go.mod` that names the module."""

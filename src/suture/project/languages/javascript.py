@@ -105,8 +105,8 @@ ERROR_LINE = re.compile(
 )
 """Matches a line of output that reports an error."""
 TEST_COUNT = re.compile(  # node:test, Jest, Vitest and Mocha; each package of a workspace prints its own line
-    rb"^(?:#|\xe2\x84\xb9) tests (\d+)|^\s*Tests:?\s.*?(\d+) total|^\s+Tests\s.*\((\d+)\)"
-    rb"|^\s+(\d+) (?:passing|failing)",
+    rb"^(?:#|\xe2\x84\xb9) tests (\d{1,9})|^\s*Tests:?\s.*?(\d{1,9}) total|^\s+Tests\s.*\((\d{1,9})\)"
+    rb"|^\s+(\d{1,9}) (?:passing|failing)",
     re.MULTILINE,
 )
 TEST_RUNNERS = frozenset(
@@ -121,10 +121,10 @@ PROGRAM_ENDING = re.compile(r"\.(?:[cm]?js|cmd)$")
 """Matches the ending of a program's file: `node_modules/.bin/mocha.cmd` is mocha."""
 MISSING_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
 """Matches node's message about a module that it does not find."""
-STACK_POSITION = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
+STACK_POSITION = re.compile(r"(?:file://)?(/[^\s():]+):(\d{1,9})(?::\d+)?")
 """Matches a position in a stack trace: an absolute path, a line, and perhaps a column."""
 STACK_LINE = re.compile(
-    r"\n\s+at (?:(?:async |new )*([\w$.<>]+) (?:\[as \w+\] )?\()?(?:file://)?(/[^\s():]+):(\d+)"
+    r"\n\s+at (?:(?:async |new )*([\w$.<>]+) (?:\[as \w+\] )?\()?(?:file://)?(/[^\s():]+):(\d{1,9})"
 )
 """Matches a line of a stack trace: the function if it has a name, the absolute path and the line."""
 COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")

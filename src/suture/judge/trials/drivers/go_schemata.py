@@ -22,7 +22,7 @@ var sutureMutant, _ = strconv.Atoi(os.Getenv("SUTURE_MUTANT"))
 SELECTOR_FILE = "suture_mutant.go"
 PACKAGE = re.compile(r"^package\s+(\w+)", re.MULTILINE)
 SYNTAX_ERROR = "syntax error"
-ERROR = re.compile(r"^(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: ", re.MULTILINE)
+ERROR = re.compile(r"^(?:\./)?([^\s:]+\.go):(\d{1,9})(?::\d+)?: ", re.MULTILINE)
 """Beginning of a compiler's message: its file and line."""
 
 BodyLines = dict[str, list[tuple[int, int, int]]]

@@ -25,7 +25,7 @@ import go_schemata  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
 
 ENDED = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
 BEGUN = re.compile(r"^=== RUN\s+(\S+)", re.MULTILINE)
-BLOCK = re.compile(r"^(.+\.go):(\d+)\.\d+,(\d+)\.\d+ \d+ (\d+)$", re.MULTILINE)
+BLOCK = re.compile(r"^(.+\.go):(\d{1,9})\.\d+,(\d{1,9})\.\d+ \d+ (\d{1,18})$", re.MULTILINE)
 """A line of Go's coverage profile: file, first line, last line, number of runs."""
 STATUS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 MAX_TRACED_TESTS = 80

@@ -15,18 +15,18 @@ ANSI_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 LINE_NUMBER = re.compile(r"\b(line|lines|at|column|col) \d+")
 """Matches a place in a message, such as that of an earlier definition. It moves with every edit."""
 POSITION = re.compile(
-    r"^(?:vet: )?(?P<file>[^\s:][^:\n]*?):(?P<line>\d+)(?::(?P<column>\d+))?:\s*"
+    r"^(?:vet: )?(?P<file>[^\s:][^:\n]*?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?:\s*"
     r"(?:(?P<level>fatal error|error|warning|note)(?:\[\w+\])?:\s*)?(?P<message>\S.*)$"
 )
 """Matches `file:line:column: message`, which most compilers and linters print."""
 LEADING_CODE = re.compile(r"^(?P<code>[A-Z]{1,10}\d{1,6}):? +(?P<message>\S.*)$")
 TRAILING_CODE = re.compile(r"^(?P<message>.*\S)\s+\[(?P<code>[\w.,/-]+)\]$")
 TSC_POSITION = re.compile(
-    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+),\d+\): (?P<level>error|warning) (?P<code>TS\d+): (?P<message>.*)$"
+    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d{1,9}),\d+\): (?P<level>error|warning) (?P<code>TS\d+): (?P<message>.*)$"
 )
 TSC_GLOBAL = re.compile(r"^error (?P<code>TS\d+): (?P<message>.*)$")
 PRETTIER_SYNTAX = re.compile(
-    r"^\[error\] (?P<file>[^:\n]+): (?P<message>\w*Error: .*?) ?\((?P<line>\d+):\d+\)$"
+    r"^\[error\] (?P<file>[^:\n]+): (?P<message>\w*Error: .*?) ?\((?P<line>\d{1,9}):\d+\)$"
 )
 NOT_FORMATTED = "is not formatted"
 HOOK_FAILURE = re.compile(r"^(?P<title>.*?)\.{3,}(?:\([^)]*\))?(?P<status>Passed|Failed|Skipped)\s*$")
@@ -122,9 +122,9 @@ def read_would_reformat(output: ToolOutput) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 file=line.partition(": ")[2].strip(), line=0, code="format", message=NOT_FORMATTED
             )
-        elif match := re.match(r"error: Failed to parse (\S+?):(\d+):\d+: (.*)$", line):
+        elif match := re.match(r"error: Failed to parse (\S+?):(\d{1,9}):\d+: (.*)$", line):
             yield Diagnostic(file=match[1], line=int(match[2]), code="syntax", message=match[3])
-        elif match := re.match(r" *--> (\S+?):(\d+):\d+$", line):
+        elif match := re.match(r" *--> (\S+?):(\d{1,9}):\d+$", line):
             is_layout = title.startswith("unformatted:")
             yield Diagnostic(
                 file=match[1],
