@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from suture.project.languages import Report, RunnerOutput, add_report_arguments, find_runner
-from suture.project.languages.cpp import read_ctest_reports, read_google_reports
-from suture.project.languages.java import read_surefire_reports
-from suture.project.languages.junit_xml import read_junit_cases
-from suture.project.languages.rust import find_rust_tests, read_cargo_output, read_nextest_report
+from suture.project.languages.compiled.cpp import read_ctest_reports, read_google_reports
+from suture.project.languages.compiled.java import read_surefire_reports
+from suture.project.languages.compiled.junit_xml import read_junit_cases
+from suture.project.languages.compiled.rust import find_rust_tests, read_cargo_output, read_nextest_report
 
 CARGO_OUTPUT = b"""
 running 3 tests

@@ -12,15 +12,15 @@ from pathlib import PurePosixPath
 from suture.core.plugins import load_plugin, plugin_names
 from suture.core.records import Language
 from suture.errors import PrerequisiteError, UsageError
-from suture.project.languages.cpp import CPP
+from suture.project.languages.compiled.cpp import CPP
+from suture.project.languages.compiled.java import JAVA
+from suture.project.languages.compiled.rust import RUST
 from suture.project.languages.go import GO
-from suture.project.languages.java import JAVA
 from suture.project.languages.javascript import JAVASCRIPT, TYPESCRIPT
 from suture.project.languages.language import LanguageFacts, ProjectOverview
 from suture.project.languages.package_scripts import find_started_scripts
 from suture.project.languages.python import PYTHON_FACTS
 from suture.project.languages.reports import Runner
-from suture.project.languages.rust import RUST
 from suture.project.tuning import MAX_LANGUAGE_NAME_CHARS
 
 SEPARATOR_CLIENTS = ("npm", "pnpm")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from suture.project.languages.junit_xml import find_project_file
+from suture.project.languages.compiled.junit_xml import find_project_file
 from suture.project.languages.reports import Report, ReportedTest, RunnerOutput
 from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_CHARS
 
