@@ -40,10 +40,8 @@ def list_python_branches(path: str, before: str, after: str) -> list[SpecialBran
         node for node in file.owners if isinstance(node, Branch) and node in parts and _is_tried(file, node)
     ]
     tables = [table for table in _find_tables(new, branches) if table in parts]
-    return [
-        *(_make_branch(path, file, branch) for branch in branches),
-        *(_make_table(path, file, table) for table in tables),
-    ]
+    found = [_make_branch(path, file, branch) for branch in branches]
+    return found + [_make_table(path, file, table) for table in tables]
 
 
 class _ParsedFile:

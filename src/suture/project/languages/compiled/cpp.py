@@ -127,7 +127,9 @@ CPP = LanguageFacts(
     ),
     line_comment="//",
     test_files=(
-        *(f"{name}{ending}" for ending in (".cpp", ".cc", ".cxx", ".c") for name in ("test_*", "*_test", "*_tests")),
+        "test_*.cpp", "test_*.cc", "test_*.cxx", "test_*.c",
+        "*_test.cpp", "*_test.cc", "*_test.cxx", "*_test.c",
+        "*_tests.cpp", "*_tests.cc", "*_tests.cxx", "*_tests.c",
         "*Test.cpp", "*Tests.cpp", "*_unittest.cc", "*.test.cpp",
     ),
     config_globs=("CMakeLists.txt", "*.cmake", "CMakePresets.json", "meson.build"),

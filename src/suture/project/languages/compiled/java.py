@@ -111,8 +111,9 @@ JAVA = LanguageFacts(
     line_comment="//",
     test_files=(
         "src/*Test/", "Test*.java", "*Test.java", "*Tests.java", "*TestCase.java", "*IT.java",
-        *(f"**/src/{name}/java/" for name in ("it", "*Test", "*-test", "testFixtures")),
-        *(f"**/src/{name}/resources/" for name in ("it", "*Test", "*-test", "testFixtures")),
+        "**/src/it/java/", "**/src/*Test/java/", "**/src/*-test/java/", "**/src/testFixtures/java/",
+        "**/src/it/resources/", "**/src/*Test/resources/", "**/src/*-test/resources/",
+        "**/src/testFixtures/resources/",
     ),
     config_globs=(
         "pom.xml", "*.gradle", "*.gradle.kts", "gradle.properties", "gradle.lockfile", "gradle/", ".mvn/", "mvnw*",

@@ -85,6 +85,20 @@ class DiagnosticTool:
 RUFF_CODES = re.compile(r"F\d+|E[237]\d\d|E401|W[26]\d\d")
 """Matches the codes of flake8 that ruff knows by the same names."""
 RUFF_FIX = ("--isolated", "--preview", "--no-cache", "--fix")
+
+
+def _make_cargo_tool(subcommand: str, *, fix: str) -> DiagnosticTool:
+    return DiagnosticTool(
+        name=f"cargo {subcommand}",
+        languages=("rust",),
+        read=read_cargo_json,
+        report_arguments=("--message-format=json",),
+        dropped_options=("--message-format=", "-q", "--quiet", "-v", "--verbose", "--color="),
+        excluding_options=("--fix",),
+        fixes=(Fix(subcommand=fix, arguments=("--allow-no-vcs", "--broken-code")),),
+    )
+
+
 SCRIPT_LANGUAGES = ("javascript", "typescript")
 TOOLS: tuple[DiagnosticTool, ...] = (
     DiagnosticTool(
@@ -187,18 +201,9 @@ TOOLS: tuple[DiagnosticTool, ...] = (
         report_arguments=("-gcflags=-e", "-o=/dev/null"),
         dropped_options=("-o=", "-v", "-x"),
     ),
-    *(
-        DiagnosticTool(
-            name=f"cargo {subcommand}",
-            languages=("rust",),
-            read=read_cargo_json,
-            report_arguments=("--message-format=json",),
-            dropped_options=("--message-format=", "-q", "--quiet", "-v", "--verbose", "--color="),
-            excluding_options=("--fix",),
-            fixes=(Fix(subcommand=fix, arguments=("--allow-no-vcs", "--broken-code")),),
-        )
-        for subcommand, fix in (("check", "fix"), ("build", "fix"), ("clippy", "clippy --fix"))
-    ),
+    _make_cargo_tool("check", fix="fix"),
+    _make_cargo_tool("build", fix="fix"),
+    _make_cargo_tool("clippy", fix="clippy --fix"),
     DiagnosticTool(
         name="pre-commit run",
         read=read_pre_commit,
