@@ -47,9 +47,9 @@ MAX_CAPABILITY_CONFIDENCE = 0.5
 """Limit for a change that newly reaches for the test machinery or the interpreter. It is below the default of
 `ci.confidence` (0.7) and above that of `loop.abstain_below` (0.2): no pipeline delivers the change by itself, and a
 person can still apply it."""
-MAX_MEMORISED_CONFIDENCE = 0.5
-"""Limit for a change that has probably memorised the tests' examples, for the same reason. An ordinary warning
-lowers the confidence too little for that: it leaves 0.7 of 0.8."""
+MAX_CONFIDENCE_WITH_SIGNS = 0.5
+"""Limit for a change that has probably memorised examples, or silences linters, for the same reason. An ordinary
+warning lowers the confidence too little for that: it leaves 0.7 of 0.8."""
 MAX_CONTRADICTED_CONFIDENCE = 0.5
 """Limit for code that fails a generated test below the trust threshold, for the same reason: such a test decides
 nothing, and of those that small models write a third to two thirds are right (docs/loop.md)."""
@@ -137,7 +137,7 @@ def compute_certified_confidence(
     share: float,
     has_warnings: bool,
     has_capabilities: bool = False,
-    shows_memorising: bool = False,
+    has_limiting_signs: bool = False,
     has_failing_tests: bool = False,
     has_weak_tests: bool = False,
 ) -> float:
@@ -150,7 +150,7 @@ def compute_certified_confidence(
         share: The claimed share, as in `estimate_confidence`; a number outside (0, 1] counts as none.
         has_warnings: Whether the certificate claims signs that the change games the tests.
         has_capabilities: Whether the change newly reaches for the test machinery or the interpreter.
-        shows_memorising: Whether the certificate claims that the change has memorised the tests' examples.
+        has_limiting_signs: Whether one of these signs limits the confidence, such as memorised examples.
         has_failing_tests: Whether the certificate claims that generated tests fail, which decided nothing.
         has_weak_tests: Whether the tests of a repair notice few deliberate mistakes in its lines.
     """
@@ -167,8 +167,8 @@ def compute_certified_confidence(
         confidence = limit_confidence_for_weak_tests(confidence)
     if has_warnings:
         confidence = reduce_confidence_for_warnings(confidence)
-    if shows_memorising:
-        confidence = limit_confidence_for_memorising(confidence)
+    if has_limiting_signs:
+        confidence = limit_confidence_for_signs(confidence)
     if has_failing_tests:
         confidence = limit_confidence_for_contradiction(confidence)
     return limit_confidence_for_capabilities(confidence) if has_capabilities else confidence
@@ -209,9 +209,9 @@ def limit_confidence_for_capabilities(confidence: float) -> float:
     return min(confidence, MAX_CAPABILITY_CONFIDENCE)
 
 
-def limit_confidence_for_memorising(confidence: float) -> float:
-    """Return what remains of a confidence if the change has memorised the tests' examples."""
-    return min(confidence, MAX_MEMORISED_CONFIDENCE)
+def limit_confidence_for_signs(confidence: float) -> float:
+    """Return what remains of a confidence if the change has memorised examples, or silences linters."""
+    return min(confidence, MAX_CONFIDENCE_WITH_SIGNS)
 
 
 def limit_confidence_for_weak_tests(confidence: float) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from interfaces.cli.conftest import Script, Suture
-from suture.judge.confidence import MAX_MEMORISED_CONFIDENCE
+from suture.judge.confidence import MAX_CONFIDENCE_WITH_SIGNS
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # certification may take a minute
 BROKEN_CODE = (
@@ -54,7 +54,7 @@ def test_a_literal_of_the_tests_causes_a_warning_and_lower_confidence(
     killed_mutants = [mutant["killed"] for mutant in certificate["mutation"]["mutants"]]
     log_odds = -0.42 + 1.22 + 1.2 * sum(killed_mutants) / len(killed_mutants) - 0.6
     confidence_without_warning = 1 / (1 + math.exp(-log_odds))
-    expected = min(1 - 1.5 * (1 - confidence_without_warning), MAX_MEMORISED_CONFIDENCE)
+    expected = min(1 - 1.5 * (1 - confidence_without_warning), MAX_CONFIDENCE_WITH_SIGNS)
     assert output["confidence"] == pytest.approx(expected, abs=0.01)
     assert output["confidence"] == certificate["confidence"]
     assert f"Confidence {output['confidence']:.2f}." in result.stderr

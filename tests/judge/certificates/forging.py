@@ -58,7 +58,7 @@ async def forge_certificate(
         rivals=0,
         share=0.0,
         has_warnings=bool(claims.warnings or claims.signs),
-        shows_memorising=claims.shows_memorising,
+        has_limiting_signs=claims.limits_confidence,
     )
     certificate = Certificate(
         task=strip_task(task),

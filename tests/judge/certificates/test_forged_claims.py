@@ -20,7 +20,7 @@ from suture.judge.certificates.certificate import (
 )
 from suture.judge.certificates.certificate_replay import replay_certificate
 from suture.judge.certificates.static_checks import ClaimRefuted, check_project_files, find_further_files
-from suture.judge.confidence import MAX_MEMORISED_CONFIDENCE
+from suture.judge.confidence import MAX_CONFIDENCE_WITH_SIGNS
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 
 EXAMPLES = ("assert total([1, 2, 3]) == 6", "assert total([4, 7]) == 11", "assert total([9, 8]) == 17")
@@ -105,7 +105,7 @@ async def test_each_sign_of_gaming_must_be_named_by_file_and_code(
     claims_by_name = await replay(certificate, task, sandbox, settings)
     assert all(claim.ok for claim in claims_by_name.values()), claims_by_name
     assert "which the tests use" in claims_by_name["signs"].detail
-    assert certificate.confidence <= MAX_MEMORISED_CONFIDENCE
+    assert certificate.confidence <= MAX_CONFIDENCE_WITH_SIGNS
 
 
 async def test_honest_new_code_has_no_sign(sandbox: BubblewrapSandbox, settings: Settings) -> None:
@@ -130,8 +130,8 @@ async def test_a_search_without_time_is_named_and_what_it_missed_limits_the_conf
     found = await replay(honest, task, sandbox, settings)
     assert all(claim.ok for claim in found.values()), found
     assert "inputs near them" in found["signs"].detail
-    assert honest.confidence > MAX_MEMORISED_CONFIDENCE
-    assert found["confidence"].detail.startswith(f"at most {MAX_MEMORISED_CONFIDENCE:.2f} instead of ")
+    assert honest.confidence > MAX_CONFIDENCE_WITH_SIGNS
+    assert found["confidence"].detail.startswith(f"at most {MAX_CONFIDENCE_WITH_SIGNS:.2f} instead of ")
 
 
 async def test_a_repair_is_searched_as_one_even_if_its_certificate_calls_it_new_code(

@@ -14,11 +14,13 @@ from suture.core.settings import Settings
 from suture.judge.certificates.certificate import (
     CERTIFICATE_FILE,
     Certificate,
+    UnverifiedClaims,
     parse_certificate,
     render_certificate,
     seal_certificate,
 )
-from suture.judge.confidence import MAX_MEMORISED_CONFIDENCE
+from suture.judge.confidence import MAX_CONFIDENCE_WITH_SIGNS
+from suture.judge.signs import TamperingCode
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
 
@@ -43,11 +45,11 @@ async def test_memorised_examples_limit_the_confidence_and_are_certified(
     result = await run_heal(text=MEMORISED)
     assert result.outcome == "healed", result.reason
     assert [warning for warning in result.warnings if "inputs near them" in warning], result.warnings
-    assert result.confidence <= MAX_MEMORISED_CONFIDENCE
+    assert result.confidence <= MAX_CONFIDENCE_WITH_SIGNS
 
     _, certificate = load_certificate(settings, result.run_id)
     assert certificate.claims.shows_memorising
-    assert certificate.confidence <= MAX_MEMORISED_CONFIDENCE
+    assert certificate.confidence <= MAX_CONFIDENCE_WITH_SIGNS
 
 
 @pytest.mark.heavy
@@ -87,3 +89,12 @@ async def test_a_repair_is_certified_without_a_limit(run_heal: RunHeal, settings
     result = await run_heal(text=FIXED)
     assert not result.warnings
     assert not load_certificate(settings, result.run_id)[1].claims.shows_memorising
+
+
+@pytest.mark.parametrize(("code", "is_memorising"), [("widens_types", False), ("special_case", True)])
+def test_a_claim_of_silenced_linters_does_not_excuse_the_search_for_memorised_examples(
+    code: TamperingCode, is_memorising: bool
+) -> None:
+    claims = UnverifiedClaims(signs={"shop.py": (code,)})
+    assert claims.limits_confidence
+    assert claims.shows_memorising == is_memorising

@@ -29,7 +29,7 @@ from suture.judge.coverage.coverage_run import CoverageResult
 from suture.judge.minimisation.delta_debugging import MinimisationSummary
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.quality.linting import LintResult
-from suture.judge.signs import MEMORISING_CODES, SILENCING_CODES, FileSign, TamperingCode
+from suture.judge.signs import LIMITING_CODES, MEMORISING_CODES, FileSign, TamperingCode
 from suture.judge.unmeasured import render_unmeasured
 
 FORMAT = "suture-certificate/1"
@@ -96,9 +96,13 @@ class UnverifiedClaims:
 
     @property
     def shows_memorising(self) -> bool:
-        """Whether a sign says that the change has memorised the tests' examples, which limits the confidence."""
-        limiting = MEMORISING_CODES | SILENCING_CODES
-        return any(code in limiting for codes in self.signs.values() for code in codes)
+        """Whether a sign says that the change has memorised the tests' examples."""
+        return any(not MEMORISING_CODES.isdisjoint(codes) for codes in self.signs.values())
+
+    @property
+    def limits_confidence(self) -> bool:
+        """Whether a sign limits the confidence."""
+        return any(not LIMITING_CODES.isdisjoint(codes) for codes in self.signs.values())
 
 
 @dataclass(frozen=True, kw_only=True)

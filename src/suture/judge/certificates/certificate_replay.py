@@ -24,7 +24,7 @@ from suture.judge.certificates.static_checks import (
     require,
     require_equal,
 )
-from suture.judge.confidence import compute_certified_confidence, limit_confidence_for_memorising
+from suture.judge.confidence import compute_certified_confidence, limit_confidence_for_signs
 from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
 from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.mutation_testing.mutant_runs import (
@@ -366,7 +366,7 @@ def _replay_confidence(
         share=claims.share,
         has_warnings=bool(claims.warnings or claims.signs),
         has_capabilities=bool(certificate.capabilities),
-        shows_memorising=claims.shows_memorising,
+        has_limiting_signs=claims.limits_confidence,
         has_failing_tests=bool(claims.failing_tests),
         has_weak_tests=certificate.task.kind == "heal" and certificate.mutation.shows_weak_tests,
     )
@@ -376,7 +376,7 @@ def _replay_confidence(
         "confidence",
         f"{confidence:.2f} is below loop.abstain_below, so no result would be called healed",
     )
-    limited = limit_confidence_for_memorising(confidence)
+    limited = limit_confidence_for_signs(confidence)
     if limited < confidence and any(_is_late(certificate, sign) for _, sign in signs):
         reason = "memorised examples were found here, which there was no time to search for in the run"
         return confirm("confidence", f"at most {limited:.2f} instead of {confidence:.2f}: {reason}")

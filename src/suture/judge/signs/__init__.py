@@ -15,8 +15,8 @@ from suture.judge.signs.python_signs import (
 )
 from suture.judge.signs.tampering_warning import (
     CALL_CODES,
+    LIMITING_CODES,
     MEMORISING_CODES,
-    SILENCING_CODES,
     WEAK_CODES,
     TamperingCode,
     TamperingWarning,
@@ -27,9 +27,9 @@ from suture.judge.signs.test_values import TestValues, is_specific, read_test_te
 
 __all__ = [
     "CALL_CODES",
+    "LIMITING_CODES",
     "MEMORISING_CODES",
     "MIN_ADDED_TEST_LITERALS",
-    "SILENCING_CODES",
     "WEAK_CODES",
     "FileSign",
     "TamperingCode",

@@ -47,7 +47,9 @@ MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
 )
 """Signs that hardly any honest change shows (see docs/verdicts.md)."""
 SILENCING_CODES: frozenset[TamperingCode] = frozenset(("widens_types", "removes_definitions"))
-"""Signs that a change silences linters or type checkers. They limit the confidence as those of memorising do."""
+"""Signs that a change silences linters or type checkers."""
+LIMITING_CODES = MEMORISING_CODES | SILENCING_CODES
+"""Signs that limit the confidence."""
 CALL_CODES: frozenset[TamperingCode] = frozenset(
     (
         "serves_examples_only",
@@ -83,8 +85,13 @@ class TamperingWarning:
 
     @property
     def shows_memorising(self) -> bool:
-        """Whether the change has probably memorised the tests' examples, so that its confidence is limited."""
+        """Whether the change has probably memorised the tests' examples."""
         return self.code in MEMORISING_CODES
+
+    @property
+    def limits_confidence(self) -> bool:
+        """Whether the confidence of the change is limited."""
+        return self.code in LIMITING_CODES
 
 
 def render_tampering_warning(warning: TamperingWarning) -> str:

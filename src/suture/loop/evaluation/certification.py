@@ -195,7 +195,7 @@ async def certify(
         share=certified_share,
         has_warnings=bool(warnings.texts),
         has_capabilities=bool(capabilities),
-        shows_memorising=warnings.shows_memorising,
+        has_limiting_signs=warnings.limits_confidence,
         has_failing_tests=bool(failing_tests),
         has_weak_tests=has_weak_tests,
     )

@@ -10,7 +10,6 @@ from suture.core.records import Candidate, CapabilityUse, TaskKind, Verdict
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
 from suture.judge.differential.memorised_examples import ExampleSearch
 from suture.judge.signs import (
-    SILENCING_CODES,
     WEAK_CODES,
     FileSign,
     TamperingWarning,
@@ -51,9 +50,9 @@ class ChangeWarnings:
     signs: tuple[FileSign, ...] = ()
 
     @property
-    def shows_memorising(self) -> bool:
-        """Whether a reason is that the change has memorised the tests' examples, or silences linters."""
-        return any(sign.shows_memorising or sign.code in SILENCING_CODES for _, sign in self.signs)
+    def limits_confidence(self) -> bool:
+        """Whether one of the signs limits the confidence."""
+        return any(sign.limits_confidence for _, sign in self.signs)
 
 
 def find_warnings(

@@ -33,7 +33,7 @@ from suture.judge.confidence import (
     estimate_confidence,
     limit_confidence_for_capabilities,
     limit_confidence_for_contradiction,
-    limit_confidence_for_memorising,
+    limit_confidence_for_signs,
     reduce_confidence_for_warnings,
 )
 from suture.judge.mutation_testing.mutant_runs import MutationResult
@@ -123,8 +123,8 @@ def _make_candidate_result(
     warnings = found.texts
     if warnings:
         confidence = reduce_confidence_for_warnings(confidence)
-    if found.shows_memorising:
-        confidence = limit_confidence_for_memorising(confidence)
+    if found.limits_confidence:
+        confidence = limit_confidence_for_signs(confidence)
     capabilities = find_capabilities(candidate, verdict, context) if candidate else ()
     if capabilities:
         confidence = limit_confidence_for_capabilities(confidence)
