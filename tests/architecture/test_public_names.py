@@ -1,8 +1,10 @@
-"""Each package has a docstring and a sorted `__all__` of names that exist."""
+"""Each package has a docstring and a sorted `__all__` of names that exist; a constant has one value."""
 
 from __future__ import annotations
 
+import ast
 import importlib
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -52,3 +54,25 @@ def test_the_modules_are_found() -> None:
         "suture.core.settings",
         "suture.project.workspace",
     } <= set(find_modules())
+
+
+def find_repeated_constants(source: str) -> set[str]:
+    """Return the constants that statements of a module assign more than once."""
+    statements = ast.parse(source).body
+    targets = [target for node in statements if isinstance(node, ast.Assign) for target in node.targets]
+    targets += [node.target for node in statements if isinstance(node, ast.AnnAssign)]
+    counts = Counter(target.id for target in targets if isinstance(target, ast.Name))
+    return {name for name, count in counts.items() if count > 1 and name.isupper()}
+
+
+def test_a_constant_has_one_value() -> None:
+    repeated = {
+        str(path.relative_to(SOURCE)): names
+        for path in SOURCE.rglob("*.py")
+        if (names := find_repeated_constants(path.read_text(encoding="utf-8")))
+    }
+    assert repeated == {}
+
+
+def test_a_constant_with_two_values_is_found() -> None:
+    assert find_repeated_constants("LIMIT = 1\nOTHER = 2\nLIMIT: int = 3\n") == {"LIMIT"}

@@ -157,6 +157,32 @@ ENDLESS_PROBE_TIMEOUT_S = 5.0
 MAX_ISOLATED_RERUNS = 8
 """Tests that are rerun alone. Of more failing tests the first ones stand for the rest."""
 
+# Investigation of flaky tests
+
+STATISTICS_RUNS = 6
+"""Runs of a flaky test in the whole suite, and alone, before anything is fixed: one that fails in a third of its runs
+fails in 91 % of such series."""
+FIXED_RUNS = 3
+"""Runs for each value of a fixed condition. With an even chance, a test that the condition does not decide ends three
+times the same way in a quarter of cases."""
+MIN_FIXED_VALUES = 3
+"""Values for which it must end the same way each time: by chance in one of 64 cases, and not at all in half of these."""
+MAX_FIXED_VALUES = 8
+"""Values that are tried until the test has ended in both ways."""
+RANDOM_ORDERS = 3
+"""Random orders of the whole suite, in an investigation and in the acceptance of a repair."""
+SHARED_VALUES = 3
+"""Values of the conditions that are not the cause, in the acceptance of a repair."""
+MAX_OTHER_TESTS = 4
+"""Tests that together disturb another one; a longer list explains nothing."""
+MAX_OTHER_TESTS_RUNS = 60
+"""Runs to find them. One among a thousand tests takes about 21."""
+MAX_INVESTIGATED_TESTS = 3
+"""Flaky tests of one run that are investigated; the others are only named."""
+INVESTIGATION_SHARE = 0.5
+MAX_INVESTIGATION_S = 120.0
+"""Largest share of the remaining time, and seconds, of an investigation; an outcome and a model need the rest."""
+
 # Trust in generated checks
 
 CHECK_BATCH = 8
@@ -174,15 +200,15 @@ MAX_CALL_TIMEOUTS = 2
 """Calls that a candidate may time out in before it is asked no more: each costs its whole limit."""
 MAX_SHOWN_DIFFERENCES = 5
 """Distinguishing calls that a comparison reports."""
-MAX_EXAMPLE_CALLS = 24
+MAX_PROPOSED_CALLS = 24
 """Calls of new code that are tried to find results for a person to confirm."""
 MAX_PROPOSED_EXAMPLES = 5
 MAX_DIFFERING_EXAMPLES = 2
 """Results that a person is asked about, and how many of them at most are calls on which versions differ."""
 MAX_EXAMPLE_CHARS = 120
 """Longest call, and longest result, that a person can check at a glance. These four are chosen by judgement."""
-EXAMPLE_CALL_TIMEOUT_S = 2.0
-EXAMPLES_TIMEOUT_S = 20.0
+PROPOSED_CALL_TIMEOUT_S = 2.0
+PROPOSALS_TIMEOUT_S = 20.0
 """Wall-clock seconds of one such call, and of all of them."""
 TRIES_PER_INPUT = 40
 """Attempts to generate each input."""

@@ -21,12 +21,12 @@ from suture.judge.differential.input_generation import Arguments, edge_inputs, m
 from suture.judge.split.split_runner import ProgramOutcome
 from suture.judge.suite import Suite
 from suture.judge.tuning import (
-    EXAMPLE_CALL_TIMEOUT_S,
-    EXAMPLES_TIMEOUT_S,
     MAX_DIFFERING_EXAMPLES,
-    MAX_EXAMPLE_CALLS,
     MAX_EXAMPLE_CHARS,
+    MAX_PROPOSED_CALLS,
     MAX_PROPOSED_EXAMPLES,
+    PROPOSALS_TIMEOUT_S,
+    PROPOSED_CALL_TIMEOUT_S,
 )
 from suture.judge.verdicts import run_programs
 from suture.project.python_source.parsing import parse_module
@@ -91,15 +91,15 @@ async def propose_examples(
     ]
     if not pairs or functions[0] is None:
         return ()
-    calls = list(itertools.islice(generate_arguments(functions[0], random.Random(seed)), MAX_EXAMPLE_CALLS))
+    calls = list(itertools.islice(generate_arguments(functions[0], random.Random(seed)), MAX_PROPOSED_CALLS))
     results: list[list[str | None]] = []
     try:
-        async with asyncio.timeout(EXAMPLES_TIMEOUT_S):
+        async with asyncio.timeout(PROPOSALS_TIMEOUT_S):
             for candidate, function in pairs:
                 programs = [
                     make_call_program(render_call(function.name, repr(arguments))) for arguments in calls
                 ]
-                outcomes = await run_programs(candidate, suite, programs, EXAMPLE_CALL_TIMEOUT_S)
+                outcomes = await run_programs(candidate, suite, programs, PROPOSED_CALL_TIMEOUT_S)
                 results.append([_read_literal(outcome) for outcome in outcomes])
     except TimeoutError:
         pass  # what ran in time is proposed

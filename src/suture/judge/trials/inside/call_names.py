@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import signal
 import weakref
 from collections.abc import Callable
 from types import FunctionType
@@ -204,8 +205,10 @@ def prepare_call(module: Any, text: str, arguments: tuple[Any, ...]) -> tuple[Ca
 def _collect_result(value: Any) -> Any:
     """Return the result of a coroutine, or the items of a generator; any other value as it is."""
     if hasattr(value, "cr_frame"):
-        import asyncio  # it is slow to import, and few calls need it
+        left = signal.setitimer(signal.ITIMER_PROF, 0)  # the import of asyncio is no time of the call
+        import asyncio
 
+        signal.setitimer(signal.ITIMER_PROF, *left)
         return asyncio.run(value)
     return list(itertools.islice(value, MAX_GENERATED_ITEMS)) if hasattr(value, "__next__") else value
 
