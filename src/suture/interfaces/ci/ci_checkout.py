@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.interfaces.ci.ci_pipeline import Pipeline
+from suture.interfaces.ci.ci_pipeline import GITHUB_API_URL, Pipeline
 from suture.interfaces.ci.tuning import MAX_COMMITS
 from suture.project.workspace import Repository, open_repository
 
@@ -16,6 +16,12 @@ HEAL_TRAILER = re.compile(r"^Healed-by: suture ", re.MULTILINE)
 """The last line of the message of every commit that Suture makes."""
 COMMIT_PERSON = re.compile(rb"^(?:author|committer) (.*) <(.*)> \d+ [+-]\d+$", re.MULTILINE)
 """A line of a commit with a name and an address."""
+
+GITHUB_REMOTE = re.compile(
+    r"(?:https://(?:[^@/\s]+@)?github\.com/|ssh://git@github\.com/|git@github\.com:)([\w.-]{1,100}/[\w.-]{1,100}?)(?:\.git)?/?",
+    re.ASCII,
+)
+"""The address of a repository on GitHub, as git has it; the group is the repository's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,28 @@ def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Ch
         # Without a pull request the base is only the commit before this push, but earlier heals count too.
         heals=_count_heals(repository, base_commit if pipeline.pull is not None else ""),
         base="" if base_commit == commit else base_commit,  # nothing has changed since such a base
+    )
+
+
+def read_remote(root: Path, environ: Mapping[str, str]) -> Pipeline:
+    """Return the pipeline of a person's own checkout of a branch from GitHub, for a command outside of CI.
+
+    Raises:
+        UsageError: No branch is checked out, or `origin` is not a repository on GitHub.
+    """
+    repository = open_repository(root)
+    url = repository.git("config", "--get", "remote.origin.url", ok=(0, 1)).decode("utf-8", "replace").strip()
+    match = GITHUB_REMOTE.fullmatch(url)
+    branch = repository.git("rev-parse", "--abbrev-ref", "HEAD").decode("utf-8", "replace").strip()
+    # A checkout names its own remote, so the token may go only to an address that it does not choose.
+    api_url = environ.get("GITHUB_API_URL", GITHUB_API_URL).rstrip("/")
+    if match is None or branch == "HEAD":
+        raise UsageError(
+            "this is no checkout of a branch from github.com",
+            remedy="set ci.delivery=artifact, or run it in CI",
+        )
+    return Pipeline(
+        host="github", api_url=api_url, repository=match[1], branch=branch, commit=repository.head()
     )
 
 

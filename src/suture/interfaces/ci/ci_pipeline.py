@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from suture.interfaces.ci.tuning import MAX_BRANCH_CHARS, MAX_EVENT_BYTES
 
 Host = Literal["github", "gitlab", "none"]
 """The service that runs a pipeline."""
+GITHUB_API_URL = "https://api.github.com"
 COMMIT_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """A whole hash, by SHA-1 or by SHA-256."""
 REPOSITORY_NAME = re.compile(r"[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}", re.ASCII)
@@ -34,6 +35,8 @@ class Pipeline:
         base: The commit or branch that the change started from, if the service says.
         pull: The number of the pull or merge request, if there is one.
         is_fork: Whether the code comes from another repository.
+        is_privileged: Whether the event gives a job secrets and a token that may write even for code of a fork.
+        workflow_run: The id of the workflow run on GitHub, whose artifacts other workflows can find by it.
         actors: The users whom the service names as responsible.
     """
 
@@ -45,6 +48,8 @@ class Pipeline:
     base: str = ""
     pull: int | None = None
     is_fork: bool = False
+    is_privileged: bool = False
+    workflow_run: str = ""
     actors: tuple[str, ...] = ()
 
 
@@ -62,50 +67,68 @@ def read_pipeline(environ: Mapping[str, str]) -> Pipeline:
 
 
 def _read_github(environ: Mapping[str, str]) -> Pipeline:
-    event = _read_event(environ.get("GITHUB_EVENT_PATH", ""))
-    pull = _get_object(event, "pull_request")
+    event = read_event(environ)
+    event_name = environ.get("GITHUB_EVENT_NAME", "")
+    pull = get_object(event, "pull_request")
     # With the event `workflow_run`, this workflow runs after another one and is about that one's commit.
-    earlier_workflow = _get_object(event, "workflow_run")
+    earlier_workflow = get_object(event, "workflow_run")
     repository = environ.get("GITHUB_REPOSITORY", "")
     if not REPOSITORY_NAME.fullmatch(repository):
         raise UsageError(f"GITHUB_REPOSITORY is {repository[:100]!r}, which is not a repository name")
     branch = environ.get("GITHUB_REF_NAME", "") if environ.get("GITHUB_REF_TYPE") == "branch" else ""
-    commit, base, number = environ.get("GITHUB_SHA", ""), _get_text(event.get("before")), None
+    commit, base, number = environ.get("GITHUB_SHA", ""), get_text(event.get("before")), None
     source = repository
-    if pull:
-        head = _get_object(pull, "head")
-        branch, commit = _get_text(head.get("ref")), _get_text(head.get("sha"))
-        base, number = _get_text(_get_object(pull, "base").get("sha")), _parse_number(pull.get("number"))
-        source = _get_text(_get_object(head, "repo").get("full_name"))  # null if the fork was deleted
-    elif earlier_workflow:
-        branch = _get_text(earlier_workflow.get("head_branch"))
-        commit = _get_text(earlier_workflow.get("head_sha"))
-        source = _get_text(_get_object(earlier_workflow, "head_repository").get("full_name"))
+    if earlier_workflow:
+        branch = get_text(earlier_workflow.get("head_branch"))
+        commit = get_text(earlier_workflow.get("head_sha"))
+        source = get_text(get_object(earlier_workflow, "head_repository").get("full_name"))
         pulls = earlier_workflow.get("pull_requests")
         pull_of_workflow = (
             pulls[0] if isinstance(pulls, list) and pulls and isinstance(pulls[0], dict) else {}
         )
-        number = _parse_number(pull_of_workflow.get("number"))
-        base = _get_text(_get_object(pull_of_workflow, "base").get("sha"))
-    elif environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
+        number = parse_number(pull_of_workflow.get("number"))
+        base = get_text(get_object(pull_of_workflow, "base").get("sha"))
+    elif not pull and event_name.startswith("pull_request"):
         raise UsageError(
             "the event file of this pull request does not describe it", remedy="see GITHUB_EVENT_PATH"
         )
+    workflow_run = environ.get("GITHUB_RUN_ID", "")[:19]
     actors = (
         environ.get("GITHUB_ACTOR", ""),
-        _actor_name(_get_object(pull, "user")),
-        _actor_name(_get_object(event, "sender")),
+        _actor_name(get_object(pull, "user")),
+        _actor_name(get_object(event, "sender")),
     )
-    return Pipeline(
+    pipeline = Pipeline(
         host="github",
-        api_url=environ.get("GITHUB_API_URL", "https://api.github.com").rstrip("/"),
+        api_url=environ.get("GITHUB_API_URL", GITHUB_API_URL).rstrip("/"),
         repository=repository,
         branch=_require_branch_name(branch),
         commit=_commit_or_empty(commit),
         base=_commit_or_empty(base),
         pull=number,
         is_fork=source.lower() != repository.lower(),
+        is_privileged=event_name == "pull_request_target",
+        workflow_run=workflow_run if workflow_run.isascii() and workflow_run.isdecimal() else "",
         actors=tuple(filter(None, actors)),
+    )
+    return select_pull(pipeline, pull) if pull else pipeline
+
+
+def select_pull(pipeline: Pipeline, pull: Mapping[str, Any]) -> Pipeline:
+    """Return the pipeline as one of a pull request.
+
+    Args:
+        pull: The pull request as GitHub describes it, both in events and in its REST interface.
+    """
+    head = get_object(pull, "head")
+    source = get_text(get_object(head, "repo").get("full_name"))  # the repository is null if it was deleted
+    return replace(
+        pipeline,
+        branch=_require_branch_name(get_text(head.get("ref"))),
+        commit=_commit_or_empty(get_text(head.get("sha"))),
+        base=_commit_or_empty(get_text(get_object(pull, "base").get("sha"))),
+        pull=parse_number(pull.get("number")),
+        is_fork=source.lower() != pipeline.repository.lower(),
     )
 
 
@@ -125,13 +148,19 @@ def _read_gitlab(environ: Mapping[str, str]) -> Pipeline:
         branch=_require_branch_name(branch),
         commit=_commit_or_empty(commit),
         base=_commit_or_empty(base),
-        pull=_parse_number(environ.get("CI_MERGE_REQUEST_IID")),
+        pull=parse_number(environ.get("CI_MERGE_REQUEST_IID")),
         is_fork=bool(source) and source != project,
         actors=(actor,) if actor else (),
     )
 
 
-def _read_event(path: str) -> Mapping[str, Any]:
+def read_event(environ: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the event of GitHub that started this workflow.
+
+    Raises:
+        UsageError: The event file cannot be read.
+    """
+    path = environ.get("GITHUB_EVENT_PATH", "")
     try:
         content = read_regular_file(Path(path), MAX_EVENT_BYTES, follow=True) if path else None
         event = json.loads(content or b"")
@@ -145,22 +174,24 @@ def _read_event(path: str) -> Mapping[str, Any]:
     return event
 
 
-def _get_object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def get_object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the JSON object at a key; an empty one if there is none."""
     child = parent.get(key)
     return child if isinstance(child, dict) else {}
 
 
-def _get_text(value: object) -> str:
+def get_text(value: object) -> str:
+    """Return a JSON value that is a text; an empty text for any other."""
     return value if isinstance(value, str) else ""
 
 
 def _actor_name(person: Mapping[str, Any]) -> str:
     """Return the login; a bot whose login does not show it gets the suffix `[bot]`."""
-    login = _get_text(person.get("login"))
+    login = get_text(person.get("login"))
     return f"{login}[bot]" if person.get("type") == "Bot" and not login.endswith("[bot]") else login
 
 
-def _parse_number(value: object) -> int | None:
+def parse_number(value: object) -> int | None:
     """Return the number of a pull or merge request; a longer text of digits is none."""
     text = str(value)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None

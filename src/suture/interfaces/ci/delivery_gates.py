@@ -33,10 +33,12 @@ RefusalReason = Literal[
     "other_command",
     "not_verified",
     "already_delivered",
+    "rejected",
 ]
 """Every reason for which `suture ci` refuses, in the order of the checks."""
 REFUSAL_TEXTS: Mapping[RefusalReason, str] = {
-    "fork_with_secrets": "the code comes from a fork while a key or token is configured",
+    "fork_with_secrets": "the code comes from a fork while a key or token is configured, or by the event "
+    "`pull_request_target`",
     "bot_commit": "the last commit was made by a bot or by Suture",
     "too_many_heals": "the branch already has `ci.max_heals` heals",
     "base_unknown": "`ci.new_only` has no base commit to compare with",
@@ -51,6 +53,7 @@ REFUSAL_TEXTS: Mapping[RefusalReason, str] = {
     "other_command": "the certificate is for a test command other than this project's",
     "not_verified": "`suture verify` rejects the certificate",
     "already_delivered": "the heal of this commit has been delivered already",
+    "rejected": "a person has rejected the heal of this commit",
 }
 """What each refusal means."""
 EVIDENCE_BY_STRENGTH: tuple[Evidence, ...] = ("exit_status", "report", "nonce", "split")
@@ -75,6 +78,8 @@ def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Setti
     keys = sorted(name for name, key in settings.keys if key is not None)
     if pipeline.is_fork and keys:
         return Refusal(reason="fork_with_secrets", detail=f"settings hold keys.{', keys.'.join(keys)}")
+    if pipeline.is_fork and pipeline.is_privileged:
+        return Refusal(reason="fork_with_secrets", detail="use the event pull_request (docs/ci.md)")
     if checkout.is_heal:
         return Refusal(reason="bot_commit", detail=f"{checkout.commit[:12]} is a commit of Suture")
     bots = parse_globs(settings.ci.bots, "ci.bots")

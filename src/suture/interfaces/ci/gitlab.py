@@ -8,28 +8,37 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.code_host import DeliveredChange, RestClient, branch_stem, require_pull
-from suture.interfaces.ci.markdown_summary import marked_commits
+from suture.interfaces.ci.code_host import (
+    DeliveredChange,
+    OpenHeals,
+    RequestPrinter,
+    RestClient,
+    branch_stem,
+    field_texts,
+    require_pull,
+)
+from suture.interfaces.ci.heal_comment import HealMark, parse_mark, render_heal_comment
 
 
 class GitLab:
     """The code host of a pipeline on GitLab."""
 
-    def __init__(self, pipeline: Pipeline, token: SecretStr) -> None:
+    def __init__(
+        self, pipeline: Pipeline, token: SecretStr | None, show: RequestPrinter | None = None
+    ) -> None:
         self._pipeline = pipeline
-        headers = {"User-Agent": "suture", "PRIVATE-TOKEN": token.get_secret_value()}
-        self._rest = RestClient("GitLab", pipeline.api_url, f"/projects/{pipeline.repository}", headers)
+        headers = {"User-Agent": "suture", "PRIVATE-TOKEN": token.get_secret_value()} if token else {}
+        self._rest = RestClient("GitLab", pipeline.api_url, f"/projects/{pipeline.repository}", headers, show)
 
-    def heals(self) -> list[str]:
-        """Return the commits whose heals have a branch, or a note on the merge request."""
+    def open_heals(self) -> OpenHeals:
+        """Return the heals that have a branch, and those of notes on the merge request."""
         stem = branch_stem(self._pipeline.branch)
         search = quote("^" + stem, safe="")
-        branches = self._rest.list_field(f"/repository/branches?search={search}", "name")
-        commits = [name.partition(stem)[2] for name in branches]
-        if (pull := self._pipeline.pull) is not None:
-            notes = self._rest.list_field(f"/merge_requests/{pull}/notes?sort=asc", "body")
-            commits += marked_commits(notes)
-        return commits
+        branches = field_texts(self._rest.list_entries(f"/repository/branches?search={search}"), "name")
+        return OpenHeals(
+            branches=tuple(name.partition(stem)[2] for name in branches),
+            commented=tuple(mark.commit for _, mark in self._list_notes()),
+        )
 
     def open_draft(self, change: DeliveredChange) -> str:
         """Create a commit on a new branch, and a draft merge request into the pipeline's branch."""
@@ -58,11 +67,26 @@ class GitLab:
         )
 
     def comment(self, change: DeliveredChange) -> str:
-        """Create a note with the diff.
+        """Create a note with the diff, or update Suture's earlier note.
 
         GitLab's suggestions only work on lines of the merge request's own diff.
         """
-        return self._post(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=change.text)
+        notes_path = f"/merge_requests/{require_pull(self._pipeline)}/notes"
+        body = render_heal_comment(HealMark(commit=change.parent, seal=change.seal[:16]), change.text)
+        notes = self._list_notes()
+        if not notes:
+            return self._post(notes_path, body=body)
+        number, _ = notes[-1]
+        self._rest.update(f"{notes_path}/{number}", "PUT", body=body)
+        return str(number)
+
+    def _list_notes(self) -> list[tuple[int, HealMark]]:
+        """Return the id and the mark of each of Suture's notes on the merge request, the newest last."""
+        if self._pipeline.pull is None:
+            return []
+        entries = self._rest.list_entries(f"/merge_requests/{self._pipeline.pull}/notes?sort=asc")
+        notes = [(entry.get("id"), parse_mark(str(entry.get("body", "")))) for entry in entries]
+        return [(number, mark) for number, mark in notes if isinstance(number, int) and mark is not None]
 
     def _post(self, path: str, **body: object) -> str:
         """Create something and return its address, or its id for things without a page, such as notes."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from suture.project.workspace import changed_ranges, decode_text
+
+HUNK_HEADER = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.MULTILINE)
+"""The header of a hunk in a unified diff: the first new line, and the number of new lines if it is not 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,3 +67,9 @@ def widen_to_replacement(edit: LineEdit, before: Mapping[str, bytes], prefix: st
 def count_changed_lines(edits: tuple[LineEdit, ...]) -> int:
     """Return the number of removed and added lines."""
     return sum(len(edit.old) + len(edit.new) for edit in edits)
+
+
+def hunk_ranges(patch: str) -> list[range]:
+    """Return the numbers of the new lines in each hunk of a file's unified diff, those of context included."""
+    headers = HUNK_HEADER.findall(patch)
+    return [range(int(start), int(start) + int(count or 1)) for start, count in headers]

@@ -6,16 +6,12 @@ Untrusted text is always quoted as code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from suture.interfaces.ci.heal_report import HealReport
 from suture.interfaces.ci.tuning import MAX_BLOCK_CHARS, MAX_LISTED_NAMES, MAX_SPAN_CHARS
-from suture.interfaces.narrative.plain_text import escape_unprintable
-
-MARK = "<!-- suture-heal {commit} -->"
-"""Hidden text by which Suture recognizes its own comments."""
-MARK_PATTERN = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
-"""A mark at the start of a comment; the group is the commit, by SHA-1 or SHA-256."""
+from suture.interfaces.narrative.plain_text import escape_unprintable, format_count
+from suture.judge.certificates import Certificate
 
 
 def render_job_summary(report: HealReport) -> str:
@@ -52,35 +48,43 @@ def format_names(names: Sequence[str]) -> str:
     return f"{listed} and {unlisted_count:,} more" if unlisted_count > 0 else listed
 
 
-def marked_commits(comments: Iterable[str]) -> list[str]:
-    """Return the commits whose heals are delivered by comments of Suture."""
-    return [match[1] for comment in comments if (match := MARK_PATTERN.match(comment))]
-
-
 def render_comment(
-    *,
-    commit: str,
-    diff: str,
-    fixed: Sequence[str],
-    command: Sequence[str],
-    left_out: Sequence[str],
-    confidence: float,
-    evidence: str,
+    certificate: Certificate, commit: str, command: Sequence[str], left_out: Sequence[str]
 ) -> str:
-    """Return the text of a comment or a pull request."""
+    """Return the text of a comment or a pull request: the verdict, its evidence, and the diff.
+
+    Args:
+        certificate: The certificate of the change.
+        commit: The commit that the change was verified on.
+        command: The test command, without the options that leave tests out.
+        left_out: The failing tests that it leaves out.
+    """
     left_out_text = (
         f"\n- left out because they also fail at the base: {format_names(left_out)}" if left_out else ""
     )
     return (
-        f"{MARK.format(commit=commit)}\n"
-        f"This change makes the tests of {code_span(commit[:12])} pass. Please review it: "
-        "passing tests do not prove that a change is right.\n\n"
-        f"- fixed: {format_names(fixed) or 'the test command as a whole'}\n"
+        f"**{_verdict_sentence(certificate)}** This is so with the change below on {code_span(commit[:12])}. "
+        "Please review it: passing tests do not prove that a change is right.\n\n"
+        f"- fixed: {format_names(certificate.fixed) or 'the test command as a whole'}\n"
         f"- tested with {code_span(' '.join(command))} before and after the change, and again by "
         f"`suture verify`{left_out_text}\n"
-        f"- confidence {confidence:.2f}, evidence {evidence}\n\n"
-        f"{code_block(diff, 'diff')}"
+        f"- confidence {certificate.confidence:.2f}, evidence {certificate.evidence}\n\n"
+        f"{code_block(certificate.diff, 'diff')}"
     )
+
+
+def _verdict_sentence(certificate: Certificate) -> str:
+    """Return a sentence such as "5 of 5 tests pass, 3 of them failed before; the tests notice ..."."""
+    passing = sum(status == "passed" for status in certificate.after.values())
+    total = len(certificate.after)
+    text = f"{passing} of {format_count(total, 'test')} pass{'es' if total == 1 else ''}"
+    if certificate.fixed:
+        before = "and it failed before" if total == 1 else f"{len(certificate.fixed)} of them failed before"
+        text += f", {before}"
+    if (mutation := certificate.mutation).mutants:
+        mistakes = len(mutation.mutants) if mutation.selected is None else mutation.selected
+        text += f"; the tests notice {mutation.killed} of {mistakes} deliberate mistakes here"
+    return f"{text}."
 
 
 def code_block(text: str, language: str = "") -> str:

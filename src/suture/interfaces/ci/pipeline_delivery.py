@@ -17,7 +17,7 @@ from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_checkout import Checkout, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.code_host import ChangedFile, CodeHost, DeliveredChange
+from suture.interfaces.ci.code_host import ChangedFile, CodeHost, DeliveredChange, RequestPrinter
 from suture.interfaces.ci.delivery_gates import Refusal, check_change_gates, check_pipeline_gates
 from suture.interfaces.ci.github import GitHub
 from suture.interfaces.ci.gitlab import GitLab
@@ -84,56 +84,67 @@ def prepare_delivery(
     return PipelineDelivery(change=change, heals=checkout.heals)
 
 
-def deliver_change(
-    prepared: PipelineDelivery, pipeline: Pipeline, settings: Settings, *, dry_run: bool = False
-) -> PipelineDelivery:
+def deliver_change(prepared: PipelineDelivery, host: CodeHost | None, settings: Settings) -> PipelineDelivery:
     """Deliver a prepared change whose certificate has been verified.
 
     Args:
         prepared: The result of `prepare_delivery`, without a refusal.
-        pipeline: What the CI service says.
-        settings: The kind of delivery, and the token.
-        dry_run: Whether to contact no service.
+        host: The result of `open_host`.
+        settings: The kind of delivery.
 
     Raises:
-        UsageError: There is no service, or no pull request to comment on.
-        PrerequisiteError: The token is missing or lacks permission.
+        UsageError: There is no pull request to comment on.
+        PrerequisiteError: The token lacks permission.
         CodeHostError: The service refuses.
     """
     change, how = prepared.change, settings.ci.delivery
     if change is None:
         raise ValueError("a refused change cannot be delivered")
-    if how == "artifact" or dry_run:
+    if host is None:
         return PipelineDelivery(change=change, how=how)
-    host = open_host(pipeline, settings.keys.ci)
     address = host.comment(change) if how == "comment" else host.open_draft(change)
     return PipelineDelivery(change=change, how=how, address=address)
 
 
-def check_open_heals(prepared: PipelineDelivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
+def check_open_heals(prepared: PipelineDelivery, host: CodeHost | None, settings: Settings) -> Refusal | None:
     """Return a refusal if the service has too many open heals of the branch, or this one already.
 
     This is asked before time is spent on verification.
 
     Raises:
-        UsageError: There is no service, or the pipeline has no branch.
-        PrerequisiteError: The token is missing or lacks permission.
+        PrerequisiteError: The token lacks permission.
         CodeHostError: The service refuses.
     """
-    if settings.ci.delivery == "artifact" or prepared.change is None:
+    if host is None or prepared.change is None:
         return None
-    open_heals = open_host(pipeline, settings.keys.ci).heals()
-    if prepared.change.parent in open_heals:
-        return Refusal(reason="already_delivered", detail=prepared.change.parent[:12])
-    if (heals := prepared.heals + len(open_heals)) >= settings.ci.max_heals:
+    commit, open_heals = prepared.change.parent, host.open_heals()
+    if commit in open_heals.rejected:
+        return Refusal(reason="rejected", detail=commit[:12])
+    # A comment takes the place of the earlier one, which therefore does not count beside it.
+    delivered = {*open_heals.branches}
+    if settings.ci.delivery != "comment":
+        delivered |= {*open_heals.commented}
+    if commit in delivered:
+        return Refusal(reason="already_delivered", detail=commit[:12])
+    if (heals := prepared.heals + len(delivered)) >= settings.ci.max_heals:
         return Refusal(
             reason="too_many_heals", detail=f"{heals} of {settings.ci.max_heals}, including open ones"
         )
     return None
 
 
-def open_host(pipeline: Pipeline, token: SecretStr | None) -> CodeHost:
-    """Return the client of the service that runs the pipeline."""
+def open_host(pipeline: Pipeline, settings: Settings, show: RequestPrinter | None = None) -> CodeHost | None:
+    """Return the client of the service that runs the pipeline; `None` if only the artifact is delivered.
+
+    Args:
+        show: For a dry run: shows the requests. Without a token, nothing is sent then.
+
+    Raises:
+        UsageError: There is no service, or the pipeline has no branch.
+        PrerequisiteError: The token is missing.
+    """
+    if settings.ci.delivery == "artifact":
+        return None
     if pipeline.host == "none":
         raise UsageError(
             "no code host runs this pipeline, so the change cannot be delivered to one",
@@ -141,9 +152,22 @@ def open_host(pipeline: Pipeline, token: SecretStr | None) -> CodeHost:
         )
     if not pipeline.branch:
         raise UsageError("this pipeline has no branch", remedy="set ci.delivery=artifact")
-    if token is None:
+    token = settings.keys.ci if show is not None else require_token(settings)
+    return GitHub(pipeline, token, show) if pipeline.host == "github" else GitLab(pipeline, token, show)
+
+
+def open_github(pipeline: Pipeline, settings: Settings, show: RequestPrinter | None = None) -> GitHub:
+    """Return the client of GitHub, for what only GitHub has; raises as `open_host` does, also for a dry run."""
+    if pipeline.host != "github":
+        raise UsageError("no workflow of GitHub runs this command", remedy="see docs/ci.md")
+    return GitHub(pipeline, require_token(settings), show)
+
+
+def require_token(settings: Settings) -> SecretStr:
+    """Return the token of the code host."""
+    if settings.keys.ci is None:
         raise PrerequisiteError("there is no token for the delivery", remedy="set SUTURE_KEYS_CI")
-    return GitHub(pipeline, token) if pipeline.host == "github" else GitLab(pipeline, token)
+    return settings.keys.ci
 
 
 def _gate_certificate(
@@ -195,17 +219,10 @@ def _make_change(
     executable_paths = _executable_paths(checkout, changed)
     return DeliveredChange(
         parent=checkout.commit,
+        seal=certificate.seal,
         title=title,
         message=f"{title}\n\n{body}\n{trailer}\n",
-        text=render_comment(
-            commit=checkout.commit,
-            diff=certificate.diff,
-            fixed=certificate.fixed,
-            command=command,
-            left_out=left_out,
-            confidence=certificate.confidence,
-            evidence=certificate.evidence,
-        ),
+        text=render_comment(certificate, checkout.commit, command, left_out),
         files=tuple(
             ChangedFile(
                 path=prefix + path,

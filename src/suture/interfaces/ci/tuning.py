@@ -13,7 +13,15 @@ REQUEST_TIMEOUT_S = 30.0
 PAGE_SIZE = 100
 """Entries per page, the maximum that both services return."""
 MAX_PAGES = 5
-"""Pages that are read of a list of comments or branches."""
+"""Pages that are read of a list of comments, branches or issues."""
+MAX_ATTEMPTS = 3
+"""How often a request is sent that the service refuses for now, or that it could not answer."""
+MAX_WAIT_S = 60.0
+"""Longest wait before a request is sent again; a job that sleeps longer costs more than a job that is run again."""
+RATE_LIMIT_WAIT_S = 60.0
+"""Wait that GitHub asks for where a rate limit names no time."""
+RETRY_WAIT_S = 2.0
+"""Wait after an error of the service itself."""
 MAX_RESPONSE_BYTES = 8 * 2**20
 """A service that sends more does not answer as documented; its answer must not fill the memory."""
 MAX_ERROR_CHARS = 300
@@ -42,3 +50,5 @@ MAX_RESULTS = 1000
 """Results in a SARIF log, and findings in JUnit XML."""
 MAX_TEXT_CHARS = 2000
 """Length of one text in a SARIF log or in JUnit XML."""
+MAX_REPORT_BYTES = 16 * 2**20
+"""The largest report of a heal that is read; it names each test."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from suture.core.settings import LoadedSettings, Settings
     from suture.interfaces.ci import HealRequest, Refusal
 
-HELP = "Heal a failing CI pipeline within the gates of the settings `ci.*` (docs/ci.md): heal, deliver."
+HELP = "Heal a failing CI pipeline within the gates of the settings `ci.*` (docs/ci.md), and deliver the fix."
 ci_app = typer.Typer(name="ci", help=HELP, no_args_is_help=True)
 
 Folder = Annotated[str, Argument(metavar="PATH", help="The project's folder in a git checkout.")]
@@ -101,7 +102,10 @@ def heal(
 @ci_app.command()
 @handle_errors
 def deliver(
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="The folder that `suture ci heal` wrote.")],
+    folder: Annotated[
+        str,
+        Argument(metavar="FOLDER|RUN", help="The folder that `suture ci heal` wrote, or the id of a run."),
+    ],
     project: Annotated[
         str, Option("--project", metavar="PATH", help="A fresh checkout of the project.")
     ] = ".",
@@ -115,24 +119,38 @@ def deliver(
     """Verify a heal's certificate again, check the gates again, and deliver the change.
 
     Run this in a second job, which alone has the token (SUTURE_KEYS_CI). Only the certificate is read from
-    the folder. The setting ci.delivery decides how to deliver: artifact, comment or pull_request. Exit code
-    7: a gate refused the change.
+    the folder. The setting ci.delivery decides how to deliver: artifact, comment or pull_request. Outside of
+    CI, `--set ci.delivery=pull_request` opens a draft pull request for a branch of a checkout from github.com.
+    Exit code 7: a gate refused the change.
     """
     settings = _settings(project, assignments, python=python)
-    from suture.interfaces.ci import check_open_heals, deliver_change, prepare_delivery, read_pipeline
-    from suture.interfaces.ci.heal_report import CERTIFICATE
+    from suture.interfaces.ci import (
+        check_open_heals,
+        deliver_change,
+        open_host,
+        prepare_delivery,
+        read_pipeline,
+        read_remote,
+    )
 
-    certificate = folder / CERTIFICATE
-    require_file(certificate, "the certificate")
+    certificate = _find_certificate(folder, settings)
     pipeline = read_pipeline(os.environ)
+    if pipeline.host == "none" and settings.ci.delivery != "artifact":
+        pipeline = read_remote(Path(project), os.environ)
+    if pipeline.is_fork and settings.keys.ci is None and not dry_run:
+        print_note(
+            "note: the code comes from a fork and there is no token, so this only prints what it would send"
+        )
+        dry_run = True
     prepared = prepare_delivery(certificate, _make_request(project, test, base), pipeline, settings)
-    refusal = prepared.refusal
-    if not dry_run:  # a dry run contacts no service
-        refusal = refusal or check_open_heals(prepared, pipeline, settings)
+    refusal, host = prepared.refusal, None
+    if refusal is None:
+        host = open_host(pipeline, settings, _request_printer(dry_run, as_json=as_json))
+        refusal = check_open_heals(prepared, host, settings)
     refusal = refusal or _verification_refusal(certificate, Path(project), settings)
     if refusal is not None:
         _exit_refused(refusal, as_json=as_json)
-    delivery = deliver_change(prepared, pipeline, settings, dry_run=dry_run)
+    delivery = deliver_change(prepared, host, settings)
     if as_json:
         outcome = {"outcome": "delivered", "how": delivery.how, "address": delivery.address}
         print_json({**outcome, "dry_run": dry_run})
@@ -141,6 +159,107 @@ def deliver(
         _print_ci_line(f"{verb} as {delivery.how} {delivery.address}".rstrip())
         if dry_run and delivery.change is not None:
             _print_ci_line(f"{delivery.change.title}, on top of {delivery.change.parent[:12]}")
+
+
+@ci_app.command()
+@handle_errors
+def respond(
+    folder: Annotated[
+        str | None,
+        Argument(
+            metavar="FOLDER",
+            help="The folder that `suture ci heal` wrote; without it, an apply is only checked.",
+        ),
+    ] = None,
+    project: Annotated[
+        str, Option("--project", metavar="PATH", help="A fresh checkout of the pull request's head.")
+    ] = ".",
+    test: Test = None,
+    python: Python = None,
+    dry_run: DryRun = False,
+    assignments: Assignments = None,
+    as_json: Json = False,
+) -> None:
+    """Carry out `/suture apply` or `/suture reject`, which somebody commented on a pull request of GitHub.
+
+    The author must be allowed to write to the repository, and the branch must still end with the commit that
+    was healed. To apply the change, its certificate is verified again. Run it first without FOLDER and before
+    any checkout: it answers everything but an apply that is ready. Exit code 7: the command was refused.
+    """
+    settings = _settings(project, assignments, python=python)
+    from suture.interfaces.ci import (
+        REFUSED,
+        OfferedHeal,
+        open_github,
+        prepare_delivery,
+        read_comment_command,
+        read_pipeline,
+        render_reply,
+        respond_to_command,
+    )
+    from suture.interfaces.ci.report_files import write_step_outputs
+
+    command = read_comment_command(os.environ)
+    if command is None:
+        write_step_outputs({"reply": "no_command"}, "", os.environ)
+        _print_ci_line("the comment is no command of Suture")
+        return
+    pipeline = read_pipeline(os.environ)
+    github = open_github(pipeline, settings, _request_printer(dry_run, as_json=as_json))
+    heal = None
+    if folder is not None:
+        certificate, request = _find_certificate(folder, settings), _make_request(project, test, None)
+        heal = OfferedHeal(
+            prepare=lambda pull: prepare_delivery(certificate, request, pull, settings),
+            verify=lambda: _verification_refusal(certificate, Path(project), settings),
+        )
+    reply = respond_to_command(command, pipeline, github, heal)
+    workflow_run = reply.posted.mark.workflow_run if reply.posted else ""
+    outputs = {"reply": reply.code, "commit": reply.commit, "workflow-run": workflow_run}
+    write_step_outputs(outputs, "", os.environ)
+    if as_json:
+        print_json({**outputs, "detail": reply.detail, "dry_run": dry_run})
+    else:
+        _print_ci_line(f"/suture {command.name}: {reply.code} ({render_reply(reply)})")
+    if not reply.ok:
+        raise typer.Exit(REFUSED)
+
+
+@ci_app.command()
+@handle_errors
+def issue(
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="The folder that `suture ci heal` wrote.")],
+    dry_run: DryRun = False,
+    assignments: Assignments = None,
+    as_json: Json = False,
+) -> None:
+    """Open or update an issue on GitHub while the branch is red, and close it when the branch is green again.
+
+    The issue names the failing tests and how their heal ended. Run this on a schedule, in a second job, which
+    alone has the token (SUTURE_KEYS_CI).
+    """
+    settings = _settings(".", assignments, python=None)
+    from suture.interfaces.ci import open_github, read_pipeline, read_report, update_branch_issue
+
+    report = read_report(folder / "report.json")
+    pipeline = read_pipeline(os.environ)
+    github = open_github(pipeline, settings, _request_printer(dry_run, as_json=as_json))
+    change, address = update_branch_issue(report, pipeline, github)
+    if as_json:
+        print_json({"issue": change, "address": address, "dry_run": dry_run})
+    else:
+        _print_ci_line(f"issue {change} {address}".rstrip() + (" (dry run)" if dry_run else ""))
+
+
+def _find_certificate(folder: str, settings: Settings) -> Path:
+    """Return the certificate in a folder, or that of a run, whose id begins with its date."""
+    from suture.core.ledger import find_run
+    from suture.interfaces.ci.heal_report import CERTIFICATE
+
+    is_run = (folder == "last" or folder[:8].isdecimal()) and not Path(folder).exists()
+    certificate = (find_run(settings.paths.home, folder).path if is_run else Path(folder)) / CERTIFICATE
+    require_file(certificate, "the certificate")
+    return certificate
 
 
 def _verification_refusal(certificate: Path, project: Path, settings: Settings) -> Refusal | None:
@@ -216,4 +335,16 @@ def _exit_refused(refusal: Refusal, *, as_json: bool) -> None:
 
 def _print_ci_line(text: str) -> None:
     """Print one line that no CI service takes for a command."""
-    print_text(disarm_commands(escape_line_breaks(escape_unprintable(f"suture ci: {text}"))))
+    print_text(_render_ci_line(text))
+
+
+def _render_ci_line(text: str) -> str:
+    return disarm_commands(escape_line_breaks(escape_unprintable(f"suture ci: {text}")))
+
+
+def _request_printer(dry_run: bool, *, as_json: bool) -> Callable[[str], None] | None:
+    """Return what prints each request that a dry run does not send; `None` if requests are sent."""
+    if not dry_run:
+        return None
+    write = print_note if as_json else print_text
+    return lambda request: write(_render_ci_line(f"would send {request}"))
