@@ -7,6 +7,7 @@ kind of event is a class in `ledger.kinds`; no other package knows the format on
 from suture.core.clock import SystemClock
 from suture.core.ledger.budget import (
     Budget,
+    GroupSpendTracker,
     Limits,
     Reservation,
     SpendTracker,
@@ -31,6 +32,7 @@ from suture.core.ledger.reading import (
     FINAL_EVENT_KINDS,
     PAUSED_KIND,
     LedgerContents,
+    LedgerReading,
     find_first_payload,
     follow_ledger,
     read_ledger,
@@ -63,8 +65,10 @@ __all__ = [
     "Budget",
     "Divergence",
     "Event",
+    "GroupSpendTracker",
     "Ledger",
     "LedgerContents",
+    "LedgerReading",
     "Limits",
     "Payload",
     "RawPayload",

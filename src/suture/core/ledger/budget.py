@@ -124,16 +124,33 @@ def spend_by_group(events: Iterable[Event], group_by: Literal["role", "move"]) -
 
     Seconds are not counted.
     """
-    groups: dict[str, SpendTracker] = {}
-    groups_by_reservation: dict[int, SpendTracker] = {}
-    for event in events:
-        match event.payload:
-            case BudgetReserved() as reserved if name := getattr(reserved, group_by):
-                group = groups_by_reservation[event.seq] = groups.setdefault(name, SpendTracker())
-                group.add([event])
-            case BudgetSettled() as settled if settled.reservation in groups_by_reservation:
-                groups_by_reservation.pop(settled.reservation).add([event])
-    return {name: group.spend() for name, group in groups.items()}
+    tracker = GroupSpendTracker(group_by)
+    tracker.add(events)
+    return tracker.spend()
+
+
+class GroupSpendTracker:
+    """Computes from events, one after the other, what each role, or each kind of move, has spent."""
+
+    def __init__(self, group_by: Literal["role", "move"]) -> None:
+        self.group_by = group_by
+        self._groups: dict[str, SpendTracker] = {}
+        self._groups_by_reservation: dict[int, SpendTracker] = {}
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add the next events."""
+        for event in events:
+            match event.payload:
+                case BudgetReserved() as reserved if name := getattr(reserved, self.group_by):
+                    group = self._groups.setdefault(name, SpendTracker())
+                    self._groups_by_reservation[event.seq] = group
+                    group.add([event])
+                case BudgetSettled() as settled if settled.reservation in self._groups_by_reservation:
+                    self._groups_by_reservation.pop(settled.reservation).add([event])
+
+    def spend(self) -> dict[str, Spend]:
+        """Return name -> spend, as `spend_by_group`."""
+        return {name: group.spend() for name, group in self._groups.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,6 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
-from suture.core.ledger import list_runs
 from suture.core.safe_files import read_state_file
 from suture.core.settings import Settings
 from suture.core.settings.rendering import describe_invalid_value
@@ -24,7 +23,8 @@ from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs.job_execution import require_sandbox
 from suture.interfaces.mcp.mcp_tools import add_tools, find_judgement, find_requested_run, read_run_diff
 from suture.interfaces.mcp.server_context import ServerContext
-from suture.interfaces.narrative.run_story import run_as_json, run_summary_row
+from suture.interfaces.narrative.run_list import list_summary_rows
+from suture.interfaces.narrative.run_story import run_as_json
 from suture.judge.certificates import find_certificate
 
 INSTRUCTIONS = (
@@ -120,11 +120,9 @@ def _add_resources(server: MCPServer[Any], context: ServerContext) -> None:
     @server.resource("suture://runs", mime_type="application/json")
     def runs() -> str:
         """The newest runs: id, state, tokens, and the first line of the task."""
-        newest = reversed(list_runs(context.home)[-MAX_LISTED_RUNS:])
-        rows = [
-            dict(zip(("run", "state", "spent", "task"), run_summary_row(run), strict=True)) for run in newest
-        ]
-        return json.dumps(rows)
+        names = ("run", "state", "spent", "task")
+        rows = list_summary_rows(context.settings, MAX_LISTED_RUNS)
+        return json.dumps([dict(zip(names, row, strict=True)) for row in rows])
 
     @server.resource("suture://runs/{run}", mime_type="application/json")
     def one_run(run: str) -> str:

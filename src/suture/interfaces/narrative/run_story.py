@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from suture.core.ledger import (
     Event,
+    GroupSpendTracker,
     LedgerContents,
+    LedgerReading,
     RunFolder,
+    SpendTracker,
     decision_after,
     encode_event,
     events_until,
     find_final_event,
     first_payload,
     get_run_state,
-    get_run_status,
     kinds,
     last_step,
+    load_task,
     read_ledger,
     select_events,
     spend_by_group,
     total_spend,
 )
-from suture.core.records import Candidate, Spend, Task, Verdict, VerdictNote, render_reason
+from suture.core.records import Candidate, Spend, Verdict, VerdictNote, render_reason
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import counterexample_lines, render_event
 from suture.interfaces.narrative.plain_text import join_lines, render_label
@@ -38,23 +41,8 @@ MAX_COUNTEREXAMPLES = 5
 MAX_OUTPUT_LINES = 15
 """Lines of the test output that are shown, from its end, if a verdict has no counterexample. Chosen by judgement; not
 measured."""
-MAX_TASK_CHARS = 60
-"""Length of a task's first line in a list of runs."""
 SPEND_GROUPS: tuple[Literal["role", "move"], ...] = ("role", "move")
 """How the spend is broken down."""
-
-
-def run_summary_row(run: RunFolder) -> tuple[str, str, str, str]:
-    """Return a run as a row of a list: `(id, state, tokens used, first line of the task)`."""
-    try:
-        ledger = read_ledger(run.ledger_path)
-    except StorageError as fault:  # one damaged run must not hide the others
-        return run.id, "damaged", "", fault.message
-    task = (_task_statement(ledger).splitlines() or [""])[0]
-    if len(task) > MAX_TASK_CHARS:
-        task = f"{task[:MAX_TASK_CHARS].rpartition(' ')[0]} ..."
-    tokens = _count_spend(run, ledger).tokens
-    return run.id, get_run_status(run, ledger), f"{tokens:,} tokens", task
 
 
 def _count_spend(run: RunFolder, ledger: LedgerContents) -> Spend:
@@ -92,11 +80,45 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
 
 def run_as_text(run: RunFolder) -> str:
     """Return the story of a run for people. It can hold control characters: escape it before printing."""
-    return join_lines(_story_lines(run, read_ledger(run.ledger_path)))
+    summary = _StorySummary(LedgerReading(run.ledger_path))
+    events = list(_event_lines(run, summary.iter_events()))
+    state = get_run_state(run, summary.ledger)
+    return join_lines((*_head_lines(run, state, summary), *events, *_end_lines(run, state, summary)))
 
 
-def _story_lines(run: RunFolder, ledger: LedgerContents) -> Iterator[str]:
-    state = get_run_state(run, ledger)
+class _StorySummary:
+    """What the beginning and the end of a story need of the events, which are read one after the other.
+
+    Attributes:
+        ledger: The ledger with only those events that tell the task and the run's state.
+        spend: What the run has spent.
+        groups: What its roles and its kinds of moves have spent.
+    """
+
+    def __init__(self, reading: LedgerReading) -> None:
+        self._reading = reading
+        self.ledger = LedgerContents(events=())
+        self.spend = SpendTracker()
+        self.groups = [GroupSpendTracker(group) for group in SPEND_GROUPS]
+
+    def iter_events(self) -> Iterator[Event]:
+        """Yield all events; afterwards the summary is complete."""
+        about_run: list[Event] = []
+        event: Event | None = None
+        for event in self._reading.iter_events():
+            self.spend.add([event])
+            for group in self.groups:
+                group.add([event])
+            if event.kind.startswith("run."):
+                about_run.append(event)
+            yield event
+        if event is not None and event not in about_run[-1:]:
+            about_run.append(event)
+        self.ledger = LedgerContents(events=tuple(about_run), torn_lines=self._reading.torn_lines)
+
+
+def _head_lines(run: RunFolder, state: str, summary: _StorySummary) -> Iterator[str]:
+    ledger = summary.ledger
     yield f"run {run.id} ({state})"
     yield f"folder: {run.path}"
     if ledger.torn_lines:
@@ -105,11 +127,15 @@ def _story_lines(run: RunFolder, ledger: LedgerContents) -> Iterator[str]:
     if statement := _task_statement(ledger):
         yield "task:"
         yield from (f"  {line}" for line in statement.splitlines())
-    start_s = ledger.events[0].time_s if ledger.events else 0.0
-    original_files = _task_files(run, ledger)
+
+
+def _event_lines(run: RunFolder, events: Iterable[Event]) -> Iterator[str]:
+    start_s: float | None = None
+    original_files = _task_files(run)
     shown_candidates: set[str] = set()
     shown_notes: set[VerdictNote] = set()
-    for event in ledger.events:
+    for event in events:
+        start_s = event.time_s if start_s is None else start_s
         line = render_event(event)
         if line is None:
             continue
@@ -124,6 +150,9 @@ def _story_lines(run: RunFolder, ledger: LedgerContents) -> Iterator[str]:
         )
         if proposed:
             shown_candidates.add(proposed)
+
+
+def _end_lines(run: RunFolder, state: str, summary: _StorySummary) -> Iterator[str]:
     yield ""
     if state == "running":
         yield "the run is still in progress"
@@ -131,10 +160,12 @@ def _story_lines(run: RunFolder, ledger: LedgerContents) -> Iterator[str]:
         yield f"the run waits for your answer: suture review {run.id}"
     elif state == "stopped":
         yield "the run has no result: its process was killed, or the machine went down"
-    yield f"spent: {describe_spend(_count_spend(run, ledger), {})}"
-    for group in SPEND_GROUPS:
-        for name, spend in spend_by_group(ledger.events, group).items():
-            yield f"  {group} {name}: {describe_share(spend)}"
+    # What a running run has reserved is not spent yet.
+    spent = summary.spend.spend(with_reservations=state != "running")
+    yield f"spent: {describe_spend(spent, {})}"
+    for group in summary.groups:
+        for name, spend in group.spend().items():
+            yield f"  {group.group_by} {name}: {describe_share(spend)}"
 
 
 def _spend_by(ledger: LedgerContents, group: Literal["role", "move"]) -> dict[str, Any]:
@@ -204,13 +235,13 @@ def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[
         yield f"judged by {EVIDENCE_TEXTS[verdict.evidence]}"
 
 
-def _task_files(run: RunFolder, ledger: LedgerContents) -> Mapping[str, bytes]:
+def _task_files(run: RunFolder) -> Mapping[str, bytes]:
     """Return the task's own files; empty if the run folder no longer has them."""
     try:
-        started = first_payload(ledger.events, kinds.RunStarted)
-        return run.load_record(Task, started.task).files if started else {}
+        task = load_task(run)
     except StorageError:
         return {}
+    return task.files if task is not None else {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,16 +27,25 @@ def query_runs(store: Store, query: RunQuery, limit: int) -> tuple[list[Row], in
     """
     with store.read_transaction() as connection:
         conditions = _make_conditions(connection, query, store.namespace)
-        newest = select(tasks).where(*conditions).order_by(tasks.c.started_s.desc(), tasks.c.run_id.desc())
-        rows = connection.execute(newest.limit(limit)).mappings().all()
-        first_checks = select(iterations.c.run_id, iterations.c.failed).where(
-            iterations.c.namespace == store.namespace,
-            iterations.c.number == 0,
-            iterations.c.run_id.in_([row["run_id"] for row in rows]),
+        # A subquery: a list of run ids could be longer than a statement may be.
+        failing = (
+            select(iterations.c.failed)
+            .where(
+                iterations.c.namespace == tasks.c.namespace,
+                iterations.c.run_id == tasks.c.run_id,
+                iterations.c.number == 0,
+            )
+            .scalar_subquery()
         )
-        failing = {run: failed for run, failed in connection.execute(first_checks)}
+        newest = (
+            select(tasks, func.coalesce(failing, 0).label("failing"))
+            .where(*conditions)
+            .order_by(tasks.c.started_s.desc(), tasks.c.run_id.desc())
+            .limit(limit)
+        )
+        rows = [dict(row) for row in connection.execute(newest).mappings()]
         total = connection.execute(select(func.count()).select_from(tasks).where(*conditions)).scalar_one()
-        return [{**row, "failing": failing.get(row["run_id"], 0)} for row in rows], total
+        return rows, total
 
 
 def _make_conditions(connection: Connection, query: RunQuery, namespace: str) -> list[ColumnElement[bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,13 +45,13 @@ def show(
     assignments: Assignments = None,
 ) -> None:
     """Show a run step by step: moves, candidates, verdicts, spend."""
-    from suture.core.ledger import find_run, list_runs
+    from suture.core.ledger import find_run
 
-    home = load_command_settings(Path(), assignments, read_only=True).settings.paths.home.expanduser()
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
     if as_list:
-        from suture.interfaces.narrative.run_story import run_summary_row
+        from suture.interfaces.narrative.run_list import list_summary_rows
 
-        rows = [run_summary_row(run_folder) for run_folder in list_runs(home)]
+        rows = list_summary_rows(settings, sys.maxsize)[::-1]
         if as_json:
             print_json([dict(zip(("run", "state", "spent", "task"), row, strict=True)) for row in rows])
         elif rows:
@@ -58,7 +59,7 @@ def show(
         else:
             print_note("no runs yet; start one with `suture run --example`")
         return
-    run_folder = find_run(home, run)
+    run_folder = find_run(settings.paths.home.expanduser(), run)
     from suture.interfaces.narrative.run_story import run_as_json, run_as_text, step_as_json, step_as_text
 
     if as_diff or as_full_diff:
