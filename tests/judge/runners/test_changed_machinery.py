@@ -246,6 +246,8 @@ EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1
         {"event": "items", "ids": [], "examples": {"t": 3}},
         {"event": "start", "id": {}},
         {"event": "start", "id": "t", "used_s": "long"},
+        {"event": "start", "id": "t", "passed": ["s"]},
+        {**PHASE, "text": None},
         {**PHASE, "id": None},
         {**PHASE, "outcome": "fine"},
         {**PHASE, "fact": []},

@@ -53,20 +53,50 @@ class KeepingSandbox:
         return result
 
 
-def make_task() -> Task:
-    files = {path: text.encode() for path, text in PROJECT.items()}
+def make_task(**more: str) -> Task:
+    files = {path: text.encode() for path, text in {**PROJECT, **more}.items()}
     return Task(kind="heal", statement="", files=files, test_command=tuple(PYTEST.split()))
 
 
-async def test_a_passing_test_takes_three_lines(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+async def test_a_passing_test_takes_one_line(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     keeping: Any = KeepingSandbox(sandbox)
     suite = await prepare_suite(make_task(), keeping, sandbox_settings, PYTHON)
 
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
 
     assert len(verdict.passed) == 120
-    # Its start, the call and what ends it; besides, what pytest begins with, the collected tests, and the end.
-    assert len(keeping.reports[-1].splitlines()) == 3 * 120 + 3
+    _, report, *_ = keeping.reports  # the collection came first
+    # Its start, with the pass of the test before it. The last test has three lines. Besides, there are what pytest
+    # begins with, the collected tests, and the end.
+    assert len(report.splitlines()) == 120 + 2 + 3
+
+
+async def test_the_last_pass_counts_if_the_session_ends_the_process(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    ending = "import os\n\ndef pytest_sessionfinish(exitstatus):\n    os._exit(exitstatus)\n"
+    task = make_task(**{"conftest.py": ending})
+    suite = await prepare_suite(task, sandbox, sandbox_settings, PYTHON)
+
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+
+    assert verdict.all_passed
+    assert len(verdict.passed) == 120
+
+
+async def test_a_failed_teardown_counts_after_a_pass(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    leaking = (
+        "import pytest\n\n"
+        "@pytest.fixture(autouse=True)\ndef closes(number):\n    yield\n    assert number != 60\n"
+    )
+    suite = await prepare_suite(make_task(**{"conftest.py": leaking}), sandbox, sandbox_settings, PYTHON)
+
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+
+    assert verdict.failed == {"test_sums.py::test_adds[60]"}
+    assert len(verdict.passed) == 119
 
 
 @pytest.mark.parametrize(

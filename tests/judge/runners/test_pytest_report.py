@@ -203,6 +203,21 @@ def test_a_report_ends_at_the_first_line_that_does_not_verify() -> None:
     assert read_report(good, b"other").items == ()
 
 
+def test_a_line_says_that_the_test_before_it_passed() -> None:
+    events: list[dict[str, object]] = [
+        {"event": "start", "id": "a"},
+        {"event": "start", "id": "b", "passed": "a"},
+        {"event": "phase", "id": "b", "when": "call", "outcome": "passed"},
+        {"event": "phase", "id": "b", "when": "teardown", "outcome": "failed"},
+    ]
+    content = b"".join(sign_event(KEY, number, **event) for number, event in enumerate(events))
+
+    report = read_report(content, KEY)
+
+    statuses = {test: make_test_outcome(test, phases).status for test, phases in report.phases.items()}
+    assert statuses == {"a": "passed", "b": "error"}
+
+
 @pytest.mark.parametrize(
     ("phases", "status"),
     [

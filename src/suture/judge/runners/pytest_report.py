@@ -22,6 +22,11 @@ USES = ("reached", "opened", "written", "overwritten")
 """Events that may also come after pytest's end."""
 LOST_FAILURE = "a failed assert of a test"
 """What `reached` says if an assert failed in a function that the candidate's code called, and the test passed."""
+PASSED_PHASES = (
+    {"when": "call", "outcome": "passed"},
+    {"when": "teardown", "outcome": "passed"},
+)
+"""The phases of a test that passed, which are one field of the following event."""
 Pair = tuple[str, str]
 """(name, file): a module or another part of the test machinery, and the file that it comes from."""
 
@@ -120,18 +125,24 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
 
 def _read_process(content: bytes, key: bytes) -> PytestReport:
     report = PytestReport()
+    uses: dict[str, set[Any]] = {use: set() for use in USES}  # a large suite may open many files
     for event in verified_events(content, key):
         if not is_sound(event):
             break
+        kind = event["event"]
+        if kind in uses:
+            uses[kind].add((event["what"], event["file"]) if kind == "reached" else event["path"])
+        if report.exit_code is not None and (kind not in uses or "passed" in event):
+            uses["reached"].add((OWN_REPORT, ""))  # nothing is reported behind the end
         _apply_event(report, event)
-        report.search_path |= frozenset(event.get("search_path", ()))
-        report.loaded_modules |= _read_pairs(event, "loaded")
+    for use, found in uses.items():
+        setattr(report, use, frozenset(found))
     return report
 
 
 def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
-    if report.exit_code is not None and event["event"] not in USES:
-        report.reached |= {(OWN_REPORT, "")}  # nothing is reported behind the end
+    if "passed" in event:
+        report.phases.setdefault(event["passed"], []).extend(PASSED_PHASES)
     match event["event"]:
         case "begin":
             report.begun = True
@@ -153,10 +164,6 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
         case "phase":
             report.has_reruns |= event["outcome"] == "rerun"
             report.phases.setdefault(event["id"], []).append(event)
-        case "opened" | "written" | "overwritten" as use:
-            setattr(report, use, getattr(report, use) | {event["path"]})
-        case "reached":
-            report.reached |= {(event["what"], event["file"])}
         case "isolated":
             # The process of the joint run has ended, without an exit code of pytest's own.
             report.joint_report = replace(report, exit_code=0)
@@ -165,6 +172,9 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
             report.exit_code = event["exit"]
             report.changed = _read_pairs(event, "changed")
             report.changed_by_tests = _read_pairs(event, "meanwhile")
+    if "search_path" in event or "loaded" in event:
+        report.search_path |= frozenset(event.get("search_path", ()))
+        report.loaded_modules |= _read_pairs(event, "loaded")
 
 
 def _read_pairs(event: Mapping[str, Any], name: str) -> frozenset[Pair]:
@@ -252,13 +262,14 @@ def _make_example_counterexample(test_id: str, fact: Mapping[str, Any]) -> Count
 
 LIST_FIELDS = {"begin": ("named", "patterns", "left_out"), "items": ("ids",), "end": ()}
 """Event -> its fields that must be lists of texts."""
+OPTIONAL_TEXT_FIELDS = ("rootdir", "text", "passed")
 OPTIONAL_LIST_FIELDS = ("files", "deselected", "search_path")
 PAIR_FIELDS = ("early", "changed", "meanwhile", "loaded")
 """Fields of any event that are lists of `Pair`s."""
 TEXT_FIELDS = {
     "uncollectable": ("id", "text"),
     "start": ("id",),
-    "phase": ("id", "when", "outcome", "text"),
+    "phase": ("id", "when", "outcome"),
     "reached": ("what", "file"),
     "opened": ("path",),
     "written": ("path",),
@@ -283,7 +294,10 @@ def is_sound(event: Mapping[str, Any]) -> bool:
     texts = [event.get(name) for name in TEXT_FIELDS.get(kind, ())]
     numbers = [event.get(name, 0.0) for name in ("used_s", "limit_s")]
     return (
-        all(isinstance(text, str) for text in (*texts, event.get("rootdir", "")))
+        all(
+            isinstance(text, str)
+            for text in (*texts, *(event.get(name, "") for name in OPTIONAL_TEXT_FIELDS))
+        )
         and all(
             isinstance(texts, list) and all(isinstance(text, str) for text in texts) for texts in text_lists
         )

@@ -11,7 +11,6 @@ N lines, and they number their own lines.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import re
@@ -34,7 +33,7 @@ def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
     """
     for number, line in enumerate(content.split(b"\n")):
         signature, _, signed = line.partition(b" ")
-        expected = hmac.new(key, signed, hashlib.sha256).hexdigest().encode()
+        expected = hmac.digest(key, signed, "sha256").hex().encode()
         key = next_key(key)
         if not hmac.compare_digest(signature, expected) or not signed.startswith(b"%d " % number):
             return

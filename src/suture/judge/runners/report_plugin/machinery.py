@@ -286,9 +286,11 @@ def compile_comparer(namespace: Any, values: dict[str, Any]) -> Any:
     The names are global variables of the function, and the namespace is the dictionary of its global variables: Python
     caches where it finds these. A removed name raises `NameError`, as long as nobody adds it to the builtins.
     """
+    names, expected = [*values], [*values.values()]
+    read_names = itemgetter(names[0], *names)  # the first one twice, as in `make_readers`
 
     def read_all() -> bool:
-        return all(map(is_, itemgetter(*values, *values)(namespace), [*values.values()] * 2))
+        return all(map(is_, read_names(namespace), (expected[0], *expected)))
 
     # A class shows its dictionary through a proxy.
     variables = namespace if type(namespace) is dict else get_referents(namespace)[0]

@@ -128,14 +128,12 @@ class Reporter:
             doctest = getattr(item, "dtest", None)
             if doctest is not None:
                 examples[self._id(item.nodeid)] = [[e.source, e.want] for e in doctest.examples]
-        files = {
-            os.path.relpath(get_test_file(item), self._root) for item in session.items if not is_doctest(item)
-        }
+        paths = {get_test_file(item) for item in session.items if not is_doctest(item)}
         self._write(
             event="items",
             ids=[self._id(item.nodeid) for item in session.items],
             examples=examples,
-            files=sorted(files),
+            files=sorted(os.path.relpath(path, self._root) for path in paths),
             deselected=self._deselected,
             **describe_imports(self._root),
         )
@@ -214,17 +212,16 @@ class Reporter:
     def _write_phase(self, report: Any, *, here: bool) -> None:
         if report.when == "setup" and report.outcome == "passed":
             return  # it decides nothing, and a line takes as long as a tenth of a trivial test
-        fact = dict(report.user_properties).get("suture") if not report.passed else None
-        text = "" if report.passed else str(report.longrepr)[-MAX_TEXT_CHARS:]
+        details = {} if here else {"here": False}  # type: dict[str, Any]
+        if hasattr(report, "wasxfail"):
+            details["xfail"] = True
+        if not report.passed:
+            text = str(report.longrepr)[-MAX_TEXT_CHARS:]
+            details.update(text=text, fact=dict(report.user_properties).get("suture"))
+            if text.startswith("[XPASS(strict)]"):
+                details["xfail"] = True
         self._write(
-            event="phase",
-            id=self._id(report.nodeid),
-            when=report.when,
-            outcome=report.outcome,
-            xfail=hasattr(report, "wasxfail") or text.startswith("[XPASS(strict)]"),
-            text=text,
-            fact=fact,
-            here=here,
+            event="phase", id=self._id(report.nodeid), when=report.when, outcome=report.outcome, **details
         )
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
+
+# The compiled functions, which nothing can change; those of `signal` take longer. They have no type stubs.
+from _signal import (  # type: ignore[import-not-found]
+    ITIMER_REAL,
+    SIG_DFL,
+    SIGALRM,
+    getsignal,
+    setitimer,
+    signal,
+)
 from collections.abc import Iterator
 from threading import current_thread, main_thread
 from typing import Any
@@ -52,15 +61,15 @@ class TimeLimits:
         """Set an alarm around a test, unless something else uses the alarm signal."""
         started_s, stopped = _now_s(), self._stopped
         self.limit_s = self._next_limit_s(len(item.session.items), started_s)
-        is_ours = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and current_thread() is main_thread()
+        is_ours = getsignal(SIGALRM) is SIG_DFL and current_thread() is main_thread()
         if is_ours:
-            signal.signal(signal.SIGALRM, self._handler)
+            signal(SIGALRM, self._handler)
             # Repeated after the same time, in case the test catches the first exception.
-            signal.setitimer(signal.ITIMER_REAL, self.limit_s, self.limit_s)
+            setitimer(ITIMER_REAL, self.limit_s, self.limit_s)
         yield
-        if is_ours and signal.getsignal(signal.SIGALRM) == self._stop:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        if is_ours and getsignal(SIGALRM) == self._stop:
+            setitimer(ITIMER_REAL, 0)
+            signal(SIGALRM, SIG_DFL)
         if self._stopped == stopped:
             self._longest_s = max(self._longest_s, _now_s() - started_s)
 

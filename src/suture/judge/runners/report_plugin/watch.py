@@ -69,6 +69,8 @@ FUNCTIONS_FOR_CALLERS = frozenset(
 IMPORTING_FUNCTION = "exec_module"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 LOST_FAILURE = "a failed assert of a test"
+PASS_FIELDS = 4
+"""Fields of a phase that only says which test passed."""
 
 
 class Watch:
@@ -98,6 +100,10 @@ class Watch:
         self._seen = set()  # type: set[tuple[str, str]]
         self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
         self._catching_lines = CatchingLines()
+        self._tests_left = 0
+        self._passed_phases = []  # type: list[dict[str, Any]]
+        """The phases of the current test that are not written yet: those of a test that passes are one field of the
+        next line, which saves two lines out of three. None of the last test wait, because the process may end."""
         self._failed_asserts = []  # type: list[str]
         """For each assert that failed in the current test: the candidate's file that called it, if one did, or the
         test's file."""
@@ -160,6 +166,8 @@ class Watch:
         elif request == "derive":
             details[1][:] = self._report.derive(details[0])
         elif request == "count":
+            for phase in self._passed_phases:
+                self._report.write(phase)
             details[0][:] = [self._report.count]
 
     def _write(self, event: dict[str, Any]) -> None:
@@ -176,13 +184,35 @@ class Watch:
                 "changed": sorted(changes_left.items()),
                 "meanwhile": list(self._changed_by_tests),
             }
-        self._append(event)
+        elif event["event"] == "items":
+            self._tests_left = len(event["ids"])
+        elif event["event"] == "start":
+            self._tests_left -= 1
+        if not self._defer_pass(event):
+            self._append(event)
+
+    def _defer_pass(self, event: dict[str, Any]) -> bool:
+        """Keep a phase that only says that it passed for the next line, and return whether it was one."""
+        waiting = self._passed_phases
+        is_pass = event["event"] == "phase" and event["outcome"] == "passed" and len(event) == PASS_FIELDS
+        if not is_pass or self._tests_left <= 0 or getpid() != self._process:
+            return False
+        is_call = event["when"] == "call" and not waiting
+        is_teardown = event["when"] == "teardown" and [phase["id"] for phase in waiting] == [event["id"]]
+        if is_call or is_teardown:
+            waiting.append(event)
+        return is_call or is_teardown
 
     def _append(self, event: dict[str, Any]) -> None:
         if getpid() != self._process:  # a fork reports in lines of its own
             self._process = getpid()
+            self._passed_phases = []
             self._report.become(*self._report.derive(str(self._process)))
-        self._report.write(event)
+        waiting, self._passed_phases = self._passed_phases, []
+        if len(waiting) == 2:
+            event, waiting = {**event, "passed": waiting[0]["id"]}, []
+        for phase in (*waiting, event):
+            self._report.write(phase)
 
     def _note_failed_assert(self, frame: Any) -> None:
         """Remember a failed assert, whose exception may get lost: in the candidate's code, a thread, a library.
