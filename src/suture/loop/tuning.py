@@ -47,6 +47,9 @@ STUCK_RUN_FACTOR = 4.0
 STUCK_RUN_EXTRA_S = 5.0
 """The second of two runs counts as hanging, not as short of time, after `STUCK_RUN_FACTOR` times the duration
 of the first run and `STUCK_RUN_EXTRA_S` seconds."""
+MAX_REMEMBERED_VERDICTS = 4
+"""Verdicts that stay in memory: that on the user's own code, and those of the current candidate's runs. One of 20,000
+tests takes some 10 MB."""
 MAX_FLAKY_RERUNS = 8
 """Further runs in which a test must show that it is flaky. One that fails in a quarter of its runs shows it in 90 % of
 cases."""

@@ -11,6 +11,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from suture.core.records.task_service import TaskService
@@ -406,12 +407,12 @@ class Verdict:
     wall_s: float = 0.0
     notes: tuple[VerdictNote, ...] = ()
 
-    @property
+    @cached_property
     def passed(self) -> frozenset[str]:
         """Ids of the checks that passed."""
         return frozenset(outcome.check_id for outcome in self.outcomes if outcome.passed)
 
-    @property
+    @cached_property
     def failed(self) -> frozenset[str]:
         """Ids of the checks that neither passed nor were skipped."""
         return frozenset(

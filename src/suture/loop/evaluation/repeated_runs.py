@@ -100,7 +100,7 @@ def merge_runs(first: Verdict, second: Verdict) -> Verdict:
     it.
     """
     wall_s = max(first.wall_s, second.wall_s)
-    unrepeated = tuple(sorted(first.passed - second.passed))
+    unrepeated = first.passed - second.passed
     if not unrepeated:
         return replace(second, wall_s=wall_s)
     failed = {
@@ -109,7 +109,7 @@ def merge_runs(first: Verdict, second: Verdict) -> Verdict:
         if outcome.check_id in unrepeated
     }
     outcomes = [failed.pop(outcome.check_id, outcome) for outcome in second.outcomes]
-    note = VerdictNote(code="not_repeated", subjects=unrepeated)
+    note = VerdictNote(code="not_repeated", subjects=tuple(sorted(unrepeated)))
     return replace(
         second,
         outcomes=(*outcomes, *failed.values()),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from suture.core.ledger import Ledger, RunFolder, select_events
 from suture.core.ledger.kinds import CandidateProposed, RepairChosen
 from suture.core.records import Candidate, Verdict
 from suture.loop.policy.attempts import Attempt
 from suture.loop.state import LoopState, judged_attempts
+from suture.loop.tuning import MAX_REMEMBERED_VERDICTS
 
 SEARCH_ROUND = -1
 """The round of the user's own code and of what the search found: they come before round 0."""
@@ -40,10 +41,22 @@ class CandidateStore:
 
     _folder: RunFolder
     _ledger: Ledger
+    _verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """Blob -> verdict, of the last ones that were used. Reading one of a large suite takes a second."""
 
     def save(self, record: Candidate | Verdict) -> str:
         """Store a record, and return the hash of its blob."""
-        return self._folder.save_record(record)
+        saved = next((blob for blob, verdict in self._verdicts.items() if verdict is record), "")
+        blob = saved or self._folder.save_record(record)
+        if isinstance(record, Verdict):
+            self._remember(blob, record)
+        return blob
+
+    def _remember(self, blob: str, verdict: Verdict) -> None:
+        self._verdicts.pop(blob, None)
+        self._verdicts[blob] = verdict
+        if len(self._verdicts) > MAX_REMEMBERED_VERDICTS:
+            del self._verdicts[next(iter(self._verdicts))]
 
     def load(self, blob: str) -> Candidate:
         """Return the candidate of a blob."""
@@ -51,7 +64,9 @@ class CandidateStore:
 
     def load_verdict(self, blob: str) -> Verdict:
         """Return the verdict of a blob."""
-        return self._folder.load_record(Verdict, blob)
+        verdict = self._verdicts.get(blob) or self._folder.load_record(Verdict, blob)
+        self._remember(blob, verdict)
+        return verdict
 
     def baseline_verdict(self, state: LoopState) -> Verdict | None:
         """Return the verdict on the user's own code; `None` if there is no such code."""
