@@ -77,13 +77,15 @@ def read_collection(report: PytestReport, files: Mapping[str, bytes]) -> Collect
     tests_in_reach = (
         find_tests_in_reach(files, report.named, report.patterns, report.left_out) if uncollectable else ()
     )
+    tests_by_file: dict[str, list[str]] = {}
+    for test in tests_in_reach:
+        tests_by_file.setdefault(_get_file(test), []).append(test)
     for path in uncollectable:
         if path not in files or basename(path) in FOLDER_FILES:
             folder = path.rpartition("/")[0] if basename(path) in FOLDER_FILES else path
             parsed_ids += [test for test in tests_in_reach if is_in_folder(_get_file(test), folder)]
         elif _holds_tests(path, report):
-            tests_of_file = [test for test in tests_in_reach if _get_file(test) == path]
-            parsed_ids += tests_of_file or find_written_tests(path, files[path])
+            parsed_ids += tests_by_file.get(path) or find_written_tests(path, files[path])
         elif examples := find_written_examples(decode_text(files[path])):
             unimportable_examples[path] = examples
     test_files = {*report.files, *map(_get_file, parsed_ids)}

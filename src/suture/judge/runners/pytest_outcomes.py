@@ -287,9 +287,11 @@ def _make_missing_outcomes(
     tests = [test for test in (*collected.all_ids, *collected.unimportable_examples) if test not in done]
     deselected = {test.partition("[")[0] for test in report.deselected} & set(collected.parsed_ids)
     missing = [test for test in tests if test not in deselected]
+    missing_files = {test.partition("::")[0] for test in missing}
+    errors = {path: _find_collection_error(path, report, result) for path in missing_files}
     outcomes: list[CheckOutcome] = []
     for test in missing:
-        error = _find_collection_error(test.partition("::")[0], report, result)
+        error = errors[test.partition("::")[0]]
         fact = parse_collection_error(test, error) if error else None
         if fact is None and not outcomes:  # one fact is enough, because it is the same for all of them
             fact = make_failure(test, "not_run", ending=render_run_ending(result))

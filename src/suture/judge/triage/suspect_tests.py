@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +27,8 @@ HARMLESS_CALLS = ("print", "len", "sleep", "range")
 """Calls that cannot end a loop."""
 CONSTANT_LOOP_RE = re.compile(rb"\bwhile[\s(]+[\dT\"']")
 """Text of a loop whose condition is a number, `True` or a string: a quick test before a file is parsed."""
+DEFINITION_RE = re.compile(rb"def ([^\s(]+)\(")
+"""Text of a function's definition, with its name."""
 
 
 def describe_unreadable_test(
@@ -146,15 +149,14 @@ def find_documented_examples(files: Mapping[str, bytes]) -> dict[str, Documented
             if isinstance(node, FunctionNode):
                 for call, result in _iter_docstring_results(node):
                     examples[call] = DocumentedResult(result=result, file=path)
+    if not examples:
+        return {}
+    definitions = Counter(name for content in code.values() for name in DEFINITION_RE.findall(content))
     return {
         call: example
         for call, example in examples.items()
-        if _count_definitions(call.partition("(")[0], code) == 1
+        if definitions[call.partition("(")[0].encode()] == 1
     }
-
-
-def _count_definitions(name: str, code: Mapping[str, bytes]) -> int:
-    return sum(content.count(f"def {name}(".encode()) for content in code.values())
 
 
 def find_contradictions(
