@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from interfaces.ci.conversations import (
     CONVERSATIONS,
@@ -40,6 +41,7 @@ from suture.interfaces.ci.github import select_suggestions
 from suture.interfaces.ci.heal_comment import HealMark, parse_mark, render_heal_comment, set_comment_status
 from suture.interfaces.ci.heal_report import write_report_folder
 from suture.interfaces.ci.line_edits import LineEdit
+from suture.interfaces.cli.app import app
 from suture.judge.certificates.certificate import render_certificate
 
 Begin = Callable[..., Conversation]
@@ -389,6 +391,34 @@ def test_an_issue_is_read_from_the_report_of_another_job(tmp_path: Path) -> None
     report = read_report(tmp_path / "heal" / "report.json")
 
     assert report == RED
+
+
+def test_the_command_shows_an_issue_in_a_dry_run_and_then_opens_it(
+    host: CodeHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_report_folder(RED, {}, tmp_path / "heal", checkout=tmp_path)
+    (tmp_path / "event.json").write_text('{"schedule": "17 5 * * *"}')
+    monkeypatch.chdir(tmp_path)
+    variables = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_EVENT_NAME": "schedule",
+        "GITHUB_REPOSITORY": "ada/shop",
+        "GITHUB_REF_TYPE": "branch",
+        "GITHUB_REF_NAME": "main",
+        "GITHUB_API_URL": host.url,
+        "SUTURE_KEYS_CI": TOKEN,
+        "HOME": str(tmp_path),
+    }
+
+    shown = CliRunner().invoke(app, ["ci", "issue", "heal", "--dry-run"], env=variables)
+    assert shown.exit_code == 0, shown.output
+    assert 'would send POST /repos/ada/shop/issues {"title": "main is red: 2 tests fail"' in shown.output
+    assert host.posts() == []
+
+    opened = CliRunner().invoke(app, ["ci", "issue", "heal", "--json"], env=variables)
+    assert json.loads(opened.stdout)["issue"] == "opened"
+    assert host.posts() == ["issues"]
 
 
 @pytest.mark.parametrize(
