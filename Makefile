@@ -47,7 +47,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 
 lock: $(STAMP)  ## Regenerate constraints/ from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
-	$(COMPILE) pyproject.toml --extra local --extra anthropic --extra ollama --extra google --extra bedrock --extra docker --extra e2b --extra quality --extra otel --extra postgres --extra embed --extra serve --extra mcp --extra watch --extra ui --extra editor --extra notebook --group dev --output-file constraints/dev.txt
+	$(COMPILE) pyproject.toml --extra local --extra anthropic --extra ollama --extra google --extra bedrock --extra docker --extra e2b --extra quality --extra otel --extra postgres --extra serve --extra mcp --extra watch --extra ui --extra editor --extra notebook --group dev --output-file constraints/dev.txt
 	$(COMPILE) pyproject.toml --extra hub --extra mlflow --extra ray --group heavy --constraint constraints/dev.txt --output-file constraints/heavy.txt
 	$(COMPILE) pyproject.toml --group build --constraint constraints/dev.txt --output-file constraints/action.txt
 	$(COMPILE) pyproject.toml --extra serve --extra postgres --extra ollama --group build --constraint constraints/dev.txt --output-file constraints/service.txt

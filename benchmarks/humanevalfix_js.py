@@ -21,8 +21,8 @@ from script_exit import run_script
 
 from suture.core.settings import Settings
 from suture.judge.sandbox_programs import make_test_limits
-from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import walk
+from suture.mutation.tree_sitter.value_kinds import parse_source_tree
 from suture.project.languages import program_environment
 from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, mounts_for_interpreter
 

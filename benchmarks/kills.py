@@ -57,7 +57,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from models.tiny_wheels import make_entry
 from suture.models.weights.download import pull_model
-from suture.models.weights.model_catalogue import HubFile
+from suture.models.weights.weights_cache import HubFile
 pull_model(make_entry(HubFile(repo="us/tiny", filename="tiny.gguf", endpoint={endpoint!r})), Path({cache!r}))
 """
 TASK = "Write a function double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"

@@ -1,12 +1,10 @@
-"""Measure whether memory finds the right entry, whether it helps the order of the search, and how fast it is.
+"""Measure whether memory finds the right entry, and how fast it is.
 
     python benchmarks/memory.py pairs
     python benchmarks/memory.py speed [--url postgresql://...] [--count 100000]
 
 `pairs` stores the first bug of each pair of `memory_pairs.py` as a repaired failure, and queries with the second.
-It reports whether the first bug of the same pair is recalled first, or among the first three. Then it orders the
-search's own changes of the second bug with and without the prior of what was recalled, and reports the rank of
-the right change. All lines are equally suspicious there, and no test is run.
+It reports whether the first bug of the same pair is recalled first, or among the first three.
 
 `speed` fills a database with generated memories and measures recalls.
 """
@@ -14,8 +12,6 @@ the right change. All lines are equally suspicious there, and no test is run.
 from __future__ import annotations
 
 import argparse
-import ast
-import asyncio
 import json
 import random
 import statistics
@@ -30,14 +26,10 @@ import numpy as np
 from memory_pairs import PAIRS, Side
 
 from suture.core.records import CheckOutcome, Counterexample, Task, Verdict
-from suture.mutation.edits import apply_edits
 from suture.project.workspace import unified_diff
-from suture.search.languages.adapters import get_adapter
-from suture.search.ordering.candidate_order import order_single_changes
 from suture.storage.database.search_words import index_text
 from suture.storage.database.store import Store, open_store
 from suture.storage.database.vector_search import find_nearest
-from suture.storage.memory.embedders import Embedder, HashedNgrams
 from suture.storage.memory.extraction import render_failure
 from suture.storage.memory.fingerprints import (
     FailureFingerprint,
@@ -47,13 +39,13 @@ from suture.storage.memory.fingerprints import (
 )
 from suture.storage.memory.memory_items import MemoryItem
 from suture.storage.memory.memory_store import insert_missing, rows_after, store_items
-from suture.storage.memory.minilm import MiniLm, is_installed
 from suture.storage.memory.recall import MemoryMatch, recall_memories
-from suture.storage.memory.run_memory import operator_factors
+from suture.storage.memory.vectors import VECTOR_METHOD, compute_vectors
 
 PATH = "code.py"
 ASKED = 40
 """Number of recalls that are timed."""
+PLACEBO = "A change is easier to read where each line does one thing and functions stay short. "
 
 
 def create_clue(side: Side) -> FailureFingerprint:
@@ -88,129 +80,59 @@ def _line_of(fault: BaseException) -> int | None:
     return line
 
 
-def rank_right_change(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int, tuple[str, ...]]:
-    """Return the rank of the right change, from 1, the number of changes, and the operator that makes it."""
-    lines = {line: 1.0 for line in range(1, side.wrong.count("\n") + 1)}
-    made = asyncio.run(
-        order_single_changes(
-            {PATH: lines},
-            {PATH: side.wrong},
-            {},
-            factors=factors,
-            generate=get_adapter("python").generate_mutants,
-            failures=[],
-        )
-    )
-    wanted = ast.dump(ast.parse(side.right))
-    for place, proposal in enumerate(made, 1):
-        try:
-            if ast.dump(ast.parse(apply_edits(side.wrong, proposal.edits))) == wanted:
-                return place, len(made), proposal.operators
-        except SyntaxError:
-            continue
-    return None, len(made), ()
-
-
-def store_first_bugs(store: Store, embedder: Embedder | None, *, turned: bool = False) -> None:
+def store_first_bugs(store: Store, *, is_placebo: bool = False) -> None:
     """Store the first bug of each pair as a repaired failure, as a run would have left it.
 
     Args:
         store: An empty database.
-        embedder: Makes the vectors.
-        turned: Whether each memory names the operators of another pair: as many votes, without information.
+        is_placebo: Whether the texts of the memories are meaningless, and as long as the real ones.
     """
-    operators = {name: list(rank_right_change(first, {})[2]) for name, (first, _) in PAIRS.items()}
-    if turned:
-        known = [name for name, found in operators.items() if found]
-        far = len(known) // 2
-        operators |= dict(zip(known, [operators[name] for name in (*known[far:], *known[:far])], strict=True))
     items = []
     for name, (first, _) in PAIRS.items():
         clue = create_clue(first)
         patch = unified_diff({PATH: first.wrong.encode()}, {PATH: first.right.encode()})
+        text = render_failure(clue, patch)
         items.append(
             MemoryItem(
                 table="failures",
                 run_id=name,
                 kind=error_class(clue.signature),
-                text=render_failure(clue, patch),
+                text=(PLACEBO * 40)[: len(text)] if is_placebo else text,
                 error_signature=clue.signature,
                 patch=patch,
                 code_shape=clue.shape,
                 repaired=True,
-                details={"operators": operators[name]},
                 search_text=clue.search_text,
             )
         )
-    store_items(store, items, embedder)
+    store_items(store, items)
 
 
 def measure_pairs() -> dict[str, Any]:
-    """Measure recall by words, vectors and both, and the rank of the right change with and without the prior."""
-    embedders: dict[str, Embedder] = {"minilm": MiniLm()} if is_installed() else {}
-    embedders["hashed"] = HashedNgrams()  # last, because its votes are the prior
-    ways: dict[str, dict[str, float]] = {}
-    votes: dict[str, list[MemoryMatch]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, embedder in embedders.items():
-            with open_store(f"sqlite:///{folder}/{name}.db", Path(folder)) as store:
-                store_first_bugs(store, embedder)
-                asked = {pair: create_clue(second) for pair, (_, second) in PAIRS.items()}
-                ways.setdefault(
-                    "words",
-                    _hits(
-                        {p: recall_memories(store, w.search_text, None, limit=3) for p, w in asked.items()}
-                    ),
-                )
-                alone = {
-                    p: recall_memories(store, w.embedding_text, embedder, limit=3, search_words=False)
-                    for p, w in asked.items()
-                }
-                ways[f"vectors of {name}"] = _hits(alone)
-                votes = {
-                    p: recall_memories(
-                        store, w.search_text, embedder, embedding_text=w.embedding_text, limit=20
-                    )
-                    for p, w in asked.items()
-                }
-                ways[f"words and vectors of {name}"] = _hits(votes)
-    return {"pairs": len(PAIRS), "recall": ways, "order": _order(votes)}
+    """Measure recall by vectors alone, and by words and vectors."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_store(f"sqlite:///{folder}/memory.db", Path(folder)) as store,
+    ):
+        store_first_bugs(store)
+        asked = {pair: create_clue(second) for pair, (_, second) in PAIRS.items()}
+        ways = {
+            way: {
+                pair: recall_memories(store, words(clue), embedding_text=clue.embedding_text, limit=3)
+                for pair, clue in asked.items()
+            }
+            for way, words in (
+                ("vectors", lambda _: ""),
+                ("words and vectors", lambda clue: clue.search_text),
+            )
+        }
+    return {"pairs": len(PAIRS), "recall": {way: _hits(found) for way, found in ways.items()}}
 
 
 def _hits(found: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, float]:
     firsts = [one[0].item.run_id == pair for pair, one in found.items() if one]
     threes = [pair in [each.item.run_id for each in one[:3]] for pair, one in found.items()]
     return {"at 1": round(sum(firsts) / len(found), 3), "at 3": round(sum(threes) / len(found), 3)}
-
-
-def _order(votes: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, Any]:
-    """Return ranks of the right change: without the prior, with it, and with other pairs' memories alone."""
-    places: dict[str, list[int]] = {"without": [], "with memory": [], "with others' memories alone": []}
-    reached = 0
-    for pair, (_, second) in PAIRS.items():
-        without = rank_right_change(second, {})[0]
-        if without is None:
-            continue
-        reached += 1
-        places["without"].append(without)
-        for name, left_out in (("with memory", ""), ("with others' memories alone", pair)):
-            known = [one for one in votes[pair] if one.item.run_id != left_out]
-            best = known[0].score if known else 1.0
-            factors = operator_factors([(one.item.operators, one.score / best) for one in known])
-            placed = rank_right_change(second, factors)[0]
-            assert placed is not None
-            places[name].append(placed)
-    pairs = list(zip(places["without"], places["with memory"], strict=True))
-    return {
-        "right change made by an operator": f"{reached} of {len(PAIRS)}",
-        "median place": {name: statistics.median(found) for name, found in places.items()},
-        "mean place": {name: round(statistics.mean(found), 1) for name, found in places.items()},
-        "earlier, same, later with memory": [
-            sum(b < a for a, b in pairs),
-            sum(b == a for a, b in pairs),
-            sum(b > a for a, b in pairs),
-        ],
-    }
 
 
 def measure_speed(url: str | None, count: int) -> dict[str, Any]:
@@ -246,7 +168,6 @@ def _timed_ms(store: Store, clue: FailureFingerprint) -> tuple[float, float]:
     found = recall_memories(
         store,
         clue.search_text,
-        HashedNgrams(),
         tables=("failures",),
         language="python",
         limit=5,
@@ -258,8 +179,8 @@ def _timed_ms(store: Store, clue: FailureFingerprint) -> tuple[float, float]:
 
 def _agreed(store: Store, clue: FailureFingerprint) -> float:
     """Return how many of the five most similar vectors an index finds; equal similarities are interchangeable."""
-    vector = HashedNgrams().embed([clue.embedding_text])[0]
-    found = find_nearest(store, "failures", vector, HashedNgrams.identity, limit=5)
+    vector = compute_vectors([clue.embedding_text])[0]
+    found = find_nearest(store, "failures", vector, VECTOR_METHOD, limit=5)
     last = sorted(_likeness_of_all(store) @ vector)[-5:]
     return sum(bool(likeness >= last[0] - 1e-5) for _, likeness in found) / 5
 
@@ -306,13 +227,13 @@ def _fill_with(store: Store, count: int) -> None:
                     "code_shape": shape,
                     "repaired": True,
                     "created_s": 0.0,
-                    "embedder": HashedNgrams.identity,
+                    "embedder": VECTOR_METHOD,
                     "details": {},
                     "search_text": words,
                 }
             )
         made = [embedding_text(str(row["error_signature"]), str(row["code_shape"]), "") for row in rows]
-        for row, vector in zip(rows, HashedNgrams().embed(made), strict=True):
+        for row, vector in zip(rows, compute_vectors(made), strict=True):
             row["vector"] = vector
         insert_missing(store, "failures", rows)
 

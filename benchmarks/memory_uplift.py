@@ -1,13 +1,10 @@
-"""Measure whether runs heal more with memory than without it, and than with a placebo of its length.
+"""Measure whether a model heals more with memory than without it, and than with a placebo of its length.
 
-    python benchmarks/memory_uplift.py search [--trials 6 --trials 20]
-    python benchmarks/memory_uplift.py prompts [--model local:qwen2.5-coder-0.5b] [--attempts 2]
+    python benchmarks/memory_uplift.py [--model local:qwen2.5-coder-0.5b] [--attempts 2]
 
 A database is filled with the first bug of each pair of `memory_pairs.py`, repaired. The second bug is then healed
-in a separate run with a test of three lines. `search` gives the search without a model a number of trials: with no
-memory, with memory, and with memories that name the operators of other pairs. `prompts` asks a model, without the
-search: with no memory, with what is recalled, and with the same number of meaningless letters. Nothing is
-withheld at random. A row is saved as soon as it is known, and a rerun continues.
+in a separate run with a test of three lines, by a model and without the search: with no memory, with what is recalled,
+and with memories whose texts are meaningless. A row is saved as soon as it is known, and a rerun continues.
 """
 
 from __future__ import annotations
@@ -34,8 +31,7 @@ from script_exit import run_script
 from suture.api import HealOptions, heal
 from suture.bench.measures.paired_statistics import bootstrap_difference
 from suture.core.ledger import last_payload, list_runs, read_ledger
-from suture.core.ledger.kinds import MemoryRecalled, SearchFinished
-from suture.core.records import Result
+from suture.core.ledger.kinds import MemoryRecalled
 from suture.core.settings import (
     BudgetSettings,
     CertificationSettings,
@@ -47,11 +43,9 @@ from suture.core.settings import (
     load_settings,
 )
 from suture.core.settings.schema import MemorySettings
-from suture.errors import PrerequisiteError, SandboxError
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 from suture.storage.database.store import open_store
-from suture.storage.memory.embedders import HashedNgrams
 
 ARMS = ("no memory", "memory", "placebo")
 COMMAND = ("python", "-m", "pytest", "-q")
@@ -62,32 +56,26 @@ class UpliftRow:
     """The result of one pair's second bug under one arm.
 
     Attributes:
-        what: `search` or `prompts`.
-        limit: Trials of the search, or attempts of the model.
-        model: The model; empty without one.
+        limit: Attempts of the model.
+        model: The model.
         pair: The name of the pair.
         arm: One of `ARMS`.
         healed: Whether the run ended as healed.
         right: Whether the code is that of the right side, except for its layout.
-        tried: Trials of the search.
         tokens: Tokens of the model.
         seconds: Seconds of the run.
         told_chars: Characters about earlier runs in prompts.
-        factors: Number of operators whose order memory changed.
     """
 
-    what: str
     limit: int
     model: str
     pair: str
     arm: str
     healed: bool
     right: bool
-    tried: int
     tokens: int
     seconds: float
     told_chars: int
-    factors: int
 
 
 def write_project(folder: Path, side: Side) -> None:
@@ -101,111 +89,91 @@ def write_project(folder: Path, side: Side) -> None:
     (folder / "test_code.py").write_text(test, "utf-8")
 
 
-def create_settings(
-    what: str, limit: int, model: ModelSettings, arm: str, home: Path, stores: Path
-) -> Settings:
+def create_settings(limit: int, model: ModelSettings, arm: str, home: Path, stores: Path) -> Settings:
     """Return a run's settings; its memory is a copy of its own."""
-    turned = what == "search" and arm == "placebo"
     file = home / "memory.db"
-    file.write_bytes((stores / f"{'turned' if turned else 'right'}.db").read_bytes())
-    use: Any = "off" if arm == "no memory" else what
-    memory = MemorySettings(use=use, withheld_share=0, placebo_share=0)
-    if what == "prompts" and arm == "placebo":
-        memory = memory.model_copy(update={"placebo_share": 1.0})  # above the limit of the setting
-    asks = what == "prompts"
+    file.write_bytes((stores / f"{'placebo' if arm == 'placebo' else 'memory'}.db").read_bytes())
     return Settings(
         paths=PathSettings(home=home / "state", cache=home / "no-models"),
         model=model,
         store=StoreSettings(url=f"sqlite:///{file}"),
-        memory=memory,
-        budget=BudgetSettings(attempts=limit) if asks else BudgetSettings(),
-        repair=RepairSettings(enabled=False) if asks else RepairSettings(candidates=limit),
+        memory=MemorySettings(use="off" if arm == "no memory" else "prompts"),
+        budget=BudgetSettings(attempts=limit),
+        repair=RepairSettings(enabled=False),
         certification=CertificationSettings(seconds=0, minimising_runs=0),
     )
 
 
 async def measure_rows(
-    what: str, limits: Sequence[int], name: str, pairs: Sequence[str], rows: Path, parallel: int
+    limit: int, name: str, pairs: Sequence[str], rows: Path, parallel: int
 ) -> list[UpliftRow]:
-    """Return all rows, in the order of limits, pairs and arms."""
+    """Return all rows, in the order of pairs and arms."""
     known = {_key(row): row for row in read_rows(rows, UpliftRow)}
     rows.parent.mkdir(parents=True, exist_ok=True)
-    model, asked = None, ModelSettings(name="none")
+    loaded = load_settings(Path(), {"model.name": name}).settings
+    model = open_model(loaded)
     sandbox = open_sandbox(Settings().sandbox)
     with tempfile.TemporaryDirectory() as folder:
-        for file in ("right", "turned"):
+        for file in ("memory", "placebo"):
             with open_store(f"sqlite:///{folder}/{file}.db", Path(folder)) as store:
-                await asyncio.to_thread(store_first_bugs, store, HashedNgrams(), turned=file == "turned")
+                await asyncio.to_thread(store_first_bugs, store, is_placebo=file == "placebo")
         try:
-            if what == "prompts":
-                loaded = load_settings(Path(), {"model.name": name}).settings
-                model, asked = open_model(loaded), loaded.model
             turn = asyncio.Semaphore(parallel)
 
-            async def one(limit: int, pair: str, arm: str) -> UpliftRow:
-                key = (what, limit, name, pair, arm)
+            async def one(pair: str, arm: str) -> UpliftRow:
+                key = (limit, name, pair, arm)
                 if key in known:
                     return known[key]
                 async with turn:
-                    row = await _row(key, asked, model, sandbox, Path(folder))
+                    row = await _row(key, loaded.model, model, sandbox, Path(folder))
                 append_row(rows, row)
                 print(f"{pair}, {arm}: {'healed' if row.healed else '-'}", file=sys.stderr, flush=True)
                 return row
 
-            wanted = [one(limit, pair, arm) for limit in limits for pair in pairs for arm in ARMS]
-            return list(await asyncio.gather(*wanted))
+            return list(await asyncio.gather(*(one(pair, arm) for pair in pairs for arm in ARMS)))
         finally:
-            if model is not None:
-                await model.close()
+            await model.close()
             await sandbox.close()
 
 
-def _key(row: UpliftRow) -> tuple[str, int, str, str, str]:
-    return row.what, row.limit, row.model, row.pair, row.arm
+def _key(row: UpliftRow) -> tuple[int, str, str, str]:
+    return row.limit, row.model, row.pair, row.arm
 
 
 async def _row(
-    key: tuple[str, int, str, str, str],
+    key: tuple[int, str, str, str],
     asked: ModelSettings,
-    model: Model | None,
+    model: Model,
     sandbox: Sandbox,
     stores: Path,
 ) -> UpliftRow:
-    what, limit, name, pair, arm = key
+    limit, name, pair, arm = key
     side = PAIRS[pair][1]
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         write_project(Path(folder), side)
-        settings = create_settings(what, limit, asked, arm, Path(home), stores)
+        settings = create_settings(limit, asked, arm, Path(home), stores)
         began = time.perf_counter()
-        result: Result | None = None
-        try:
-            result = await heal(
-                folder, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox, model=model)
-            )
-        except PrerequisiteError as fault:  # nothing was found, and there is no model to ask
-            if isinstance(fault, SandboxError) or model is not None:
-                raise
+        result = await heal(
+            folder, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox, model=model)
+        )
         seconds = time.perf_counter() - began
         runs = list_runs(settings.paths.home)
         events = read_ledger(runs[-1].ledger_path).events if runs else ()
-    recalled, searched = last_payload(events, MemoryRecalled), last_payload(events, SearchFinished)
+    recalled = last_payload(events, MemoryRecalled)
     if recalled is not None and recalled.fault:
         raise SystemExit(f"memory failed: {recalled.fault}")
-    healed = result is not None and result.outcome == "healed"
-    files = result.candidate.files if result is not None and healed and result.candidate else {}
+    healed = result.outcome == "healed"
+    files = result.candidate.files if healed and result.candidate else {}
     return UpliftRow(
-        what=what,
         limit=limit,
         model=name,
         pair=pair,
         arm=arm,
         healed=healed,
         right=_same(files.get("code_here.py", ""), side.right),
-        tried=searched.candidates_tried if searched is not None else 0,
-        tokens=result.spend.tokens if result is not None else 0,
+        tokens=result.spend.tokens,
         seconds=round(seconds, 1),
         told_chars=sum(map(len, recalled.prompt_texts)) if recalled is not None else 0,
-        factors=len(recalled.factors) if recalled is not None else 0,
     )
 
 
@@ -244,21 +212,15 @@ def summarise_arms(rows: Iterable[UpliftRow]) -> dict[str, Any]:
 def main() -> None:
     """Measure, and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=("search", "prompts"))
-    parser.add_argument(
-        "--trials", type=int, action="append", help="trials of the search; may be repeated; 6 and 20"
-    )
     parser.add_argument("--attempts", type=int, default=2, help="attempts of the model; 2")
     parser.add_argument("--model", default="local:qwen2.5-coder-0.5b")
     parser.add_argument("--first", type=int, help="only the first N pairs")
     parser.add_argument("--parallel", type=int, default=1, help="simultaneous runs")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="rows as JSON lines")
     given = parser.parse_args()
-    limits = (given.trials or [6, 20]) if given.what == "search" else [given.attempts]
     rows = given.rows or load_settings(Path()).settings.paths.home / "benchmarks" / "memory_uplift.jsonl"
-    name = given.model if given.what == "prompts" else ""
     pairs = list(PAIRS)[: given.first]
-    found = asyncio.run(measure_rows(given.what, limits, name, pairs, rows, given.parallel))
+    found = asyncio.run(measure_rows(given.attempts, given.model, pairs, rows, given.parallel))
     print(json.dumps(summarise_arms(found), indent=1))
 
 

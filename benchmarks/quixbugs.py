@@ -29,7 +29,7 @@ from suture.judge import prepare_suite
 from suture.judge.differential.input_generation import mutate_inputs, read_arguments
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.baseline import run_baseline
-from suture.judge.trials.python_calls import compare_calls
+from suture.judge.trials.command_trials import compare_calls
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit

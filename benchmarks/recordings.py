@@ -19,7 +19,7 @@ from script_exit import run_script
 
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem
-from suture.bench.replies.recordings import RecordedReply, read_draws, read_recording, write_recording
+from suture.bench.replies.reply_pool import RecordedReply, read_draws, read_recording, write_recording
 from suture.errors import UsageError
 
 

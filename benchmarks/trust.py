@@ -26,7 +26,7 @@ from typing import Any
 from data_files import read_data
 from script_exit import run_script
 
-from suture.bench.measures.calibration import compute_calibration
+from suture.bench.measures.arm_metrics import compute_calibration
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import load_settings
 from suture.errors import UsageError

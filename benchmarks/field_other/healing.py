@@ -15,7 +15,7 @@ from field_other.cases import case_folder, run_suite, suite_environ
 from field_other.fetching import Store
 from field_other.mutants import broken_files
 from field_other.packages import OtherPackage
-from suture.mutation.tree_sitter.node_kinds import parse_source_tree
+from suture.mutation.tree_sitter.value_kinds import parse_source_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node

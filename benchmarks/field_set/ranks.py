@@ -29,9 +29,8 @@ from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.sandbox import discover_interpreter, open_sandbox
-from suture.search.languages.adapters import get_adapter
-from suture.search.localisation.exception_clues import find_clues
-from suture.search.localisation.fault_ranking import rank_suspects, score_lines
+from suture.search.languages.tree_adapter import get_adapter
+from suture.search.localisation.fault_ranking import find_clues, rank_suspects, score_lines
 from suture.search.ordering.candidate_order import order_single_changes
 
 __all__ = ["LocalisedBug", "Rank", "format_rank", "localise_bug", "print_ranks", "rank_bug", "sums_of"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.core.settings import load_settings
-from suture.core.settings.setting_keys import get_setting, setting_fields
+from suture.core.settings.rendering import get_setting, setting_fields
 from suture.errors import SutureError
 
 __all__ = ["SettingsTarget"]

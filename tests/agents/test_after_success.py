@@ -1,4 +1,4 @@
-"""The property tester, the reviewer and the optimiser."""
+"""The property tester and the optimiser."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ from dataclasses import fields
 import pytest
 
 from suture.agents import RepairBrief, packaged_prompt
-from suture.agents.roles.advisers import ReviewReply, draft_review_prompt
-from suture.agents.roles.optimiser import OptimiseGoal, draft_optimiser_prompt, optimised_files
+from suture.agents.roles.optimiser import draft_optimiser_prompt, optimised_files
 from suture.agents.roles.testers import SpecTestBrief, draft_spec_test_prompt, properties_from_reply
 from suture.agents.tuning import PROPERTIES_PER_CALL
-from suture.core.records import Candidate, CodeReview, Concern, Task
+from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import MalformedReply
 from suture.judge import check_candidate, prepare_suite
 from suture.judge.extraction.program_plans import TaskNames, plan_program
-from suture.models import Reply, Sampling
-from suture.models.structured_output import ask_structured
+from suture.models import Reply
 from suture.sandbox import BubblewrapSandbox
-from suture.testing import ScriptedModel
 
 CODE = "def f(x):\n    y = x\n    return y + 1\n"
 PROPERTIES = """\
@@ -105,31 +102,12 @@ async def test_properties_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:
     assert verdict.counterexamples[0].call.startswith("f(-")
 
 
-async def test_a_review_reply_becomes_a_record() -> None:
-    draft = draft_review_prompt(RepairBrief(statement="", files={"m.py": CODE}), packaged_prompt("reviewer"))
-    messages = draft.messages(draft.full_counts())
-
-    assert "### m.py" in messages[-1].content
-    reply = (
-        '{"concerns": [{"problem": "y is not needed", "kind": "readability", "severity": "low", "line": 2}]}'
-    )
-    model = ScriptedModel([reply, '{"concerns": []}'])
-    review = (await ask_structured(model.complete, messages, ReviewReply, Sampling())).value.record()
-    assert review == CodeReview(
-        concerns=(Concern(problem="y is not needed", kind="readability", severity="low", line=2),)
-    )
-    assert (
-        await ask_structured(model.complete, messages, ReviewReply, Sampling())
-    ).value.record() == CodeReview(concerns=())
-
-
-@pytest.mark.parametrize(("goal", "expected"), [("simpler", "shorter"), ("faster", "large inputs")])
-def test_the_optimiser_rewrites_passing_code(goal: OptimiseGoal, expected: str) -> None:
+def test_the_optimiser_rewrites_passing_code() -> None:
     brief = RepairBrief(statement="Add one.", files={"m.py": CODE}, entry_point="f")
-    draft = draft_optimiser_prompt(brief, packaged_prompt("optimiser"), goal)
+    draft = draft_optimiser_prompt(brief, packaged_prompt("optimiser"))
     text = draft.messages(draft.full_counts())[-1].content
 
-    assert expected in text
+    assert "shorter" in text
     assert "parameters of `f`" in text
     shorter = "def f(x):\n    return x + 1\n"
     assert optimised_files(Reply(text=f"```python\n{shorter}```"), brief) == {"m.py": shorter}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.agents.conversation.message_history import MessageHistory
+from suture.agents.conversation.tool_calls import MessageHistory
 from suture.models import Message, ToolCall
 from suture.models.token_counting import estimate_tokens
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.project.python_source.imports import find_importers, imported_paths, loaded_files
+from suture.project.python_source.parsing import find_importers, imported_paths, loaded_files
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.agents.prompting.prompt_files import packaged_prompt
-from suture.agents.roles.repair_chooser import (
-    ChoiceBrief,
-    draft_choice_prompt,
-    find_test_source,
-    read_choice,
-)
+from suture.agents.roles.repair_chooser import ChoiceBrief, draft_choice_prompt, find_test_source, read_choice
 from suture.core.ledger.kinds import ComparedCall
 from suture.errors import MalformedReply
 from suture.models import Reply

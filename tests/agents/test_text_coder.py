@@ -6,7 +6,7 @@ import pytest
 
 from suture.agents import packaged_prompt
 from suture.agents.replies.repaired_files import read_repaired_files
-from suture.agents.roles.text_coder import TextBrief, draft_text_prompt
+from suture.agents.roles.coder import TextBrief, draft_text_prompt
 from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply

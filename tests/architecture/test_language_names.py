@@ -12,8 +12,7 @@ ALLOWED = (
     "src/suture/bench/",  # a data set is in one language
     "src/suture/project/languages/",
     "src/suture/project/safety/dependencies.py",  # the names of package indexes
-    "src/suture/project/safety/pyproject_manifest.py",  # Poetry lists the version of Python beside packages
-    "src/suture/sandbox/conformance/lifecycle.py",  # what every sandbox can run
+    "src/suture/project/safety/manifests.py",  # Poetry lists the version of Python beside packages
     "src/suture/sandbox/packages/additions/python_adder.py",  # Poetry, as above
     "src/suture/sandbox/runtimes/environments.py",  # Poetry, as above
 )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from suture.bench.replies.recordings import hash_prompt, make_draw_key
+from suture.bench.replies.reply_pool import hash_prompt, make_draw_key
 from suture.bench.rows import BenchmarkRow
 from suture.models import Message, Reply, Sampling
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.bench.replies.recordings import RecordedReply, read_recording
+from suture.bench.replies.reply_pool import RecordedReply, read_recording
 from suture.core.records import encode_record
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

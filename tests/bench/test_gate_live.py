@@ -9,8 +9,7 @@ import pytest
 
 from bench.bench_tasks import LuckyModel, read_calls, write_mbpp_tasks
 from suture.bench.datasets import load_problems
-from suture.bench.gate.gate_decision import GateBaseline, GateTask
-from suture.bench.gate.live_gate import TASKS_PER_BATCH, measure_until_decided
+from suture.bench.gate.gate_decision import TASKS_PER_BATCH, GateBaseline, GateTask, measure_until_decided
 from suture.bench.gate.sequential_test import design_sequential_test
 from suture.bench.running.bench_folder import BenchFolder
 from suture.core.settings import Settings

@@ -13,10 +13,9 @@ import yaml
 
 from requirements import Require
 from suture.bench.datasets import load_problems
-from suture.bench.gate.gate_decision import GateBaseline, read_baseline
-from suture.bench.gate.live_gate import measure_until_decided
+from suture.bench.gate.gate_decision import GateBaseline, measure_until_decided, read_baseline
 from suture.bench.gate.sequential_test import compute_chances, decide, design_sequential_test
-from suture.bench.replies.recordings import read_recording
+from suture.bench.replies.reply_pool import read_recording
 from suture.bench.running.bench_folder import BenchFolder
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError

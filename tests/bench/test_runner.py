@@ -15,8 +15,7 @@ from bench.bench_tasks import LuckyModel, normalize_rows, read_calls, write_mbpp
 from suture.bench.datasets import load_problems
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
-from suture.bench.running.benchmark_plan import BenchmarkPlan, choose_ids, extend_plan
-from suture.bench.running.benchmark_progress import BenchmarkProgress
+from suture.bench.running.benchmark_plan import BenchmarkPlan, BenchmarkProgress, choose_ids, extend_plan
 from suture.bench.running.control_solvers import sample_problems
 from suture.bench.running.regrading import regrade
 from suture.core.settings import Settings

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from suture.bench.measures.calibration import compute_calibration
+from suture.bench.measures.arm_metrics import compute_calibration
 from suture.bench.measures.paired_statistics import (
     Interval,
     bootstrap_difference,

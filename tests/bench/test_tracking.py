@@ -22,7 +22,7 @@ from requirements import Require
 from suture.api import WriteOptions
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.mlflow_tracking import track_benchmark
-from suture.bench.mlflow_tracking.run_descriptions import describe_benchmark, describe_row
+from suture.bench.mlflow_tracking.mlflow_runs import describe_benchmark, describe_row
 from suture.bench.rows import BenchmarkRow, CandidateStep
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark_plan import BenchmarkPlan

@@ -17,8 +17,6 @@ from suture.core.records import (
     Check,
     CheckOutcome,
     CodeFrame,
-    CodeReview,
-    Concern,
     Counterexample,
     Critique,
     Diagnosis,
@@ -58,7 +56,6 @@ SERVICE = TaskService(
     command="serve", port=7001, ready="true", timeout_s=2.5, variables={"URL": "http://127.0.0.1"}
 )
 EARLIER = EarlierVersion(commit="0123456789ab", subject="levels", files={"a.py": "x = 1\n"})
-CONCERN = Concern(kind="security", severity="high", line=3, problem="runs what it is given")
 SUBTASK = Subtask(goal="join them", needs=(1,))
 
 FRAME = CodeFrame(file="a.py", line=7, function="f")
@@ -69,11 +66,9 @@ FAILING_TEST = FailingGeneratedTest(
 EXAMPLES: tuple[Any, ...] = (
     FRAME,
     FAILING_TEST,
-    CONCERN,
     EARLIER,
     Critique(issues=("stops one early",), score=0.5, approved=False),
     Plan(subtasks=(Subtask(goal="sort them"), SUBTASK)),
-    CodeReview(concerns=(CONCERN,)),
     SUBTASK,
     Diagnosis(category="boundary", root_cause="stops one early", strategy="minimal", confidence=0.5),
     Task(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.loop.judgement.configuration_changes import alters_test_run, find_configuration_changes
+from suture.loop.judgement.code_findings import alters_test_run, find_configuration_changes
 
 PYPROJECT = '[project]\nname = "shop"\nversion = "1.0"\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
 WORKFLOW = "steps:\n  - uses: actions/checkout@v4\n  - run: python -m pytest\n"

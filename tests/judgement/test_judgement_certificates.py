@@ -22,8 +22,7 @@ from suture.core.settings import JudgeSettings, Settings
 from suture.errors import UsageError
 from suture.interfaces.cli.app import app
 from suture.judge.certificates import JudgementCertificate, ReplayedClaim
-from suture.judge.certificates.certificate import render_certificate, seal_certificate, sha256_hex
-from suture.judge.certificates.judgement_certificate import hash_tree
+from suture.judge.certificates.certificate import hash_tree, render_certificate, seal_certificate, sha256_hex
 from suture.loop.intake.heal_task import build_task_from_snapshot
 from suture.loop.judgement import ProposedChange, certify_judgement
 from suture.loop.judgement.judgement_evidence import MAX_CONTENT_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.loop.judgement import ProposedChange
-from suture.loop.judgement.secret_findings import find_secrets
+from suture.loop.judgement.code_findings import find_secrets
 
 GENERATED = "ghp_" + "a1B2" * 9
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from loop.test_model_call import ANSWER, PRICES, PROMPT_TOKENS, CallEnvironment, make_question
-from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
-from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.budgeted_call import BudgetedCall, CallContext, find_prior_decision, reserve
 from suture.agents.calling.model_call import ask
 from suture.agents.calling.role_call import list_degraded_roles
 from suture.core.ledger import Budget, Ledger, Limits, RawPayload, in_round_branch, open_reservations

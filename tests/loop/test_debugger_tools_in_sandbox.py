@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.agents.tools.debugger_tools import ComparedAttempt, find_test_setup, make_debugger_tools
+from suture.agents.roles.debugger import ComparedAttempt, find_test_setup, make_debugger_tools
 from suture.agents.tools.react_loop import ToolAction
 from suture.core.settings import SandboxSettings
 from suture.judge.tracing.variable_trace import TraceTarget

@@ -10,8 +10,7 @@ from suture.core.ledger.kinds import Choice, DistinguishingInput
 from suture.core.records import Task
 from suture.errors import UsageError
 from suture.judge.trials.trial_records import Proposal
-from suture.loop.review.questions import Review, ReviewAnswer
-from suture.loop.review.repair_choice import apply_choice, reviewer_with_asker
+from suture.loop.review.questions import Review, ReviewAnswer, apply_choice, reviewer_with_asker
 from suture.search import PlausibleRepairs, Repair
 
 DIFFERENCE = DistinguishingInput(

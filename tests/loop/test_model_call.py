@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.budgeted_call import CallContext
 from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.prompting.fitting import Prefill
 from suture.core.ledger import Budget, Ledger, Limits, new_run, spend_by_group

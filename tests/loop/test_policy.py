@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from suture.core.records import Origin, Reason, TaskKind
 from suture.core.settings import LoopSettings
 from suture.errors import UsageError
-from suture.loop.policy.attempts import Attempt, Progress, ProposalFault, find_best
-from suture.loop.policy.next_moves import decide, next_parent
-from suture.loop.policy.stagnation import count_rounds_with_same_failure, count_rounds_without_new_code
+from suture.loop.policy.attempts import (
+    Attempt,
+    Progress,
+    ProposalFault,
+    count_rounds_with_same_failure,
+    count_rounds_without_new_code,
+    find_best,
+)
+from suture.loop.policy.next_moves import decide
 from suture.loop.recipes.recipe_files import list_recipes, load_recipe
 from suture.loop.recipes.recipe_schema import Recipe
 
@@ -86,26 +92,6 @@ def test_the_greedy_recipe_ends_after_one_round(recipe: Recipe, outcome: str | N
 def test_passing_code_is_not_changed() -> None:
     (move,) = decide(Progress(kind="heal", round=0, attempts=(replace(BASE, passed=3, failed=0),)), ADAPTIVE)
     assert move.outcome == "nothing_to_heal"
-
-
-def test_passing_code_gets_second_opinions_once_if_the_recipe_asks() -> None:
-    recipe = ADAPTIVE.model_copy(update={"second_opinions": 3})
-    passing = make_attempt("a", 0, passed=2, failed=0)
-    progress = Progress(kind="write", round=1, attempts=(passing,), samples_asked=1)
-    moves = decide(progress, recipe)
-
-    assert [(move.kind, move.index, move.temperature) for move in moves] == [
-        ("sample", 1, 0.8),
-        ("sample", 2, 0.8),
-        ("sample", 3, 0.8),
-    ]
-    assert next_parent(progress, recipe) is None
-    assert decide(replace(progress, round=2), recipe)[0].outcome == "healed"
-    assert decide(replace(progress, attempts_left=0), recipe)[0].outcome == "healed"
-    repaired = Progress(
-        kind="heal", round=1, attempts=(BASE, make_attempt("a", 0, passed=2, failed=0, origin="repair"))
-    )
-    assert decide(repaired, recipe)[0].outcome == "healed"
 
 
 def test_code_without_a_check_is_not_healed() -> None:

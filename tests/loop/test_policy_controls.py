@@ -8,9 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.core.settings import LoopSettings
-from suture.loop.policy.attempts import Attempt, Progress, find_best
+from suture.loop.policy.attempts import (
+    Attempt,
+    Progress,
+    code_fingerprint,
+    count_rounds_without_gain,
+    detect_stagnation,
+    find_best,
+)
 from suture.loop.policy.next_moves import decide, next_parent
-from suture.loop.policy.stagnation import code_fingerprint, count_rounds_without_gain, detect_stagnation
 from suture.loop.recipes.recipe_files import list_recipes, load_recipe
 from suture.loop.recipes.recipe_schema import Recipe
 

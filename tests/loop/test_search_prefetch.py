@@ -13,7 +13,7 @@ from suture.core.records import CheckOutcome, Task, Verdict
 from suture.core.settings import RepairSettings, SandboxSettings
 from suture.judge import Suite
 from suture.loop.evaluation.search_setup import start_baseline
-from suture.loop.services.search_prefetch import SearchPrefetch
+from suture.loop.services.suite_provider import SearchPrefetch
 from suture.search import SearchLimits
 
 NAME = "a.test.js::adds"

@@ -17,7 +17,7 @@ from suture.loop.evaluation.search_setup import limit_search
 from suture.loop.policy.attempts import failure_signature
 from suture.search import SearchLimits, SearchResult
 from suture.search.engine.search_schedule import SearchClock, Turns
-from suture.search.languages.adapters import get_adapter
+from suture.search.languages.tree_adapter import get_adapter
 from suture.search.ranking.rivals import RivalQueue
 
 

@@ -12,7 +12,7 @@ from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import SutureError
 from suture.models import pull_model
 from suture.models.llama_server.shared_servers import stop_shared_servers
-from suture.models.providers.refused_parameters import forget_refusals
+from suture.models.providers.error_table import forget_refusals
 
 SMALL_MODEL = "qwen2.5-coder-0.5b"
 

@@ -26,7 +26,7 @@ from suture.models.llama_server.shared_servers import (
     stop_shared_servers,
     useful_slots,
 )
-from suture.models.weights.model_catalogue import find_catalogue_entry
+from suture.models.weights.weights_cache import find_catalogue_entry
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 live = pytest.mark.live

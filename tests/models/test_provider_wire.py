@@ -356,9 +356,7 @@ async def test_ollama_gets_the_context_size_and_a_cut_stream_is_lost(stub: OpenA
 async def test_the_context_that_ollama_is_asked_for_is_the_one_of_the_profile(
     stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, page: Any, settings: dict[str, Any], expected: int
 ) -> None:
-    monkeypatch.setattr(
-        "suture.models.providers.ollama_server.OLLAMA_TIMEOUT_S", 60
-    )  # the machine may be busy
+    monkeypatch.setattr("suture.models.providers.endpoints.OLLAMA_TIMEOUT_S", 60)  # the machine may be busy
     ollama = FORMATS[-1]
     if page is not None:
         stub.pages["/api/show"] = page

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from faults import ERRORS, fault_at, raise_error
+from faults import ERRORS, choose_error, fault_at, raise_error
 from models.tiny_wheels import CONTENT, make_entry
 from suture.errors import PrerequisiteError, SutureError
 from suture.models.weights.download import pull_model
-from suture.models.weights.model_catalogue import HubFile
-from suture.models.weights.weights_cache import partial_path
+from suture.models.weights.weights_cache import HubFile, partial_path
 
 
 class HubStub(ThreadingHTTPServer):
@@ -130,7 +129,10 @@ def test_an_unreachable_hub_is_reported(tmp_path: Path) -> None:
         pull_model(make_entry(nowhere), tmp_path)
 
 
-def test_after_a_fault_at_any_file_the_next_download_is_complete(hub: HubStub, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(len(ERRORS)))
+def test_after_a_fault_at_any_file_the_next_download_is_complete(
+    hub: HubStub, tmp_path: Path, seed: int
+) -> None:
     def pull(folder: str) -> Path:
         return pull_model(make_entry(hub.file), tmp_path / folder)
 
@@ -138,8 +140,22 @@ def test_after_a_fault_at_any_file_the_next_download_is_complete(hub: HubStub, t
         pull("none")
     assert len(made) > 5
     for step in range(len(made)):
-        fault = fault_at(step, raise_error(ERRORS[step % len(ERRORS)]), match=str(tmp_path / f"{step}"))
+        # The slash: the folder of step 1 is not that of step 10.
+        fault = fault_at(step, raise_error(choose_error(step, seed)), match=f"{tmp_path / f'{step}'}/")
         with fault, contextlib.suppress(SutureError):
             pull(f"{step}")
         assert pull(f"{step}").read_bytes() == CONTENT
         assert not partial_path(make_entry(hub.file), tmp_path / f"{step}").exists()
+
+
+def test_after_a_connection_closed_at_any_byte_the_next_download_continues(
+    hub: HubStub, tmp_path: Path
+) -> None:
+    for cut_at in (0, 1, *range(300_000, len(CONTENT), 300_000), len(CONTENT) - 1):
+        hub.cut_at, cache = cut_at, tmp_path / f"{cut_at}"
+        with pytest.raises(PrerequisiteError, match="pull again: the download is continued"):
+            pull_model(make_entry(hub.file), cache)
+        hub.cut_at = None
+        kept_bytes = partial_path(make_entry(hub.file), cache).stat().st_size
+        assert pull_model(make_entry(hub.file), cache).read_bytes() == CONTENT
+        assert hub.downloads[-1][1] == kept_bytes <= cut_at

@@ -41,16 +41,16 @@ async def ask_roles(settings: Settings, *roles: Role) -> None:
 async def test_two_servers_of_one_protocol_serve_two_roles(two_stubs: tuple[OpenAIStub, OpenAIStub]) -> None:
     first, second = two_stubs
     settings = make_settings(
-        first, critic="openai:critic", critic_base_url=second.base_url, critic_key=SecretStr("critic-key")
+        first, coder="openai:coder", coder_base_url=second.base_url, coder_key=SecretStr("coder-key")
     )
-    await ask_roles(settings, "coder", "critic", "reviewer")
+    await ask_roles(settings, "critic", "coder", "optimiser")
 
     assert [(request["model"], key) for request, key in zip(first.requests, first.keys, strict=True)] == [
         ("common", "Bearer common-key")
     ]
     assert [(request["model"], key) for request, key in zip(second.requests, second.keys, strict=True)] == [
-        ("critic", "Bearer critic-key"),
-        ("critic", "Bearer critic-key"),  # the reviewer uses the critic's settings
+        ("coder", "Bearer coder-key"),
+        ("coder", "Bearer coder-key"),  # the optimiser uses the coder's settings
     ]
 
 
@@ -67,8 +67,8 @@ async def test_a_role_with_a_model_of_its_own_ignores_the_server_of_its_default_
     two_stubs: tuple[OpenAIStub, OpenAIStub],
 ) -> None:
     first, second = two_stubs
-    settings = make_settings(first, critic_base_url=second.base_url, reviewer="openai:reviewer")
-    await ask_roles(settings, "reviewer")
+    settings = make_settings(first, coder_base_url=second.base_url, optimiser="openai:optimiser")
+    await ask_roles(settings, "optimiser")
     assert (len(first.requests), len(second.requests)) == (1, 0)
 
 

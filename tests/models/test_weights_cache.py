@@ -8,8 +8,15 @@ import pytest
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import list_cached_models, model_path, remove_model
-from suture.models.weights.model_catalogue import CATALOGUE, WheelParts, find_catalogue_entry
-from suture.models.weights.weights_cache import lock_weights, partial_path, weights_path, write_stamp
+from suture.models.weights.weights_cache import (
+    CATALOGUE,
+    WheelParts,
+    find_catalogue_entry,
+    lock_weights,
+    partial_path,
+    weights_path,
+    write_stamp,
+)
 
 NAME = "qwen2.5-coder-0.5b"
 

@@ -8,7 +8,7 @@ import random
 import zipfile
 from pathlib import Path
 
-from suture.models.weights.model_catalogue import CatalogueEntry, WeightsSource, WheelParts
+from suture.models.weights.weights_cache import CatalogueEntry, WeightsSource, WheelParts
 
 __all__ = ["CONTENT", "PARTS", "build_wheels", "make_entry"]
 

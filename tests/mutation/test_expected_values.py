@@ -6,7 +6,7 @@ import pytest
 
 from suture.core.records import CheckOutcome, Counterexample, Language
 from suture.mutation import apply_edits, generate_mutants, generate_tree_mutants
-from suture.mutation.expected_values import compare_values
+from suture.mutation.changes import compare_values
 from suture.mutation.tuning import MAX_DIFFERENCES
 from suture.search.languages.python_adapter import PYTHON
 from suture.search.ordering.candidate_order import find_differences, order_single_changes

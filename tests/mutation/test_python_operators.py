@@ -325,9 +325,7 @@ def test_an_operator_that_raises_loses_only_its_own_mutants(monkeypatch: pytest.
         yield from {"other": iter(())}["callable"]
 
     broken = PythonOperator(name="generator", nodes=(ast.Return,), changes=raise_key_error)
-    monkeypatch.setattr(
-        sys.modules["suture.mutation.python.python_mutants"], "OPERATORS", (broken, *OPERATORS)
-    )
+    monkeypatch.setattr(sys.modules["suture.mutation.mutant_generation"], "OPERATORS", (broken, *OPERATORS))
     source = "def f(a, b):\n    return a < b\n"
     with pytest.raises(KeyError):
         list(generate_mutants(source))

@@ -7,8 +7,7 @@ import inspect
 import itertools
 from dataclasses import dataclass
 
-from suture.core.settings.rendering import format_value
-from suture.core.settings.setting_keys import setting_fields, setting_groups
+from suture.core.settings.rendering import format_value, setting_fields, setting_groups
 from suture.core.settings.setting_sources import variable_name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.project.python_source.tidying import tidy_module
+from suture.project.python_source.functions import tidy_module
 
 FUNCTION = "def f(x):\n    return [x]\n"
 

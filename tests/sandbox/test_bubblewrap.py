@@ -1,6 +1,6 @@
 """How bubblewrap's sandboxes end, even if they are killed, cancelled or send forged reports.
 
-`suture.sandbox.conformance` checks what every sandbox must do, `tests/attacks` what it must withstand.
+`sandbox.conformance` checks what every sandbox must do, `tests/attacks` what it must withstand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Channels that end leave no process behind; `suture.sandbox.conformance` covers the rest."""
+"""Channels that end leave no process behind; `sandbox.conformance` covers the rest."""
 
 from __future__ import annotations
 

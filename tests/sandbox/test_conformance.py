@@ -13,11 +13,11 @@ from functools import partial
 import pytest
 
 from requirements import Require
+from sandbox.conformance import BEHAVIOURS, Behaviour, Conformance, NotClaimed, Violation
 from sandbox.engines import gvisor_host, podman_host
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Sandbox
 from suture.sandbox.bubblewrap.launcher import find_bubblewraps
-from suture.sandbox.conformance import BEHAVIOURS, Behaviour, Conformance, NotClaimed, Violation
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.e2b import E2bSandbox
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from sandbox.conformance import BEHAVIOURS, Conformance, Violation
 from suture.errors import UsageError
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, Mount, RunRequest, RunResult
-from suture.sandbox.conformance import BEHAVIOURS, Conformance, Violation
 
 
 class ConformingSandbox:
@@ -230,7 +230,7 @@ def check_behaviour(kind: type[ConformingSandbox], name: str) -> None:
 def test_a_faulty_sandbox_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         for module in ("lifecycle", "limits"):
-            patched.setattr(f"suture.sandbox.conformance.{module}.PROMPT_S", 2.5)
+            patched.setattr(f"sandbox.conformance.{module}.PROMPT_S", 2.5)
         with pytest.raises(Violation):
             check_behaviour(FAULTY_SANDBOXES[name], name)
     check_behaviour(ConformingSandbox, name)

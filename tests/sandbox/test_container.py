@@ -23,8 +23,7 @@ from suture.sandbox import Mount, ProgramLimits, RunRequest, RunStatus, Sandbox,
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.container.container_sandbox import OWNER_LABEL, is_orphan, process_name
 from suture.sandbox.container.container_spec import image_name, pack_image
-from suture.sandbox.container.container_transport import attach
-from suture.sandbox.container.engine import Engine, connect_to_engine, find_addresses
+from suture.sandbox.container.container_transport import Engine, attach, connect_to_engine, find_addresses
 
 pytestmark = pytest.mark.heavy
 

@@ -17,8 +17,8 @@ from suture.sandbox import (
     diagnose_backends,
     find_sandbox_factories,
 )
+from suture.sandbox.backends import describe_capabilities
 from suture.sandbox.bubblewrap.diagnosis import diagnose_bubblewraps, explain_unavailable
-from suture.sandbox.doctor import describe_capabilities
 
 
 def fake_bubblewrap(folder: Path, commands: str) -> str:

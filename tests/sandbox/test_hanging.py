@@ -13,11 +13,10 @@ import requests
 
 from suture.errors import SandboxBroken
 from suture.sandbox import ProgramLimits, RunRequest
-from suture.sandbox.container.container_transport import ContainerTransport
-from suture.sandbox.container.engine import Engine
+from suture.sandbox.container.container_transport import ContainerTransport, Engine
 from suture.sandbox.execution.program import Program, SandboxNotStarted
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.direct_pipes import FdSender
+from suture.sandbox.zygote.zygote_transport import FdSender
 
 
 class SilentClient:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import PrerequisiteError
-from suture.sandbox.runtimes.rustup import follow_rustup
+from suture.sandbox.runtimes.environments import follow_rustup
 
 
 @pytest.fixture

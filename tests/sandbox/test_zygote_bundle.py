@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from suture.sandbox.zygote.bundle import PACKAGES, PARTS
+from suture.sandbox.zygote.zygote_transport import PACKAGES, PARTS
 
 
 @pytest.mark.parametrize("part", PARTS)

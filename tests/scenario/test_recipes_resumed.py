@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from run_events import read_events
-from scenario.scripted_roles import ScriptedRoles, to_json
+from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong_reply
 from suture.api import WriteOptions, replay, resume, solve
 from suture.core.ledger import find_run, read_ledger
@@ -104,10 +104,9 @@ async def test_a_run_with_helper_roles_is_replayable(tmp_path: Path) -> None:
 
 async def test_a_users_recipe_is_replayed_without_its_file(tmp_path: Path) -> None:
     recipe = tmp_path / "mine.toml"
-    recipe.write_text('summary = "Simple."\n\n[helpers]\noptimise = true\nreview = true\n')
+    recipe.write_text('summary = "Simple."\n\n[helpers]\noptimise = true\n')
     long_winded = "```python\ndef add(a, b):\n    total = a\n    total = total + b\n    return total\n```"
-    reviews = to_json(concerns=[{"problem": "none", "kind": "security", "severity": "low", "line": 0}])
-    model = ScriptedRoles({"coder": [long_winded], "optimiser": [RIGHT], "reviewer": [reviews]})
+    model = ScriptedRoles({"coder": [long_winded], "optimiser": [RIGHT]})
 
     result = await solve(
         TASK, WriteOptions(settings=make_settings(tmp_path / "home", str(recipe)), model=model)
@@ -120,7 +119,7 @@ async def test_a_users_recipe_is_replayed_without_its_file(tmp_path: Path) -> No
     replayed = await replay("last", settings=make_settings(tmp_path / "home"))
     assert replayed.difference is None
     kinds = [event.kind for event in read_events(tmp_path / "home", result.run_id)]
-    assert {"candidate.optimised", "candidate.reviewed"} <= set(kinds)
+    assert "candidate.optimised" in kinds
 
 
 @pytest.mark.parametrize(

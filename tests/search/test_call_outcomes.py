@@ -12,8 +12,8 @@ import pytest
 from failing_projects import make_python_project
 from prepared_suites import prepare_python_suite
 from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.command_trials import compare_calls
 from suture.judge.trials.inside.function_calls import canonical_repr
-from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import ObservedCall, Proposal, Spectrum
 from suture.mutation import Edit
 from suture.mutation.python.edit_locations import constants_near_edit

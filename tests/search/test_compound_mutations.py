@@ -11,9 +11,13 @@ from suture.core.settings import CertificationSettings, PathSettings, Settings
 from suture.judge.trials.trial_records import Proposal, Spectrum, TestLines, TestRun, Trial
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import compose_edits
-from suture.search.languages.adapters import get_adapter
-from suture.search.ordering.compound_changes import CompoundQueue
-from suture.search.ordering.compound_mutations import CompoundMutations, combine_pairs, shift_scores
+from suture.search.languages.tree_adapter import get_adapter
+from suture.search.ordering.compound_changes import (
+    CompoundMutations,
+    CompoundQueue,
+    combine_pairs,
+    shift_scores,
+)
 
 CODE = """\
 function f(a, b) {

@@ -17,17 +17,16 @@ from suture.judge.differential.input_generation import mutate_inputs, read_argum
 from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, TestRun, Trial
 from suture.mutation import Edit, apply_edits, generate_mutants
 from suture.mutation.edits import trim_edit
-from suture.search.languages.adapters import get_adapter
-from suture.search.localisation.exception_clues import find_clues
-from suture.search.localisation.fault_ranking import dstar, ochiai, rank_suspects, score_lines
+from suture.search.languages.tree_adapter import get_adapter
+from suture.search.localisation.fault_ranking import dstar, find_clues, ochiai, rank_suspects, score_lines
 from suture.search.ordering.candidate_order import order_single_changes
 from suture.search.ordering.compound_changes import (
+    CompoundMutations,
     CompoundQueue,
     StartExtender,
     has_progressed,
     remaining_spectrum,
 )
-from suture.search.ordering.compound_mutations import CompoundMutations
 from suture.search.tuning import CHEAP_PER_EXPENSIVE, EXPENSIVE_COLLECT_CPU_S, SETTLING_TRIALS
 
 PYTHON = get_adapter("python")

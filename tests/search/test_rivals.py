@@ -18,6 +18,7 @@ from suture.judge.certificates.certificate import CERTIFICATE_FILE
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.mutation import Edit, apply_edits
+from suture.mutation.mutant_generation import generate_mutants
 from suture.mutation.python.edit_locations import (
     STOP_STATEMENT,
     UNDEFINED_NAME,
@@ -25,10 +26,9 @@ from suture.mutation.python.edit_locations import (
     find_block_stops,
     find_location,
 )
-from suture.mutation.python.python_mutants import generate_mutants
 from suture.sandbox import BubblewrapSandbox
 from suture.search import Repair, SearchLimits, rank_repairs
-from suture.search.languages.adapters import get_adapter
+from suture.search.languages.tree_adapter import get_adapter
 from suture.search.ranking.call_outcomes import CallOutcomes, RepairAnswers
 from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
 from suture.search.ranking.repair_scoring import (

@@ -12,13 +12,13 @@ from failing_projects import make_failing_project
 from suture.core.ledger.kinds import SearchEnding
 from suture.core.records import CheckOutcome, Language
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
+from suture.judge.trials.command_trials import CandidateRunner, TrialReport
 from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
 from suture.mutation import apply_edits
 from suture.search import FailingProject, SearchLimits, SearchResult, find_repairs
-from suture.search.engine.baseline_candidates import BaselineCandidates
-from suture.search.languages.adapters import get_adapter
 from suture.search.languages.language_adapter import TrialSession
+from suture.search.languages.tree_adapter import get_adapter
+from suture.search.ordering.candidate_order import BaselineCandidates
 
 LANGUAGES: list[Language] = ["python", "javascript"]
 PATHS = {"python": "a.py", "javascript": "a.js"}

@@ -18,7 +18,7 @@ from suture.core.records import Language
 from suture.core.settings import CertificationSettings, PathSettings, SandboxSettings, Settings
 from suture.judge import prepare_suite
 from suture.judge.split.call_values import to_call_value, to_python_data
-from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
+from suture.judge.trials.command_trials import CandidateRunner, TrialReport
 from suture.judge.trials.trial_records import Proposal, Trial
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit, apply_edits
@@ -29,7 +29,7 @@ from suture.mutation.tree_sitter.tree_locations import (
 )
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.search import SearchResult, rank_repairs
-from suture.search.languages.adapters import get_adapter
+from suture.search.languages.tree_adapter import get_adapter
 from suture.search.ranking.rivals import count_idle_blocks
 
 CODE = """\

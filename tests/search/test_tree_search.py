@@ -38,8 +38,8 @@ from suture.judge.trials.drivers.driver_trials import DriverTrials
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.mutation.edits import Edit
-from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
+from suture.mutation.tree_sitter.value_kinds import parse_source_tree
 from suture.project.languages import LANGUAGES
 from suture.sandbox import BubblewrapSandbox, discover_programs
 

@@ -16,8 +16,7 @@ from suture.api.self_healing_agent import SelfHealingAgent
 from suture.core.ledger.kinds import Choice, DistinguishingInput, ReviewChoice
 from suture.core.ledger.reading import Listener
 from suture.loop.intake.write_task import example_task
-from suture.loop.review.questions import Review, ReviewAnswer, Reviewer
-from suture.loop.review.repair_choice import Asker
+from suture.loop.review.questions import Asker, Review, ReviewAnswer, Reviewer
 
 __all__ = [
     "Asker",

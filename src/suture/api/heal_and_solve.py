@@ -29,7 +29,7 @@ from suture.loop.intake.project_task import (
 )
 from suture.loop.intake.write_task import build_write_task
 from suture.loop.recipes.recipe_files import load_recipe
-from suture.loop.review.repair_choice import reviewer_with_asker
+from suture.loop.review.questions import reviewer_with_asker
 from suture.models import NO_MODEL, find_profile, model_required_error
 from suture.project.languages import find_language
 

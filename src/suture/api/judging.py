@@ -17,8 +17,7 @@ from suture.core.safe_files import write_file_atomically
 from suture.core.settings import Settings, load_settings
 from suture.core.settings.schema import ProjectSettings
 from suture.errors import UsageError
-from suture.judge.certificates.certificate import render_certificate, sha256_hex
-from suture.judge.certificates.judgement_certificate import hash_tree
+from suture.judge.certificates.certificate import hash_tree, render_certificate, sha256_hex
 from suture.loop.intake.heal_task import build_task_from_snapshot
 from suture.loop.judgement import (
     JudgeTools,

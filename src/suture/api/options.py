@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from suture.core.ledger.reading import Listener
 from suture.core.settings import Settings
-from suture.loop.review.questions import Reviewer
-from suture.loop.review.repair_choice import Asker
+from suture.loop.review.questions import Asker, Reviewer
 from suture.models import Model
 from suture.sandbox import Sandbox
 

@@ -18,7 +18,7 @@ from suture.bench.datasets.evalplus import CASE
 from suture.bench.problem import Problem, Regime
 from suture.core.ledger import RunFolder
 from suture.judge import extract_asserts, extract_examples
-from suture.judge.extraction.prose_literals import is_literal
+from suture.judge.extraction.literal_calls import is_literal
 from suture.project.python_source.parsing import parse_module
 
 MIN_LINE_CHARS = 12

@@ -16,7 +16,7 @@ from suture.judge.runners.go_build_cache import add_go_build_cache
 from suture.judge.runners.installed_modules import list_importable_modules, list_node_packages
 from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.smoke.smoke_checks import SmokeChecks
+from suture.judge.smoke.smoke_plan import SmokeChecks
 from suture.judge.split.call_runner import CallRunner
 from suture.project.languages import LANGUAGES, Interpreter, ModuleLookup, find_runner
 from suture.project.mixed_files import find_mixed_files

@@ -21,7 +21,7 @@ from suture.core.settings import SandboxSettings
 from suture.judge.extraction.program_plans import ProgramPlan, TaskNames, plan_program
 from suture.judge.failures import truncate_output
 from suture.judge.protected_files import apply_allowed_files
-from suture.judge.split.nonce_runner import run_with_nonce
+from suture.judge.split.call_runner import run_with_nonce
 from suture.judge.split.split_runner import ProgramOutcome, SplitRunner
 from suture.judge.suite import Suite
 from suture.project.python_source.parsing import parse_module

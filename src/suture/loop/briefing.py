@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from suture.agents.calling.role_call import RoleCall
@@ -17,16 +18,18 @@ from suture.agents.context.suspects import load_search_clues
 from suture.agents.prompting.prompt_parts import EarlierAttempt
 from suture.agents.roles.coder import Brief, RepairBrief
 from suture.agents.tuning import DEFAULT_CONTEXT_TOKENS, MAX_OPENING_TOKENS
-from suture.core.records import Move
+from suture.core.ledger import last_payload
+from suture.core.ledger.kinds import MemoryRecalled
+from suture.core.records import Move, Verdict
 from suture.judge import Suite
 from suture.loop.context import RunContext
-from suture.loop.memories import recalled_lessons
 from suture.loop.policy.attempts import Attempt
 from suture.loop.state import LoopState, judged_attempts, proposed_attempts, role_contributions
 from suture.models import Role
 from suture.models.profiles import ModelProfile, find_profile
 from suture.project.workspace import overlay_candidate
 
+from suture.storage.memory import recall_for_run
 MAX_EARLIER_ATTEMPTS = 3
 """Earlier attempts that a repair prompt lists."""
 
@@ -136,3 +139,30 @@ def describe_attempts(
         )
         for attempt in others[-MAX_EARLIER_ATTEMPTS:]
     )
+
+
+async def recall_memories(verdict: Verdict | None, context: RunContext) -> None:
+    """Look for memories, if the settings want them used, and record what was found.
+
+    A run that replays, resumes or forks another one uses what was recalled there, so that its prompts are the
+    same. A replay takes it from the recorded run; otherwise the ledger holds it already.
+
+    Args:
+        verdict: The verdict on the user's code; `None` if there is no code yet.
+    """
+    if last_payload(context.ledger.events, MemoryRecalled) is not None:
+        return
+    if context.spec.replays:
+        recalled = last_payload(context.spec.recorded_events, MemoryRecalled)
+    elif context.settings.memory.use == "off":
+        return
+    else:
+        recalled = await asyncio.to_thread(recall_for_run, context.settings, context.task, verdict)
+    if recalled is not None:
+        context.ledger.append(recalled)
+
+
+def recalled_lessons(role: str, context: RunContext) -> tuple[str, ...]:
+    """Return the lessons of earlier runs for a role's prompts, if the recipe gives it a memory."""
+    recalled = last_payload(context.ledger.events, MemoryRecalled)
+    return recalled.prompt_texts if recalled is not None and role in context.recipe.helpers.memory else ()

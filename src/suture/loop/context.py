@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.budgeted_call import CallContext
 from suture.agents.prompting.prompt_files import PromptBook
 from suture.core.ledger import Budget, Ledger, RunFolder
 from suture.core.records import Check, Task, decode_record
@@ -17,8 +17,7 @@ from suture.loop.recipes.recipe_schema import Recipe
 from suture.loop.run_spec import RunSpec
 from suture.loop.services.candidate_store import CandidateStore
 from suture.loop.services.safety_gate import SafetyGate
-from suture.loop.services.search_prefetch import SearchPrefetch
-from suture.loop.services.suite_provider import SuiteProvider, add_checks
+from suture.loop.services.suite_provider import SearchPrefetch, SuiteProvider, add_checks
 from suture.loop.state import LoopState, RoleContributions
 from suture.models import NO_MODEL, Role, RoleModels
 from suture.models.profiles import find_profile

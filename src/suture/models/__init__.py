@@ -5,7 +5,6 @@ server and its weights. It does not know what roles ask, and it decides nothing 
 vendor is imported only when one of its models is called.
 """
 
-from suture.models.auto_detection import choose_model, detect_models
 from suture.models.chat_model import (
     NO_MODEL,
     Message,
@@ -14,6 +13,7 @@ from suture.models.chat_model import (
     Sampling,
     ToolCall,
     ToolDeclaration,
+    listen_to_replies,
     model_required_error,
 )
 from suture.models.llama_server.thread_calibration import read_calibration, read_threads
@@ -27,11 +27,12 @@ from suture.models.reply_recordings import (
     load_recording,
     replay_only_model,
 )
-from suture.models.reply_streaming import listen_to_replies
 from suture.models.role_models import (
     Role,
     RoleModel,
     RoleModels,
+    choose_model,
+    detect_models,
     open_model,
     open_role_models,
 )

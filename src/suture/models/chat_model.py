@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
 
-from suture.errors import PrerequisiteError, SutureError
+from suture.errors import MissingAnswer, PrerequisiteError, SutureError
 
 FinishReason = Literal["stop", "length", "thinking", "refusal", "content_filter", "other"]
 """Why a reply ended: the model ended it, its token limit cut it, the limit was spent on thinking before any
@@ -219,3 +223,80 @@ def model_required_error(reason: str) -> PrerequisiteError:
         f"{reason}, and model.name is {NO_MODEL!r}",
         remedy="name a model with --model, as docs/models.md shows",
     )
+
+
+ReplyListener = Callable[[int, str | None], None]
+"""Called with a reply's number and its text so far for every token, and with `None` when the reply is
+complete."""
+
+_numbers = count()
+_listener: ContextVar[ReplyListener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listen_to_replies(listener: ReplyListener) -> Iterator[None]:
+    """Let `listener` follow all replies generated inside this context, if the provider can stream."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def report_reply(listener: ReplyListener) -> Iterator[Callable[[str], None]]:
+    """Yield a function that reports one reply's text so far; several replies may run at the same time."""
+    number = next(_numbers)
+    try:
+        yield partial(listener, number)
+    finally:
+        listener(number, None)
+
+
+def current_listener() -> ReplyListener | None:
+    """Return the listener of the current context, or `None`."""
+    return _listener.get()
+
+
+MAX_QUOTED_REFUSAL_CHARS = 200
+"""How much of a refusal is shown. Chosen by judgement; not measured."""
+
+
+def require_answer(reply: Reply, model: str, *, may_be_empty: bool = True) -> None:
+    """Refuse a reply that has no answer.
+
+    Args:
+        reply: The reply.
+        model: Name of the model, for the message.
+        may_be_empty: Whether a reply without any text or tool call is left to the caller.
+
+    Raises:
+        MissingAnswer: It names the reason and the remedy.
+    """
+    if reply.finish == "thinking":
+        raise MissingAnswer(
+            "thinking",
+            f"{model!r} spent all {reply.completion_tokens} tokens of its reply on thinking",
+            remedy="raise model.profile.thinking_tokens or budget.tokens, or lower "
+            "model.profile.reasoning_effort",
+        )
+    if reply.finish == "refusal":
+        said = f": {reply.text[:MAX_QUOTED_REFUSAL_CHARS]!a}" if reply.text.strip() else ""
+        raise MissingAnswer(
+            "refusal",
+            f"{model!r} refused to answer{said}",
+            remedy="state the task in other words, or name another model in model.fallbacks",
+        )
+    if reply.finish == "content_filter" and not reply.tool_calls:
+        raise MissingAnswer(
+            "content_filter",
+            f"the provider's content filter stopped the reply of {model!r}",
+            remedy="look for texts in the project that the filter may object to, or name a model of another "
+            "provider in model.fallbacks",
+        )
+    if not may_be_empty and not reply.text.strip() and not reply.tool_calls:
+        raise MissingAnswer(
+            "empty",
+            f"{model!r} returned an empty reply",
+            remedy="`suture models check` shows what the model and its server can do",
+        )

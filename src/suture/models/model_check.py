@@ -10,10 +10,17 @@ from typing import Any, Literal
 
 from suture.core.settings.schema import Settings
 from suture.errors import ModelAuthError, ModelError, ModelRequestRejected, UsageError
-from suture.models.chat_model import NO_MODEL, Message, Model, Reply, Sampling, ToolDeclaration
-from suture.models.missing_answer import require_answer
+from suture.models.chat_model import (
+    NO_MODEL,
+    Message,
+    Model,
+    Reply,
+    Sampling,
+    ToolDeclaration,
+    listen_to_replies,
+    require_answer,
+)
 from suture.models.profiles import ModelProfile, find_profile
-from suture.models.reply_streaming import listen_to_replies
 from suture.models.role_models import apply_served_contexts, open_model
 
 Feature = Literal[

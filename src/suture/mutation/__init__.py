@@ -5,11 +5,10 @@ change. `syntax_repair` holds the changes that make a broken source parsable. Th
 must not import `search` or `judge`.
 """
 
-from suture.mutation.edits import Edit, Mutant, apply_edits
-from suture.mutation.operator_names import OperatorName
-from suture.mutation.python.python_mutants import generate_mutants
-from suture.mutation.tree_sitter.node_kinds import has_grammar
+from suture.mutation.edits import Edit, Mutant, OperatorName, apply_edits
+from suture.mutation.mutant_generation import generate_mutants
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
+from suture.mutation.tree_sitter.value_kinds import has_grammar
 
 __all__ = [
     "Edit",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-
-from suture.mutation.operator_names import OperatorName
+from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,3 +170,56 @@ def edits_overlap(left: Iterable[Edit], right: Iterable[Edit]) -> bool:
     """Return whether two sets of edits touch the same bytes, or insert at the same offset."""
     spans = [(edit.start, edit.end) for edit in right]
     return any(edit.start <= end and start <= edit.end for edit in left for start, end in spans)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditLocation:
+    """A statement without its blocks, by byte offsets in its source.
+
+    Attributes:
+        start: Where it begins, in Python with its first line.
+        end: Where its head ends: at its first block, or at its end.
+        statement_end: Where the whole statement ends.
+        is_handler: Whether it is the head of an `except` clause.
+    """
+
+    start: int
+    end: int
+    statement_end: int
+    in_function: bool
+    is_handler: bool
+
+    def contains(self, edits: Sequence[Edit]) -> bool:
+        """Return whether all edits of a change are inside the statement's head."""
+        return all(self.start <= edit.start and edit.end <= self.end for edit in edits)
+
+
+def select_smallest(locations: Iterable[EditLocation], edits: Sequence[Edit]) -> EditLocation | None:
+    """Return the smallest location that holds all edits of a change; `None` if they span several."""
+    holding = (location for location in locations if location.contains(edits))
+    return min(holding, key=lambda location: location.end - location.start, default=None)
+
+
+OperatorName = Literal[
+    "undefined_name", "unknown_attribute", "import_name",
+    "comparison", "boolean_operator", "negation", "condition", "returned_condition",
+    "arithmetic_operator", "operand", "sign_change", "off_by_one", "constant", "expected_value",
+    "missing_term",
+    "missing_concatenation",
+    "variable", "attribute", "attribute_or_name", "called_name", "subscript_key", "sequence_part",
+    "arguments", "missing_argument", "wrap_in_call", "unwrap_call", "accumulation", "initial_value",
+    "generator", "return_value",
+    "delete_statement", "move_statement", "change_block", "loop_control", "elif",
+    "guard", "fill_container", "missing_assignment", "missing_return", "copied_statement",
+    "iteration", "bare_return", "final_return", "missing_initialisation", "early_loop_return",
+    "append_element",
+    "exception_class", "mutable_default",
+    "reused_value", "reused_argument", "decorator", "empty_iteration",
+    "sibling_expression",
+    "truth_test", "regular_expression", "conversion",
+    "similar_name", "accepted_class", "handled_exception",
+]  # fmt: skip
+"""The operators for Python are applied to a node in this order.
+
+Where two of them make the same edit with the same weight, the earlier one keeps it.
+"""

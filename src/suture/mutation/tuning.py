@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from suture.mutation.operator_names import OperatorName
+from suture.mutation.edits import OperatorName
 
 OPERATOR_PRIORS: Mapping[OperatorName, float] = {
     "undefined_name": 0.95, "unknown_attribute": 0.85, "import_name": 0.9,

@@ -10,12 +10,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from suture.project.languages import LANGUAGES, detect_file_languages
-from suture.project.languages.grammars import parse_tree
+from suture.project.languages.reports import parse_tree
 from suture.project.python_source.parsing import parse_module
 from suture.project.tuning import MAX_NODE_DEPTH
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
 
 LAYOUT_TOKENS = frozenset((";", ",", "\n"))
 """Tokens that formatters of JavaScript, TypeScript and Go add and remove."""

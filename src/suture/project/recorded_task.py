@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from suture.core.ledger import Event, RunFolder, last_payload
 from suture.core.ledger.kinds import RunStarted, TestAccepted
 from suture.core.records import Task, decode_record
 from suture.project.languages import Interpreter
 from suture.project.test_commands import escape_glob
+
+if TYPE_CHECKING:
+    pass
 
 
 def add_accepted_test(task: Task, events: Iterable[Event]) -> Task:

@@ -6,7 +6,7 @@ only exception is the back end `unsafe-subprocess`, which the user must name.
 """
 
 from suture.core.settings.schema import IsolationLevel
-from suture.sandbox.backends import open_sandbox
+from suture.sandbox.backends import diagnose_backends, find_sandbox_factories, open_sandbox
 from suture.sandbox.bubblewrap import WRITABLE_DIR, BubblewrapSandbox, Requirement
 from suture.sandbox.contract import (
     BOX,
@@ -26,7 +26,6 @@ from suture.sandbox.contract import (
     SupportsCacheDir,
     SupportsCloseCallbacks,
 )
-from suture.sandbox.doctor import diagnose_backends, find_sandbox_factories
 from suture.sandbox.mounts.mount_planning import mounts_for_interpreter
 from suture.sandbox.pool import SandboxPool
 from suture.sandbox.runtimes import (
@@ -35,7 +34,7 @@ from suture.sandbox.runtimes import (
     discover_toolchain,
     get_own_interpreter,
 )
-from suture.sandbox.runtimes.loaned_pytest import lend_pytest
+from suture.sandbox.runtimes.environments import lend_pytest
 
 __all__ = [
     "BOX",

@@ -6,16 +6,14 @@ network, and it does not decide: what the search proposes is judged by the trust
 """
 
 from suture.judge.trials.drivers.driver_trials import EarlyBaseline, start_early_baseline
-from suture.judge.trials.failing_project import FailingProject
-from suture.search.engine.repair_search import find_repairs
+from suture.judge.trials.target_tests import FailingProject
+from suture.search.engine.syntax_recovery import find_repairs
 from suture.search.languages.language_adapter import TrialSession
-from suture.search.languages.python_adapter import PythonSession
+from suture.search.languages.python_adapter import PythonSession, TrialPool
 from suture.search.languages.tree_adapter import DriverSession
-from suture.search.languages.trial_pool import TrialPool
 from suture.search.ordering.reverts import Hunk, compute_hunks
 from suture.search.ranking.repair_scoring import PlausibleRepairs, Repair, rank_repairs
-from suture.search.search_progress import listen_to_search
-from suture.search.search_records import SearchLimits, SearchResult
+from suture.search.search_records import SearchLimits, SearchResult, listen_to_search
 
 __all__ = [
     "DriverSession",

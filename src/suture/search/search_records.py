@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 from suture.core.ledger.kinds import BrokenOperator, SearchEnding, SuspectLine
@@ -32,7 +34,6 @@ class SearchLimits:
             The order of the candidates does not depend on it.
         max_repairs: Plausible repairs after which the search ends.
         seed: Decides between candidates that are equally likely.
-        operator_factors: Mutation operator -> factor on the score of its changes, as memory has learned it.
     """
 
     max_candidates: int = 20_000
@@ -41,7 +42,6 @@ class SearchLimits:
     trial_s: float = math.inf
     max_repairs: int = 24
     seed: int = 0
-    operator_factors: Mapping[str, float] = field(default_factory=dict)
 
     def minus(self, seconds: float, candidates: int) -> SearchLimits:
         """Return what is left after a search that took some seconds and tried some candidates."""
@@ -108,3 +108,27 @@ class SearchResult:
     def sort_partial(self) -> None:
         """Sort partial candidates by the tests that pass, then by score."""
         self.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
+
+
+SearchListener = Callable[[int, int, int], None]
+"""Called after each trial with the number of changes tried, and with the number of failing tests that the best of
+them makes pass, of how many."""
+
+_listener: ContextVar[SearchListener | None] = ContextVar("search_listener", default=None)
+
+
+@contextmanager
+def listen_to_search(listener: SearchListener) -> Iterator[None]:
+    """Let `listener` follow the searches that run inside this context."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def report_trials(tried: int, best: int, targets: int) -> None:
+    """Report a search to the listener of the current context, if there is one."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(tried, best, targets)

@@ -45,8 +45,6 @@ MAX_COLUMNS_PER_STATEMENT = 500
 """SQLite allows 2,000 columns per statement (https://www.sqlite.org/limits.html)."""
 MAX_CACHED_TABLES = 4
 """Tables whose vectors a process keeps in memory; 100,000 vectors of 512 numbers take 200 MB."""
-MAX_INDEXED_DIMENSIONS = 2000
-"""Vector length that an HNSW index supports (pgvector's manual)."""
 HNSW_CANDIDATES = 100
 """Candidates that HNSW keeps during a search: more are more exact and slower."""
 
@@ -95,32 +93,10 @@ MAX_QUERY_CHARS = 200
 MAX_FINGERPRINTS = 2
 """Kinds of failures of one run that memory is queried for."""
 MAX_RECALLED_ITEMS = 20
-"""Items that a recall returns and that vote on the search's order."""
-MAX_REEMBEDDED_PER_RUN = 500
-"""Items of another embedder that a run re-embeds in passing; `suture memory embed` does all of them."""
-MAX_OPERATOR_FACTOR = 4.0
-"""Bounds of a factor: memories reorder the search and never remove anything from it."""
-MIN_OPERATOR_FACTOR = 0.8
-"""See `MAX_OPERATOR_FACTOR`."""
-PRIOR_STRENGTH = 6.0
-"""Repairs that the uniform prior counts as, so that a few memories change the order only a little."""
-ASSUMED_OPERATORS = 40
-"""Approximate number of mutation operators; before anything is known each is equally likely."""
+"""Items that a recall returns."""
 
-# Retention
-MIN_SHOWN_USES = 8
-"""Uses with the item shown before it is judged."""
-MIN_WITHHELD_USES = 4
-"""Uses with the item withheld before it is judged."""
-EVICTION_USES = 30
-"""Uses in both arms after which an estimated benefit of zero or less is enough to evict."""
-
-# Embedders
-HASHED_DIMENSIONS = 512
+# Vectors
+VECTOR_DIMENSIONS = 512
 """Length of a hashed vector; it takes 2 KB per item."""
 MAX_EMBEDDED_CHARS = 8000
 """Longer texts are cut."""
-MAX_SERVED_DIMENSIONS = 8192
-"""Vector length that a server may return."""
-JSON_BYTES_PER_NUMBER = 40
-"""Generous size of one number in a JSON response."""

@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from suture.bench.problem import Problem
-from suture.bench.replies.recordings import (
+from suture.bench.replies.reply_pool import (
+    PooledModel,
+    ReplyPool,
     hash_prompt,
     make_draw,
     read_draws,
     read_recording,
     write_recording,
 )
-from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.errors import StorageError, UsageError
 from suture.models import Message, RecordedModel, Reply, Sampling, ScriptedModel, call_hash, count_tokens
 

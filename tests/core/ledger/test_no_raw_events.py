@@ -15,7 +15,7 @@ SOURCE = Path(suture.__file__).parent
 OTHER_DATA = (
     "bench/mlflow_tracking/mlflow_runs.py",
     "interfaces/mcp/client_questions.py",
-    "interfaces/editor/lsp/diagnostics.py",
+    "interfaces/editor/lsp/run_findings.py",
 )
 """Modules where `.data` belongs to an MLflow run, an MCP client's answer or an editor's diagnostic."""
 RAW_EVENT_NAMES = {"RawPayload", "encode_payload", "decode_payload", "create_event", "decode_event"}

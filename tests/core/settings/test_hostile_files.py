@@ -9,8 +9,8 @@ import pytest
 
 from suture.core.ledger import RunFolder
 from suture.core.settings import Settings, compute_project_digest, load_settings
+from suture.core.settings.rendering import setting_fields
 from suture.core.settings.schema import USER_ONLY_SETTINGS
-from suture.core.settings.setting_keys import setting_fields
 from suture.core.settings.trust import file_reference_in, is_path
 from suture.errors import StorageError, UsageError
 from suture.loop.intake.write_task import build_write_task

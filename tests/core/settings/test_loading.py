@@ -11,10 +11,9 @@ import pytest
 from pages.setting_texts import describe_settings
 from suture.core.records import TaskService
 from suture.core.settings import LoadedSettings, Settings, render_settings
-from suture.core.settings.rendering import format_value
+from suture.core.settings.rendering import format_value, setting_fields
 from suture.core.settings.schema import USER_ONLY_SETTINGS
 from suture.core.settings.setting_changes import encode_settings, restore_settings
-from suture.core.settings.setting_keys import setting_fields
 from suture.errors import UsageError
 from trusting import load_trusted
 

@@ -19,8 +19,8 @@ from suture.core.settings import (
     trust_project,
     trusted_projects,
 )
+from suture.core.settings.rendering import get_setting, setting_fields
 from suture.core.settings.schema import USER_ONLY_SETTINGS
-from suture.core.settings.setting_keys import get_setting, setting_fields
 from suture.core.settings.setting_sources import variable_name
 from suture.core.settings.trust import HARMLESS
 from suture.errors import StorageError, UsageError

@@ -10,8 +10,7 @@ import pytest
 from interfaces.cli.conftest import Cli
 from models.openai_stub import Answer, OpenAIStub
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.benchmark_plan import BenchmarkPlan
-from suture.bench.running.benchmark_progress import BenchmarkProgress
+from suture.bench.running.benchmark_plan import BenchmarkPlan, BenchmarkProgress
 from suture.errors import ModelError, SutureError, UsageError
 from suture.interfaces.cli.bench.bench_progress import PHASE_TEXTS, BenchProgress
 from suture.interfaces.cli.bench.bench_run_command import add_resume_hint

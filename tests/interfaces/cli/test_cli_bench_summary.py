@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench.made_rows import make_row, make_step
-from suture.interfaces.cli.bench.bench_summary import print_rows
+from suture.interfaces.cli.bench.bench_progress import print_rows
 
 
 def test_the_summary_says_that_visible_checks_also_grade(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,7 @@ from typer.testing import Result
 
 from interfaces.cli.conftest import Cli
 from suture.interfaces.cli.setup.models_command import show_download
-from suture.models.weights.model_catalogue import find_catalogue_entry
-from suture.models.weights.weights_cache import write_stamp
+from suture.models.weights.weights_cache import find_catalogue_entry, write_stamp
 
 
 def read_rows(result: Result) -> dict[str, dict[str, str | bool]]:

@@ -11,8 +11,8 @@ from lsprotocol import types
 
 from interfaces.editor.test_lsp_server import find_offset
 from suture.core.records import Candidate
+from suture.interfaces.editor.lsp.language_server import EditOutdated, make_workspace_edit, without_versions
 from suture.interfaces.editor.lsp.run_findings import RunFindings
-from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, make_workspace_edit, without_versions
 
 ROOT = Path("/project")
 LINES = st.lists(st.sampled_from(["a = 1", "b = 2", "", "    \N{GRINNING FACE}", "\x0cc"]), max_size=6)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from suture.core.settings import Settings
-from suture.interfaces.web.access_tokens import LOCAL
 from suture.interfaces.web.problem_details import RequestRefused
+from suture.interfaces.web.request_guard import LOCAL
 from suture.interfaces.web.route_dependencies import require_ledger
 from suture.interfaces.web.run_views import run_details
 from suture.interfaces.web.web_service import open_web_service

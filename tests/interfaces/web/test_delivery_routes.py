@@ -14,7 +14,7 @@ from suture.api.delivery import transactions
 from suture.core.ledger import Ledger, RunFolder
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.interfaces.web.access_tokens import LOCAL
+from suture.interfaces.web.request_guard import LOCAL
 from suture.interfaces.web.run_routes import apply_change
 from suture.interfaces.web.web_service import WebService
 

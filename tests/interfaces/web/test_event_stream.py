@@ -8,7 +8,7 @@ from pathlib import Path
 
 from suture.core.ledger import RunFolder
 from suture.interfaces.jobs.job_execution import ReplyFile
-from suture.interfaces.web.event_stream import stream_events
+from suture.interfaces.web.run_views import stream_events
 
 
 def test_the_reply_that_a_model_is_writing_is_streamed(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from judge.conftest import Judge
-from suture.judge.extraction.executed_text import find_execution_reason
+from suture.judge.extraction.program_plans import find_execution_reason
 
 EQUALS_ALL = "type('A', (), {'__eq__': lambda s, o: True, '__hash__': None})()"
 

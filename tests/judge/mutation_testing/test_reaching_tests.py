@@ -10,8 +10,8 @@ from judge.conftest import PYTEST, PYTHON, Prepare
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, prepare_suite
+from suture.judge.coverage.coverage_run import find_functions_around, find_reaching_tests
 from suture.judge.mutation_testing import mutant_runs
-from suture.judge.mutation_testing.reaching_tests import find_functions_around, find_reaching_tests
 from suture.sandbox import Sandbox
 
 CODE = """LIMIT = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from requirements import Require
 from suture.core.settings import SandboxSettings
-from suture.judge.quality.linting import lint_changes
+from suture.judge.quality.built_in_evaluators import lint_changes
 from suture.judge.runners.diagnostics.lent_programs import find_ruff
 from suture.sandbox import BubblewrapSandbox
 

@@ -10,7 +10,7 @@ import pytest
 from suture.core.records import ProjectKind
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.command_line import CommandRun
-from suture.judge.smoke.smoke_checks import SmokeChecks
+from suture.judge.smoke.smoke_plan import SmokeChecks
 from suture.loop.intake.project_task import ProjectRequest, build_project_task
 from suture.sandbox import Sandbox, discover_interpreter
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from project_files import write_files
-from suture.project.workspace.project_root import find_project_root
+from suture.project.workspace.history import find_project_root
 
 CONFIGURED = "[pytest]\n"
 CASES = {

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from suture.sandbox.packages.cache_eviction import evict_unused_sets, mark_used
+from suture.sandbox.packages.installer import evict_unused_sets, mark_used
 
 DAY_S = 24 * 3600
 

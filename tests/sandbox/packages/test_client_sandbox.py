@@ -15,10 +15,9 @@ from suture.errors import PrerequisiteError
 from suture.sandbox import BubblewrapSandbox, get_own_interpreter
 from suture.sandbox.packages import PackagesRefused
 from suture.sandbox.packages import client as client_module
-from suture.sandbox.packages.client import Client, run_client
+from suture.sandbox.packages.client import Client, NetworkAccess, parse_origins, run_client
 from suture.sandbox.packages.index_proxy import IndexProxy
 from suture.sandbox.packages.installer import WorkFolder
-from suture.sandbox.packages.network_access import NetworkAccess, parse_origins
 from suture.sandbox.packages.npm_installer import Npm
 from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, parse_settings
 

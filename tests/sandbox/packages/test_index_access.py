@@ -15,9 +15,8 @@ from sandbox.packages.local_index import Index, build_wheel, make_work_folder, p
 from suture.errors import PrerequisiteError
 from suture.sandbox import tuning
 from suture.sandbox.packages import pip_installer
-from suture.sandbox.packages.client import Client, run_client
+from suture.sandbox.packages.client import Client, NetworkAccess, run_client
 from suture.sandbox.packages.index_proxy import IndexProxy, Origin
-from suture.sandbox.packages.network_access import NetworkAccess
 from suture.sandbox.packages.npm_installer import find_npm_access
 from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, find_pip_access
 

@@ -10,17 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from requirements import Require
 from suture.api import HealOptions, fork_from_iteration, heal, replay
 from suture.core.ledger import RunFolder, find_run, last_payload, list_runs, read_ledger
 from suture.core.ledger.kinds import MemoryRecalled, MemoryStored, ModelCalled
 from suture.core.settings import load_settings
 from suture.interfaces.cli.app import app
 from suture.sandbox import BubblewrapSandbox, Sandbox
-from suture.storage.database.store import Store, open_store
-from suture.storage.memory.embedders import HashedNgrams
-from suture.storage.memory.memory_store import items_by_id, iter_items, set_state
-from suture.storage.memory.minilm import MiniLm, is_installed
+from suture.storage.database.store import open_store
+from suture.storage.memory.memory_store import iter_items, set_state
 
 TEST = (
     "from {module} import {name}\n\n\ndef test_it():\n    assert {name}([('a', 3, 2), ('b', 5, 1)]) == 11\n"
@@ -55,9 +52,6 @@ def make_settings(home: Path, url: str, **memory: str) -> dict[str, object]:
         "repair.enabled": "false",
         "certification.seconds": "0",
         "certification.minimising_runs": "0",
-        "memory.withheld_share": "0",
-        "memory.placebo_share": "0",
-        "memory.embedder": "hashed",
         **{f"memory.{name}": value for name, value in memory.items()},
     }
 
@@ -101,13 +95,14 @@ def read_prompts(run: RunFolder) -> str:
 
 @pytest.mark.timeout(400)  # three runs, one of them in a process that starts its own sandbox
 async def test_a_repaired_failure_reaches_the_prompt_of_the_next_run(
-    store_url: str, tmp_path: Path, require: Require, sandbox: BubblewrapSandbox
+    store_url: str, tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    require("minilm", is_installed(), "the embedder minilm is not installed")
     home = tmp_path / "home"
     first = make_project(tmp_path / "first", "cart", "cart_total")
     second = make_project(tmp_path / "second", "bill", "bill_sum")
-    first_run = await heal_in_this_process(first, "cart", make_settings(home, store_url, use="on"), sandbox)
+    first_run = await heal_in_this_process(
+        first, "cart", make_settings(home, store_url, use="prompts"), sandbox
+    )
     events = read_ledger(first_run.ledger_path).events
     recalled, stored = last_payload(events, MemoryRecalled), last_payload(events, MemoryStored)
     assert recalled is not None
@@ -115,7 +110,6 @@ async def test_a_repaired_failure_reaches_the_prompt_of_the_next_run(
     assert stored == MemoryStored(failures=1)
     with open_store(store_url, home) as store:
         assert [item.repaired for item in iter_items(store)] == [True]
-        assert list_embedders(store) == {HashedNgrams.identity}
 
     run_without_memory = await heal_in_this_process(
         second, "bill", make_settings(home, store_url, use="off"), sandbox
@@ -123,22 +117,18 @@ async def test_a_repaired_failure_reaches_the_prompt_of_the_next_run(
     assert last_payload(read_ledger(run_without_memory.ledger_path).events, MemoryRecalled) is None
     assert REPAIRED_LINE not in read_prompts(run_without_memory)
 
-    second_run = heal_by_command_line(
-        second, "bill", make_settings(home, store_url, use="on", embedder="minilm")
-    )
+    second_run = heal_by_command_line(second, "bill", make_settings(home, store_url, use="prompts"))
     recalled = last_payload(read_ledger(second_run.ledger_path).events, MemoryRecalled)
     assert recalled is not None
-    assert recalled.embedder == MiniLm.identity
     assert REPAIRED_LINE in recalled.prompt_texts[0]
     assert recalled.prompt_texts[0] in read_prompts(second_run)
     with open_store(store_url, home) as store:
-        assert list_embedders(store) == {MiniLm.identity}
         memory = next(item for item in iter_items(store) if item.run_id == first_run.id)
         set_state(store, [("failures", memory.key)], "forgotten")
     assert (memory.recalled, memory.healed_recalled) == (1, 1)
 
     # A replay and a fork still get the memory that was forgotten after the original run.
-    settings = load_settings(second, make_settings(home, store_url, use="on")).settings
+    settings = load_settings(second, make_settings(home, store_url, use="prompts")).settings
     replayed = await replay(second_run.path, settings=settings, sandbox=sandbox)
     assert replayed.same, replayed.difference
     forked = await fork_from_iteration(
@@ -160,8 +150,3 @@ async def test_a_repaired_failure_reaches_the_prompt_of_the_next_run(
 def as_flags(settings_values: dict[str, object]) -> list[str]:
     """Return settings as command-line options."""
     return [argument for name, value in settings_values.items() for argument in ("--set", f"{name}={value}")]
-
-
-def list_embedders(store: Store) -> set[str]:
-    """Return the embedders of the stored vectors."""
-    return {embedder for _, embedder in items_by_id(store, "failures", range(1, 10)).values()}

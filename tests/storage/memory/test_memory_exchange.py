@@ -114,7 +114,7 @@ def make_lesson(text: str) -> MemoryItem:
 
 def test_pushed_items_are_pulled_without_duplicates(hub: str, tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as first_store:
-        store_items(first_store, [make_lesson("check the ends"), make_lesson("read the message")], None)
+        store_items(first_store, [make_lesson("check the ends"), make_lesson("read the message")])
         assert push_to_hub(first_store, REPO, token=TOKEN, endpoint=hub) == 2
 
     request = FakeHub.created[0]  # versions of the library use different fields
@@ -123,8 +123,8 @@ def test_pushed_items_are_pulled_without_duplicates(hub: str, tmp_path: Path) ->
     assert request["type"] == "dataset"
     assert TOKEN.encode() not in FakeHub.files[HUB_FILE]
     with open_store(f"sqlite:///{tmp_path}/two.db", tmp_path) as second_store:
-        store_items(second_store, [make_lesson("check the ends")], None)
-        pulled = pull_from_hub(second_store, REPO, None, token=TOKEN, endpoint=hub)
+        store_items(second_store, [make_lesson("check the ends")])
+        pulled = pull_from_hub(second_store, REPO, token=TOKEN, endpoint=hub)
         assert (pulled.read, pulled.new) == (2, 1)
         assert {item.text for item in iter_items(second_store)} == {"check the ends", "read the message"}
 
@@ -135,7 +135,7 @@ def test_a_refusal_is_one_line_without_the_token(hub: str, tmp_path: Path) -> No
             push_to_hub(store, REPO, token="hf_wrong", endpoint=hub)
         assert "hf_wrong" not in str(refused.value)
         with pytest.raises(StorageError, match="pull from"):
-            pull_from_hub(store, REPO, None, token=TOKEN, endpoint=hub)
+            pull_from_hub(store, REPO, token=TOKEN, endpoint=hub)
         with pytest.raises(PrerequisiteError, match="needs a token"):
             push_to_hub(store, REPO, token="", endpoint=hub)
 
@@ -144,13 +144,13 @@ def test_a_file_with_too_many_items_is_refused_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as source:
-        store_items(source, [make_lesson("check the ends"), make_lesson("read the message")], None)
+        store_items(source, [make_lesson("check the ends"), make_lesson("read the message")])
         lines = list(export_lines(source))
 
     with open_store(f"sqlite:///{tmp_path}/two.db", tmp_path) as target:
         monkeypatch.setattr(memory_exchange, "MAX_ITEMS", 1)
         with pytest.raises(UsageError, match=r"'memory.jsonl' holds more than 1 memory items"):
-            import_lines(target, lines, None, file_name="memory.jsonl")
+            import_lines(target, lines, file_name="memory.jsonl")
         assert not list(iter_items(target))
         monkeypatch.setattr(memory_exchange, "MAX_ITEMS", 2)
-        assert import_lines(target, lines, None, file_name="memory.jsonl").new == 2
+        assert import_lines(target, lines, file_name="memory.jsonl").new == 2

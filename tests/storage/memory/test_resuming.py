@@ -22,7 +22,6 @@ from suture.core.settings import Settings, StoreSettings
 from suture.core.settings.schema import MemorySettings
 from suture.sandbox import Requirement
 from suture.storage.database.store import open_store
-from suture.storage.memory.embedders import HashedNgrams
 from suture.storage.memory.memory_items import MemoryItem
 from suture.storage.memory.memory_store import set_state, store_items
 
@@ -46,7 +45,7 @@ LATER_MEMORY = MemoryItem(
 
 def make_memory_settings(home: Path, url: str) -> Settings:
     """Return settings under which memory is used in every run."""
-    memory = MemorySettings(use="on", withheld_share=0, placebo_share=0)
+    memory = MemorySettings(use="prompts")
     return make_settings(home).model_copy(update={"store": StoreSettings(url=url), "memory": memory})
 
 
@@ -64,7 +63,7 @@ async def test_a_resumed_run_keeps_its_recalled_memories(
     require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     home, call_log = tmp_path / "home", tmp_path / "calls.jsonl"
     with open_store(store_url, tmp_path) as store:
-        store_items(store, [FORGOTTEN_MEMORY], HashedNgrams())
+        store_items(store, [FORGOTTEN_MEMORY])
     killed = subprocess.run(
         [sys.executable, __file__, str(home), store_url],
         cwd=tmp_path,
@@ -76,7 +75,7 @@ async def test_a_resumed_run_keeps_its_recalled_memories(
 
     with open_store(store_url, tmp_path) as store:
         set_state(store, [("patterns", FORGOTTEN_MEMORY.key)], "forgotten")
-        store_items(store, [LATER_MEMORY], HashedNgrams())
+        store_items(store, [LATER_MEMORY])
     settings = make_memory_settings(home, store_url)
     result = await resume(
         "last", settings=settings, model=PaidModel(call_log), on_review=lambda review: APPROVED

@@ -5,16 +5,20 @@ A run that was killed and resumed, and a run that replays another, give each cal
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NoReturn
 
-from suture.agents.calling.call_context import CallContext
-from suture.core.ledger import Event, Reservation, current_position, select_events
+from suture.agents.prompting.prompt_files import PromptBook
+from suture.core.ledger import Budget, Event, Ledger, Reservation, RunFolder, current_position, select_events
 from suture.core.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, RunResumed
+from suture.core.settings import Settings
 from suture.errors import BudgetExceeded
+from suture.models import RoleModels
 
 BudgetDecision = BudgetReserved | BudgetRefused
 """The event that says what a call may cost, or that it was refused."""
@@ -155,3 +159,34 @@ def _count_booked_attempts(call: BudgetedCall, events: Sequence[Event]) -> int:
     reserved = {seq for seq, _ in _decisions_on(call, events)}
     settled = {event.reservation: event for _, event in select_events(reversed(events), BudgetSettled)}
     return sum(seq in settled and settled[seq].attempts > 0 for seq in reserved)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CallContext:
+    """The models of a run, and where their calls are paid and recorded.
+
+    Attributes:
+        folder: The run folder; it holds every reply.
+        budget: What the run may use, and has used.
+        replayed_run: The id of the run that this run replays; empty if it replays none.
+        replayed_events: The events of that run. What its budget granted or refused is granted or refused
+            again, so that the replay makes the same decisions.
+    """
+
+    settings: Settings
+    folder: RunFolder
+    ledger: Ledger
+    budget: Budget
+    models: RoleModels
+    prompts: PromptBook = field(default_factory=PromptBook)
+    replayed_run: str = ""
+    replayed_events: Sequence[Event] = ()
+    _reply_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    def reply_turn(self) -> AbstractAsyncContextManager[None]:
+        """Return a context manager to hold while a branch of a round asks for its reply.
+
+        Where reply tokens are limited, the branches of a round ask one after the other in their order,
+        because the tokens that a reply may have depend on the replies before it.
+        """
+        return nullcontext() if self.budget.limits.completion_tokens is None else self._reply_lock

@@ -8,14 +8,20 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.budgeted_call import CallContext
 from suture.agents.calling.model_call import ModelQuestion, ask, retry_tokens
 from suture.agents.prompting.fitting import FittedPrompt, Prefill, PromptDraft, fit_prompt
 from suture.agents.prompting.prefill import FENCE_END, open_comment
 from suture.agents.replies.coder_reply import ends_inside_code, is_truncated_reply, repeats_itself
-from suture.agents.roles.coder import Brief, WriteBrief, draft_coder_prompt, limit_to_shown_files
+from suture.agents.roles.coder import (
+    Brief,
+    TextBrief,
+    WriteBrief,
+    draft_coder_prompt,
+    draft_text_prompt,
+    limit_to_shown_files,
+)
 from suture.agents.roles.project_coder import ProjectBrief, draft_project_prompt
-from suture.agents.roles.text_coder import TextBrief, draft_text_prompt
 from suture.agents.tuning import FUNCTION_BODY_TOKENS, MAX_PROMPT_RETRIES, RETRY_LENGTH_FACTOR
 from suture.core.ledger.kinds import PromptShrunk, ReplyTruncated
 from suture.core.records import Move
@@ -31,7 +37,7 @@ from suture.models import (
     find_profile,
     prompt_token_upper_bound,
 )
-from suture.models.missing_answer import require_answer
+from suture.models.chat_model import require_answer
 
 
 async def ask_coder(

@@ -11,12 +11,12 @@ from itertools import pairwise
 
 from suture.agents.calling.budgeted_call import (
     BudgetedCall,
+    CallContext,
     PriorDecision,
     find_prior_decision,
     refuse,
     reserve,
 )
-from suture.agents.calling.call_context import CallContext
 from suture.agents.prompting.fitting import Prefill
 from suture.agents.tuning import (
     HELPER_SHARE_DIVISOR,
@@ -54,7 +54,7 @@ from suture.models import (
     call_hash,
     find_profile,
 )
-from suture.models.missing_answer import require_answer
+from suture.models.chat_model import require_answer
 from suture.models.token_counting import estimate_request_tokens, request_bytes
 from suture.models.tuning import MAX_LEARNING_CALLS, MIN_LEARNING_BYTES
 

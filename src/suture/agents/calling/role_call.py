@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.budgeted_call import CallContext
 from suture.agents.calling.coder_call import ask_fitted, prompt_room_tokens
 from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.prompting.fitting import PromptDraft, fit_prompt
@@ -33,7 +33,6 @@ MODEL_ROLES: Mapping[str, Role] = {
     "adversarial_tester": "tester",
     "example_reader": "coder",
     "critic": "critic",
-    "reviewer": "reviewer",
     "debugger": "debugger",
     "diagnose": "debugger",
     "summariser": "summariser",

@@ -6,13 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.agents.context.deciding_checks import collect_deciding_facts, count_deciding_checks
+from suture.agents.context.failure_causes import collect_deciding_facts, count_deciding_checks
 from suture.agents.context.file_selection import make_excerpt, select_named_files, select_suspicious_files
 from suture.agents.context.suspects import find_related_functions, find_suspicious_functions
 from suture.agents.prompting.prompt_parts import EarlierAttempt, describe_fact
-from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief
+from suture.agents.roles.coder import Brief, RepairBrief, TextBrief, WriteBrief
 from suture.agents.roles.project_coder import ProjectBrief, find_task_skeleton, render_project_rules
-from suture.agents.roles.text_coder import TextBrief
 from suture.agents.tuning import (
     MAX_PROJECT_CHARS,
     MAX_SAMPLE_LINE_CHARS,

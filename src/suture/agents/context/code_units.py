@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from suture.core.records import Language
 from suture.mutation import has_grammar
-from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.value_kinds import CALLS, FUNCTIONS, STRINGS, parse_source_tree
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.python_source.statement_edits import (

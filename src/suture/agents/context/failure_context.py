@@ -44,7 +44,7 @@ from suture.judge import Suite, find_protected_paths
 from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.workspace import decode_text, is_test_file
-from suture.search.localisation.failing_lines import locate_failing_lines
+from suture.search.localisation.fault_ranking import locate_failing_lines
 
 # All limits are chosen by judgement on ten bug-fix commits and are not measured.
 MAX_CAUSES = 6

@@ -10,14 +10,24 @@ from suture.project.workspace import decode_text
 
 RULE_FILES = ("AGENTS.md", "CLAUDE.md")
 """Files of rules for agents. The first one that exists is read."""
+
+
 CONTRIBUTING_FILES = re.compile(r"(?:\.github/|docs/)?CONTRIBUTING(?:\.\w+)?", re.IGNORECASE)
+
+
 CODE_HEADING = re.compile(
     r"\b(?:cod(?:e|ing)|style|conventions?|compatib|python|typ(?:e|ing)|lint)", re.IGNORECASE
 )
 """Words in headings of sections about code; the rest of such a file is about reports and releases."""
+
+
 HEADING = re.compile(r"^(?:#{1,6}\s+(?P<title>.+)|(?P<underlined>\S.*)\n(?:={3,}|-{3,})\s*$)", re.MULTILINE)
+
+
 MAX_RULE_CHARS = 1600
 """About 400 tokens. Chosen by judgement; not measured."""
+
+
 MAX_SECTION_CHARS = 800
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from suture.agents.context.code_units import CodeUnit, list_units
 from suture.agents.context.python_test_source import MAX_HELPER_LINES, MAX_TEST_LINES, TestSource
 from suture.core.records import Language
-from suture.mutation.tree_sitter.node_kinds import CALLS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.value_kinds import CALLS, STRINGS, parse_source_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node

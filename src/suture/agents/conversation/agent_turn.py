@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.budgeted_call import CallContext
+from suture.agents.context.failure_causes import count_deciding_checks
+from suture.agents.context.failure_context import build_failure_context
 from suture.agents.conversation.task_briefing import TaskBriefing
+from suture.agents.conversation.tool_calls import render_text_tools
 from suture.core.ledger import Payload, current_position, find_run, select_events
 from suture.core.records import Candidate, Move, Verdict
 from suture.judge import Suite
-from suture.models import Role
+from suture.models import Message, Role
+from suture.models.profiles import ModelProfile
 from suture.project.safety import Finding
 
 StepT = TypeVar("StepT", bound=Payload)
@@ -132,3 +136,117 @@ def find_recorded_step(
             blobs = {blob: folder.load_json(blob) for blob in blobs_in(step) if blob}
             return RecordedStep(payload=step, blobs=blobs, is_own=folder is calls.folder)
     return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """The beginning of a conversation.
+
+    Attributes:
+        messages: The first messages.
+        shown_files: The files of which they show at least a part; empty if they show none.
+    """
+
+    messages: tuple[Message, ...]
+    shown_files: tuple[str, ...] = ()
+
+
+async def build_opening(turn: AgentTurn, profile: ModelProfile, max_tokens: int) -> Opening:
+    """Return the beginning of a conversation.
+
+    Args:
+        max_tokens: Tokens of the description of the failing tests and the code.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The sandbox failed.
+    """
+    prompt = turn.calls.prompts.load("agent")
+    rules = prompt.render("system")
+    if turn.offers_tools and not profile.tools:
+        rules += "\n" + prompt.render("text_tools", tools=render_text_tools())
+    task, shown_files = await _describe_task(turn, max_tokens)
+    messages = (Message(role="system", content=rules), Message(role="user", content=task))
+    return Opening(messages=messages, shown_files=shown_files)
+
+
+async def _describe_task(turn: AgentTurn, max_tokens: int) -> tuple[str, tuple[str, ...]]:
+    """Return `(text, shown files)`: the task, and what fails with the code that it reaches if tests have run."""
+    task, verdict = turn.suite.task, turn.verdict
+    if verdict is None:
+        is_single_file = task.kind == "write" and task.project is None
+        parts = [turn.briefing.render_task(), *turn.briefing.hints]
+        return "\n\n".join(parts) + "\n", (task.module,) if is_single_file else ()
+    async with turn.calls.budget.time_limit():
+        context = await build_failure_context(
+            task,
+            turn.files,
+            verdict,
+            turn.suite,
+            # A search stops at its first repairs and may have seen few tests, so the tests are traced for this.
+            None,
+            threshold=turn.trust_threshold,
+            max_tokens=max_tokens,
+        )
+    parts = [turn.briefing.render_task(), context.render().strip(), *turn.briefing.hints]
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n", context.shown_files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch:
+    """All changes of a conversation at one point, and what the deciding tests say about them.
+
+    Attributes:
+        number: Its number in the turn, from 1; 0 is the code at the beginning.
+        changed: The files that differ from those at the beginning: path -> text.
+        verdict: The verdict; `None` for the beginning of a task that has no code yet.
+        passed: Number of deciding tests that pass.
+        failed: Number of deciding tests that fail.
+        regressed: Number of deciding tests that passed on the user's own code and do not pass now.
+    """
+
+    number: int
+    changed: Mapping[str, str]
+    verdict: Verdict | None
+    passed: int = 0
+    failed: int = 0
+    regressed: int = 0
+
+    @property
+    def passes(self) -> bool:
+        """Return whether no deciding test fails."""
+        return self.verdict is not None and not self.failed and not self.regressed
+
+    @property
+    def is_refused(self) -> bool:
+        """Return whether the safety scan did not let it run."""
+        return self.verdict is not None and any(note.code == "scan_refused" for note in self.verdict.notes)
+
+    def is_better_than(self, other: Patch) -> bool:
+        """Return whether it comes first in the trusted order."""
+        return self._rank() > other._rank()
+
+    def is_worse_than(self, other: Patch) -> bool:
+        """Return whether the other one comes first in the trusted order."""
+        return self._rank() < other._rank()
+
+    def _rank(self) -> tuple[bool, bool, bool, int, int, int]:
+        """Return the key of the trusted order (see `find_best`); any code comes before none."""
+        has_code = self.verdict is not None
+        return (not self.is_refused, has_code, self.passes, -self.regressed, self.passed, -self.failed)
+
+
+def make_patch(
+    number: int,
+    changed: Mapping[str, str],
+    verdict: Verdict | None,
+    baseline: Verdict | None,
+    threshold: float,
+) -> Patch:
+    """Return a patch with the numbers of its verdict."""
+    if verdict is None:
+        return Patch(number=number, changed=changed, verdict=None)
+    passed, failed, regressed = count_deciding_checks(verdict, baseline, threshold)
+    return Patch(
+        number=number, changed=changed, verdict=verdict, passed=passed, failed=failed, regressed=regressed
+    )

@@ -15,25 +15,33 @@ from functools import cached_property
 from suture.agents import tuning
 from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.conversation.agent_tools import AgentTools
-from suture.agents.conversation.agent_turn import AgentTurn, PatchJudge, find_recorded_step
-from suture.agents.conversation.message_history import MessageHistory
-from suture.agents.conversation.opening import Opening, build_opening
-from suture.agents.conversation.patches import Patch, make_patch
+from suture.agents.conversation.agent_turn import (
+    AgentTurn,
+    Opening,
+    Patch,
+    PatchJudge,
+    build_opening,
+    find_recorded_step,
+    make_patch,
+)
 from suture.agents.conversation.step_records import (
     StepResult,
     decode_messages,
     decode_step,
     encode_messages,
     record_step,
+    render_counts,
+    render_known_trial,
+    render_trial,
 )
 from suture.agents.conversation.tool_calls import (
     OFFERED_TOOLS,
     TEXT_CALL,
+    MessageHistory,
     ToolInputs,
     read_inputs,
     read_text_calls,
 )
-from suture.agents.conversation.trial_report import render_counts, render_known_trial, render_trial
 from suture.agents.replies.change_reading import read_change
 from suture.core.ledger.kinds import AgentBriefed, AgentStepped
 from suture.core.ledger.kinds.agents import AgentEnding, AgentProblem

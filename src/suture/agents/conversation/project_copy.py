@@ -15,7 +15,11 @@ from suture.sandbox import BOX, LIBRARY, ProgramLimits, Sandbox, get_own_interpr
 from suture.sandbox.working_copy.copy_run import CopyCommand, CopyRun, FileChanges, run_in_copy
 
 HOST_MEMORY_MB = 1 << 20
+
+
 HOST_CPU_CORES = 256
+
+
 HOST_OPEN_FILES = 4096
 """On the host only the wall-clock time limits an agent: these are limits that no machine reaches."""
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from suture.agents.context.deciding_checks import collect_deciding_facts
+from suture.agents.context.failure_causes import collect_deciding_facts
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.roles.project_coder import render_project_rules
 from suture.agents.tuning import MAX_BRIEFED_OUTPUT_CHARS, MAX_LISTED_FACTS, MAX_LISTED_TESTS

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.agents import tuning
-from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
-from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.budgeted_call import BudgetedCall, CallContext, find_prior_decision, reserve
 from suture.agents.conversation.agent_turn import find_recorded_step
 from suture.agents.conversation.project_copy import run_in_project_copy, select_text_changes
 from suture.agents.conversation.task_briefing import TaskBriefing

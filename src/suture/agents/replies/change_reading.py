@@ -22,7 +22,7 @@ from suture.agents.replies.code_merging import (
     shows_results,
 )
 from suture.agents.replies.edit_problems import EditFault, EditProblem
-from suture.agents.replies.reply_parts import CodePart, ReplyPart, TextEdit, UnusablePart
+from suture.agents.replies.fenced_blocks import CodePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.reply_scanning import find_unfenced_code, scan_reply
 from suture.agents.replies.text_edits import ELISION, apply_hunks, are_applied
 from suture.agents.replies.tree_definitions import has_tree_grammar

@@ -10,9 +10,8 @@ import builtins
 import sys
 from collections.abc import Collection, Iterable, Iterator
 
-from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
+from suture.agents.replies.fenced_blocks import CodeBlock, CodePart, TextEdit, UnusablePart, fenced_blocks
 from suture.agents.replies.repaired_files import apply_repair, read_edited_files
-from suture.agents.replies.reply_parts import CodePart, TextEdit, UnusablePart
 from suture.agents.replies.reply_scanning import scan_reply
 from suture.agents.replies.written_files import collect_written_files
 from suture.agents.roles.coder import RepairBrief, WriteBrief

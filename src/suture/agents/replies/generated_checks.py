@@ -19,7 +19,7 @@ from suture.agents import tuning
 from suture.agents.replies.fenced_blocks import fenced_blocks
 from suture.core.records import Check, Provenance
 from suture.errors import MalformedReply
-from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
+from suture.judge.extraction.doctest_examples import deduplicate_checks, make_check
 from suture.models import Reply
 from suture.project.python_source.parsing import limit_parsing_work, parse_module
 from suture.project.python_source.statement_edits import (

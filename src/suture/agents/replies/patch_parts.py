@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from suture.agents.replies.reply_parts import CodePart, ReplyPart, TextEdit, UnusablePart
+from suture.agents.replies.fenced_blocks import CodePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.text_edits import DiffHunk
 
 ENVELOPE_START = re.compile(r"^\s*\*{3} Begin Patch\s*$")

@@ -7,8 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from suture.agents.replies.change_reading import read_change
-from suture.agents.replies.fenced_blocks import CodeBlock
-from suture.agents.replies.reply_parts import TextEdit, UnusablePart
+from suture.agents.replies.fenced_blocks import CodeBlock, TextEdit, UnusablePart
 from suture.agents.replies.reply_scanning import scan_reply
 from suture.agents.roles.coder import RepairBrief
 from suture.errors import EditDoesNotApply, MalformedReply, UnchangedCode

@@ -13,6 +13,11 @@ from suture.agents.replies.fenced_blocks import (
     OPENING_FENCE,
     SHELL_LABELS,
     CodeBlock,
+    CodePart,
+    IgnorablePart,
+    ReplyPart,
+    TextEdit,
+    UnusablePart,
     fenced_blocks,
     named_path,
 )
@@ -26,7 +31,6 @@ from suture.agents.replies.patch_parts import (
     parse_envelope,
     starts_diff,
 )
-from suture.agents.replies.reply_parts import CodePart, IgnorablePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.structured_parts import find_elements, parse_json_parts
 from suture.agents.replies.text_edits import DiffHunk
 from suture.project.python_source.parsing import require_few_blocks

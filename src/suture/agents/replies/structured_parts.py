@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from suture.agents.replies.fenced_blocks import CodePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.patch_parts import ENVELOPE_START, parse_diff, parse_envelope
-from suture.agents.replies.reply_parts import CodePart, ReplyPart, TextEdit, UnusablePart
 from suture.agents.replies.text_edits import DiffHunk
 
 PATH_KEYS = ("path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "relative_path",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from suture.agents.replies.edit_problems import EditFault
 from suture.agents.replies.text_edits import ELISION
+from suture.mutation.tree_sitter.syntax_tree import get_text
 from suture.project.languages import LANGUAGES, LanguageFacts
-from suture.project.languages.grammars import parse_tree
+from suture.project.languages.reports import parse_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -322,26 +323,22 @@ def _scan(nodes: Sequence[Node]) -> tuple[tuple[TreeDefinition, ...], tuple[tupl
     return tuple(definitions), tuple(imports)
 
 
-def _text(node: Node | None) -> str:
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
-
-
 def _names(node: Node) -> Iterator[str]:
     """Yield the names that a node defines."""
     if node.type == "method_declaration":  # of Go
         receiver = re.search(
-            r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*\)$", _text(node.child_by_field_name("receiver"))
+            r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*\)$", get_text(node.child_by_field_name("receiver"))
         )
-        yield f"{receiver[1] if receiver else ''}.{_text(node.child_by_field_name('name'))}"
+        yield f"{receiver[1] if receiver else ''}.{get_text(node.child_by_field_name('name'))}"
     elif node.type in NAMED_NODES:
         name = node.child_by_field_name("name") or node.child_by_field_name("property")
         roles = [child.type for child in node.children if child.type in ("get", "set", "static")]
-        yield " ".join([*roles, _text(name)])
+        yield " ".join([*roles, get_text(name)])
     elif node.type in DECLARATIONS or node.type in WRAPPERS or node.type.endswith("_spec_list"):
         for child in node.named_children:
             yield from _names(child)
     elif node.type == "assignment_expression":
-        left = _text(node.child_by_field_name("left"))
+        left = get_text(node.child_by_field_name("left"))
         if re.fullmatch(r"[\w$.]+", left):
             yield left
 

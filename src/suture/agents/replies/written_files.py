@@ -13,9 +13,8 @@ from suture.agents.replies.reply_scanning import remove_edits
 from suture.agents.roles.coder import RepairBrief, WriteBrief
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.project.python_source.imports import loaded_files
 from suture.project.python_source.module_definitions import preserves_definitions, top_level_names
-from suture.project.python_source.parsing import limit_parsing_work, parse_module
+from suture.project.python_source.parsing import limit_parsing_work, loaded_files, parse_module
 from suture.project.python_source.statement_edits import (
     Definition,
     bound_names,

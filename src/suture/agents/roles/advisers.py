@@ -1,4 +1,4 @@
-"""Roles that advise the coder: critic, planner, reviewer and summariser. They decide nothing.
+"""Roles that advise the coder: critic, planner and summariser. They decide nothing.
 
 Each `*Reply` is the JSON that the model answers with. `record` returns the record that the run keeps.
 """
@@ -23,9 +23,9 @@ from suture.agents.prompting.prompt_parts import (
     render_task,
 )
 from suture.agents.roles.coder import RepairBrief, failing_code_parts
-from suture.agents.roles.stated_examples import StatedExample
+from suture.agents.roles.testers import StatedExample
 from suture.agents.tuning import MAX_LESSONS, MAX_SUBTASKS
-from suture.core.records import CodeReview, Concern, ConcernKind, Critique, Plan, Severity, Subtask
+from suture.core.records import Critique, Plan, Subtask
 from suture.models.structured_output import describe_schema
 
 
@@ -154,39 +154,6 @@ def draft_plan_prompt(
         "lessons": advice_part(lessons),
     }
     return PromptDraft(prompt=prompt, template="plan", texts=texts, parts=parts)
-
-
-class ConcernReply(BaseModel, frozen=True, title="Concern"):
-    """A `Concern` as a model writes it: the problem comes first, so that the labels follow from it."""
-
-    problem: str = Field(min_length=1, max_length=240, description="one sentence")
-    kind: ConcernKind
-    severity: Severity
-    line: int = Field(ge=0, description="the line of the code, 0 for none")
-
-
-class ReviewReply(BaseModel, frozen=True, title="Review"):
-    """A `CodeReview` as a model writes it."""
-
-    concerns: list[ConcernReply] = Field(max_length=4, description="[] where there is nothing to say")
-
-    def record(self) -> CodeReview:
-        """Return the `CodeReview`."""
-        concerns = [
-            Concern(problem=reply.problem, kind=reply.kind, severity=reply.severity, line=reply.line)
-            for reply in self.concerns
-        ]
-        return CodeReview(concerns=tuple(concerns))
-
-
-def draft_review_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
-    """Return the reviewer's prompt."""
-    texts = {
-        "task": render_optional_task(brief.statement, "Task:\n\n"),
-        "format": describe_schema(ReviewReply),
-    }
-    parts = {"files": files_part(brief.files)}
-    return PromptDraft(prompt=prompt, template="review", texts=texts, parts=parts)
 
 
 class LessonsReply(BaseModel, frozen=True, title="Lessons"):

@@ -33,7 +33,8 @@ from suture.agents.prompting.prompt_parts import (
 )
 from suture.agents.tuning import LONG_CODE_CHARS, MAX_SUSPECTS
 from suture.core.ledger.kinds import PartialRepair
-from suture.core.records import Counterexample, Strategy
+from suture.core.records import Counterexample, Language, Strategy
+from suture.project.languages import LANGUAGES
 from suture.project.python_source.statement_edits import is_valid_python
 
 
@@ -247,3 +248,21 @@ def _draft_revision(
         "files": files_part(shown_code),
     }
     return PromptDraft(prompt=prompt, template="revise", texts=texts, parts=parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextBrief(RepairBrief):
+    """What the coder needs to repair code of another language than Python."""
+
+    language: Language
+
+
+def draft_text_prompt(brief: TextBrief, prompt: Prompt) -> PromptDraft:
+    """Return the coder's prompt."""
+    facts = LANGUAGES[brief.language]
+    templates = {
+        name: replace(t, text=t.text.replace("```python", f"```{facts.fence}").replace("Python", facts.label))
+        for name, t in prompt.templates.items()
+    }
+    draft = draft_coder_prompt(brief, replace(prompt, templates=templates))
+    return replace(draft, parts={**draft.parts, "files": files_part(brief.files, facts.fence)})

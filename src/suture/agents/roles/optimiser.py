@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 from suture.agents.prompting.fitting import PromptDraft
 from suture.agents.prompting.prompt_files import Prompt
@@ -12,14 +11,11 @@ from suture.agents.replies.coder_reply import files_from_reply
 from suture.agents.roles.coder import RepairBrief
 from suture.models import Reply
 
-OptimiseGoal = Literal["faster", "simpler"]
 
-
-def draft_optimiser_prompt(brief: RepairBrief, prompt: Prompt, goal: OptimiseGoal = "simpler") -> PromptDraft:
-    """Return the prompt to rewrite the passing code of a brief; `optimised_files` reads the answer."""
+def draft_optimiser_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
+    """Return the prompt to simplify the passing code of a brief; `optimised_files` reads the answer."""
     texts = {
         "task": render_optional_task(brief.statement, "Task:\n\n"),
-        "goal": prompt.render(goal),
         "name": f"`{brief.entry_point}`" if brief.entry_point else "every function",
     }
     parts = {"files": files_part(brief.files)}

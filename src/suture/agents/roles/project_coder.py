@@ -29,8 +29,8 @@ from suture.core.records import ProjectKind, Task
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.project.languages import LANGUAGES, fill_placeholders
+from suture.project.python_source.functions import tidy_module
 from suture.project.python_source.parsing import limit_parsing_work
-from suture.project.python_source.tidying import tidy_module
 from suture.project.skeletons import Skeleton, find_skeleton
 from suture.project.workspace import is_creatable
 

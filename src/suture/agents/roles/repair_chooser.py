@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import files_part, render_optional_task
-from suture.agents.tuning import MAX_CHOICE_EXPLANATION_CHARS
+from suture.agents.tuning import (
+    MAX_CHOICE_EXPLANATION_CHARS,
+)
 from suture.core.ledger.kinds import ComparedCall
 from suture.core.records import Language
 from suture.errors import MalformedReply
@@ -21,6 +23,8 @@ CHOICE_LINE = re.compile(
     r"^\W*choice\W*:\W*(?:version\s+)?(\d+|none)\b[ \t*_`.:-]*(.*)$", re.IGNORECASE | re.MULTILINE
 )
 """The line that names the choice; an explanation may follow on the same line."""
+
+
 FENCE = "```"
 
 

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from suture.bench.datasets.adapters import (
+from suture.bench.datasets.evalplus import adapt_humaneval_plus, adapt_mbpp_plus
+from suture.bench.datasets.leetcode import adapt_leetcode
+from suture.bench.datasets.record_sources import (
     Adapter,
+    RecordPlaces,
+    StoredRecord,
     adapt_humaneval,
     adapt_humanevalfix,
     adapt_mbpp,
     adapt_quixbugs,
+    load_records,
 )
-from suture.bench.datasets.evalplus import adapt_humaneval_plus, adapt_mbpp_plus
-from suture.bench.datasets.leetcode import adapt_leetcode
-from suture.bench.datasets.record_sources import RecordPlaces, StoredRecord, load_records
 from suture.bench.problem import Problem, ProblemFactory
 from suture.bench.suites import adapt_suture, adapt_suture_heal, load_suite_tasks
 from suture.core.plugins import load_plugin

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from suture.bench.datasets.adapters import Record
+from suture.bench.datasets.record_sources import Record
 from suture.bench.problem import Problem, ProblemFactory
 
 CASE = "_case"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 
-from suture.bench.datasets.adapters import Record
+from suture.bench.datasets.record_sources import Record
 from suture.bench.problem import Problem, ProblemFactory
 from suture.project.python_source.parsing import parse_module
 

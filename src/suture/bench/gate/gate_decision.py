@@ -11,9 +11,15 @@ from typing import Literal
 
 from suture.bench.gate.sequential_test import SequentialDecision, SequentialDesign, Standing, decide
 from suture.bench.problem import Regime
+from suture.bench.ray_cluster.ray_tasks import ModelOpener
 from suture.bench.rows import BenchmarkRow
+from suture.bench.running.bench_folder import BenchFolder
+from suture.bench.running.benchmark import run_benchmark
+from suture.bench.running.benchmark_plan import BenchmarkPlan, ProgressListener, extend_plan
 from suture.core.records import decode_record, encode_record
+from suture.core.settings import Settings
 from suture.errors import StorageError, UsageError
+from suture.models import open_model
 
 GateStanding = Literal[Standing, "broken"]
 """`broken`: the machinery failed on so many tasks that the others say nothing about the arm."""
@@ -186,3 +192,55 @@ def write_baseline(baseline: GateBaseline, path: Path) -> None:
         path.write_text(json.dumps(encode_record(baseline), indent=1) + "\n", "utf-8")
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault
+
+
+TASKS_PER_BATCH = 8
+"""A larger batch would measure more tasks in vain. Chosen by judgement; not measured."""
+
+
+async def measure_until_decided(
+    baseline: GateBaseline,
+    design: SequentialDesign,
+    folder: BenchFolder,
+    settings: Settings,
+    *,
+    model: str,
+    parallel: int = 4,
+    recordings: Sequence[Path] = (),
+    replayed: bool = False,
+    environment: Mapping[str, str] | None = None,
+    opener: ModelOpener = open_model,
+    on_progress: ProgressListener = lambda progress: None,
+) -> GateResult:
+    """Run the tasks that the test needs, a batch at a time, so that at most one batch runs in vain.
+
+    Args:
+        folder: The benchmark folder; its rows count.
+        parallel: Maximum number of tasks that run at the same time.
+        recordings: Files of replies to draw from.
+        replayed: Whether a reply that is not recorded is an error, instead of a call of the model.
+        environment: Machine, versions, date and command of this measurement; stored with the plan.
+        on_progress: Called after each step.
+    """
+    while True:
+        result = decide_gate(baseline, folder.rows(), design, model)
+        if not result.next:
+            return result
+        batch = BenchmarkPlan(
+            ids={baseline.dataset: result.next[:TASKS_PER_BATCH]},
+            arms=(baseline.arm,),
+            models=(model,),
+            caps=(baseline.cap,),
+            regime=baseline.regime,
+            sessions=(dict(environment),) if environment else (),
+        )
+        await run_benchmark(
+            extend_plan(folder.plan(), batch) if folder.exists else batch,
+            folder,
+            settings,
+            parallel=parallel,
+            recordings=recordings,
+            replayed=replayed,
+            opener=opener,
+            on_progress=on_progress,
+        )

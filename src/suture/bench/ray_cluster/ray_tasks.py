@@ -19,8 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from suture.bench.replies.recordings import RecordedReply, read_draws
-from suture.bench.replies.reply_pool import PooledModel, ReplyPool
+from suture.bench.replies.reply_pool import PooledModel, RecordedReply, ReplyPool, read_draws
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.evaluation import ABORTING_ERRORS, EvaluationJob, evaluate
 from suture.core.settings import Settings, load_settings

@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 from suture.bench.measures.arm_metrics import ArmMetrics, Ratio, SolvedShare, compute_arm_metrics
 from suture.bench.problem import Regime
-from suture.bench.reports.arm_comparison import ArmComparison, adjust_comparisons, compare_arms
-from suture.bench.reports.cells import BASELINES, Cell, group_into_cells, sort_arms
+from suture.bench.reports.arm_comparison import (
+    BASELINES,
+    ArmComparison,
+    Cell,
+    adjust_comparisons,
+    compare_arms,
+    group_into_cells,
+    sort_arms,
+)
 from suture.bench.rows import BenchmarkRow
 
 REGIME_TEXTS: dict[Regime, str] = {

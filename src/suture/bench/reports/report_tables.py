@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from suture.bench.measures.arm_metrics import ArmMetrics, GeneratedTests, Ratio, SolvedShare
-from suture.bench.measures.calibration import Calibration
+from suture.bench.measures.arm_metrics import ArmMetrics, Calibration, GeneratedTests, Ratio, SolvedShare
 from suture.bench.measures.paired_statistics import Interval
 from suture.bench.reports.arm_comparison import ArmComparison
 from suture.bench.reports.report_summary import CapComparison, ReportSection

@@ -16,8 +16,7 @@ from suture.bench.ray_cluster.ray_tasks import ModelOpener, RayTaskRunner
 from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.bench.rows import BenchmarkRow, RowKey
 from suture.bench.running.bench_folder import BenchFolder, require_same_tasks
-from suture.bench.running.benchmark_plan import BenchmarkPlan
-from suture.bench.running.benchmark_progress import BenchmarkProgress, ProgressListener
+from suture.bench.running.benchmark_plan import BenchmarkPlan, BenchmarkProgress, ProgressListener
 from suture.bench.running.control_solvers import require_controls
 from suture.bench.running.evaluation import EvaluationJob, evaluate
 from suture.core.settings import Settings

@@ -7,13 +7,14 @@ import os
 import platform
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import Literal
 
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem, Regime
-from suture.bench.rows import RowKey
+from suture.bench.rows import BenchmarkRow, RowKey
 from suture.errors import UsageError
 from suture.models.llama_server.thread_calibration import cpu_name
 
@@ -116,3 +117,26 @@ def describe_environment(arguments: Sequence[str]) -> dict[str, str]:
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "command": shlex.join(("suture", *arguments)),
     }
+
+
+BenchmarkPhase = Literal["references", "controls", "tasks", "grading"]
+"""What is being done: grading the references, running the control solvers, measuring, or grading again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkProgress:
+    """The progress of a benchmark.
+
+    Attributes:
+        done: Number of finished steps of the phase, including those of earlier sessions.
+        total: Number of all steps of the phase.
+        row: The row that was just finished, if any.
+    """
+
+    phase: BenchmarkPhase
+    done: int
+    total: int
+    row: BenchmarkRow | None = None
+
+
+ProgressListener = Callable[[BenchmarkProgress], None]

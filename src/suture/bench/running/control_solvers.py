@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import MODULE, Problem
-from suture.bench.running.benchmark_progress import BenchmarkProgress, ProgressListener
+from suture.bench.running.benchmark_plan import BenchmarkProgress, ProgressListener
 from suture.bench.running.evaluation import EvaluationJob, evaluate
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError

@@ -11,7 +11,7 @@ from suture.bench.problem import Problem
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder, require_same_tasks
 from suture.bench.running.benchmark import grade_references
-from suture.bench.running.benchmark_progress import BenchmarkProgress, ProgressListener
+from suture.bench.running.benchmark_plan import BenchmarkProgress, ProgressListener
 from suture.bench.running.control_solvers import require_controls
 from suture.bench.running.evaluation import EvaluationJob, build_row
 from suture.core.ledger import RunFolder, find_first_payload, find_run

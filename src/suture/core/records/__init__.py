@@ -6,14 +6,10 @@ Packages pass these to each other, and checkpoints and ledgers consist of them.
 
 from suture.core.codec import decode_record, encode_record
 from suture.core.records.advice import (
-    CodeReview,
-    Concern,
-    ConcernKind,
     Critique,
     Diagnosis,
     FaultCategory,
     Plan,
-    Severity,
     Subtask,
 )
 from suture.core.records.capability import CapabilityCode, CapabilityUse
@@ -63,9 +59,6 @@ __all__ = [
     "CheckOutcome",
     "CheckStatus",
     "CodeFrame",
-    "CodeReview",
-    "Concern",
-    "ConcernKind",
     "Counterexample",
     "Critique",
     "Diagnosis",
@@ -89,7 +82,6 @@ __all__ = [
     "ReasonCode",
     "ReasonNote",
     "Result",
-    "Severity",
     "Spend",
     "Strategy",
     "Subtask",

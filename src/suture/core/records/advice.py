@@ -10,9 +10,6 @@ from typing import Literal
 
 from suture.core.records.result import Strategy
 
-ConcernKind = Literal["security", "correctness", "performance", "readability"]
-Severity = Literal["low", "medium", "high"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Critique:
@@ -27,34 +24,6 @@ class Critique:
     issues: tuple[str, ...]
     score: float
     approved: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Concern:
-    """One finding of a reviewer.
-
-    Attributes:
-        kind: Aspect of the code.
-        severity: How bad it is.
-        line: Line of the code, from 1; 0 if it concerns no single line.
-        problem: What is wrong.
-    """
-
-    kind: ConcernKind
-    severity: Severity
-    line: int
-    problem: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class CodeReview:
-    """What a reviewer finds in code that passes.
-
-    Attributes:
-        concerns: The findings.
-    """
-
-    concerns: tuple[Concern, ...]
 
 
 FaultCategory = Literal[

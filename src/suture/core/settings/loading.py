@@ -16,15 +16,17 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from suture.core.settings.aliases import provider_of, read_aliases
-from suture.core.settings.rendering import describe_invalid_value, format_value, suggest_value
-from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings
-from suture.core.settings.setting_keys import (
+from suture.core.settings.rendering import (
+    describe_invalid_value,
+    format_value,
     get_setting,
     is_secret,
     key_of_error,
     nest_settings,
     setting_fields,
+    suggest_value,
 )
+from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings
 from suture.core.settings.setting_sources import (
     Layer,
     SettingValue,

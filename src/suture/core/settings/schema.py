@@ -131,8 +131,7 @@ class ModelSettings(SettingsGroup):
 class RoleSettings(SettingsGroup):
     """The model of each role. A role without its own model uses the group `model`.
 
-    Two roles first look at another one: the optimiser and the escalation use the coder's settings, the
-    reviewer uses the critic's.
+    Two roles first look at another one: the optimiser and the escalation use the coder's settings.
     """
 
     coder: ModelNameOrNone = None
@@ -159,12 +158,6 @@ class RoleSettings(SettingsGroup):
     critic_max_tokens: RoleMaxTokens = None
     critic_base_url: RoleAddress = None
     critic_key: RoleKey = None
-    reviewer: ModelNameOrNone = None
-    """`provider:model` that reviews code that passes. By default, the critic's."""
-    reviewer_temperature: RoleTemperature = None
-    reviewer_max_tokens: RoleMaxTokens = None
-    reviewer_base_url: RoleAddress = None
-    reviewer_key: RoleKey = None
     debugger: ModelNameOrNone = None
     """`provider:model` that finds the cause of a failure."""
     debugger_temperature: RoleTemperature = None
@@ -227,22 +220,12 @@ class StoreSettings(SettingsGroup):
 class MemorySettings(SettingsGroup):
     """What is remembered across runs, and how it is used (docs/runs.md)."""
 
-    use: Literal["off", "search", "prompts", "on"] = "off"
-    """What memories of earlier runs influence: nothing, the order of the search, prompts, or both (`on`)."""
-    embedder: str = "hashed"
-    """How texts become vectors: `hashed`, `minilm`, `openai:MODEL`, `ollama:MODEL`, or `none`."""
-    base_url: Address = None
-    """Address of the embedder, if it is not the usual one. For OpenAI's protocol it ends in `/v1`."""
+    use: Literal["off", "prompts"] = "off"
+    """Whether prompts show memories of earlier runs, and runs leave memories."""
     max_memories: int = Field(default=2, ge=0, le=20)
     """Max memories in one prompt."""
     max_chars: int = Field(default=400, ge=40, le=4000)
     """Max characters of each memory in a prompt."""
-    withheld_share: float = Field(default=0.2, ge=0, le=0.5)
-    """Share of the memories found that is withheld at random, to measure whether memories help."""
-    placebo_share: float = Field(default=0.05, ge=0, le=0.5)
-    """Share of the memories found that is replaced by meaningless text of the same length, as a control."""
-    seed: int = 0
-    """Seed of both random choices."""
 
 
 class LogSettings(SettingsGroup):

@@ -12,16 +12,17 @@ from pydantic import SecretStr, ValidationError
 
 from suture.core.safe_files import create_file, replace_file
 from suture.core.settings.loading import user_file
-from suture.core.settings.rendering import describe_invalid_value, suggest_value
-from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings, SettingsGroup
-from suture.core.settings.setting_keys import (
+from suture.core.settings.rendering import (
+    describe_invalid_value,
     get_setting,
     group_in,
     is_secret,
     key_of_error,
     nest_settings,
     setting_fields,
+    suggest_value,
 )
+from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings, SettingsGroup
 from suture.core.settings.setting_sources import flag_layer, read_settings_text
 from suture.errors import UsageError
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from suture.core.safe_files import parse_toml, read_regular_file
 from suture.core.settings.aliases import is_alias
+from suture.core.settings.rendering import setting_fields, setting_groups
 from suture.core.settings.schema import Settings
-from suture.core.settings.setting_keys import setting_fields, setting_groups
 from suture.core.tuning import MAX_PYPROJECT_BYTES, MAX_SETTINGS_FILE_BYTES
 from suture.errors import UsageError
 

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic.fields import FieldInfo
 
 from suture.core.safe_files import read_regular_file, replace_file
-from suture.core.settings.setting_keys import setting_fields
+from suture.core.settings.rendering import setting_fields
 from suture.core.settings.setting_sources import (
     Layer,
     SettingValue,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from suture.core.ledger import Event, Payload, kinds, summarise_event
 from suture.core.records import Counterexample, MoveKind, Reason, render_reason
@@ -30,8 +29,6 @@ MAX_VALUE_CHARS = 300
 """Characters of an expected or actual value. Chosen by judgement; not measured."""
 MAX_INPUT_CHARS = 80
 """Length of a tool's input in a line about a step."""
-MAX_FACTORS = 5
-"""The number of search factors that a line about the memory lists."""
 SEARCH_ENDINGS: Mapping[kinds.SearchEnding, str] = {
     "enough_repairs": "enough plausible repairs were found",
     "likely_changes_tried": "the likeliest changes were tried",
@@ -362,11 +359,6 @@ def _render_role_event(payload: Payload) -> str | None:
             opinion = "approves" if critique.approved else "does not approve"
             issues = f": {'; '.join(critique.issues)}" if critique.issues else ""
             return f"critic {opinion} of {candidate[:8]}{issues}"
-        case kinds.CandidateReviewed(candidate=candidate, review=review):
-            concerns = [
-                f"{concern.severity} {concern.kind}: {concern.problem}" for concern in review.concerns
-            ]
-            return f"reviewer on {candidate[:8]}: {'; '.join(concerns) or 'no concerns'}"
         case kinds.DiagnosisMade(candidate=candidate, diagnosis=diagnosis):
             details = f"{diagnosis.category}, {diagnosis.strategy}, confidence {diagnosis.confidence:.2f}"
             return f"debugger on {candidate[:8]}: {diagnosis.root_cause} ({details})"
@@ -478,12 +470,7 @@ def _memory_recalled(recalled: kinds.MemoryRecalled) -> str:
         return f"memory is not available, and the run continues without it: {recalled.fault}"
     if not recalled.found:
         return "memory: nothing similar is known"
-    counts = Counter(memory.arm for memory in recalled.found)
-    arms = ", ".join(f"{count} {arm}" for arm, count in counts.items())
-    text = f"memory: {len(recalled.found)} from earlier runs are like {recalled.query!r} ({arms})"
-    factors = sorted(recalled.factors.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_FACTORS]
-    if factors:
-        text += "; the search prefers: " + ", ".join(f"{name} x{factor:g}" for name, factor in factors)
+    text = f"memory: {len(recalled.found)} from earlier runs are like {recalled.query!r}"
     if recalled.prompt_texts:
         text += "; added to prompts: " + " / ".join(recalled.prompt_texts)
     return text

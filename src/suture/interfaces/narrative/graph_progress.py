@@ -26,7 +26,6 @@ NODE_OF_EVENT: dict[type, str] = {
     kinds.AdviceGiven: "reflect",
     kinds.CandidateCriticised: "reflect",
     kinds.CandidateOptimised: "reflect",
-    kinds.CandidateReviewed: "reflect",
     kinds.DebuggerStepped: "reflect",
     kinds.DiagnosisMade: "reflect",
     kinds.LessonsDrawn: "reflect",

@@ -25,7 +25,7 @@ from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.spend_text import describe_spend
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_capability, render_verdict_note
-from suture.project.python_source.imports import imported_paths, loaded_files
+from suture.project.python_source.parsing import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
 MAX_COUNTEREXAMPLES = 3

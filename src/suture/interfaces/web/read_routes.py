@@ -28,7 +28,6 @@ from suture.interfaces.narrative.candidate_views import (
 from suture.interfaces.narrative.graph_progress import graph_as_json
 from suture.interfaces.narrative.run_list import list_matching_runs
 from suture.interfaces.narrative.run_story import step_as_json
-from suture.interfaces.web.event_stream import stream_events
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.rest_schemas import (
     RUN_ID_PATTERN,
@@ -48,7 +47,14 @@ from suture.interfaces.web.route_dependencies import (
     require_ledger,
     require_role,
 )
-from suture.interfaces.web.run_views import RUN_ROUTE, has_ledger, is_finished, queued_runs, run_details
+from suture.interfaces.web.run_views import (
+    RUN_ROUTE,
+    has_ledger,
+    is_finished,
+    queued_runs,
+    run_details,
+    stream_events,
+)
 from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES, MAX_FOLDERS
 from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate

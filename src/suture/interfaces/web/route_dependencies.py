@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request
 
 from suture.core.ledger import RunFolder
-from suture.interfaces.web.access_tokens import LOCAL, Caller, Role
 from suture.interfaces.web.problem_details import RequestRefused
+from suture.interfaces.web.request_guard import LOCAL, Caller, Role
 from suture.interfaces.web.rest_schemas import RUN_ID_PATTERN
 from suture.interfaces.web.run_views import has_ledger
 from suture.interfaces.web.web_service import WebService

@@ -26,8 +26,8 @@ from suture.interfaces.jobs.project_sources import (
     require_allowed_git_url,
 )
 from suture.interfaces.jobs.upload_cleanup import names_in_use, remove_unused_uploads
-from suture.interfaces.web.access_tokens import AccessTokens, Caller
 from suture.interfaces.web.problem_details import RequestRefused
+from suture.interfaces.web.request_guard import AccessTokens, Caller
 from suture.interfaces.web.rest_schemas import HealProjectRequest, RunChoices, WriteRequest
 from suture.interfaces.web.tuning import CLEANUP_INTERVAL_S, MAX_KEY_CHARS
 from suture.loop import list_recipes

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.judge.capabilities.use import Use
-from suture.mutation.tree_sitter.node_kinds import MEMBERS, NULLS, SUBSCRIPTS
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
+from suture.mutation.tree_sitter.value_kinds import MEMBERS, NULLS, SUBSCRIPTS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,10 +68,10 @@ def find_weakened_comparisons(before: Node, after: Node) -> Iterator[Use]:
 def _get_methods(root: Node) -> dict[tuple[str, str], Node]:
     """Return (class, name) -> method for each method that compares, and whose class is the only one of that name."""
     found = [
-        ((_get_class(node), _text(node.child_by_field_name("name"))), node)
+        ((_get_class(node), get_text(node.child_by_field_name("name"))), node)
         for node in walk(root)
         if node.type in METHODS
-        and _text(node.child_by_field_name("name")) in (*EQUALITY_METHODS, *VALUE_METHODS)
+        and get_text(node.child_by_field_name("name")) in (*EQUALITY_METHODS, *VALUE_METHODS)
     ]
     counts = Counter(key for key, _ in found)
     return {key: node for key, node in found if counts[key] == 1}
@@ -83,7 +83,7 @@ def _get_class(method: Node) -> str:
     holder = receiver or (method.parent.parent if method.parent is not None else None)
     names = ("type_identifier",) if receiver is not None else ("type_identifier", "identifier")
     parts = walk(holder) if holder is not None else ()
-    return next((_text(part) for part in parts if part.type in names), "")
+    return next((get_text(part) for part in parts if part.type in names), "")
 
 
 def _list_compared(method: Node) -> set[frozenset[str]]:
@@ -91,12 +91,12 @@ def _list_compared(method: Node) -> set[frozenset[str]]:
     compared: set[frozenset[str]] = set()
     for node in walk(method):
         sides = [get_field(node, side) for side in ("left", "right")]
-        is_comparison = _text(node.child_by_field_name("operator")) in COMPARISONS
+        is_comparison = get_text(node.child_by_field_name("operator")) in COMPARISONS
         # That something exists at all is often asked in another way, as by `instanceof`.
         if is_comparison and not any(side is not None and side.type in NULLS for side in sides):
-            compared.add(frozenset(map(_text, sides)))
-        elif COMPARING_CALL.fullmatch(_text(node.child_by_field_name("function"))):
-            compared.add(frozenset((_text(node),)))
+            compared.add(frozenset(map(get_text, sides)))
+        elif COMPARING_CALL.fullmatch(get_text(node.child_by_field_name("function"))):
+            compared.add(frozenset((get_text(node),)))
     return compared
 
 
@@ -104,12 +104,14 @@ def _list_own_members(method: Node) -> set[str]:
     """Return the members of the receiver that a method reads, or of the receiver's items."""
     receiver = method.child_by_field_name("receiver")
     owners = {"this"} | {
-        _text(part) for part in (walk(receiver) if receiver is not None else ()) if part.type == "identifier"
+        get_text(part)
+        for part in (walk(receiver) if receiver is not None else ())
+        if part.type == "identifier"
     }
     return {
-        _text(get_field(node, "property", "field"))
+        get_text(get_field(node, "property", "field"))
         for node in walk(method)
-        if node.type in MEMBERS and _text(_get_owner(node)) in owners
+        if node.type in MEMBERS and get_text(_get_owner(node)) in owners
     }
 
 
@@ -124,7 +126,7 @@ def _get_owner(member: Node) -> Node | None:
 def _count_roundings(method: Node) -> int:
     """Return how often a method makes values coarser. A division does so in Go only."""
     signs = (*ROUNDING_SIGNS, "/") if method.type == GO_METHOD else ROUNDING_SIGNS
-    calls = (_text(node.child_by_field_name("function")) for node in walk(method))
+    calls = (get_text(node.child_by_field_name("function")) for node in walk(method))
     return sum(_count_operators(method, sign) for sign in signs) + sum(
         ROUNDING_CALL.fullmatch(call) is not None for call in calls
     )
@@ -132,8 +134,4 @@ def _count_roundings(method: Node) -> int:
 
 def _count_operators(method: Node, sign: str) -> int:
     nodes = (node for node in walk(method) if node.type == "binary_expression")
-    return sum(_text(node.child_by_field_name("operator")) == sign for node in nodes)
-
-
-def _text(node: Node | None) -> str:
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+    return sum(get_text(node.child_by_field_name("operator")) == sign for node in nodes)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
 from suture.judge.capabilities.use import Use
-from suture.mutation.tree_sitter.node_kinds import (
+from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_field, get_text, walk
+from suture.mutation.tree_sitter.value_kinds import (
     ARGUMENTS,
     FUNCTIONS,
     LISTS,
@@ -22,7 +23,6 @@ from suture.mutation.tree_sitter.node_kinds import (
     STRINGS,
     SUBSCRIPTS,
 )
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -76,7 +76,7 @@ class _KeptState:
         self.texts: dict[str, list[Node]] = defaultdict(list)
         for node in nodes:
             if node.type in ("identifier", *MEMBERS):
-                self.texts[_text(node)].append(node)
+                self.texts[get_text(node)].append(node)
             if node.type in FUNCTIONS:
                 parameters = get_field(node, "parameters", "parameter")
                 self.local[node.id] |= _list_names(parameters)
@@ -86,19 +86,19 @@ class _KeptState:
     def find(self) -> Iterator[Use]:
         for node in self.nodes:
             if (count := self._read_counter(node)) is not None:
-                place = next(filter(self._decides, self.texts[_text(count)]), None)
+                place = next(filter(self._decides, self.texts[get_text(count)]), None)
                 if place is not None:
-                    yield _get_use("detects_environment", f"count of calls {_text(count)}", place)
+                    yield _get_use("detects_environment", f"count of calls {get_text(count)}", place)
             elif (name := self._read_growth(node)) and self._decides(node):
                 yield _get_use("detects_environment", f"count of calls {name}", node)
             elif node.type == "identifier" and self._consumes(node):
-                yield _get_use("detects_environment", f"prepared answers {_text(node)}", node)
+                yield _get_use("detects_environment", f"prepared answers {get_text(node)}", node)
             elif node.type == "identifier" and self._returns_shared(node):
-                yield _get_use("loosens_comparison", f"shared result {_text(node)}", node)
+                yield _get_use("loosens_comparison", f"shared result {get_text(node)}", node)
 
     def _add_variable(self, node: Node) -> None:
         names, value = get_field(node, "name", "left"), get_field(node, "value", "right", "type")
-        function = _get_function(node)
+        function = find_enclosing(node, FUNCTIONS)
         if function is not None:
             self.local[function.id] |= _list_names(names)
         if value is not None and value.type == "expression_list":
@@ -112,7 +112,7 @@ class _KeptState:
 
         A function that is an argument runs several times within the call that it is for.
         """
-        function = _get_function(node)
+        function = find_enclosing(node, FUNCTIONS)
         if function is None or (function.parent is not None and function.parent.type in ARGUMENTS):
             return False
         return _get_root(node) not in self.local[function.id]
@@ -123,31 +123,33 @@ class _KeptState:
         if node.type in UPDATES:
             target = get_field(node, "left", "argument") or node.named_children[0]
             target = target.named_children[0] if target.type == "expression_list" else target
-        elif node.type == "call_expression" and (match := ADDING.fullmatch(_text(node))) is not None:
+        elif node.type == "call_expression" and (match := ADDING.fullmatch(get_text(node))) is not None:
             path = match[1] or match[2]
-            target = next((part for part in walk(node) if _text(part) == path), None)
+            target = next((part for part in walk(node) if get_text(part) == path), None)
         if target is None or target.type not in ("identifier", *MEMBERS) or not self._outlives_call(target):
             return None
-        text = _text(target)
-        if node.type in UPDATES and (COUNTING.fullmatch(_text(node)) is None or _text(node) == text):
+        text = get_text(target)
+        if node.type in UPDATES and (COUNTING.fullmatch(get_text(node)) is None or get_text(node) == text):
             return None
         changes = [
-            part for part in self.nodes if part.type in UPDATES and _text(part).strip("+- ").startswith(text)
+            part
+            for part in self.nodes
+            if part.type in UPDATES and get_text(part).strip("+- ").startswith(text)
         ]
         others = [
-            part for part in changes if _get_target(part) == text and not COUNTING.fullmatch(_text(part))
+            part for part in changes if _get_target(part) == text and not COUNTING.fullmatch(get_text(part))
         ]
         return target if all(_is_set_up(part) for part in others) else None
 
     def _read_growth(self, node: Node) -> str:
         """Return the list or set whose size an expression is, and to which its function adds; otherwise nothing."""
-        match = SIZE.match(_text(node)) if node.type in ("member_expression", "call_expression") else None
-        function = _get_function(node)
+        match = SIZE.match(get_text(node)) if node.type in ("member_expression", "call_expression") else None
+        function = find_enclosing(node, FUNCTIONS)
         name = (match[1] or match[2]) if match is not None else ""
         if function is None or not name or name not in self.values or name in self.local[function.id]:
             return ""
         grows = re.search(
-            rf"\b{name}(?:\.(?:push|add|unshift)\(| = append\({name}|\[[^\]]*\] = )", _text(function)
+            rf"\b{name}(?:\.(?:push|add|unshift)\(| = append\({name}|\[[^\]]*\] = )", get_text(function)
         )
         is_callback = function.parent is not None and function.parent.type in ARGUMENTS
         return name if grows is not None and not is_callback else ""
@@ -155,9 +157,9 @@ class _KeptState:
     def _decides(self, user: Node) -> bool:
         """Return whether a count chooses an answer: it is compared with a number, or selects one of some literals."""
         node, above = user, user.parent
-        while above is not None and _get_function(user) is not None:
+        while above is not None and find_enclosing(user, FUNCTIONS) is not None:
             call = above.parent if above.type in (*ARGUMENTS, *MEMBERS) else None
-            if call is not None and ADDING.fullmatch(_text(call)):
+            if call is not None and ADDING.fullmatch(get_text(call)):
                 node, above = call, call.parent  # its result is the count
             elif above.type in SWITCHES:
                 return any(part.type in NUMBERS for part in walk(above))
@@ -167,11 +169,11 @@ class _KeptState:
             elif call is not None:
                 function = get_field(call, "function")
                 member = get_field(function, "property") if function is not None else None
-                is_selected = function is not None and _text(member) in SELECTING
+                is_selected = function is not None and get_text(member) in SELECTING
                 return is_selected and self._is_prepared(get_field(function or call, "object"))
             elif above.type not in TRANSPARENT:
                 return False
-            elif _text(above.child_by_field_name("operator")) in COMPARISONS:
+            elif get_text(above.child_by_field_name("operator")) in COMPARISONS:
                 sides = [above.child_by_field_name(name) for name in ("left", "right")]
                 is_fixed = any(side is not None and side.type in NUMBERS for side in sides)
                 return is_fixed and not _is_of_object(user) and _chooses_result(above)
@@ -184,7 +186,7 @@ class _KeptState:
         if node is None or depth > MAX_NESTING:
             return False
         if node.type == "identifier":
-            return any(self._is_prepared(value, depth + 1) for value in self.values[_text(node)])
+            return any(self._is_prepared(value, depth + 1) for value in self.values[get_text(node)])
         if node.type in (
             "parenthesized_expression",
             "composite_literal",
@@ -205,13 +207,13 @@ class _KeptState:
         owner = get_field(function, "object") if function is not None else None
         arguments = node.child_by_field_name("arguments")
         given = arguments.named_children if arguments is not None else []
-        if _text(function) in ("Map", "Object.entries", "Array.from", "Object.values") and given:
+        if get_text(function) in ("Map", "Object.entries", "Array.from", "Object.values") and given:
             return self._is_prepared(given[0], depth + 1)
         yielded = [
             part.named_children[0]
             for generator in self.nodes
             if generator.type == "generator_function_declaration"
-            and _text(generator.child_by_field_name("name")) == _text(function)
+            and get_text(generator.child_by_field_name("name")) == get_text(function)
             for part in walk(generator)
             if part.type == "yield_expression" and part.named_children
         ]
@@ -221,44 +223,44 @@ class _KeptState:
     def _consumes(self, user: Node) -> bool:
         """Return whether code takes the next value of a list away: `left.pop()`, in Go `left = left[1:]`."""
         above = user.parent
-        if above is None or not self.values[_text(user)] or not self._outlives_call(user):
+        if above is None or not self.values[get_text(user)] or not self._outlives_call(user):
             return False
         if above.type == "member_expression":
-            takes = _text(above.child_by_field_name("property")) in CONSUMING
+            takes = get_text(above.child_by_field_name("property")) in CONSUMING
             return takes and above.child_by_field_name("object") == user and self._is_list(user)
         holder = (
             above.parent.parent if above.type == "slice_expression" and above.parent is not None else None
         )
         return (
             holder is not None
-            and _text(holder.child_by_field_name("left")) == _text(user)
+            and get_text(holder.child_by_field_name("left")) == get_text(user)
             and self._is_list(user)
         )
 
     def _is_list(self, name: Node) -> bool:
-        values = self.values[_text(name)]
+        values = self.values[get_text(name)]
         return any(value.type not in VALUES and self._is_prepared(value) for value in values)
 
     def _returns_shared(self, user: Node) -> bool:
         """Return whether a function returns a variable of the file after it has put an argument into its object."""
-        function, name = _get_function(user), _text(user)
+        function, name = find_enclosing(user, FUNCTIONS), get_text(user)
         if function is None or name not in self.values or self._is_local_everywhere(name):
             return False
         aliases = {name} | {
             other
             for other in self.local[function.id]
-            if any(_text(value).strip("&") == name for value in self.values[other])
+            if any(get_text(value).strip("&") == name for value in self.values[other])
         }
         is_returned = any(
             _is_returned(part)
             for alias in aliases
             for part in self.texts[alias]
-            if _get_function(part) == function
+            if find_enclosing(part, FUNCTIONS) == function
         )
         return self._outlives_call(user) and is_returned and _stores_argument(aliases, function)
 
     def _is_local_everywhere(self, name: str) -> bool:
-        return all(_get_function(value) is not None for value in self.values[name])
+        return all(find_enclosing(value, FUNCTIONS) is not None for value in self.values[name])
 
 
 MAX_NESTING = 4
@@ -271,21 +273,14 @@ def _get_use(code: CapabilityCode, name: str, node: Node) -> Use:
 
 def _list_names(node: Node | None) -> set[str]:
     return (
-        {_text(part) for part in walk(node) if part.type.startswith(("identifier", "shorthand_property"))}
+        {get_text(part) for part in walk(node) if part.type.startswith(("identifier", "shorthand_property"))}
         if node
         else set()
     )
 
 
-def _get_function(node: Node) -> Node | None:
-    above = node.parent
-    while above is not None and above.type not in FUNCTIONS:
-        above = above.parent
-    return above
-
-
 def _get_target(node: Node) -> str:
-    return _text(get_field(node, "left", "argument") or node.named_children[0])
+    return get_text(get_field(node, "left", "argument") or node.named_children[0])
 
 
 def _get_root(node: Node) -> str:
@@ -294,20 +289,20 @@ def _get_root(node: Node) -> str:
         if inner is None:
             break
         node = inner
-    return _text(node)
+    return get_text(node)
 
 
 def _is_of_object(path: Node) -> bool:
     """Return whether a path begins with the object whose method uses it, which may well count something."""
-    function = _get_function(path)
+    function = find_enclosing(path, FUNCTIONS)
     receiver = function.child_by_field_name("receiver") if function is not None else None
     return _get_root(path) in {"this", *_list_names(receiver)}
 
 
 def _is_set_up(change: Node) -> bool:
     """Return whether a count is set outside of functions, or in a constructor."""
-    function = _get_function(change)
-    return function is None or _text(function.child_by_field_name("name")) == "constructor"
+    function = find_enclosing(change, FUNCTIONS)
+    return function is None or get_text(function.child_by_field_name("name")) == "constructor"
 
 
 def _chooses_result(condition: Node) -> bool:
@@ -330,7 +325,7 @@ def _is_returned(user: Node) -> bool:
     while node.parent is not None and node.parent.type in HOLDERS:
         node = node.parent
     above = node.parent
-    if above is not None and above.type in ARGUMENTS and _text(above.parent).startswith("Object.assign("):
+    if above is not None and above.type in ARGUMENTS and get_text(above.parent).startswith("Object.assign("):
         above = above.parent.parent if above.parent is not None else None
     return above is not None and above.type in ("return_statement", "arrow_function")
 
@@ -340,7 +335,10 @@ def _stores_argument(names: set[str], function: Node) -> bool:
     given = _list_names(get_field(function, "parameters", "parameter"))
     for node in walk(function):
         target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if node.type == "call_expression" and _text(node.child_by_field_name("function")) == "Object.assign":
+        if (
+            node.type == "call_expression"
+            and get_text(node.child_by_field_name("function")) == "Object.assign"
+        ):
             arguments = node.child_by_field_name("arguments")
             target = (
                 arguments.named_children[0] if arguments is not None and arguments.named_children else None
@@ -351,15 +349,11 @@ def _stores_argument(names: set[str], function: Node) -> bool:
         if target is None or value is None or not _list_names(value) & given:
             continue
         parts = target.named_children if target.type == "expression_list" else [target]
-        is_whole = _text(target) in names and node.type in ASSIGNMENTS
+        is_whole = get_text(target) in names and node.type in ASSIGNMENTS
         is_shared = (
             not is_whole
-            or re.search(rf"&{_text(target)}\b|\b{_text(target)}\[:\]", _text(function)) is not None
+            or re.search(rf"&{get_text(target)}\b|\b{get_text(target)}\[:\]", get_text(function)) is not None
         )
         if is_shared and any(_get_root(part) in names for part in parts):
             return True
     return False
-
-
-def _text(node: Node | None) -> str:
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""

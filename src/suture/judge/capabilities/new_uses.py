@@ -7,20 +7,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityUse, Language, Task, Verdict
-from suture.judge.capabilities.borrowed_names import find_borrowed_names
 from suture.judge.capabilities.changed_comparisons import find_weakened_comparisons
-from suture.judge.capabilities.go.go_fields import find_lost_fields
+from suture.judge.capabilities.go.go_comparisons import find_lost_fields
 from suture.judge.capabilities.go.go_uses import find_go_uses
 from suture.judge.capabilities.javascript.javascript_fields import find_hidden_fields
 from suture.judge.capabilities.javascript.javascript_uses import find_javascript_uses
-from suture.judge.capabilities.merged_names import find_merged_names
+from suture.judge.capabilities.merged_names import find_borrowed_names, find_merged_names
 from suture.judge.capabilities.python.python_base_classes import BaseClasses
 from suture.judge.capabilities.python.python_fields import find_dropped_fields
 from suture.judge.capabilities.python.python_merged_names import find_merged_python_names
 from suture.judge.capabilities.python.python_uses import find_python_uses
 from suture.judge.capabilities.use import MERGED_NAME, SECOND_NAME_FOR, Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
-from suture.mutation.tree_sitter.node_kinds import has_grammar, parse_source_tree
+from suture.mutation.tree_sitter.value_kinds import has_grammar, parse_source_tree
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import decode_text, is_test_file

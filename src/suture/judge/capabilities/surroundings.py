@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from suture.judge.capabilities.use import Use
-from suture.mutation.tree_sitter.node_kinds import FUNCTIONS, MEMBERS, NUMBERS, STRINGS
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_field, get_text, walk
+from suture.mutation.tree_sitter.value_kinds import FUNCTIONS, MEMBERS, NUMBERS, STRINGS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -72,12 +72,12 @@ def find_surrounding_uses(node: Node, values: Mapping[str, Node], resolve: Resol
 def _reads_options(node: Node, constants: Sequence[Node]) -> bool:
     """Return whether a program reads its options: outside of functions, or by the name of one of them."""
     names = [
-        _text(part).strip("\"'`")
+        get_text(part).strip("\"'`")
         for constant in constants
         for part in walk(constant)
         if part.type in LITERALS
     ]
-    return not _is_in_function(node) or any(name.startswith("-") for name in names)
+    return find_enclosing(node, FUNCTIONS) is None or any(name.startswith("-") for name in names)
 
 
 def _list_sides(node: Node) -> list[Node]:
@@ -85,27 +85,27 @@ def _list_sides(node: Node) -> list[Node]:
     if node.type == "binary_expression":
         sign = node.child_by_field_name("operator")
         sides = [node.child_by_field_name("left"), node.child_by_field_name("right")]
-        return [side for side in sides if side is not None] if _text(sign) in COMPARISONS else []
+        return [side for side in sides if side is not None] if get_text(sign) in COMPARISONS else []
     function = node.child_by_field_name("function") if node.type == "call_expression" else None
     arguments = node.child_by_field_name("arguments")
     if function is None or arguments is None or function.type not in MEMBERS:
         return []
     owner, member = get_field(function, "object", "operand"), get_field(function, "property", "field")
-    if owner is None or _text(member) not in SEARCHES:
+    if owner is None or get_text(member) not in SEARCHES:
         return []
     given = list(arguments.named_children)
-    return given[:2] if _text(owner) in ("strings", "bytes") else [owner, *given[:1]]
+    return given[:2] if get_text(owner) in ("strings", "bytes") else [owner, *given[:1]]
 
 
 def _is_constant(node: Node) -> bool:
     """Return whether an expression contains a literal and no variable; capital names are classes and constants."""
     parts = list(walk(node))
-    literals = [_text(part) for part in parts if part.type in LITERALS]
+    literals = [get_text(part) for part in parts if part.type in LITERALS]
     is_variable = any(
-        part.type == "identifier" and _text(part)[:1].islower() and not _is_owner(part) for part in parts
+        part.type == "identifier" and get_text(part)[:1].islower() and not _is_owner(part) for part in parts
     )
     has_literal = any(text.strip("\"'`") not in NEUTRAL for text in literals)
-    return not is_variable and (has_literal or DURATION.fullmatch(_text(node)) is not None)
+    return not is_variable and (has_literal or DURATION.fullmatch(get_text(node)) is not None)
 
 
 def _is_owner(node: Node) -> bool:
@@ -119,21 +119,23 @@ def _find_place(side: Node, values: Mapping[str, Node], resolve: Resolve) -> str
         name = resolve(part) if part.type in ("identifier", *MEMBERS) else ""
         if PLACES.fullmatch(name):
             return name
-        if part.type == "call_expression" and READ_VARIABLE.fullmatch(_text(part)):
-            return _text(part)
+        if part.type == "call_expression" and READ_VARIABLE.fullmatch(get_text(part)):
+            return get_text(part)
     return ""
 
 
 def _find_clock(node: Node, side: Node, values: Mapping[str, Node], resolve: Resolve) -> str:
     """Return the clock on which alone an expression depends, or on the time when the file was loaded."""
-    operator = _text(node.child_by_field_name("operator"))
+    operator = get_text(node.child_by_field_name("operator"))
     if node.type == "binary_expression" and operator not in ORDERING:
         return ""
     found = ""
     for part in walk(side):
         is_name = part.type == "identifier" and not _is_owner(part)
-        value = values.get(_text(part)) if is_name else None
-        if value is not None and (_is_in_function(value) or not _find_called_clock(value, resolve)):
+        value = values.get(get_text(part)) if is_name else None
+        if value is not None and (
+            find_enclosing(value, FUNCTIONS) is not None or not _find_called_clock(value, resolve)
+        ):
             return ""
         if is_name and value is None and not CLOCKS.fullmatch(resolve(part)):
             return ""
@@ -161,17 +163,6 @@ def _expand(node: Node, values: Mapping[str, Node]) -> Iterator[Node]:
     """Yield the parts of an expression, and those of the values of its variables."""
     for part in walk(node):
         yield part
-        value = values.get(_text(part)) if part.type == "identifier" else None
+        value = values.get(get_text(part)) if part.type == "identifier" else None
         if value is not None and value.type not in FUNCTIONS:
             yield from walk(value)
-
-
-def _is_in_function(node: Node) -> bool:
-    above = node.parent
-    while above is not None and above.type not in FUNCTIONS:
-        above = above.parent
-    return above is not None
-
-
-def _text(node: Node | None) -> str:
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""

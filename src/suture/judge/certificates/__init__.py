@@ -6,9 +6,8 @@ checked before anything is run because of it. The package must not ask a model; 
 stands under `claims`, or is called a claim.
 """
 
-from suture.judge.certificates.certificate import Certificate, InvalidCertificate
+from suture.judge.certificates.certificate import Certificate, InvalidCertificate, JudgementCertificate
 from suture.judge.certificates.certificate_replay import ReplayedClaim
-from suture.judge.certificates.judgement_certificate import JudgementCertificate
 from suture.judge.certificates.verification import (
     find_certificate,
     load_any_certificate,

@@ -11,14 +11,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from suture.core.records import UnmeasuredReason
+from suture.core.records import UnmeasuredReason, Verdict
 from suture.judge import Suite
+from suture.judge.coverage.reached_functions import Place
 from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files, make_program_limits
 from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
 from suture.project.python_source.parsing import first_line, parse_module
-from suture.project.workspace import changed_ranges, decode_text
+from suture.project.workspace import changed_ranges, decode_text, overlay_candidate
 from suture.sandbox import BOX, RunRequest, mounts_for_interpreter
 
 
@@ -228,3 +229,55 @@ def _parse_record(content: bytes) -> set[tuple[str, int]]:
         except (ValueError, TypeError):
             continue  # the first line, or something that the code under test wrote
     return executed
+
+
+async def find_reaching_tests(
+    suite: Suite, files: Mapping[str, str], verdict: Verdict
+) -> frozenset[str] | None:
+    """Run all tests on a change once, and return those that pass and run a changed function.
+
+    Args:
+        suite: A suite whose command is pytest.
+        files: The change, path -> text over the project's own files.
+        verdict: The verdict on the change.
+
+    Returns:
+        The ids of the tests, with those of which nothing is known; `None` if the import of a file runs changed code, or
+        nothing was recorded.
+    """
+    assert suite.command is not None
+    after = overlay_candidate(suite.task.files, files)
+    places: set[Place] = set()
+    for path, statements in find_touched_by_file(suite.task.files, after).items():
+        functions = find_functions_around(decode_text(after[path]), statements)
+        if functions is None:
+            return None
+        places |= {(path, line) for line in functions}
+    reach = await suite.command.record_reach(after)
+    if not reach.known or not places.isdisjoint(reach.importing):
+        return None
+    unknown = verdict.passed - reach.known
+    return verdict.passed & (reach.find_tests(places) | reach.starting_processes | unknown)
+
+
+def find_functions_around(text: str, statements: Sequence[range]) -> frozenset[int] | None:
+    """Return the first lines of the functions that hold some statements; `None` if a statement is in no function.
+
+    Args:
+        text: A Python file.
+        statements: The statements, each as its lines.
+    """
+    tree = parse_module(text)
+    functions = [
+        range(first_line(node), (node.end_lineno or node.lineno) + 1)
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    lines: set[int] = set()
+    for statement in statements:
+        # The head of a function runs when the code around it does.
+        around = [function.start for function in functions if function.start < statement.start in function]
+        if not around:
+            return None
+        lines.add(max(around))
+    return frozenset(lines)

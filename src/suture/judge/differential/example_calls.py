@@ -6,7 +6,6 @@ task's asserts. Only calls whose arguments are literals can be made again.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import time
@@ -26,8 +25,8 @@ from suture.judge.differential.input_generation import read_arguments
 from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
+from suture.judge.trials.command_trials import decode_answers
 from suture.judge.trials.process_reports import ExecutionReport
-from suture.judge.trials.python_calls import decode_answers
 from suture.judge.trials.spectrum import is_call
 from suture.judge.trials.trial_records import ObservedCall, Proposal
 from suture.judge.trials.trial_worker import TrialWorker
@@ -316,9 +315,5 @@ def _parse_trial_answer(text: str, arguments: str) -> ObservedAnswer | None:
 
 
 def _read_literal(text: str) -> tuple[Any, ...]:
-    """Return the tuple of literals that a text is; empty if it is something else."""
-    try:
-        value = ast.literal_eval(text)
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return ()
-    return value if isinstance(value, tuple) else ()
+    """Return the tuple that a text is, as `read_source` reads it; empty if it is something else."""
+    return next(iter(read_arguments([text])), ())

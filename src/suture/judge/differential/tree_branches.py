@@ -10,7 +10,6 @@ from suture.judge.differential.special_branch import SpecialBranch
 from suture.judge.extraction.literal_calls import read_plain_literals
 from suture.judge.signs import is_specific
 from suture.mutation.edits import Edit
-from suture.mutation.tree_sitter.node_kinds import LISTS, NULLS, NUMBERS, STRINGS
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
@@ -20,6 +19,7 @@ from suture.mutation.tree_sitter.syntax_tree import (
     returned_values,
     walk,
 )
+from suture.mutation.tree_sitter.value_kinds import LISTS, NULLS, NUMBERS, STRINGS
 from suture.project.languages import LANGUAGES
 
 if TYPE_CHECKING:

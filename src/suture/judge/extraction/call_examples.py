@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from suture.core.records import Check, Provenance
-from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
+from suture.judge.extraction.doctest_examples import deduplicate_checks, make_check
 from suture.judge.tuning import (
     MAX_EXAMPLE_CALLS,
     MAX_EXPRESSION_CHARS,

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import keyword
+import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
-from suture.core.records import Check
-from suture.judge.extraction.assert_checks import make_check
-from suture.judge.extraction.prose_literals import is_literal
+from suture.core.records import Check, Provenance, content_hash
+from suture.errors import UsageError
+from suture.judge.extraction.literal_calls import find_call, is_literal
+from suture.judge.tuning import MAX_CHECK_ID_CHARS, MAX_EXAMPLE_CALLS
 from suture.project.python_source.parsing import PARSE_FAULTS
 
 PROMPT_RE = re.compile(r"^([ \t]*)>>>(?:[ ]|(?=\S)|$)(.*)$")
@@ -183,3 +188,166 @@ def _find_bound_names(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.arg):
             bound.add(node.arg)
     return bound
+
+
+def extract_asserts(text: str, provenance: Provenance = "user", trust: float = 1.0) -> tuple[Check, ...]:
+    """Return one check for each assert statement at the top level of a text.
+
+    Other top-level statements before an assert (imports, names, functions, loops) become part of its program.
+    Statements after the last assert that may test something become one more check, of the whole text.
+
+    Args:
+        text: Python source.
+        provenance: Who wrote the asserts.
+        trust: The trust in the checks, in [0, 1].
+
+    Raises:
+        UsageError: The text is not valid Python.
+    """
+    try:
+        tree = ast.parse(text)
+    except PARSE_FAULTS as fault:
+        reason = f" at line {fault.lineno}: {fault.msg}" if isinstance(fault, SyntaxError) else f": {fault}"
+        raise UsageError(f"the tests are not Python{reason}", remedy="fix the syntax of the tests") from fault
+    setup: list[str] = []
+    checks: list[Check] = []
+    pending: list[ast.stmt] = []  # statements since the last assert
+    for node in tree.body:
+        if isinstance(node, ast.Assert):
+            setup += [_get_source(text, pending_node) for pending_node in pending]
+            checks.append(make_check(_get_source(text, node), provenance, trust=trust, setup=setup))
+            pending = []
+            if _shares_state(node, tree):
+                # The next assert continues with the state that this one leaves, whether or not it holds.
+                setup.append(ast.unparse(node.test))
+        else:
+            pending.append(node)
+    if any(_may_fail(node) for node in pending):
+        # Without this check, a final loop of asserts or a final call of a test function would never run.
+        whole_text = "\n".join(_get_source(text, node) for node in tree.body)
+        name = "; ".join(_get_source(text, node) for node in pending if _may_fail(node))
+        checks.append(make_check(whole_text, provenance, trust=trust, name=name))
+    return deduplicate_checks(checks)
+
+
+def _get_source(text: str, node: ast.stmt) -> str:
+    if getattr(node, "decorator_list", None):
+        return ast.unparse(node)  # a source segment starts at the `def` and drops the decorators
+    return ast.get_source_segment(text, node) or ast.unparse(node)
+
+
+def _shares_state(node: ast.Assert, tree: ast.Module) -> bool:
+    """Whether an assert may change what a later one sees: it uses a variable that holds no constant."""
+    mutable_names: set[str] = set()
+    for statement in tree.body:
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            continue
+        if not isinstance(statement.value, ast.Constant):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            parts = (part for target in targets for part in ast.walk(target))
+            mutable_names |= {part.id for part in parts if isinstance(part, ast.Name)}
+    nodes = list(ast.walk(node.test))
+    used_names = {part.id for part in nodes if isinstance(part, ast.Name)}
+    return bool(used_names & mutable_names) or any(isinstance(part, ast.NamedExpr) for part in nodes)
+
+
+def _may_fail(node: ast.stmt) -> bool:
+    """Whether a statement may fail a test: a call or a block may, a definition or a name may not."""
+    if isinstance(node, ast.Expr):
+        return not isinstance(node.value, (ast.Constant, ast.Name))
+    imports_and_assignments = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass)
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return not isinstance(node, (*imports_and_assignments, *definitions))
+
+
+def make_check(
+    source: str, provenance: Provenance, *, trust: float = 1.0, setup: Iterable[str] = (), name: str = ""
+) -> Check:
+    """Return a check whose id is its source as one line, so that the id is stable and readable.
+
+    Args:
+        setup: Source of the statements that must run before it.
+        name: What the id is made from; `source` by default.
+    """
+    program = "\n".join((*setup, source)) + "\n"
+    check_id = " ".join((name or source).split())
+    if len(check_id) > MAX_CHECK_ID_CHARS:
+        check_id = f"{check_id[:MAX_CHECK_ID_CHARS]}... #{content_hash(program)[:8]}"
+    return Check(id=check_id, provenance=provenance, source=program, trust=trust)
+
+
+def deduplicate_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Return the checks without repetitions; equal ids of different programs get a hash appended."""
+    by_id: dict[str, Check] = {}
+    for check in checks:
+        earlier = by_id.setdefault(check.id, check)
+        if earlier.source != check.source:
+            new_id = f"{check.id} #{content_hash(check.source)[:8]}"
+            by_id.setdefault(new_id, replace(check, id=new_id))
+    return tuple(by_id.values())
+
+
+DEF_NAME_RE = re.compile(r"^(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\(", re.MULTILINE)
+"""The header of a function that is no method."""
+CALL_START_RE = re.compile(r"(?<![\w.@])[A-Za-z_]\w*\(")
+FORMULA_RE = re.compile(r"`?\s*(?:=|:=|->|→|is\b|be\b)")
+"""What follows a formula such as `g(x) = x + 1`, which defines a notation and asks for no function."""
+_LISTED_NAME = r"`?[A-Za-z_]\w*(?:\([^()\n]{0,100}\))?`?"
+NAME_LIST_RE = re.compile(
+    r"\b(?:functions?|methods?|class(?:es)?|[Ww]rite|[Ii]mplement|[Cc]reate|[Dd]efine|[Pp]rovide):?\s{1,5}"
+    r"(?:(?:an?|the|two|three|four|these|both|following|functions?|class(?:es)?|called|named):?\s{1,5})*"
+    rf"(?P<names>{_LISTED_NAME}(?:\s{{0,5}},\s{{0,5}}(?:and\s{{1,5}})?{_LISTED_NAME}|\s{{1,5}}and\s{{1,5}}{_LISTED_NAME})*)"
+)
+"""Names that a statement asks for in one breath, such as `functions encode and decode`."""
+
+
+def find_requested_functions(text: str, entry_point: str) -> frozenset[str]:
+    """Return the functions and classes that a statement asks for: the entry point and those beside it.
+
+    A name counts if it has a `def`, a signature such as `decode(text)`, or stands in a list such as `Write
+    encode and decode`. A word of such a list may be no name: it matters only where the text also calls it.
+    """
+    names = {entry_point, *DEF_NAME_RE.findall(text)}
+    names |= {name for name, _, is_formula in _find_signatures(text) if not is_formula}
+    for match in NAME_LIST_RE.finditer(text):
+        names |= set(re.findall(r"(?<![\w(,= ])[A-Za-z_]\w*|(?<=[,\s`])[A-Za-z_]\w*", match["names"]))
+    return frozenset(name for name in names if name == entry_point or _may_be_requested(name))
+
+
+def _may_be_requested(name: str) -> bool:
+    return not (hasattr(builtins, name) or keyword.iskeyword(name) or hasattr(math, name))
+
+
+def _find_signatures(text: str) -> Iterator[tuple[str, list[str], bool]]:
+    """Yield (name, parameters, whether a formula follows) for each call whose arguments are all bare names."""
+    for match in islice(CALL_START_RE.finditer(text), MAX_EXAMPLE_CALLS):
+        call_and_end = find_call(text, match.start())
+        if call_and_end is None:
+            continue
+        call, end = call_and_end
+        parameters = [arg.id for arg in call.args if isinstance(arg, ast.Name)]
+        is_signature = parameters and len(parameters) == len(call.args) and not call.keywords
+        if is_signature and isinstance(call.func, ast.Name):
+            yield call.func.id, parameters, FORMULA_RE.match(text, end) is not None
+
+
+def find_parameters(text: str, function: str) -> list[str] | None:
+    """Return the parameters that a function requires, in order; `None` if the text shows no signature.
+
+    A stub counts first, then a signature in prose such as `add(a, b)`.
+    """
+    match = re.search(rf"^[ \t]*(?:async[ \t]+)?def\s+{re.escape(function)}\s*\(", text, re.MULTILINE)
+    end = text.find(":\n", match.end()) if match else -1
+    while match and end >= 0:
+        try:
+            tree = ast.parse(text[match.start() : end + 1].strip() + " ...")
+        except SyntaxError:
+            end = text.find(":\n", end + 1)
+            continue
+        stub = tree.body[0]
+        if isinstance(stub, ast.FunctionDef) and not (stub.args.kwonlyargs or stub.args.vararg):
+            arguments = [argument.arg for argument in (*stub.args.posonlyargs, *stub.args.args)]
+            return arguments[: len(arguments) - len(stub.args.defaults)]
+        return None
+    signatures = (parameters for name, parameters, _ in _find_signatures(text) if name == function)
+    return next(signatures, None)

@@ -15,11 +15,16 @@ from itertools import islice
 from typing import Any
 
 from suture.core.records import Check
-from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
-from suture.judge.extraction.doctest_examples import RAISED_BY_HELPER, extract_doctests
-from suture.judge.extraction.prose_literals import evaluate_literal, find_call, find_literal, is_literal
+from suture.judge.extraction.doctest_examples import (
+    RAISED_BY_HELPER,
+    deduplicate_checks,
+    extract_doctests,
+    find_parameters,
+    find_requested_functions,
+    make_check,
+)
+from suture.judge.extraction.literal_calls import evaluate_literal, find_call, find_literal, is_literal
 from suture.judge.extraction.prose_pairs import find_prose_pairs, find_table_pairs, spread_inputs
-from suture.judge.extraction.stated_functions import find_parameters, find_requested_functions
 from suture.judge.tuning import MAX_EXAMPLE_CALLS, MAX_NAMED_INPUT_CHARS, MAX_QUOTE_CHARS
 from suture.project.python_source.parsing import PARSE_FAULTS
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from suture.judge.extraction.prose_literals import (
+from suture.judge.extraction.literal_calls import (
     VALUE_END_RE,
     WORD_LITERALS,
     evaluate_literal,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeVar
 
 from suture.judge.minimisation.change_parts import (
     ChangedLines,
@@ -26,6 +27,7 @@ from suture.project.workspace import decode_text
 
 CODE_LINE = re.compile(r"^\s*(?!#|//|/?\*|import\b|from\b)[^\n]*\w")
 """Matches a line that is no comment and no import."""
+PartT = TypeVar("PartT")
 ChangeOracle = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Returns whether files (path -> text, over the project's own) pass every check that decides."""
 
@@ -172,6 +174,42 @@ def _split_by_line(block: ChangedLines) -> list[ChangedLines]:
     return edits
 
 
+async def ddmin(
+    parts: list[PartT], passes: Callable[[list[PartT]], Awaitable[bool]], is_over: Callable[[], bool]
+) -> tuple[list[PartT], bool]:
+    """Return the remaining parts of a whole that passes, and whether each of them is needed.
+
+    Args:
+        passes: Returns whether some of the parts, in their order, pass.
+        is_over: Returns whether no more may be tried.
+    """
+    count = 2
+    while len(parts) > 1:
+        chunks = _split_evenly(parts, count)
+        # The complement of one of two halves is the other half.
+        complements = [_without(parts, chunk) for chunk in chunks] if count > 2 else []
+        smaller = await _find_passing([*chunks, *complements], passes)
+        if smaller is not None:
+            count = max(2, count - 1) if smaller in complements else 2
+            parts = smaller
+        elif is_over():
+            return parts, False
+        elif count >= len(parts):
+            return parts, True
+        else:
+            count = min(len(parts), 2 * count)
+    return parts, True
+
+
+async def _find_passing(
+    subsets: Iterable[list[PartT]], passes: Callable[[list[PartT]], Awaitable[bool]]
+) -> list[PartT] | None:
+    for parts in subsets:
+        if await passes(parts):
+            return parts
+    return None
+
+
 @dataclass(kw_only=True)
 class _Search:
     """The delta debugging of one change: its texts, the oracle, and what the oracle said so far."""
@@ -184,32 +222,11 @@ class _Search:
 
     async def ddmin(self, parts: list[ChangePart]) -> tuple[list[ChangePart], bool]:
         """Return the remaining parts, and whether each of them is needed."""
-        count = 2
-        while len(parts) > 1:
-            chunks = _split_evenly(parts, count)
-            # The complement of one of two halves is the other half.
-            complements = [_without(parts, chunk) for chunk in chunks] if count > 2 else []
-            smaller = await self._find_passing([*chunks, *complements])
-            if smaller is not None:
-                count = max(2, count - 1) if smaller in complements else 2
-                parts = smaller
-            elif self._is_over:
-                return parts, False
-            elif count >= len(parts):
-                return parts, True
-            else:
-                count = min(len(parts), 2 * count)
-        return parts, True
+        return await ddmin(parts, self.passes, lambda: self._is_over)
 
     @property
     def _is_over(self) -> bool:
         return self.runs_left <= 0 or len(self.judged) >= MAX_TRIED_PARTS
-
-    async def _find_passing(self, subsets: Iterable[list[ChangePart]]) -> list[ChangePart] | None:
-        for parts in subsets:
-            if await self.passes(parts):
-                return parts
-        return None
 
     async def passes(self, parts: Sequence[ChangePart]) -> bool:
         """Return whether some parts of the change pass; equal files are judged once."""
@@ -248,11 +265,11 @@ class _Search:
         return files
 
 
-def _without(parts: Sequence[ChangePart], chunk: Sequence[ChangePart]) -> list[ChangePart]:
+def _without(parts: Sequence[PartT], chunk: Sequence[PartT]) -> list[PartT]:
     return [part for part in parts if part not in chunk]
 
 
-def _split_evenly(parts: list[ChangePart], count: int) -> list[list[ChangePart]]:
+def _split_evenly(parts: list[PartT], count: int) -> list[list[PartT]]:
     size, remainder = divmod(len(parts), count)
     bounds = [number * size + min(number, remainder) for number in range(count + 1)]
     return [parts[start:end] for start, end in pairwise(bounds) if start < end]

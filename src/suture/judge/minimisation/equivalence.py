@@ -21,7 +21,7 @@ from suture.judge.differential.recorded_calls import PlannedCall, get_function_n
 from suture.judge.minimisation.change_parts import DEFINITIONS
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.baseline import run_baseline
-from suture.judge.trials.python_calls import compare_calls
+from suture.judge.trials.command_trials import compare_calls
 from suture.judge.trials.trial_records import ObservedCall, Proposal
 from suture.judge.tuning import (
     BASELINE_TIMEOUT_S,

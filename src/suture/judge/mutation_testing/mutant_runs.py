@@ -11,8 +11,13 @@ from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Language, UnmeasuredReason, Verdict, content_hash
 from suture.judge import Suite, check_candidate
-from suture.judge.coverage.coverage_run import MAX_SOURCE_BYTES, find_changed_lines, find_touched_by_file
-from suture.judge.mutation_testing.reaching_tests import find_reaching_tests
+from suture.judge.coverage.coverage_run import (
+    MAX_SOURCE_BYTES,
+    find_changed_lines,
+    find_reaching_tests,
+    find_touched_by_file,
+)
+from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.trials.tuning import MAX_WHOLE_SUITE_TESTS
 from suture.judge.tuning import (
     MAX_GENERATED_MUTANTS,
@@ -414,5 +419,5 @@ async def _find_passing(
     if not tests:
         return frozenset()
     project_files = overlay_candidate(suite.task.files, files)
-    outcomes = await suite.command.run_selected(project_files, tests, options=options)
+    outcomes = await suite.command.run_selected(project_files, tests, addition=RunAddition(options=options))
     return frozenset(outcome.check_id for outcome in outcomes if outcome.passed)

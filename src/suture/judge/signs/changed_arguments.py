@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, FUNCTIONS, MEMBERS, SCOPES, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, function_name, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.value_kinds import ARGUMENTS, FUNCTIONS, MEMBERS, SCOPES, SUBSCRIPTS
 
 if TYPE_CHECKING:
     from tree_sitter import Node

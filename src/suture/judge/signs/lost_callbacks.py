@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from suture.judge.signs.changed_arguments import ArgumentSearch, name_function
-from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, FUNCTIONS, LOOPS, MEMBERS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.value_kinds import ARGUMENTS, FUNCTIONS, LOOPS, MEMBERS
 
 if TYPE_CHECKING:
     from tree_sitter import Node

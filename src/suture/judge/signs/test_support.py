@@ -15,8 +15,7 @@ from pathlib import PurePosixPath
 
 from suture.core.records import Task
 from suture.judge.signs.tampering_warning import TamperingWarning
-from suture.project.python_source.imports import imported_paths
-from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.parsing import imported_paths, parse_module
 from suture.project.workspace import decode_text, is_protected, is_test_file
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -14,7 +14,9 @@ from suture.core.records import Language
 from suture.judge.signs import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
 from suture.judge.signs.changed_arguments import ArgumentSearch, ChangedArguments, find_newly_changed
 from suture.judge.signs.lost_callbacks import CallbackUses, find_callback_uses, find_uncalled
-from suture.mutation.tree_sitter.node_kinds import (
+from suture.mutation.tree_sitter.operators.conditions import get_condition
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.value_kinds import (
     ARGUMENTS,
     BLOCKS,
     EXITS,
@@ -22,8 +24,6 @@ from suture.mutation.tree_sitter.node_kinds import (
     STRINGS,
     parse_source_tree,
 )
-from suture.mutation.tree_sitter.operators.conditions import get_condition
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
 from suture.project.languages import LANGUAGES
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from suture.core.settings import SandboxSettings
 from suture.judge.extraction.program_plans import ProgramPlan, get_module_name
 from suture.judge.failures import render_failure, render_run_ending
 from suture.judge.sandbox_programs import make_program_request
+from suture.judge.split.call_values import Ask, RecordedCalls
 from suture.judge.split.codec import is_well_formed
 from suture.judge.split.program_sessions import JudgeSession, ProgramSession, acquire_judge, release_judge
-from suture.judge.split.repeated_calls import Ask, RecordedCalls
 from suture.judge.split.wire import BadFrame, dump, load
 from suture.judge.tuning import (
     JUDGE_GRACE_S,

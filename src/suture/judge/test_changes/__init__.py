@@ -4,7 +4,7 @@ This package only reads two versions of the test files. Whether a loosened test 
 old tests on the new code, which is not its task.
 """
 
-from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
-from suture.judge.test_changes.test_files import compare_tests
+from suture.judge.test_changes.assertion import TestChange, TestChangeCode, TestFileChanges
+from suture.judge.test_changes.tree_test_file import compare_tests
 
 __all__ = ["TestChange", "TestChangeCode", "TestFileChanges", "compare_tests"]

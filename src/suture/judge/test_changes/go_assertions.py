@@ -7,16 +7,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.judge.test_changes.assertion import Assertion, Strength, shorten_source
-from suture.judge.test_changes.tree_nodes import (
+from suture.judge.test_changes.assertion import (
+    Assertion,
+    Strength,
     arguments_of,
     called_path,
     is_conditional,
     line_of,
-    node_text,
     normalised_source,
+    shorten_source,
 )
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -63,7 +64,7 @@ def _make_assertion(
         tolerances=tolerances,
         is_conditional=is_conditional(statement, body),
         line=line_of(node),
-        text=shorten_source(node_text(node)),
+        text=shorten_source(get_text(node)),
     )
 
 
@@ -80,7 +81,7 @@ def _fails(statement: Node) -> bool:
 
 def _split_alternatives(condition: Node) -> list[Node]:
     """Return the conditions of which each one makes the test fail."""
-    if condition.type == "binary_expression" and node_text(condition.child_by_field_name("operator")) == "||":
+    if condition.type == "binary_expression" and get_text(condition.child_by_field_name("operator")) == "||":
         left, right = get_field(condition, "left"), get_field(condition, "right")
         return [part for side in (left, right) if side is not None for part in _split_alternatives(side)]
     return [condition]
@@ -89,15 +90,15 @@ def _split_alternatives(condition: Node) -> list[Node]:
 def _read_failure_condition(node: Node) -> tuple[str, Strength, str, tuple[tuple[str, float], ...]]:
     """Return the parts of an assertion from the condition under which the test fails."""
     text = normalised_source(node)
-    operator = node_text(node.child_by_field_name("operator")) if node.type == "binary_expression" else ""
+    operator = get_text(node.child_by_field_name("operator")) if node.type == "binary_expression" else ""
     left, right = get_field(node, "left"), get_field(node, "right")
     if operator == "!=" and left is not None and right is not None:
         return normalised_source(left), Strength.EQUALITY, normalised_source(right), ()
-    bound = TOLERANCE.search(node_text(node))
-    if operator in (">", ">=") and left is not None and "Abs" in node_text(left):
+    bound = TOLERANCE.search(get_text(node))
+    if operator in (">", ">=") and left is not None and "Abs" in get_text(left):
         tolerances = (("delta", float(bound[1].replace("_", ""))),) if bound is not None else ()
         return normalised_source(left), Strength.APPROXIMATE, "", tolerances
-    if COMPARING.match(node_text(node)):
+    if COMPARING.match(get_text(node)):
         call = next((part for part in walk(node) if part.type == "call_expression"), node)
         first, *others = arguments_of(call) or [node]
         return normalised_source(first), Strength.EQUALITY, " , ".join(map(normalised_source, others)), ()

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.judge.test_changes.assertion import Assertion, Strength, shorten_source
-from suture.judge.test_changes.tree_nodes import (
+from suture.judge.test_changes.assertion import (
+    Assertion,
+    Strength,
     arguments_of,
     called_path,
     is_conditional,
     is_guarded,
     line_of,
-    node_text,
     normalised_source,
+    shorten_source,
 )
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -61,7 +62,7 @@ def iter_javascript_assertions(body: Node) -> Iterator[Assertion]:
             is_guarded=is_guarded(node, body),
             is_conditional=is_conditional(node, body),
             line=line_of(node),
-            text=shorten_source(node_text(node)),
+            text=shorten_source(get_text(node)),
         )
 
 
@@ -90,7 +91,7 @@ def _find_expect(node: Node) -> Node | None:
         if current.type == "call_expression":
             function = get_field(current, "function")
             if function is not None and function.type == "identifier":
-                return current if node_text(function) == "expect" and current.id != node.id else None
+                return current if get_text(function) == "expect" and current.id != node.id else None
             current = function
         elif current.type == "member_expression":
             current = get_field(current, "object")
@@ -134,19 +135,19 @@ def _member_path(node: Node) -> list[str]:
     current: Node | None = node
     while current is not None:
         if current.type == "member_expression":
-            names.append(node_text(get_field(current, "property")))
+            names.append(get_text(get_field(current, "property")))
             current = get_field(current, "object")
         elif current.type == "call_expression":
             current = get_field(current, "function")
         else:
-            names.append(node_text(current))
+            names.append(get_text(current))
             break
     return names[::-1]
 
 
 def _read_tolerance(arguments: list[Node], name: str) -> tuple[tuple[str, float], ...]:
     try:
-        return ((name, float(node_text(arguments[1]))),) if len(arguments) > 1 else ()
+        return ((name, float(get_text(arguments[1]))),) if len(arguments) > 1 else ()
     except ValueError:
         return ()
 
@@ -170,7 +171,7 @@ def _read_assert(node: Node, name: str) -> Parts | None:
 
 def _read_condition(node: Node) -> Parts:
     """Return the parts of a condition that is asserted to be true."""
-    operator = node_text(node.child_by_field_name("operator")) if node.type == "binary_expression" else ""
+    operator = get_text(node.child_by_field_name("operator")) if node.type == "binary_expression" else ""
     left, right = get_field(node, "left"), get_field(node, "right")
     if operator in ("===", "==") and left is not None and right is not None:
         return normalised_source(left), Strength.EQUALITY, normalised_source(right), (), ()

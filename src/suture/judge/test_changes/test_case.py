@@ -8,8 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.judge.test_changes.assertion import Assertion, has_wider_tolerance, is_broader
-from suture.judge.test_changes.test_change import TestChange, TestChangeCode, TestFileChanges
+from suture.judge.test_changes.assertion import (
+    Assertion,
+    TestChange,
+    TestChangeCode,
+    TestFileChanges,
+    has_wider_tolerance,
+    is_broader,
+)
 
 NAME_SEPARATOR = "::| > "
 """Matches what separates a test's name from those of the classes or groups around it."""

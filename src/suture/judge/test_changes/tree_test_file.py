@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.judge.test_changes.assertion import Assertion, shorten_source
+from suture.judge.test_changes.assertion import (
+    Assertion,
+    TestFileChanges,
+    called_path,
+    line_of,
+    normalised_source,
+    shorten_source,
+)
 from suture.judge.test_changes.go_assertions import iter_go_assertions
 from suture.judge.test_changes.javascript_assertions import iter_javascript_assertions
-from suture.judge.test_changes.test_case import SourcePiece, SupportKind, TestCase, TestFile
-from suture.judge.test_changes.tree_nodes import called_path, line_of, node_text, normalised_source
-from suture.mutation.tree_sitter.node_kinds import get_syntax, parse_source_tree
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.judge.test_changes.python_test_file import read_python_tests
+from suture.judge.test_changes.test_case import (
+    SourcePiece,
+    SupportKind,
+    TestCase,
+    TestFile,
+    asks_as_much,
+    compare_test_files,
+)
+from suture.mutation import has_grammar
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
+from suture.mutation.tree_sitter.value_kinds import get_syntax, parse_source_tree
+from suture.project.languages import LANGUAGES, detect_file_languages
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
 
 TEST_NAMES = frozenset(("test", "it", "specify", "xit", "xtest", "fit", "ftest"))
 GROUP_NAMES = frozenset(("describe", "suite", "context", "xdescribe", "fdescribe", "xcontext"))
@@ -81,7 +99,7 @@ def _find_block_call(statement: Node) -> Node | None:
 def _title(call: Node) -> str:
     arguments = get_field(call, "arguments")
     first = arguments.named_children[0] if arguments is not None and arguments.named_child_count else None
-    return node_text(first).strip("'\"`") if first is not None else ""
+    return get_text(first).strip("'\"`") if first is not None else ""
 
 
 def _body(call: Node) -> Node | None:
@@ -98,7 +116,7 @@ def _read_skips(call: Node, names: Sequence[str]) -> Iterator[SourcePiece]:
         yield SourcePiece(source=" ".join(markers), line=line_of(call), text=".".join(names))
     arguments = get_field(call, "arguments")
     for argument in arguments.named_children if arguments is not None else ():
-        if argument.type == "object" and SKIP_OPTION.search(node_text(argument)):
+        if argument.type == "object" and SKIP_OPTION.search(get_text(argument)):
             yield _piece(argument)
 
 
@@ -138,7 +156,7 @@ def _make_test(
         skips=skips,
         rows=rows,
         calls_something=calls_something,
-        names=frozenset(WORD.findall(node_text(body))) if body is not None else frozenset(),
+        names=frozenset(WORD.findall(get_text(body))) if body is not None else frozenset(),
     )
 
 
@@ -162,7 +180,7 @@ def _read_support(node: Node, file: TestFile, groups: tuple[str, ...]) -> None:
     names = called_path(inner) if inner.type == "call_expression" else []
     if inner.type != "variable_declarator" and name is None and get_field(node, "name") is not None:
         name = get_field(node, "name")
-    label = node_text(name) if name is not None else ".".join(names) or shorten_source(node_text(node))[:40]
+    label = get_text(name) if name is not None else ".".join(names) or shorten_source(get_text(node))[:40]
     key = " > ".join((*groups, label))
     file.support[key] = _piece(node)
     if ".".join(names) in MOCKING_CALLS:
@@ -180,7 +198,7 @@ def _read_go(root: Node, source: str) -> TestFile:
             kind="skip",
         )
     for node in root.named_children:
-        name = node_text(get_field(node, "name")) if get_field(node, "name") is not None else ""
+        name = get_text(get_field(node, "name")) if get_field(node, "name") is not None else ""
         body = get_field(node, "body")
         if node.type == "function_declaration" and re.match(r"(?:Test|Fuzz|Example)(?![a-z])", name) and body:
             if name == "TestMain":
@@ -206,7 +224,7 @@ def _read_go(root: Node, source: str) -> TestFile:
             "var_declaration",
             "const_declaration",
         ):
-            file.support[name or shorten_source(node_text(node))[:40]] = _piece(node)
+            file.support[name or shorten_source(get_text(node))[:40]] = _piece(node)
     return file
 
 
@@ -228,6 +246,41 @@ def _piece(node: Node, kind: SupportKind = "support", limit: Sequence[str] = ())
     return SourcePiece(
         source=source,
         line=line_of(node),
-        text=shorten_source(node_text(node)),
+        text=shorten_source(get_text(node)),
         kind=kind,
     )
+
+
+def compare_tests(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, TestFileChanges]:
+    """Return path -> what a change does to the tests of a file; tests that another place has now are no new ones.
+
+    Args:
+        before: Path -> old source of the changed test files.
+        after: Path -> new source.
+    """
+    paths = sorted({*before, *after})
+    old = {path: _read_tests(path, before.get(path, "")) for path in paths}
+    new = {path: _read_tests(path, after.get(path, "")) for path in paths}
+    compared = {path: compare_test_files(path, old[path], new[path]) for path in paths}
+    added = [(path, new[path].tests[name]) for path in paths for name in compared[path].new_tests]
+    for path in paths:
+        moved: dict[str, tuple[str, str]] = {}
+        for name in compared[path].removed_tests:
+            found = next((place for place in added if asks_as_much(old[path].tests[name], place[1])), None)
+            if found is not None:
+                added.remove(found)
+                moved[name] = (found[0], found[1].name)
+        compared[path] = replace(compared[path], moved_tests=moved)
+    for path in paths:
+        left = tuple(test.name for place, test in added if place == path)
+        compared[path] = replace(compared[path], new_tests=left)
+    return compared
+
+
+def _read_tests(path: str, source: str) -> TestFile:
+    language = next(iter(detect_file_languages((path,))), None)
+    if language is None or not source.strip():
+        return TestFile()
+    if LANGUAGES[language].parsed:
+        return read_python_tests(source)
+    return read_tree_tests(source, path, language) if has_grammar(language) else TestFile()

@@ -5,17 +5,80 @@ Each trial is slow.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from suture.core.records import CheckOutcome
 from suture.judge.failures import hit_time_limit
+from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials import tuning
-from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
-from suture.judge.trials.failing_project import FailingProject
-from suture.judge.trials.trial_records import Proposal, Trial
+from suture.judge.trials.target_tests import FailingProject
+from suture.judge.trials.trial_records import Proposal, TestLines, Trial
+from suture.judge.trials.trial_worker import TrialWorker
+from suture.judge.trials.tuning import CALL_CPU_S, CALL_GRACE_S, CALL_WORKER_SPARE_S
 from suture.mutation import apply_edits
 from suture.mutation.edits import encode_source
+
+
+class CandidateRunner(ABC):
+    """Tries candidates on the tests, a batch at a time.
+
+    Attributes:
+        notes: What the user should know about the trials.
+        is_patient: Whether a candidate that timed out can be tried again with longer timeouts.
+        min_run_s: Wall-clock seconds below which it is not worthwhile to run a batch.
+        max_overrun_s: Wall-clock seconds by which a batch may exceed its timeout.
+    """
+
+    notes: list[str]
+    is_patient: bool = False
+    min_run_s: float = 0.0
+    max_overrun_s: float = 1.0
+
+    @property
+    def usable(self) -> bool:
+        """Whether candidates can be tried here."""
+        return True
+
+    @property
+    def can_finish(self) -> bool:
+        """Whether a trial can run all tests."""
+        return True
+
+    @property
+    def batch_size(self) -> int:
+        """Candidates that the next batch should have."""
+        return 1
+
+    @property
+    @abstractmethod
+    def max_rivals(self) -> int:
+        """Candidates that are tried after the first plausible repair."""
+
+    async def wait_for_spectrum(self, timeout_s: float) -> bool:
+        """Wait until a trial can run all tests, and return whether it can."""
+        return self.can_finish
+
+    @abstractmethod
+    async def run_batch(
+        self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
+    ) -> Sequence[TrialReport]:
+        """Try candidates in their order, as many as fit into the time.
+
+        Args:
+            extra_cpu_s: CPU seconds that each test may take in addition to its limit, if `is_patient`.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+
+    async def trace_lines(self, proposal: Proposal) -> TestLines:
+        """Return the lines that failing tests run with a change; empty if they cannot be traced."""
+        return {}
+
 
 SERVICES_NOTE = (
     "each change was tried by a run of the test command, because services start afresh for each run"
@@ -111,3 +174,70 @@ def all_passed(outcomes: Iterable[CheckOutcome], expected: set[str]) -> bool:
     # A file that failed as a whole has an id without a test name; once it loads, its tests have other ids.
     tests = {name for name in expected if "::" in name} or expected
     return all(name in by_test and by_test[name].passed for name in tests)
+
+
+TrialReport = tuple[Proposal, Trial | None]
+"""A candidate and its trial; `None` if it could not be tried at all."""
+
+
+AnsweredCalls = Mapping[int, list[str]]
+"""Position of a candidate -> one answer for each call."""
+
+
+async def compare_calls(
+    command: TestCommand,
+    proposals: Sequence[Proposal],
+    calls: Sequence[tuple[str, str, str]],
+    texts: Mapping[str, str],
+    timeout_s: float,
+    *,
+    call_cpu_s: float = CALL_CPU_S,
+    is_enough: Callable[[AnsweredCalls], bool] = lambda answered: False,
+) -> dict[int, list[str]]:
+    """Make the same calls on several candidates, and return their answers.
+
+    Args:
+        calls: (path, top-level function, arguments as the source of a tuple) of each call.
+        timeout_s: Wall-clock seconds for all candidates.
+        is_enough: Called with the answers after each candidate; if it returns true, the others are skipped.
+
+    Returns:
+        Position in `proposals` -> one text for each call, for candidates that made all of them. A text that
+        begins with `!` stands for an exception or a time-out.
+    """
+    worker = TrialWorker(command, texts, (), timeout_s + CALL_WORKER_SPARE_S)
+    answered: dict[int, list[str]] = {}
+    end_s = time.monotonic() + timeout_s
+    try:
+        # Nothing that the process does may cost the search its repairs, so the answers until then are used.
+        async with asyncio.timeout(timeout_s + CALL_GRACE_S):
+            await worker.start()
+            for number, proposal in enumerate(proposals):
+                left_s = end_s - time.monotonic()
+                if left_s <= 0 or not worker.alive:
+                    break
+                report = await worker.call(proposal, number, calls, call_cpu_s, left_s)
+                answers = decode_answers(report.answers[: len(calls)]) if report is not None else None
+                if answers is not None:
+                    answered[number] = answers
+                    if is_enough(answered):
+                        break
+    except TimeoutError:
+        pass
+    finally:
+        await worker.close()
+    return answered
+
+
+def decode_answers(encoded: Sequence[str]) -> list[str] | None:
+    """Return the answers of a report; `None` if code under test wrote something else than texts."""
+    answers = []
+    for text in encoded:
+        try:
+            answer = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(answer, str):
+            return None
+        answers.append(answer)
+    return answers

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import mean
 from types import MappingProxyType
 
-from suture.core.records import Candidate, Check, CheckStatus, Task, Verdict
+from suture.core.records import Candidate, Check, CheckOutcome, CheckStatus, Task, Verdict
 from suture.judge.extraction.prose_examples import extract_examples
 from suture.judge.suite import Suite
 from suture.judge.trust.check_filter import FilteredChecks, RejectedCheck, contradict, filter_checks
@@ -345,3 +345,31 @@ def _contradicts(assessed: AssessedCheck, other: AssessedCheck, filtered: Filter
     if left.expected is None or right.expected is None or left.call != right.call:
         return False
     return contradict(left.expected, right.expected)
+
+
+async def run_untrusted_checks(
+    checks: Sequence[Check], candidate: Candidate, suite: Suite, limits: MatrixLimits | None = None
+) -> tuple[CheckOutcome, ...]:
+    """Return the outcomes of checks on one candidate; when the time is up, those of the first checks.
+
+    Args:
+        suite: The suite that judged the candidate. Its own checks do not run again.
+        limits: As for the assessment of the checks' trust.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    limits = limits or MatrixLimits()
+    wall_s = min(limits.check_timeout_s, suite.settings.check_timeout_s)
+    outcomes: list[CheckOutcome] = []
+    limited_checks = checks[: limits.checks]
+    try:
+        async with asyncio.timeout(limits.timeout_s):
+            for start in range(0, len(limited_checks), CHECK_BATCH):
+                batch = tuple(limited_checks[start : start + CHECK_BATCH])
+                batch_suite = replace(suite, command=None, task=replace(suite.task, checks=batch))
+                verdict = await check_candidate(candidate, batch_suite, wall_s=wall_s)
+                outcomes += verdict.outcomes
+    except TimeoutError:
+        pass  # Checks that did not run are not reported.
+    return tuple(outcomes)

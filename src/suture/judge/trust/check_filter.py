@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from suture.core.records import Check, Provenance
-from suture.judge.extraction.assert_checks import deduplicate_checks
+from suture.judge.extraction.doctest_examples import deduplicate_checks
 from suture.project.python_source.parsing import parse_module
 
 LITERAL_ERRORS = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TypeVar
 
-from suture.agents.context.deciding_checks import count_deciding_checks
+from suture.agents.context.failure_causes import count_deciding_checks
 from suture.core.ledger import select_events
 from suture.core.ledger.kinds import CertificateWritten, ModelCalled
 from suture.core.records import Candidate, FailingGeneratedTest, Verdict, content_hash
@@ -53,7 +53,7 @@ from suture.judge.mutation_testing.mutant_runs import (
     find_mutable_lines,
     measure_mutation_score,
 )
-from suture.judge.quality.linting import LintResult, lint_changes
+from suture.judge.quality.built_in_evaluators import LintResult, lint_changes
 from suture.judge.signs import FileSign, TamperingWarning
 from suture.loop.context import RunContext
 from suture.loop.evaluation.change_warnings import (

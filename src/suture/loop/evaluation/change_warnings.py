@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from suture.core.ledger import last_payload
+from suture.core.ledger.kinds import (
+    CandidateProposed,
+    ComparedCall,
+    ComparedChange,
+    RepairUndetermined,
+    SearchFinished,
+)
 from suture.core.records import Candidate, CapabilityUse, TaskKind, Verdict
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
 from suture.judge.differential.memorised_examples import ExampleSearch
+from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.signs import (
     WEAK_CODES,
     FileSign,
@@ -164,3 +173,49 @@ def find_gaming_signs(
 def _is_parsed_by_trees(path: str) -> bool:
     languages = detect_file_languages((path,))
     return any(not LANGUAGES[language].parsed and has_grammar(language) for language in languages)
+
+
+LABEL_PREFIX = "mutation, "
+"""How the label of a candidate of the search begins; the label of the repair follows."""
+
+
+def compare_with_rivals(
+    candidate: Candidate, mutation: MutationResult, context: RunContext
+) -> RepairUndetermined:
+    """Return a repair beside its rivals, as the search recorded them.
+
+    Args:
+        candidate: The repair, which may have been minimised.
+        mutation: How well the tests guard it.
+    """
+    search = last_payload(context.ledger.events, SearchFinished) or SearchFinished()
+    proposal = context.candidates.find_search_proposal(candidate)
+    labels = _find_labels(proposal)
+    positions: list[int] = []
+    for label in labels:
+        positions += [
+            n for n, repair in enumerate(search.repairs) if repair.label == label and n not in positions
+        ][:1]
+    found = [search.repairs[position] for position in positions]
+    changes = tuple(ComparedChange(label=repair.label, diff=repair.diff) for repair in found)
+    return RepairUndetermined(
+        changes=changes or (ComparedChange(label=candidate.label, diff=""),),
+        calls=tuple(call for call in select_answers(search.compared_calls, positions)),
+        noticed=mutation.killed,
+        mistakes=len(mutation.mutants),
+    )
+
+
+def _find_labels(proposal: CandidateProposed | None) -> list[str]:
+    """Return the label of a repair and those of its rivals."""
+    if proposal is None:
+        return []
+    return [proposal.label.removeprefix(LABEL_PREFIX), *proposal.rival_descriptions]
+
+
+def select_answers(calls: tuple[ComparedCall, ...], positions: list[int]) -> list[ComparedCall]:
+    """Return the calls that distinguish some of the repairs, with the answers of these repairs only."""
+    selected = [
+        replace(call, answers=tuple(call.answers[position] for position in positions)) for call in calls
+    ]
+    return [call for call in selected if len(set(filter(None, call.answers))) > 1]

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from suture.agents.context.deciding_checks import count_deciding_checks
+from suture.agents.context.failure_causes import count_deciding_checks
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateRefused,
@@ -20,8 +20,7 @@ from suture.judge import Suite, check_candidate
 from suture.loop.context import RunContext
 from suture.loop.evaluation.flaky_tests import excuse_flaky_tests
 from suture.loop.evaluation.repeated_runs import merge_runs, run_twice
-from suture.loop.policy.attempts import Attempt, failure_signature
-from suture.loop.policy.stagnation import code_fingerprint
+from suture.loop.policy.attempts import Attempt, code_fingerprint, failure_signature
 from suture.loop.services.candidate_store import Lineage
 from suture.loop.services.safety_gate import is_refusal
 from suture.loop.state import LoopState

@@ -11,8 +11,7 @@ from suture.judge import Suite, find_protected_files
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, record_verdict, with_verdict
 from suture.loop.evaluation.safety_questions import find_safety_question
-from suture.loop.policy.attempts import Attempt
-from suture.loop.policy.stagnation import code_fingerprint
+from suture.loop.policy.attempts import Attempt, code_fingerprint
 from suture.loop.services.candidate_store import Lineage, make_attempt
 from suture.loop.state import LoopState
 from suture.sandbox.packages import AddedPackages, PackagesRefused

@@ -15,7 +15,6 @@ from suture.judge.failures import hit_time_limit
 from suture.judge.runners.test_command import TestCommand
 from suture.loop import tuning
 from suture.loop.context import RunContext
-from suture.loop.memories import recalled_operator_factors
 from suture.loop.progress_summary import is_searchable
 from suture.mutation import has_grammar
 from suture.project.languages import find_search_command, is_pytest_command, is_source
@@ -180,7 +179,6 @@ def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
         reserve_s=extra_s,
         trial_s=trial_s,
         seed=settings.seed,
-        operator_factors=recalled_operator_factors(context.ledger.events),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from suture.core.records import Task
 from suture.errors import UsageError
-from suture.loop.intake.given_tests import find_tests_by_content
+from suture.loop.intake.test_subject import find_tests_by_content
 from suture.loop.tuning import MAX_BUG_REPORT_CHARS
 from suture.project.languages import (
     LANGUAGES,

@@ -18,7 +18,7 @@ from suture.core.records import Language, Project, ProjectKind, Task
 from suture.errors import UsageError
 from suture.judge import extract_asserts, extract_examples
 from suture.judge.smoke.smoke_plan import find_shown_commands, find_shown_requests
-from suture.loop.intake.given_tests import is_pytest_source, read_bounded_file, read_test_file
+from suture.loop.intake.test_subject import is_pytest_source, read_bounded_file, read_test_file
 from suture.loop.tuning import MAX_TEST_NAME_CHARS
 from suture.project.languages import (
     LANGUAGES,

@@ -4,11 +4,10 @@ The tests run on the code without and with the change. What the change does to t
 and weighed by running the old tests on the new code. Nothing in this package reads a repository or a setting file.
 """
 
-from suture.loop.judgement.base_results import find_recorded_runs
+from suture.loop.judgement.base_results import ProposedChange, find_recorded_runs
 from suture.loop.judgement.judge_change import judge_change
 from suture.loop.judgement.judgement_evidence import certify_judgement, refuse_published_secrets
 from suture.loop.judgement.judgement_replay import replay_judgement
-from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_runs import JudgeTools
 
 __all__ = [

@@ -16,9 +16,9 @@ from suture.core.records import Verdict
 from suture.judge import Suite
 from suture.judge.coverage.reached_functions import Place, TestReach
 from suture.judge.runners.pytest_report import get_function
+from suture.loop.judgement.base_results import ProposedChange
 from suture.loop.judgement.changed_functions import ChangedFunctions, find_changed_functions
-from suture.loop.judgement.proposed_change import ProposedChange
-from suture.project.python_source.imports import find_importers
+from suture.project.python_source.parsing import find_importers
 from suture.project.workspace import decode_text, is_test_file
 
 TEST_MODULE_NAME = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")

@@ -28,8 +28,8 @@ from suture.judge.mutation_testing.mutant_runs import (
     find_mutable_lines,
     measure_mutation_score,
 )
+from suture.loop.judgement.base_results import ProposedChange
 from suture.loop.judgement.code_findings import find_code_findings, find_guard_findings, find_size_findings
-from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_findings import TestSources, find_test_findings, read_test_sources
 from suture.loop.judgement.test_runs import (
     Base,

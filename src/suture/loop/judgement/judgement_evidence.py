@@ -11,10 +11,14 @@ from suture.core.records import Task, content_hash
 from suture.core.records.judgement import Judgement
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.judge.certificates.certificate import seal_certificate, sha256_hex
-from suture.judge.certificates.judgement_certificate import JudgementCertificate, describe_environment
-from suture.loop.judgement.proposed_change import ProposedChange
-from suture.loop.judgement.secret_findings import read_secret
+from suture.judge.certificates.certificate import (
+    JudgementCertificate,
+    describe_environment,
+    seal_certificate,
+    sha256_hex,
+)
+from suture.loop.judgement.base_results import ProposedChange
+from suture.loop.judgement.code_findings import read_secret
 from suture.project.languages import Interpreter
 from suture.project.workspace import is_test_file
 

@@ -16,14 +16,14 @@ from suture.core.records.finding_text import render_place
 from suture.core.records.judgement import ChangeFinding, FindingCode, JudgedRun, Judgement
 from suture.core.settings import JudgeSettings, Settings
 from suture.errors import UsageError
-from suture.judge.certificates.certificate import sha256_hex
-from suture.judge.certificates.certificate_replay import ReplayedClaim, confirm, render_left_out
-from suture.judge.certificates.judgement_certificate import (
+from suture.judge.certificates.certificate import (
     JudgementCertificate,
     TestEnvironment,
     describe_environment,
     hash_tree,
+    sha256_hex,
 )
+from suture.judge.certificates.certificate_replay import ReplayedClaim, confirm, render_left_out
 from suture.judge.certificates.static_checks import (
     MAX_LISTED,
     ClaimName,
@@ -36,9 +36,9 @@ from suture.judge.certificates.static_checks import (
 )
 from suture.judge.unmeasured import render_unmeasured
 from suture.loop.intake.heal_task import build_task_from_snapshot
+from suture.loop.judgement.base_results import ProposedChange
 from suture.loop.judgement.judge_change import apply_policy, decide, judge_change
 from suture.loop.judgement.judgement_evidence import dump_policy
-from suture.loop.judgement.proposed_change import ProposedChange
 from suture.loop.judgement.test_runs import JudgeTools
 from suture.project.languages import find_working_folder
 from suture.project.languages.diagnostics import find_program_language

@@ -14,10 +14,9 @@ from suture.core.records import Verdict
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, FindingSeverity
 from suture.judge.test_changes import TestChange, TestFileChanges, compare_tests
 from suture.judge.triage.environment_faults import lacks_requirement
-from suture.loop.judgement.dropped_names import find_dropped_names
-from suture.loop.judgement.proposed_change import ProposedChange
-from suture.loop.judgement.test_ids import select_ids
-from suture.loop.judgement.test_runs import TestRuns
+from suture.loop.judgement.base_results import ProposedChange
+from suture.loop.judgement.changed_functions import find_dropped_names
+from suture.loop.judgement.test_runs import TestRuns, select_ids
 from suture.project.languages import detect_file_languages
 
 MISSING_NAMES = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "ReferenceError")

@@ -6,6 +6,8 @@ change ends alike by the old and by the new tests.
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +25,7 @@ from suture.loop.judgement.affected_tests import (
     find_test_modules,
     get_file,
 )
-from suture.loop.judgement.base_results import find_recorded_run
-from suture.loop.judgement.proposed_change import ProposedChange
-from suture.loop.judgement.test_ids import PARAMETERS
+from suture.loop.judgement.base_results import ProposedChange, find_recorded_run
 from suture.project.languages import Interpreter
 from suture.sandbox import Sandbox
 
@@ -385,3 +385,33 @@ async def _run_alone(candidate: Candidate, suite: Suite, tests: frozenset[str]) 
 
 def _can_run_alone(suite: Suite) -> bool:
     return suite.command is not None and suite.command.is_pytest
+
+
+PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
+"""Matches the parameters in the id of a test of pytest."""
+PLACEHOLDER = re.compile(r"%[a-z%#]|\$[\w.]+|\$\{[^}]*\}")
+"""Matches what a runner of JavaScript replaces in the title of a test with a table."""
+
+
+def select_ids(path: str, test: str, ids: Iterable[str]) -> frozenset[str]:
+    """Return the ids that belong to a test of a file.
+
+    Args:
+        path: The test file.
+        test: The test as its source names it; empty for all tests of the file.
+        ids: Ids such as `FILE::CLASS::TEST[PARAMETERS]`, `FILE::GROUP > TEST` and, in Go, `PACKAGE::TEST/CASE`.
+    """
+    return frozenset(name for name in ids if _belongs(path, test, name))
+
+
+def _belongs(path: str, test: str, check_id: str) -> bool:
+    owner, _, name = check_id.partition("::")
+    if path.endswith(".go"):
+        folder = "" if owner == "." else owner
+        return posixpath.dirname(path) == folder and test in ("", name.partition("/")[0])
+    if owner != path:
+        return False
+    if not test or name == test or (path.endswith(".py") and PARAMETERS.sub("", name) == test):
+        return True
+    pieces = PLACEHOLDER.split(test)
+    return len(pieces) > 1 and re.fullmatch(".*".join(map(re.escape, pieces)), name, re.DOTALL) is not None

@@ -29,6 +29,8 @@ from suture.core.records import (
 )
 from suture.core.records.finding_text import render_finding, render_place
 from suture.core.records.judgement import Judgement
+from suture.errors import BudgetExceeded
+from suture.judge import Suite
 from suture.judge.confidence import (
     estimate_confidence,
     limit_confidence_for_capabilities,
@@ -39,13 +41,19 @@ from suture.judge.confidence import (
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.certification import CertifiedCandidate, certify
-from suture.loop.evaluation.change_warnings import ChangeWarnings, find_capabilities, find_warnings
-from suture.loop.evaluation.rival_comparison import compare_with_rivals
-from suture.loop.evaluation.tidying import tidy_candidate
+from suture.loop.evaluation.change_warnings import (
+    ChangeWarnings,
+    compare_with_rivals,
+    find_capabilities,
+    find_warnings,
+)
+from suture.loop.evaluation.judging import judge
 from suture.loop.policy.attempts import find_best
 from suture.loop.roles.generated_tests import find_failing_tests
 from suture.loop.services.safety_gate import summarise_findings
 from suture.loop.state import LoopState, judged_attempts, role_contributions
+from suture.project.languages import LANGUAGES
+from suture.project.python_source.functions import tidy_module
 from suture.project.workspace import overlay_candidate, unified_diff
 from suture.sandbox.packages import AddedPackages
 
@@ -278,3 +286,30 @@ def _load_best(state: LoopState, context: RunContext) -> tuple[Candidate | None,
     if best is None or best.blocked:
         return None, None
     return context.candidates.load(best.blob), context.candidates.load_verdict(best.verdict)
+
+
+async def tidy_candidate(
+    candidate: Candidate, verdict: Verdict, suite: Suite, context: RunContext
+) -> tuple[Candidate, Verdict]:
+    """Return code that a model wrote and that passes, as its readers expect it, with the verdict on that version.
+
+    The code stays as it is if the tidy version passes less, or if there is no time to judge it.
+    """
+    task = context.task
+    is_function = task.kind == "write" and task.project is None and LANGUAGES[task.language].parsed
+    if not is_function or candidate.origin == "edit":
+        return candidate, verdict
+    files = {
+        path: tidy_module(text) if path.endswith(".py") and text else text
+        for path, text in candidate.files.items()
+    }
+    tidied = replace(candidate, files=files, parent=candidate.hash)
+    if files == candidate.files:
+        return candidate, verdict
+    context.ledger.append(context.candidates.make_proposal(tidied))
+    try:
+        tidied_verdict = await judge(tidied, suite, context, confirm=False)
+    except BudgetExceeded:
+        return candidate, verdict
+    is_equal = verdict.passed <= tidied_verdict.passed and tidied_verdict.failed <= verdict.failed
+    return (tidied, tidied_verdict) if is_equal else (candidate, verdict)

@@ -19,13 +19,13 @@ from suture.judge import (
     triage_endless_tests,
     triage_failures,
 )
+from suture.judge.extraction.doctest_examples import find_requested_functions
 from suture.judge.extraction.prose_examples import read_examples
-from suture.judge.extraction.stated_functions import find_requested_functions
 from suture.judge.smoke.smoke_plan import list_step_ids, plan_smoke_groups
+from suture.loop.briefing import recall_memories
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import count_unreached, judge, with_verdict
 from suture.loop.evaluation.search_setup import start_baseline, start_trial_pool
-from suture.loop.memories import recall_memories
 from suture.loop.policy.attempts import Attempt
 from suture.loop.roles.generated_tests import read_unread_examples, write_tests_from_task
 from suture.loop.roles.planning import make_plan

@@ -14,9 +14,8 @@ from suture.agents.conversation.task_briefing import make_briefing
 from suture.agents.replies.coder_reply import files_from_reply
 from suture.agents.replies.repaired_files import read_repaired_files
 from suture.agents.replies.written_files import surplus_files_in_reply
-from suture.agents.roles.coder import RepairBrief
+from suture.agents.roles.coder import RepairBrief, TextBrief
 from suture.agents.roles.project_coder import ProjectBrief, files_from_project_reply
-from suture.agents.roles.text_coder import TextBrief
 from suture.core.ledger import first_payload, in_round_branch
 from suture.core.ledger.kinds import ModelCalled, MoveFailed
 from suture.core.records import Move, decode_record

@@ -24,9 +24,9 @@ from suture.loop.roles.generated_tests import (
     adopt_generated_tests,
     write_adversarial_tests,
 )
-from suture.loop.roles.polishing import review_quality, simplify
+from suture.loop.roles.polishing import simplify
 from suture.loop.roles.project_tests import complete_project
-from suture.loop.roles.tournament import rank_equal_candidates
+from suture.loop.roles.rival_choice import rank_equal_candidates
 from suture.loop.state import (
     LoopState,
     RoleContributions,
@@ -154,17 +154,15 @@ class _Reflection:
             self._add_remarks(attempt, (diagnosis.root_cause,))
 
     async def polish(self) -> None:
-        """Simplify and review code that is about to be delivered, each once."""
+        """Simplify code that is about to be delivered, once."""
         helpers, best = self.context.recipe.helpers, find_best(judged_attempts(self.state))
-        if not (helpers.optimise or helpers.review) or self.continues:
+        if not helpers.optimise or self.continues:
             return
         if best is None or not best.solved or best.origin == "user":
             return
         suite, brief = await self._make_brief(best)
-        if helpers.optimise and self._begin("optimiser", best):
+        if self._begin("optimiser", best):
             self.state = await simplify(brief, best, suite, self.state, self.context)
-        if helpers.review and self._begin("reviewer", best):
-            await review_quality(brief, best, self.state, self.context)
 
     async def draw_lessons(self) -> None:
         """Draw lessons from the attempts so far, if the run continues."""

@@ -8,7 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.agents.context.deciding_checks import collect_deciding_facts
+from suture.agents.context.failure_causes import collect_deciding_facts
 from suture.core.ledger.kinds import (
     FoundRepair,
     PartialRepair,
@@ -17,21 +17,21 @@ from suture.core.ledger.kinds import (
     SearchStarted,
     TrialAgreement,
 )
-from suture.core.records import Verdict, content_hash, decode_record, encode_record
+from suture.core.records import Candidate, Verdict, content_hash, decode_record, encode_record
 from suture.errors import SandboxError
 from suture.judge import Suite
+from suture.judge.runners.diagnostics.tool_fixes import collect_tool_fixes
 from suture.judge.signs import render_tampering_warning
 from suture.loop import tuning
 from suture.loop.context import RunContext, load_deciding_suite
-from suture.loop.evaluation.divergence import find_divergences
-from suture.loop.evaluation.history_bisection import find_suspect_hunks
+from suture.loop.evaluation.divergence import find_divergences, find_suspect_hunks
 from suture.loop.evaluation.judging import judge, record_verdict
 from suture.loop.evaluation.search_setup import editable_texts, find_failing_project, limit_search
-from suture.loop.evaluation.tool_candidates import add_tool_fixes, judge_tool_fixes
 from suture.loop.nodes.propose import RoundBranch
 from suture.loop.policy.attempts import Attempt
-from suture.loop.review.repair_choice import apply_choice
+from suture.loop.review.questions import apply_choice
 from suture.loop.roles.rival_choice import propose_repair, render_change, settle_rivals
+from suture.loop.services.candidate_store import SEARCH_ROUND, Lineage
 from suture.loop.state import (
     LoopState,
     encode_attempts,
@@ -40,6 +40,7 @@ from suture.loop.state import (
     with_judged_attempts,
 )
 from suture.project.languages import LANGUAGES
+from suture.project.workspace import overlay_candidate
 from suture.search import PlausibleRepairs, SearchLimits, SearchResult, find_repairs, rank_repairs
 
 
@@ -214,3 +215,39 @@ async def _judge_repairs(
     if faults:
         raise faults[0]
     return judged
+
+
+async def judge_tool_fixes(suite: Suite, baseline: Verdict | None, context: RunContext) -> list[Attempt]:
+    """Judge what the tools' own fixes make of the code, the safest fixes first, until one passes."""
+    judged: list[Attempt] = []
+    async with context.budget.time_limit():
+        fixes = [fix async for fix in collect_tool_fixes(suite, suite.task.files)]
+    for fix in fixes:
+        candidate = Candidate(files=fix.files, origin="fix", label=fix.label)
+        proposal = context.candidates.propose(
+            context.candidates.make_proposal(candidate), Lineage.beginning(SEARCH_ROUND)
+        )
+        verdict = await judge(candidate, suite, context)
+        judged.append(record_verdict(proposal, verdict, baseline, context))
+        if judged[-1].solved:
+            break
+    return judged
+
+
+async def add_tool_fixes(proposal: Attempt, suite: Suite, context: RunContext) -> tuple[Attempt, Candidate]:
+    """Return a proposed repair together with the tools' safest fixes of the repaired code, if they change anything."""
+    candidate = context.candidates.load(proposal.blob)
+    if suite.diagnostics is None:
+        return proposal, candidate
+    repaired = overlay_candidate(suite.task.files, candidate.files)
+    async with context.budget.time_limit():
+        async for fix in collect_tool_fixes(suite, repaired):
+            combined = Candidate(
+                files={**candidate.files, **fix.files},
+                origin=candidate.origin,
+                parent=candidate.hash,
+                label=f"{candidate.label}, {fix.label}",
+            )
+            lineage = Lineage.beginning(SEARCH_ROUND)
+            return context.candidates.propose(context.candidates.make_proposal(combined), lineage), combined
+    return proposal, candidate

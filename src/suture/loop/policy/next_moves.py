@@ -8,8 +8,13 @@ lineage, then start again (see docs/loop.md for the sources).
 from __future__ import annotations
 
 from suture.core.records import Move, Outcome, Reason, ReasonNote
-from suture.loop.policy.attempts import Attempt, Progress, find_best
-from suture.loop.policy.stagnation import count_rounds_without_gain, detect_stagnation
+from suture.loop.policy.attempts import (
+    Attempt,
+    Progress,
+    count_rounds_without_gain,
+    detect_stagnation,
+    find_best,
+)
 from suture.loop.recipes.recipe_schema import Recipe, RepairApproach
 from suture.loop.tuning import MIN_CANDIDATES_TO_COMPARE
 
@@ -35,9 +40,6 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         return _stop_without_success(progress, "not_healed", NO_MODEL)
     if _wants_second_version(progress, recipe):
         moves = _fresh_start(progress, recipe, 1, greedy=False, reason=Reason(code="second_opinions"))
-    elif _wants_second_opinions(progress, recipe):
-        opinions = Reason(code="second_opinions")
-        moves = _fresh_start(progress, recipe, recipe.second_opinions, greedy=False, reason=opinions)
     elif progress.round == 0 or (escalation and recipe.fresh):
         moves = _fresh_start(progress, recipe, recipe.opening, greedy=True, reason=escalation)
     else:
@@ -51,9 +53,7 @@ def next_parent(progress: Progress, recipe: Recipe) -> Attempt | None:
     """
     if progress.round == 0 or _find_end(progress, recipe) is not None:
         return None
-    starts_fresh = _wants_second_opinions(progress, recipe) or (
-        find_escalation(progress, recipe) and recipe.fresh
-    )
+    starts_fresh = find_escalation(progress, recipe) and recipe.fresh
     return None if starts_fresh else _find_parent(progress, recipe)
 
 
@@ -84,8 +84,6 @@ def find_escalation(progress: Progress, recipe: Recipe) -> Reason | None:
     stagnation is detected.
     """
     if not progress.can_escalate or progress.round == 0 or _find_end(progress, recipe) is not None:
-        return None
-    if _wants_second_opinions(progress, recipe):
         return None
     if (missing := _missing_answer(progress)) is not None:
         return missing
@@ -129,8 +127,6 @@ def _is_agents_turn(progress: Progress, recipe: Recipe) -> bool:
 def _find_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
     """Return the move that ends the run; `None` if the run continues."""
     best = progress.best
-    if _wants_second_opinions(progress, recipe):
-        return None
     if best is not None and best.solved and not _is_worth_another_round(progress, recipe):
         if best.origin == "user":
             is_feature = progress.program_turns and progress.has_statement
@@ -208,14 +204,6 @@ def _is_worth_another_round(progress: Progress, recipe: Recipe) -> bool:
         return False
     rounds_since_solved = progress.round - 1 - _first_solved_round(progress)
     return rounds_since_solved < recipe.rejections
-
-
-def _wants_second_opinions(progress: Progress, recipe: Recipe) -> bool:
-    """Return whether a written program has just passed, and other versions of it are still to be requested."""
-    best = progress.best
-    if not recipe.second_opinions or progress.kind != "write" or best is None or not best.solved:
-        return False
-    return progress.round == _first_solved_round(progress) + 1 and progress.attempts_left != 0
 
 
 def _first_solved_round(progress: Progress) -> int:

@@ -36,10 +36,8 @@ class RecipeHelpers(_Table):
     """The summariser draws at most five lessons from the attempts."""
     optimise: bool = False
     """The optimiser simplifies code that passes; its version is kept only if it is simpler and still passes."""
-    review: bool = False
-    """The reviewer looks for security and quality problems of code that passes; it decides nothing."""
     memory: tuple[Literal["coder", "debugger", "planner"], ...] = ()
-    """Roles whose prompts include lessons of earlier runs, where `memory.use` is `prompts` or `on`."""
+    """Roles whose prompts include lessons of earlier runs, where `memory.use` is `prompts`."""
     advisers: tuple[str, ...] = ()
     """Roles of installed packages that comment on the candidate to repair (docs/extending.md)."""
     check_sources: tuple[str, ...] = ()
@@ -54,7 +52,6 @@ class RecipeHelpers(_Table):
             "planner": self.plan,
             "tester": self.spec_tests or self.property_tests or self.adversarial_tests,
             "critic": self.critic != "off" or bool(self.advisers),
-            "reviewer": self.review,
             "debugger": self.diagnose != "off",
             "summariser": self.lessons,
             "optimiser": self.optimise,
@@ -93,8 +90,6 @@ class Recipe(_Table):
     """The approaches of repairs, in this order; parallel repairs each take the next one."""
     tournament: bool = False
     """Whether candidates that trusted checks cannot distinguish are compared on inputs where they differ."""
-    second_opinions: int = Field(default=0, ge=0)
-    """Further replies requested once a written program passes; a tournament prefers the common behaviour."""
     max_rounds: int | None = Field(default=None, ge=1)
     """Rounds after which the run ends; by default only the budget limits it."""
     attempt_limit: int | None = Field(default=None, ge=1)

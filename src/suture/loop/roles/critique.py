@@ -17,9 +17,15 @@ from suture.agents.roles.advisers import (
     draft_objection_prompt,
 )
 from suture.agents.roles.coder import RepairBrief
-from suture.agents.roles.debugger import DiagnosisReply, draft_diagnosis_prompt, investigate
-from suture.agents.roles.stated_examples import checks_from_examples
-from suture.agents.tools.debugger_tools import ComparedAttempt, find_test_setup, make_debugger_tools
+from suture.agents.roles.debugger import (
+    ComparedAttempt,
+    DiagnosisReply,
+    draft_diagnosis_prompt,
+    find_test_setup,
+    investigate,
+    make_debugger_tools,
+)
+from suture.agents.roles.testers import checks_from_examples
 from suture.core.ledger.kinds import (
     CandidateCriticised,
     DebuggerStepped,
@@ -31,10 +37,9 @@ from suture.core.records import Check, CheckOutcome, Critique, Diagnosis
 from suture.errors import MalformedReply
 from suture.judge import Suite
 from suture.judge.tracing.variable_trace import TraceTarget
-from suture.judge.trust.untrusted_checks import run_untrusted_checks
-from suture.loop.briefing import describe_attempts, find_role_profile, make_role_call
+from suture.judge.trust.assessment import run_untrusted_checks
+from suture.loop.briefing import describe_attempts, find_role_profile, make_role_call, recalled_lessons
 from suture.loop.context import RunContext
-from suture.loop.memories import recalled_lessons
 from suture.loop.policy.attempts import Attempt
 from suture.loop.roles.generated_tests import accepts_generated_tests
 from suture.loop.state import LoopState, RoleContributions, judged_attempts

@@ -12,15 +12,13 @@ from suture.agents.calling.role_call import RoleCall
 from suture.agents.prompting.fitting import PromptDraft
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.replies.generated_checks import GeneratedChecks, checks_from_reply, mean_logprob
-from suture.agents.roles.stated_examples import (
-    ExamplesReply,
-    checks_from_examples,
-    draft_example_prompt,
-)
 from suture.agents.roles.testers import (
     AdversarialBrief,
+    ExamplesReply,
     SpecTestBrief,
+    checks_from_examples,
     draft_adversarial_prompt,
+    draft_example_prompt,
     draft_spec_test_prompt,
     properties_from_reply,
 )
@@ -34,9 +32,9 @@ from suture.judge.trust.assessment import (
     TrustAssessment,
     assess_checks,
     get_given_checks,
+    run_untrusted_checks,
 )
 from suture.judge.trust.check_filter import filter_checks, render_rejection
-from suture.judge.trust.untrusted_checks import run_untrusted_checks
 from suture.loop.briefing import find_role_profile, make_role_call
 from suture.loop.context import RunContext, load_checks, load_deciding_suite
 from suture.loop.evaluation.judging import judge, with_verdict

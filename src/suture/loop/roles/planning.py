@@ -18,9 +18,8 @@ from suture.core.ledger.kinds import PlanMade, SubtaskStepped, ToolStep
 from suture.core.records import Move, Plan, Task, encode_record
 from suture.errors import MalformedReply
 from suture.judge import Suite, find_protected_paths
-from suture.loop.briefing import make_role_call
+from suture.loop.briefing import make_role_call, recalled_lessons
 from suture.loop.context import RunContext
-from suture.loop.memories import recalled_lessons
 from suture.loop.state import LoopState, RoleContributions
 from suture.models import Role
 from suture.project.languages import LANGUAGES

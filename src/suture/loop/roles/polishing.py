@@ -1,4 +1,4 @@
-"""Polish code that passes: simplify it, and have its security and quality reviewed."""
+"""Simplify code that passes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import sys
 from dataclasses import replace
 from functools import partial
 
-from suture.agents.roles.advisers import ReviewReply, draft_review_prompt
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.roles.optimiser import draft_optimiser_prompt, optimised_files
-from suture.core.ledger.kinds import CandidateOptimised, CandidateReviewed
+from suture.core.ledger.kinds import CandidateOptimised
 from suture.core.records import Candidate
 from suture.judge import Suite, find_protected_files
 from suture.loop.briefing import make_role_call
@@ -58,14 +57,6 @@ async def simplify(
         return state
     # It passes the same checks as the original: a higher rank makes it the best candidate.
     return add_judged_attempt(state, replace(simplified, rank=(attempt.rank or 0) + 1))
-
-
-async def review_quality(brief: RepairBrief, attempt: Attempt, state: LoopState, context: RunContext) -> None:
-    """Record what a reviewer finds in code that passes; the findings decide nothing."""
-    reviewer = make_role_call("reviewer", state, context)
-    reply = await reviewer.ask_typed_or_degrade(partial(draft_review_prompt, brief), ReviewReply)
-    if reply is not None:
-        context.ledger.append(CandidateReviewed(candidate=attempt.candidate, review=reply.record()))
 
 
 def _count_nodes(candidate: Candidate, brief: RepairBrief) -> int:

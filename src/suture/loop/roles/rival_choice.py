@@ -1,10 +1,13 @@
 """Settle which of several passing repairs is meant, where the tests do not decide: a capable model is asked.
 
 Its choice decides among candidates that pass. What it writes is judged like any other candidate.
+
+A tournament ranks candidates by inputs on which they behave differently.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,22 +21,30 @@ from suture.agents.roles.repair_chooser import (
     find_test_source,
     read_choice,
 )
-from suture.core.ledger import first_payload
-from suture.core.ledger.kinds import RepairChosen, UserAnswered
+from suture.core.ledger import first_payload, select_events
+from suture.core.ledger.kinds import (
+    CandidateProposed,
+    CandidatesCompared,
+    DifferingCall,
+    RepairChosen,
+    UserAnswered,
+)
 from suture.core.records import Candidate
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, find_protected_paths
 from suture.judge.coverage.coverage_run import find_changed_lines
+from suture.judge.differential.behaviour_comparison import compare_candidates, render_comparison
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.signs import render_tampering_warning
 from suture.loop.briefing import make_role_call
 from suture.loop.context import RunContext
 from suture.loop.evaluation.certification import measure_mutants
+from suture.loop.evaluation.change_warnings import LABEL_PREFIX, select_answers
 from suture.loop.evaluation.judging import judge, judge_at_once, record_verdict
-from suture.loop.evaluation.rival_comparison import LABEL_PREFIX, select_answers
-from suture.loop.policy.attempts import Attempt
+from suture.loop.policy.attempts import Attempt, find_best
+from suture.loop.roles.generated_tests import load_generated_checks
 from suture.loop.services.candidate_store import SEARCH_ROUND, Lineage
-from suture.loop.state import LoopState
+from suture.loop.state import LoopState, judged_attempts, role_contributions, with_judged_attempts
 from suture.loop.tuning import (
     MAX_CHOICE_MUTATION_S,
     MAX_LISTED_RIVALS,
@@ -266,3 +277,51 @@ def _read_written_files(text: str, suite: Suite, context: RunContext) -> dict[st
     protected = find_protected_paths(texts, suite)
     change = read_change(text, texts, protected=protected, may_create=False)
     return change.files
+
+
+async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunContext) -> LoopState:
+    """Rank the best candidates by how many of them behave in the same way, and return the new state.
+
+    Only code that passes every deciding check is compared: other candidates differ in their failures already.
+    """
+    attempts = judged_attempts(state)
+    best = find_best(attempts)
+    if best is None or not best.solved or context.task.kind != "write":
+        return state
+    equals = [
+        attempt
+        for attempt in attempts
+        if attempt.solved and (attempt.passed, attempt.sent_back) == (best.passed, best.sent_back)
+    ]
+    are_ranked = all(attempt.rank is not None for attempt in equals)
+    if len({attempt.fingerprint for attempt in equals}) < 2 or are_ranked:
+        return state
+    proposals = select_events(context.ledger.events, CandidateProposed)
+    async with context.budget.time_limit():
+        comparison = await compare_candidates(
+            [context.candidates.load(attempt.blob) for attempt in equals],
+            suite,
+            hints=load_generated_checks(role_contributions(state), context),
+            drawn=Counter(proposal.candidate for _, proposal in proposals),
+            seed=context.settings.model.seed,
+        )
+    context.ledger.append(
+        CandidatesCompared(
+            candidates=tuple(attempt.candidate for attempt in equals),
+            preferred=comparison.preferred,
+            reason=render_comparison(comparison),
+            calls=comparison.calls,
+            differ=tuple(
+                DifferingCall(call=disagreement.call, answers=disagreement.answers)
+                for disagreement in comparison.disagreements
+            ),
+        )
+    )
+    # A candidate in no cluster did not finish the calls, and ranks behind its equals.
+    clusters = enumerate(reversed(comparison.clusters), 1)
+    ranks = {candidate: rank for rank, cluster in clusters for candidate in cluster}
+    ranked = [
+        replace(attempt, rank=ranks.get(attempt.candidate, 0)) if attempt in equals else attempt
+        for attempt in attempts
+    ]
+    return with_judged_attempts(state, ranked)

@@ -18,6 +18,15 @@ from suture.project.languages import Interpreter
 from suture.project.recorded_task import add_accepted_test
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, InstalledPackages, NewProjectPackages, packages_for_task
+from suture.search import (
+    DriverSession,
+    EarlyBaseline,
+    FailingProject,
+    PythonSession,
+    SearchLimits,
+    TrialPool,
+    TrialSession,
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -117,3 +126,44 @@ def add_checks(suite: Suite, generated: Sequence[Check]) -> Suite:
     task_check_ids = {check.id for check in suite.task.checks}
     new = tuple(check for check in generated if check.id not in task_check_ids)
     return replace(suite, task=replace(suite.task, checks=(*suite.task.checks, *new))) if new else suite
+
+
+@dataclass(kw_only=True)
+class SearchPrefetch:
+    """Work that is started before it is known that a search is needed; it only saves time.
+
+    Attributes:
+        pool: Worker processes that were started and that nobody has taken.
+        baseline: A baseline run in another language than Python that nobody has taken.
+    """
+
+    pool: TrialPool | None = None
+    baseline: EarlyBaseline | None = None
+
+    async def open_session(
+        self, project: FailingProject, suite: Suite, limits: SearchLimits
+    ) -> TrialSession | None:
+        """Return the trials of a search with what was started for it; `None` if nothing fits.
+
+        What was started is for the suite's own command and for the files as they were then.
+        """
+        pool, self.pool = self.pool, None
+        baseline, self.baseline = self.baseline, None
+        if pool is not None and project.command is suite.command:
+            return PythonSession(project, limits, pool)
+        if pool is not None:
+            await pool.close()
+        if baseline is not None and baseline.is_for(suite.command, project.texts):
+            return DriverSession(project, limits, baseline)
+        if baseline is not None:
+            await baseline.close()
+        return None
+
+    async def close(self) -> None:
+        """End everything that nobody has taken."""
+        pool, self.pool = self.pool, None
+        baseline, self.baseline = self.baseline, None
+        if pool is not None:
+            await pool.close()
+        if baseline is not None:
+            await baseline.close()

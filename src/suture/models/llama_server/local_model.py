@@ -24,8 +24,7 @@ from suture.models.providers.error_mapping import ModelTarget
 from suture.models.providers.langchain_model import LangChainModel
 from suture.models.providers.request_conversion import openai_messages
 from suture.models.tuning import BATCH_WINDOW_S, SERVER_EXIT_WAIT_S
-from suture.models.weights.model_catalogue import find_catalogue_entry
-from suture.models.weights.weights_cache import model_path
+from suture.models.weights.weights_cache import find_catalogue_entry, model_path
 
 RequestReplies = Callable[[Sequence[Message], Sequence[Sampling]], Awaitable[Sequence[Reply]]]
 """Makes one request: several replies to one prompt, for samplings that differ only in consecutive indices."""

@@ -23,8 +23,7 @@ from suture.models.tuning import (
     SERVER_WORKING_BYTES,
     THREADS_PER_SLOT,
 )
-from suture.models.weights.model_catalogue import CatalogueEntry, find_catalogue_entry
-from suture.models.weights.weights_cache import model_path
+from suture.models.weights.weights_cache import CatalogueEntry, find_catalogue_entry, model_path
 
 _servers: dict[tuple[str, int], LlamaServer] = {}
 _servers_lock = threading.Lock()

@@ -11,9 +11,8 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 
-from suture.models.providers.error_table import ProviderErrorKind
+from suture.models.providers.error_table import ProviderErrorKind, describe_error
 from suture.models.providers.http_guard import ResponseRefused
-from suture.models.providers.refused_parameters import describe_error
 
 STATUSES: Mapping[int, ProviderErrorKind] = {
     401: "bad_key",

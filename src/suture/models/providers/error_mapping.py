@@ -24,8 +24,8 @@ from suture.models.providers.error_table import (
     ERROR_TABLE,
     ErrorRule,
     ProviderErrorKind,
+    describe_error,
 )
-from suture.models.providers.refused_parameters import describe_error
 from suture.models.tuning import MAX_RETRY_AFTER_S
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0

@@ -17,23 +17,30 @@ from suture.errors import (
     ModelUnreachable,
     ReplyLost,
 )
-from suture.models.chat_model import Message, Reply, RequestParameter, Sampling
+from suture.models.chat_model import (
+    Message,
+    Reply,
+    ReplyListener,
+    RequestParameter,
+    Sampling,
+    current_listener,
+    report_reply,
+)
 from suture.models.profiles import ModelProfile
 from suture.models.providers.connections import Connection
 from suture.models.providers.endpoints import Endpoint, EndpointLimits, call_with_retries
 from suture.models.providers.error_classification import classify_provider_error, find_status
 from suture.models.providers.error_mapping import ModelTarget, map_provider_error
-from suture.models.providers.error_table import ERROR_TABLE
-from suture.models.providers.http_guard import limit_response_bytes, max_response_bytes
-from suture.models.providers.model_request import ModelRequest, RequestContext, build_request
-from suture.models.providers.refused_parameters import (
+from suture.models.providers.error_table import (
+    ERROR_TABLE,
     describe_error,
     find_refused_parameter,
     find_reply_limit,
     learned_refusals,
 )
+from suture.models.providers.http_guard import limit_response_bytes, max_response_bytes
+from suture.models.providers.model_request import ModelRequest, RequestContext, build_request
 from suture.models.providers.reply_conversion import convert_answers, provider_finish_reason
-from suture.models.reply_streaming import ReplyListener, current_listener, report_reply
 from suture.models.thinking import split_thinking
 from suture.models.tuning import MAX_KEPT_ANSWERS
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from suture.models.chat_model import Message, RequestParameter, Sampling
 from suture.models.profiles import ModelProfile
 from suture.models.providers.connections import Connection
-from suture.models.providers.refused_parameters import LearnedRefusals
+from suture.models.providers.error_table import LearnedRefusals
 from suture.models.providers.request_conversion import (
     CACHE_MARK,
     constrain_to_schema,

@@ -29,10 +29,9 @@ from suture.models.providers.connections import (
     connect_openai,
     mask_credentials,
 )
-from suture.models.providers.endpoints import EndpointLimits, get_endpoint
+from suture.models.providers.endpoints import EndpointLimits, apply_served_context, get_endpoint
 from suture.models.providers.error_mapping import ModelTarget
 from suture.models.providers.langchain_model import LangChainModel
-from suture.models.providers.ollama_server import apply_served_context
 from suture.models.scripted_model import open_script
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from typing import Any
 
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, ModelTimeout, PrerequisiteError
-from suture.models.chat_model import Message, Reply, Sampling
-from suture.models.reply_streaming import current_listener, report_reply
+from suture.models.chat_model import Message, Reply, Sampling, current_listener, report_reply
 from suture.models.thinking import separate_thinking
 
 TORCH_REMEDY = "install the torch that fits your machine (docs/models.md)"

@@ -24,14 +24,12 @@ from typing import BinaryIO
 from suture.errors import PrerequisiteError, StorageError
 from suture.models.providers.connections import mask_credentials
 from suture.models.tuning import CONNECT_TIMEOUT_S, PARALLEL_WHEELS, STALL_TIMEOUT_S
-from suture.models.weights.model_catalogue import (
+from suture.models.weights.weights_cache import (
     CatalogueEntry,
     HubFile,
     WeightsSource,
     WheelParts,
     find_catalogue_entry,
-)
-from suture.models.weights.weights_cache import (
     lock_weights,
     partial_path,
     verified_weights,

@@ -9,8 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from suture.mutation.edit_location import EditLocation, select_smallest
-from suture.mutation.edits import Edit, apply_edits, encode_source
+from suture.mutation.edits import Edit, EditLocation, apply_edits, encode_source, select_smallest
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
 
 BLOCK_FIELDS = ("body", "orelse", "handlers", "finalbody", "cases")

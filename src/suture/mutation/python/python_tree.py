@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
-from suture.mutation.edits import Edit
-from suture.mutation.expected_values import ValueDifference
+from suture.mutation.changes import Change, ValueDifference, shorten
+from suture.mutation.edits import Edit, OperatorName
 from suture.mutation.python.scope_names import ScopeNames, collect_scope_names
 from suture.project.python_source.parsing import parse_module
 
@@ -278,3 +279,41 @@ def is_atom(text: str) -> bool:
 def is_negative(shape: ast.expr | None) -> bool:
     """Return whether an expression is a number with a minus sign."""
     return isinstance(shape, ast.UnaryOp) and isinstance(shape.op, ast.USub)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonOperator:
+    """A kind of change of Python source.
+
+    Attributes:
+        nodes: The classes of nodes that it changes.
+        changes: Yields the ways to change one node.
+    """
+
+    name: OperatorName
+    nodes: tuple[type[ast.AST], ...]
+    changes: Callable[[ast.AST, PythonTree], Iterator[Change]]
+
+
+def replace_with(tree: PythonTree, node: ast.expr, text: str, weight: float = 1.0) -> Change:
+    """Return the change that puts an expression in the place of a node."""
+    return Change(
+        edits=(tree.replacement(node, text),),
+        note=f"{shorten(tree.text(node))} becomes {shorten(text)}",
+        weight=weight,
+    )
+
+
+def is_read(node: ast.AST) -> bool:
+    """Return whether an expression is read, and not assigned or deleted."""
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+def find_operator_sign(tree: PythonTree, left: ast.expr, right: ast.expr, sign: str) -> tuple[int, int]:
+    """Return the span of the sign between two operands; `(0, 0)` if a comment makes it uncertain."""
+    start, stop = tree.span(left)[1], tree.span(right)[0]
+    between = tree.raw[start:stop]
+    index = between.find(sign.encode())
+    if index < 0 or b"#" in between:
+        return 0, 0
+    return start + index, start + index + len(sign)

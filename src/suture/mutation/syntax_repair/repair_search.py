@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from suture.mutation import tuning
 from suture.mutation.syntax_repair.brackets_and_quotes import rewrite_brackets, rewrite_strings
-from suture.mutation.syntax_repair.indentation import rewrite_indentation
 from suture.mutation.syntax_repair.python_rewrites import (
     rewrite_assignments,
     rewrite_colons,
@@ -17,7 +16,12 @@ from suture.mutation.syntax_repair.python_rewrites import (
     rewrite_keywords,
     rewrite_tokens,
 )
-from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, find_python_stop
+from suture.mutation.syntax_repair.source_lines import (
+    LineRewrite,
+    ParseStop,
+    find_python_stop,
+    rewrite_indentation,
+)
 
 RewriteFamily = Callable[[list[str], ParseStop], Iterator[LineRewrite]]
 """Yields rewrites of a source's lines near the position where parsing stopped."""

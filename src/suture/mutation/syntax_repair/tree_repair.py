@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 from suture.core.records import Language
 from suture.mutation.edits import common_prefix
-from suture.mutation.syntax_repair.block_brackets import rewrite_blocks
-from suture.mutation.syntax_repair.brackets_and_quotes import rewrite_brackets, rewrite_strings
+from suture.mutation.syntax_repair.brackets_and_quotes import (
+    rewrite_blocks,
+    rewrite_brackets,
+    rewrite_strings,
+)
 from suture.mutation.syntax_repair.python_rewrites import rewrite_look_alikes
 from suture.mutation.syntax_repair.repair_search import (
     ParsableText,
@@ -22,7 +25,7 @@ from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, T
 from suture.mutation.syntax_repair.token_model import Lexer, rewrite_by_token_model
 from suture.mutation.tuning import FEW_TREE_RESULTS, MAX_CORPUS_CHARS, MAX_TREE_CHARS
 from suture.project.languages import LANGUAGES
-from suture.project.languages.grammars import grammar_for, parse_tree
+from suture.project.languages.reports import grammar_for, parse_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node

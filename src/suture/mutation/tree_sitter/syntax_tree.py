@@ -5,17 +5,15 @@ Offsets are bytes of the UTF-8 source, as in `Edit`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from suture.core.records import Language
-from suture.mutation.changes import Change, shorten
-from suture.mutation.edits import Edit
-from suture.mutation.expected_values import ValueDifference
-from suture.mutation.operator_names import OperatorName
+from suture.mutation.changes import Change, ValueDifference, shorten
+from suture.mutation.edits import Edit, OperatorName
 from suture.mutation.python.scope_names import ValueKind
-from suture.mutation.tree_sitter.node_kinds import (
+from suture.mutation.tree_sitter.value_kinds import (
     BLOCKS,
     DECLARING_LISTS,
     DECLARING_NODES,
@@ -24,10 +22,10 @@ from suture.mutation.tree_sitter.node_kinds import (
     LOOPS,
     MEMBERS,
     SCOPES,
+    find_kind_evidence,
     get_syntax,
     parse_source_tree,
 )
-from suture.mutation.tree_sitter.value_kinds import find_kind_evidence
 from suture.mutation.tuning import MAX_SIBLING_CHARS
 
 if TYPE_CHECKING:
@@ -238,6 +236,19 @@ def walk(root: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         stack.extend(reversed(node.children))
+
+
+def get_text(node: Node | None) -> str:
+    """Return the source of a node; empty if there is none."""
+    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+
+
+def find_enclosing(node: Node, kinds: Container[str]) -> Node | None:
+    """Return the innermost node of some kinds around a node."""
+    above = node.parent
+    while above is not None and above.type not in kinds:
+        above = above.parent
+    return above
 
 
 def is_same_node(node: Node | None, other: Node) -> bool:

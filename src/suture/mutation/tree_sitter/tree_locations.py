@@ -10,9 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.mutation.edit_location import EditLocation, select_smallest
-from suture.mutation.edits import Edit, apply_edits, encode_source
-from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, LOOPS, NUMBERS, STRINGS
+from suture.mutation.edits import Edit, EditLocation, apply_edits, encode_source, select_smallest
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     get_field,
@@ -20,6 +18,7 @@ from suture.mutation.tree_sitter.syntax_tree import (
     is_same_node,
     walk,
 )
+from suture.mutation.tree_sitter.value_kinds import BLOCKS, EXITS, LOOPS, NUMBERS, STRINGS
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -7,10 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.mutation.edits import Mutant
-from suture.mutation.expected_values import ValueDifference
+from suture.mutation.changes import ValueDifference
+from suture.mutation.edits import Mutant, OperatorName
 from suture.mutation.mutant_generation import MutableSource, OperatorChanges, generate_from
-from suture.mutation.operator_names import OperatorName
 from suture.mutation.tree_sitter.operators import TREE_OPERATORS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
 

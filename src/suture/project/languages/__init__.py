@@ -4,15 +4,10 @@ The package consists of plain data, and of functions over argument vectors and t
 starts no process and calls no model; `suture.sandbox` finds programs and runs them.
 """
 
-from suture.project.languages.calling.call_driver import CallDriver, CallSite, JsonPlus
+from suture.project.languages.calling.javascript_calls import CallDriver, CallSite, JsonPlus
 from suture.project.languages.command_prefix import add_prefix, find_working_folder, split_prefix
 from suture.project.languages.django_tests import find_django_tests
-from suture.project.languages.interpreter import (
-    LOANED_PYTEST_MOUNT,
-    PACKAGES_MOUNT,
-    Interpreter,
-    Toolchain,
-)
+from suture.project.languages.interpreter import LOANED_PYTEST_MOUNT, PACKAGES_MOUNT, Interpreter, Toolchain
 from suture.project.languages.language import LanguageFacts, PackageCache, ProjectOverview
 from suture.project.languages.language_table import (
     BUILT_IN_LANGUAGES,

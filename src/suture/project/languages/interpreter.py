@@ -29,6 +29,8 @@ class Toolchain:
 
 PACKAGES_MOUNT = "/packages"
 """Where the sandbox mounts `Interpreter.packages`."""
+
+
 LOANED_PYTEST_MOUNT = "/loaned-pytest"
 """Where the sandbox mounts `Interpreter.loaned_pytest`."""
 

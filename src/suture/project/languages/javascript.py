@@ -14,12 +14,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from suture.project.languages.calling.javascript_calls import JAVASCRIPT_CALLS, TYPESCRIPT_CALLS
-from suture.project.languages.grammars import Grammars
 from suture.project.languages.language import LanguageFacts, SyntaxTemplates, expand_word_globs
 from suture.project.languages.layouts import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
 from suture.project.languages.node_resolution import find_shadowing_node_files
 from suture.project.languages.package_scripts import detect_npm_tests
-from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.project.languages.reports import Grammars, Report, ReportedTest, Runner, RunnerOutput
 from suture.project.languages.runner_config import find_node_runner_files
 from suture.project.languages.safety_rules import javascript_rules as in_javascript
 from suture.project.languages.safety_rules.rule import find_uses_by_query

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from suture.errors import UsageError
-from suture.project.languages.calling.call_driver import CallDriver
-from suture.project.languages.grammars import Grammars
+from suture.project.languages.calling.javascript_calls import CallDriver
 from suture.project.languages.layouts import ProjectLayout
 from suture.project.languages.module_lookup import FindShadowingFiles
-from suture.project.languages.reports import Runner
+from suture.project.languages.reports import Grammars, Runner
 from suture.project.languages.safety_rules.rule import FindUses, SafetyRule
 from suture.project.tuning import MAX_EXPANDED_WORD_CHARS, MAX_WORD_GLOBS
 

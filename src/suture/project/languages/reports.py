@@ -6,10 +6,17 @@ report is made from the output, and the test programs attest the outcomes.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Node
+
 
 TestState = Literal["passed", "failed", "skipped"]
 """What a report says about a test."""
@@ -167,3 +174,35 @@ class Runner:
         # Arguments are added at the end of the line, so they reach only its last command.
         searched = last_command if self.arguments("") else line
         return bool(self.command.search(searched)) and not self.conflicting_options.search(searched)
+
+
+Grammars = dict[str, tuple[str, str]]
+"""File extension -> (package of the grammar, function in it that returns the grammar).
+
+The empty extension stands for all others."""
+
+
+def parse_tree(text: str, path: str, grammars: Grammars) -> Node:
+    """Return the root of the syntax tree of a file. Invalid syntax becomes error nodes."""
+    from tree_sitter import Parser
+
+    return Parser(grammar_for(path, grammars)).parse(text.encode("utf-8", "surrogatepass")).root_node
+
+
+def grammar_for(path: str, grammars: Grammars) -> Grammar:
+    """Return the grammar for a file."""
+    return load_grammar(*find_grammar(path, grammars))
+
+
+def find_grammar(path: str, grammars: Grammars) -> tuple[str, str]:
+    """Return `(package, function)` of the grammar for a file, by its extension."""
+    extension = next((extension for extension in grammars if extension and path.endswith(extension)), "")
+    return grammars[extension]
+
+
+@cache
+def load_grammar(package: str, name: str) -> Grammar:
+    """Return a grammar; it is loaded only once."""
+    from tree_sitter import Language as Grammar
+
+    return Grammar(getattr(importlib.import_module(package), name)())

@@ -18,8 +18,8 @@ from suture.core.records import ExclusionReason
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project import tuning
 from suture.project.workspace.globs import Globs, parse_globs
+from suture.project.workspace.history import find_project_root
 from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, non_code_reason
-from suture.project.workspace.project_root import find_project_root
 from suture.project.workspace.protected import is_test_file
 from suture.project.workspace.repository import open_repository
 from suture.project.workspace.secret_detection import has_secret_name, is_private_key, unchanged_since_commit

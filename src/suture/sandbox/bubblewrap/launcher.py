@@ -23,10 +23,14 @@ from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.tuning import PRELOAD_MB, SHM_BYTES
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, build_bundle, read_boot_source
-from suture.sandbox.zygote.direct_pipes import FdSender
 from suture.sandbox.zygote.zygote_pool import WarmRunner, ZygoteSpec
-from suture.sandbox.zygote.zygote_transport import ProcessTransport
+from suture.sandbox.zygote.zygote_transport import (
+    ZYGOTE_ENVIRONMENT,
+    FdSender,
+    ProcessTransport,
+    build_bundle,
+    read_boot_source,
+)
 
 BOX_UID = "65534"
 """The user `nobody`, as which programs run inside the sandbox."""

@@ -18,15 +18,14 @@ from suture.sandbox.container.container_spec import (
     pack_image,
     system_mounts,
 )
-from suture.sandbox.container.container_transport import ContainerTransport
-from suture.sandbox.container.engine import Engine, connect_to_engine
+from suture.sandbox.container.container_transport import ContainerTransport, Engine, connect_to_engine
 from suture.sandbox.contract import LIMIT_NAMES, Capabilities, Mount, ProgramLimits
 from suture.sandbox.mounts.mount_planning import mounts_for_interpreter
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.bundle import build_bundle
 from suture.sandbox.zygote.zygote_pool import ZygoteSpec
 from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
+from suture.sandbox.zygote.zygote_transport import build_bundle
 
 if TYPE_CHECKING:
     from docker import APIClient

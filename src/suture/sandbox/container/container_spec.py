@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from suture.sandbox import tuning
-from suture.sandbox.container.engine import Engine
+from suture.sandbox.container.container_transport import Engine
 from suture.sandbox.contract import BOX, SANDBOX_UIDS, Mount, ProgramLimits
 from suture.sandbox.execution.process import read_source
 from suture.sandbox.mounts.mount_planning import ETC, list_host_etc
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.seccomp import build_filter_for_host
-from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, read_boot_source
+from suture.sandbox.zygote.zygote_transport import ZYGOTE_ENVIRONMENT, read_boot_source
 
 REPOSITORY = "localhost/suture-empty"
 """The name of the image without its tag. `localhost` is Podman's prefix for images that were made here."""

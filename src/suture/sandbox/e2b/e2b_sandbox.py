@@ -21,9 +21,9 @@ from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.tuning import MACHINE_EXTRA_LIFETIME_S
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.bundle import build_bundle, read_boot_source
 from suture.sandbox.zygote.zygote_pool import ZygoteSpec
 from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
+from suture.sandbox.zygote.zygote_transport import build_bundle, read_boot_source
 
 ARCHITECTURE = "x86_64"
 """The architecture of the service's machines."""

@@ -29,8 +29,7 @@ from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdde
 from suture.sandbox.packages.additions.go_adder import GoAdder
 from suture.sandbox.packages.additions.node_adder import NodeAdder
 from suture.sandbox.packages.additions.python_adder import PythonAdder
-from suture.sandbox.packages.cache_eviction import evict_unused_sets, mark_used
-from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused
+from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused, evict_unused_sets, mark_used
 from suture.sandbox.packages.package_sets import (
     INSTALLERS,
     NewProjectPackages,

@@ -12,7 +12,19 @@ from pathlib import Path
 
 from suture.core.safe_files import write_file_atomically
 from suture.sandbox import WRITABLE_DIR, Mount, discover_toolchain
-from suture.sandbox.packages.client import TEMP_DIR, Client, filtered_environment, missing_client, run_client
+from suture.sandbox.packages.client import (
+    TEMP_DIR,
+    Client,
+    NetworkAccess,
+    add_netrc_login,
+    filtered_environment,
+    missing_client,
+    mounts_for_local_indexes,
+    parse_origins,
+    query_client_settings,
+    read_certificates,
+    run_client,
+)
 from suture.sandbox.packages.index_proxy import parse_origin
 from suture.sandbox.packages.installer import (
     FETCHED,
@@ -20,14 +32,6 @@ from suture.sandbox.packages.installer import (
     Installer,
     PackagesRefused,
     WorkFolder,
-)
-from suture.sandbox.packages.network_access import (
-    NetworkAccess,
-    add_netrc_login,
-    mounts_for_local_indexes,
-    parse_origins,
-    query_client_settings,
-    read_certificates,
 )
 from suture.sandbox.tuning import MAX_GO_ROUNDS, MAX_REQUESTED_PACKAGES
 

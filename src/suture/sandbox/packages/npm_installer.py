@@ -15,14 +15,18 @@ from typing import Any
 
 from suture.core.safe_files import read_regular_file
 from suture.sandbox import BOX, WRITABLE_DIR, Mount, discover_toolchain
-from suture.sandbox.packages.client import TEMP_DIR, Client, filtered_environment, missing_client, run_client
-from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, Installer, PackagesRefused, WorkFolder
-from suture.sandbox.packages.network_access import (
+from suture.sandbox.packages.client import (
+    TEMP_DIR,
+    Client,
     NetworkAccess,
+    filtered_environment,
+    missing_client,
     parse_origins,
     query_client_settings,
     read_certificates,
+    run_client,
 )
+from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, Installer, PackagesRefused, WorkFolder
 from suture.sandbox.tuning import MAX_NPMRC_BYTES, MAX_REQUESTED_PACKAGES, MAX_REQUIREMENT_CHARS
 
 REGISTRY = re.compile(r"registry|@[^:]+:registry")

@@ -15,7 +15,6 @@ from suture.core.records import Language, content_hash
 from suture.errors import PrerequisiteError, StorageError
 from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.safety import Allowed, find_version_bounds, is_version_allowed
-from suture.sandbox.packages.cache_eviction import evict_unused_sets, mark_used
 from suture.sandbox.packages.go_installer import Go
 from suture.sandbox.packages.installer import (
     FETCHED,
@@ -23,6 +22,8 @@ from suture.sandbox.packages.installer import (
     Installer,
     PackagesRefused,
     WorkFolder,
+    evict_unused_sets,
+    mark_used,
 )
 from suture.sandbox.packages.npm_installer import Npm
 from suture.sandbox.packages.pip_installer import Pip

@@ -30,21 +30,19 @@ from suture.sandbox.packages.client import (
     ADDRESS,
     NO_PIP,
     Client,
+    NetworkAccess,
+    add_netrc_login,
     filtered_environment,
     missing_client,
+    mounts_for_local_indexes,
+    parse_origins,
+    query_client_settings,
+    read_certificates,
     run_client,
     unreachable_index,
 )
 from suture.sandbox.packages.index_proxy import Origin, parse_origin
 from suture.sandbox.packages.installer import FETCHED, Installer, PackagesRefused, WorkFolder
-from suture.sandbox.packages.network_access import (
-    NetworkAccess,
-    add_netrc_login,
-    mounts_for_local_indexes,
-    parse_origins,
-    query_client_settings,
-    read_certificates,
-)
 
 QUERY_CODE = """\
 import runpy, sys

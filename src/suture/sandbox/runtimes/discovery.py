@@ -31,12 +31,12 @@ from suture.sandbox.runtimes.environments import (
     ENVIRONMENT_MARKERS,
     find_environments,
     find_missing_packages,
+    follow_rustup,
     package_folders,
     read_environment,
     required_packages,
     source_roots_in,
 )
-from suture.sandbox.runtimes.rustup import follow_rustup
 from suture.sandbox.tuning import INTERPRETER_QUERY_TIMEOUT_S, MAX_NAMED_PACKAGES
 
 PROGRAMS_MOUNT = "/programs"

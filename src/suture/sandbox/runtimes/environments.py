@@ -1,18 +1,27 @@
-"""Find and read a project's virtual environments: beside the project, and in the folders of its tools.
+"""Find and read a project's virtual environments, the toolchain of rustup, and Suture's own pytest to lend.
+
+Environments are beside the project, and in the folders of its tools.
 
 A folder outside the project is considered only if the user's own variables name it, if its tool has put the
 project's own path into the folder's name or into a file there, or if the user's conda lists it, so that no file of a
 project can choose another folder. Everything is read from files; nothing is started.
+
+With rustup, `cargo` on PATH is a link to rustup itself, which needs the user's home to find the real program.
 """
 
 from __future__ import annotations
 
 import ast
 import base64
+import glob
 import hashlib
 import os
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -302,3 +311,67 @@ def source_roots_in(path: Iterable[str], root: Path | None) -> tuple[str, ...]:
     )
     # What lies in the project's environment is installed, and no source of the project.
     return tuple(dict.fromkeys(name for name in names if not name.startswith(".venv")))
+
+
+def follow_rustup(program: Path, environ: Mapping[str, str]) -> Path:
+    """Return the program of rustup's toolchain that a link to rustup starts; any other program as it is.
+
+    The toolchain is that of `RUSTUP_TOOLCHAIN`, else the user's default. A toolchain that a project names is not
+    considered.
+
+    Raises:
+        PrerequisiteError: There is no such toolchain.
+    """
+    if program.resolve().name != "rustup":
+        return program
+    home = Path(environ.get("RUSTUP_HOME") or f"{environ.get('HOME', '')}/.rustup")
+    try:
+        settings = tomllib.loads((home / "settings.toml").read_text("utf-8"))
+    except (OSError, ValueError):
+        settings = {}
+    name = environ.get("RUSTUP_TOOLCHAIN") or str(settings.get("default_toolchain", ""))
+    # The folder of `stable` is named `stable-x86_64-unknown-linux-gnu`.
+    folders = [home / "toolchains" / name, *sorted((home / "toolchains").glob(f"{glob.escape(name)}-*"))]
+    programs = [folder / "bin" / program.name for folder in folders if name]
+    real = next(filter(Path.is_file, programs), None)
+    if real is None:
+        is_set = bool(environ.get("RUSTUP_TOOLCHAIN"))
+        raise PrerequisiteError(
+            f"rustup has no {program.name!r} in its toolchain {name or '(none)'!r}",
+            remedy="unset RUSTUP_TOOLCHAIN" if is_set else "choose a toolchain: rustup default stable",
+        )
+    return real
+
+
+DISTRIBUTIONS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
+"""Pytest and what it needs; all of it is written in Python, and works on any version from `MIN_VERSION` on."""
+MIN_VERSION = (3, 11)
+"""Older Pythons also need packages that this list lacks."""
+
+
+def lend_pytest(interpreter: Interpreter) -> Interpreter | None:
+    """Return an interpreter that has pytest; `None` if it has none and cannot run Suture's."""
+    folders = [Path(folder) for folder in interpreter.site_packages]
+    if any((folder / "pytest").is_dir() for folder in folders):
+        return interpreter
+    version = tuple(int(part) for part in interpreter.version.split(".")[:2] if part.isdigit())
+    if version < MIN_VERSION:
+        return None
+    # What the project has itself, perhaps in another version, must not be hidden from its code.
+    lacking = [path for path in _find_own_packages() if not any((f / path.name).exists() for f in folders)]
+    return replace(interpreter, loaned_pytest=tuple(map(str, lacking)))
+
+
+@cache
+def _find_own_packages() -> tuple[Path, ...]:
+    """Return the top-level packages of pytest and its requirements, and their metadata, which pluggy reads."""
+    paths: dict[Path, None] = {}
+    for name in DISTRIBUTIONS:
+        try:
+            own = distribution(name)
+        except PackageNotFoundError:
+            continue
+        kinds = (".py", "")  # the file METADATA has no suffix
+        tops = {file.parts[0] for file in own.files or () if file.suffix in kinds and file.parts[0] != ".."}
+        paths |= dict.fromkeys(Path(str(own.locate_file(top))).resolve() for top in sorted(tops))
+    return tuple(paths)

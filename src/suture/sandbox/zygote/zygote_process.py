@@ -13,8 +13,7 @@ from suture.sandbox import tuning
 from suture.sandbox.execution.memory_cgroups import MemoryCgroup
 from suture.sandbox.execution.process import StdinWriter
 from suture.sandbox.execution.program import SandboxNotStarted
-from suture.sandbox.zygote.direct_pipes import DirectPipes, FdSender
-from suture.sandbox.zygote.zygote_transport import ZygoteTransport
+from suture.sandbox.zygote.zygote_transport import DirectPipes, FdSender, ZygoteTransport
 
 HEADER_BYTES = 5
 """A frame starts with its kind, one letter, and its length, a big-endian u32."""

@@ -14,22 +14,20 @@ from contextlib import suppress
 from suture.core.ledger.kinds import SearchEnding
 from suture.core.records import content_hash
 from suture.judge.signs import TamperingWarning
-from suture.judge.trials.candidate_runner import CandidateRunner
-from suture.judge.trials.failing_project import FailingProject
+from suture.judge.trials.command_trials import CandidateRunner
+from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
 from suture.judge.trials.trial_runner import run_until_all_end
 from suture.mutation import apply_edits
 from suture.search import tuning
-from suture.search.engine.baseline_candidates import BaselineCandidates
 from suture.search.engine.search_schedule import SearchClock, Turns
-from suture.search.languages.adapters import get_adapter
 from suture.search.languages.language_adapter import LanguageAdapter, TrialSession
-from suture.search.ordering.candidate_order import OrderedCandidates
-from suture.search.ordering.compound_mutations import CompoundMutations, combine_pairs
+from suture.search.languages.tree_adapter import get_adapter
+from suture.search.ordering.candidate_order import BaselineCandidates, OrderedCandidates
+from suture.search.ordering.compound_changes import CompoundMutations, combine_pairs
 from suture.search.ordering.reverts import Hunk
 from suture.search.ranking.rivals import RivalQueue, count_idle_blocks
-from suture.search.search_progress import report_trials
-from suture.search.search_records import SearchLimits, SearchResult
+from suture.search.search_records import SearchLimits, SearchResult, report_trials
 
 
 async def search_repairs(
@@ -89,6 +87,7 @@ class _Search:
         self._timed_out: list[tuple[Proposal, Trial]] = []
         self._single_count = 0
         self._best_passing = 0  # failing tests that the best change so far makes pass
+        self._most_targets = 0  # the most failing tests that one trial ran
         self._has_been_patient = False
         self._is_exhausted = False
         self._is_cut_short = False  # whether the time that is left is too short for another batch
@@ -317,7 +316,8 @@ class _Search:
             return
         self.result.tried_count += 1
         self._best_passing = max(self._best_passing, trial.passing)
-        report_trials(self.result.tried_count, self._best_passing, trial.passing + trial.failing)
+        self._most_targets = max(self._most_targets, trial.passing + trial.failing)  # a failing trial ends early
+        report_trials(self.result.tried_count, self._best_passing, self._most_targets)
         if trial.is_pending:  # a retry for which the time was up; `_handle` handles all others
             self._passed.append(proposal)
         elif trial.is_plausible:

@@ -1,4 +1,4 @@
-"""Repairs a file that does not parse.
+"""The search as a whole: a file that does not parse is made to parse first, then likely changes are tried.
 
 A *parsable text* is a version of the file that parses and differs little from it. The tests are run on the
 likeliest parsable texts. Often one of them passes all tests. Where none does, the syntax error was hiding
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from suture.core.records import CheckOutcome
 from suture.errors import UsageError
-from suture.judge.trials.failing_project import FailingProject
+from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.tuning import PARALLEL_RUNS
 from suture.mutation import apply_edits
@@ -23,7 +23,9 @@ from suture.mutation.edits import compute_line_edits
 from suture.mutation.syntax_repair import ParsableText
 from suture.search import tuning
 from suture.search.engine.search_engine import search_repairs
-from suture.search.languages.adapters import get_adapter
+from suture.search.languages.language_adapter import TrialSession
+from suture.search.languages.tree_adapter import get_adapter
+from suture.search.ordering.reverts import Hunk
 from suture.search.search_records import SearchLimits, SearchResult
 
 REJECTIONS = ("SyntaxError", "IndentationError", "TabError")
@@ -242,3 +244,40 @@ class _FileRecovery:
             score=base.score * further.score * tuning.WARNING_FACTOR ** len(warnings),
             operators=(OPERATOR, *further.operators),
         )
+
+
+async def find_repairs(
+    project: FailingProject,
+    limits: SearchLimits,
+    hunks: Sequence[Hunk] = (),
+    session: TrialSession | None = None,
+) -> SearchResult:
+    """Search for changes with which all tests pass, also where a file does not parse.
+
+    Args:
+        limits: The limits of the search.
+        hunks: What changed when the tests began to fail. Reverts of it are tried before anything else.
+        session: Trials that were started for this search; they end with it.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    unparsable = find_unparsable_file(project)
+    if unparsable is None:
+        return await search_repairs(project, limits, hunks, session)
+    if hunks:
+        # No operator applies to a file that does not parse, so that this search only reverts changes.
+        result = await search_repairs(project, limits, hunks, session)
+        remaining = limits.minus(result.seconds, result.tried_count)
+        return result if result.plausible else await recover_file(project, unparsable, remaining)
+    if session is not None:
+        await session.close()  # No test ran in it, because the file does not parse.
+    # A line is given if only the runtime rejects the file, for a reason that may not be its syntax.
+    is_certain = not unparsable.line
+    recovery_s = limits.max_seconds * (1.0 if is_certain else tuning.UNCERTAIN_RECOVERY_SHARE)
+    result = await recover_file(project, unparsable, replace(limits, max_seconds=recovery_s))
+    remaining = limits.minus(result.seconds, result.tried_count)
+    is_over = remaining.max_seconds < tuning.MIN_SEARCH_S or not remaining.max_candidates
+    if result.plausible or (result.tried_count and is_certain) or is_over:
+        return result
+    return await search_repairs(project, remaining)

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from suture.core.records import Language
 from suture.judge.signs import TamperingWarning
 from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
-from suture.judge.trials.candidate_runner import CandidateRunner
-from suture.judge.trials.command_trials import start_command_trials
+from suture.judge.trials.command_trials import CandidateRunner, start_command_trials
 from suture.judge.trials.drivers.driver_trials import EarlyBaseline, start_early_baseline
-from suture.judge.trials.failing_project import FailingProject
+from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Spectrum
 from suture.mutation import Mutant, generate_tree_mutants
-from suture.mutation.changes import FaultReporter
-from suture.mutation.expected_values import ValueDifference
+from suture.mutation.changes import FaultReporter, ValueDifference
 from suture.mutation.syntax_repair import ParsableText
 from suture.mutation.syntax_repair.tree_repair import find_parsable_trees, tree_has_error
 from suture.mutation.tree_sitter.tree_locations import find_tree_block_stops, find_tree_location
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.workspace import decode_text
 from suture.search import tuning
-from suture.search.languages.command_session import CommandSession
-from suture.search.languages.language_adapter import LanguageAdapter
+from suture.search.languages.language_adapter import CommandSession, LanguageAdapter
+from suture.search.languages.python_adapter import PYTHON
 from suture.search.ranking.tree_calls import answer_calls, render_answer
 from suture.search.search_records import SearchLimits
 
@@ -122,3 +120,9 @@ class _NoBaseline:
 
     async def close(self) -> None:
         """Do nothing."""
+
+
+@lru_cache(maxsize=8)
+def get_adapter(language: Language) -> LanguageAdapter:
+    """Return the adapter of a language: with Python's own parser, or with tree-sitter."""
+    return PYTHON if LANGUAGES[language].parsed else build_tree_adapter(language)

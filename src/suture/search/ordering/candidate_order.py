@@ -13,23 +13,28 @@ from functools import partial
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from types import MappingProxyType
+from typing import Protocol
 
 from suture.core.ledger.kinds import BrokenOperator, SuspectLine
 from suture.core.records import CheckOutcome
 from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.mutation import Mutant, OperatorName
-from suture.mutation.changes import FaultReporter
+from suture.mutation.changes import FaultReporter, ValueDifference, compare_values
 from suture.mutation.edits import encode_source
-from suture.mutation.expected_values import ValueDifference, compare_values
 from suture.mutation.tuning import MAX_DIFFERENCES
 from suture.search import tuning
-from suture.search.localisation.exception_clues import Clue, clue_factor, find_clues
-from suture.search.localisation.fault_ranking import rank_suspects, score_lines, score_named_lines
+from suture.search.localisation.fault_ranking import (
+    Clue,
+    clue_factor,
+    find_clues,
+    rank_suspects,
+    score_lines,
+    score_named_lines,
+)
 from suture.search.ordering.reverts import Hunk, favour_changed_lines, find_changed_lines, generate_reverts
-from suture.search.search_records import ChangeKey, change_key
+from suture.search.search_records import ChangeKey, SearchLimits, change_key
+from suture.search.tuning import MAX_SINGLES
 
-NO_FACTORS: Mapping[str, float] = MappingProxyType({})
 LineScores = Mapping[str, Mapping[int, float]]
 """Path -> line -> suspiciousness."""
 MutantGenerator = Callable[
@@ -66,7 +71,6 @@ async def order_candidates(
     seed: int,
     limit: int,
     seconds: float,
-    factors: Mapping[str, float] = NO_FACTORS,
     on_early: Callable[[OrderedCandidates], None] | None = None,
 ) -> OrderedCandidates:
     """Return single changes of the lines that the failing tests point to.
@@ -79,7 +83,6 @@ async def order_candidates(
             known to run.
         limit: The most changes to return.
         seconds: Wall-clock seconds of the whole search.
-        factors: Mutation operator -> factor on the score of its changes.
         on_early: Receives the likeliest changes of the most suspicious lines, if there are many changes.
     """
     failures: list[BrokenOperator] = []
@@ -111,7 +114,6 @@ async def order_candidates(
         seconds=min(seconds * tuning.GENERATION_SHARE, tuning.MAX_GENERATION_S),
         clues=find_clues(spectrum),
         differences=find_differences(outcomes),
-        factors=factors,
         generate=generate,
         failures=failures,
         on_early=None if on_early is None else lambda singles: on_early(complete(singles)),
@@ -159,7 +161,6 @@ async def order_single_changes(
     seconds: float = math.inf,
     clues: Sequence[Clue] = (),
     differences: Sequence[ValueDifference] = (),
-    factors: Mapping[str, float] = NO_FACTORS,
     failures: list[BrokenOperator] | None = None,
     on_early: Callable[[Sequence[Proposal]], None] | None = None,
     max_examined: float = math.inf,
@@ -172,7 +173,6 @@ async def order_single_changes(
         limit: The most changes to return; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what has been generated is returned.
         differences: How actual values of the failing tests differ from the expected ones.
-        factors: Mutation operator -> factor on the score of its changes.
         generate: Generates the mutants of a file.
         failures: Receives operators that raise; such an operator makes no more changes of that node. Without
             it, the exception ends the search.
@@ -189,9 +189,7 @@ async def order_single_changes(
         on_fault = None if failures is None else partial(_record_fault, failures, path)
         mutants = generate(path, texts[path], line_scores, on_fault, differences)
         lines_on_import = import_lines.get(path, frozenset())
-        streams.append(
-            _score_mutants(mutants, path, texts[path], line_scores, lines_on_import, clues, factors)
-        )
+        streams.append(_score_mutants(mutants, path, texts[path], line_scores, lines_on_import, clues))
     for count, (_, proposal) in enumerate(merge(*streams, key=lambda pair: -pair[0]), 1):
         # Rounded, so that a floating-point error does not decide between equal scores.
         rank = -round(proposal.score, 6)
@@ -224,7 +222,6 @@ def _score_mutants(
     line_scores: Mapping[int, float],
     lines_on_import: frozenset[int],
     clues: Sequence[Clue],
-    factors: Mapping[str, float],
 ) -> Iterator[tuple[float, Proposal]]:
     """Yield `(suspicion of its line, change)` for the mutants of one file."""
     default_suspicion = max(line_scores.values()) / 2
@@ -237,7 +234,7 @@ def _score_mutants(
             path=path,
             edits=mutant.edits,
             label=mutant.label,
-            score=score * factors.get(mutant.operator, 1.0),
+            score=score,
             operators=(mutant.operator,),
             # What ran on import, such as a default value, is not replaced with a function's new code.
             is_swappable=mutant.in_function_body and mutant.line not in lines_on_import,
@@ -255,3 +252,108 @@ def _record_fault(
 def _tie_breaker(proposal: Proposal, seed: int) -> str:
     """Return a deterministic tie-breaker that does not follow the order of the source."""
     return hashlib.sha256(encode_source(f"{seed} {proposal.path} {proposal.edits}")).hexdigest()
+
+
+class Baseline(Protocol):
+    """Trials of the unchanged code."""
+
+    async def run_failing_tests(self) -> Spectrum:
+        """Return what the failing tests did: enough to begin a search."""
+        ...
+
+    async def run_all_tests(self) -> Spectrum:
+        """Return what all tests did."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel the run; safe to call twice."""
+        ...
+
+
+class BaselineCandidates:
+    """Runs the baseline of one search and generates its candidates, both in the background.
+
+    Args:
+        outcomes: The outcomes of the tests in the user's run; they show where to look if no line is known to run.
+    """
+
+    def __init__(
+        self,
+        baseline: Baseline,
+        texts: Mapping[str, str],
+        limits: SearchLimits,
+        generate: MutantGenerator,
+        outcomes: Sequence[CheckOutcome] = (),
+    ) -> None:
+        self._baseline, self._texts, self._limits = baseline, texts, limits
+        self._generate, self._outcomes = generate, outcomes
+        self._early: asyncio.Future[OrderedCandidates] = asyncio.get_running_loop().create_future()
+        self._failing_tests = asyncio.create_task(baseline.run_failing_tests())
+        self._ordered = asyncio.create_task(self._order_by_failing_tests())
+
+    async def _order_by_failing_tests(self) -> OrderedCandidates | None:
+        spectrum = await self._failing_tests
+        return await self._order(spectrum) if spectrum.target_tests else None
+
+    async def _order(self, spectrum: Spectrum, hunks: Sequence[Hunk] = ()) -> OrderedCandidates:
+        limits = self._limits
+        return await order_candidates(
+            spectrum,
+            self._texts,
+            hunks,
+            generate=self._generate,
+            outcomes=self._outcomes,
+            seed=limits.seed,
+            limit=min(limits.max_candidates, MAX_SINGLES),
+            seconds=limits.max_seconds,
+            on_early=self._set_early,
+        )
+
+    def _set_early(self, candidates: OrderedCandidates) -> None:
+        if not self._early.done():
+            self._early.set_result(candidates)
+
+    async def early_candidates(self, hunks: Sequence[Hunk]) -> OrderedCandidates | None:
+        """Return the likeliest changes of the most suspicious lines; `None` if all changes are ready.
+
+        Args:
+            hunks: What changed when the tests began to fail. Reverts of it are tried before everything else,
+                so that there are no early candidates then.
+        """
+        if hunks:
+            return None
+        await asyncio.wait((self._ordered, self._early), return_when=asyncio.FIRST_COMPLETED)
+        return None if self._ordered.done() else self._early.result()
+
+    def is_ordered(self) -> bool:
+        """Return whether all candidates that follow from the failing tests are ready."""
+        return self._ordered.done()
+
+    async def ordered_candidates(self, spectrum: Spectrum, hunks: Sequence[Hunk]) -> OrderedCandidates:
+        """Return the candidates of a search.
+
+        Args:
+            spectrum: The result of a baseline run. The candidates for that of the failing tests exist
+                already.
+            hunks: What changed when the tests began to fail.
+        """
+        candidates = await self._ordered
+        is_for_spectrum = spectrum is self._failing_tests.result() and not hunks
+        if candidates is not None and is_for_spectrum:
+            return candidates
+        return await self._order(spectrum, hunks)
+
+    async def run_failing_tests(self) -> Spectrum:
+        """Return the result of `BaselineRun.run_failing_tests`."""
+        return await self._failing_tests
+
+    async def run_all_tests(self) -> Spectrum:
+        """Return the result of `BaselineRun.run_all_tests`."""
+        return await self._baseline.run_all_tests()
+
+    async def close(self) -> None:
+        """Cancel the baseline run and the generation of candidates."""
+        for task in (self._ordered, self._failing_tests):
+            task.cancel()
+        await asyncio.gather(self._ordered, self._failing_tests, return_exceptions=True)
+        await self._baseline.close()

@@ -21,9 +21,9 @@ from suture.judge.differential.input_generation import (
 )
 from suture.judge.differential.recorded_calls import get_function_name
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.python_calls import compare_calls
+from suture.judge.trials.command_trials import compare_calls
 from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.mutation.edit_location import EditLocation
+from suture.mutation.edits import EditLocation
 from suture.mutation.python.edit_locations import build_tripwire, constants_near_edit, find_location
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module

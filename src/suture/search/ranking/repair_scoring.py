@@ -16,11 +16,11 @@ from itertools import combinations, pairwise
 
 from suture.core.ledger.kinds import ComparedCall, DistinguishingInput
 from suture.judge.signs import TamperingWarning
-from suture.judge.trials.failing_project import FailingProject
+from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
-from suture.search.languages.adapters import get_adapter
 from suture.search.languages.language_adapter import LanguageAdapter
+from suture.search.languages.tree_adapter import get_adapter
 from suture.search.ranking.call_outcomes import Call, CallOutcomes, RepairAnswers
 from suture.search.search_records import SearchResult, change_key
 from suture.search.tuning import (

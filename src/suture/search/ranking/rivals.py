@@ -11,11 +11,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from suture.judge.trials.candidate_runner import CandidateRunner
+from suture.judge.trials.command_trials import CandidateRunner
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import Edit, apply_edits
-from suture.mutation.edit_location import EditLocation
-from suture.mutation.edits import encode_source, trim_edit
+from suture.mutation.edits import EditLocation, encode_source, trim_edit
 from suture.search.languages.language_adapter import BlockStopper, LanguageAdapter, LocationFinder
 from suture.search.search_records import ChangeKey, change_key
 from suture.search.tuning import (

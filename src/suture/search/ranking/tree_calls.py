@@ -21,7 +21,7 @@ from suture.judge.extraction.call_examples import extract_calls, parse_call
 from suture.judge.extraction.literal_calls import find_literal_calls, read_plain_literals
 from suture.judge.split.call_runner import CallRunner
 from suture.judge.split.call_values import render_value, to_call_value, values_match
-from suture.judge.trials.failing_project import FailingProject
+from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.tuning import PARALLEL_RUNS
 from suture.mutation import Edit, apply_edits

@@ -160,8 +160,8 @@ def _summarise_seconds(
 
 
 def _memory_uses(connection: Connection, namespace: str) -> dict[str, int]:
-    """Return how often memories were shown or withheld, and how often the run was then healed."""
-    totals = {"items": 0, "recalled": 0, "withheld": 0, "healed_recalled": 0, "healed_withheld": 0}
+    """Return how often memories were shown, and how often the run was then healed."""
+    totals = {"items": 0, "recalled": 0, "healed_recalled": 0}
     for table in MEMORY_TABLES:
         columns = [func.coalesce(func.sum(table.c[name]), 0) for name in totals if name != "items"]
         row = connection.execute(select(func.count(), *columns).where(table.c.namespace == namespace)).one()

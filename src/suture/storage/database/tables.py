@@ -236,8 +236,8 @@ def _memory_table(name: str) -> Table:
         *_run_columns(),
         Column("event_seq", Integer, nullable=False),  # the event that the item comes from
         Column("key", String(64), nullable=False),  # hash of the content, so that an item is stored once
-        _word("source"),  # run, import, placebo
-        _word("state"),  # active, evicted, forgotten
+        _word("source"),  # run, import
+        _word("state"),  # active, forgotten
         _word("language"),
         _word("kind"),  # kind of error, or of task
         _text("text"),  # shown to people and models
@@ -249,12 +249,10 @@ def _memory_table(name: str) -> Table:
         _text("tests"),  # ids or sources of the tests that passed
         Column("repaired", Boolean, nullable=False, default=False, server_default="0"),
         Column("created_s", Double, nullable=False),
-        _word("embedder"),  # identity of the vector's embedder; empty without a vector
+        _word("embedder"),  # how the vector was made; empty without a vector
         Column("vector", Embedding, nullable=True),
         _count("recalled"),
-        _count("withheld"),
         _count("healed_recalled"),
-        _count("healed_withheld"),
         Column("details", JSON, nullable=False, default=dict, server_default="{}"),
         _text("search_text"),
         UniqueConstraint("namespace", "key"),

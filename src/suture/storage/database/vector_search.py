@@ -1,16 +1,12 @@
 """Nearest-vector search: pgvector in PostgreSQL, a scan over all vectors in SQLite.
 
-PostgreSQL has one HNSW index per embedder, because an index needs vectors of one length. The built-in
-embedders get theirs by a migration, others by `create_vector_index`. Without an index all vectors are
-compared.
+In PostgreSQL, a migration creates the HNSW index of the vectors.
 """
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +14,7 @@ from sqlalchemy import LargeBinary, func, select, text, type_coerce
 
 from suture.storage.database.store import Store
 from suture.storage.database.tables import METADATA
-from suture.storage.tuning import HNSW_CANDIDATES, MAX_CACHED_TABLES, MAX_INDEXED_DIMENSIONS
+from suture.storage.tuning import HNSW_CANDIDATES, MAX_CACHED_TABLES
 
 EXCLUDED_SIMILARITY = -2.0
 """Marks a row that is not requested; below the dot product of any two unit vectors."""
@@ -40,22 +36,6 @@ def find_nearest(
     search = _search_with_pgvector if store.is_postgresql else _scan_vectors
     matches = search(store, name, vector, embedder, language, limit)
     return sorted(matches, key=lambda match: (-match[1], match[0]))  # ties in the order of their ids
-
-
-def create_vector_index(store: Store, names: Iterable[str], embedder: str, size: int) -> bool:
-    """Create indexes of an embedder's vectors, which have `size` numbers; return whether the database supports it."""
-    if not store.is_postgresql or size > MAX_INDEXED_DIMENSIONS:
-        return False
-    digest = hashlib.sha256(embedder.encode()).hexdigest()[:8]
-    with store.write_transaction() as connection:
-        for name in names:
-            statement = (
-                f"CREATE INDEX IF NOT EXISTS ix_{name}_{digest}_vectors ON {name} "
-                f"USING hnsw ((vector::vector({size})) vector_ip_ops) "
-                f"WHERE embedder = {_sql_literal(embedder)}"
-            )
-            connection.execute(text(statement))
-    return True
 
 
 def _sql_literal(word: str) -> str:

@@ -1,7 +1,7 @@
 """Memory across runs: failures and their repairs, solved tasks, and lessons.
 
-This package extracts memory items from a run's ledger, recalls them by words and vectors, and counts whether
-they help. It knows the database and the ledger but not the loop: what is recalled becomes an event that the
+This package extracts memory items from a run's ledger, recalls them by words and vectors, and counts how
+often they were shown. It knows the database and the ledger but not the loop: what is recalled becomes an event that the
 loop reads.
 """
 

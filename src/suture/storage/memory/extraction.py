@@ -15,7 +15,6 @@ from suture.core.ledger.kinds import (
     LessonsDrawn,
     RunFinished,
     RunStarted,
-    SearchFinished,
 )
 from suture.core.records import Candidate, Result, Task, Verdict
 from suture.project.workspace import overlay_candidate, unified_diff
@@ -75,7 +74,6 @@ def _extract_failures(
             tests="\n".join(sorted(verdict.failed)),
             repaired=healed,
             created_s=event.time_s,
-            details={"operators": list(_find_operators(events, result))} if healed else {},
             search_text=fingerprint.search_text,
         )
 
@@ -145,15 +143,6 @@ def _extract_lessons(
                 created_s=event.time_s,
                 search_text=lesson,
             )
-
-
-def _find_operators(events: Sequence[Event], result: Result) -> tuple[str, ...]:
-    """Return the operators that made the best candidate, if the search found it."""
-    searched = last_payload(events, SearchFinished)
-    if searched is None or result.candidate is None or result.candidate.origin != "mutation":
-        return ()
-    label = result.candidate.label
-    return next((repair.operators for repair in searched.repairs if label.endswith(repair.label)), ())
 
 
 def render_failure(fingerprint: FailureFingerprint, patch: str) -> str:

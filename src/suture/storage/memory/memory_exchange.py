@@ -19,7 +19,6 @@ from suture.storage.memory.memory_store import iter_items, merge_counts, store_i
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
-    from suture.storage.memory.embedders import Embedder
 
 
 FORMAT = "suture-memory/1"
@@ -41,16 +40,13 @@ class ImportCount:
 
 
 def export_lines(store: Store) -> Iterator[str]:
-    """Yield a line with the format, then each shareable item, without its vector, as a line of JSON."""
+    """Yield a line with the format, then each active item, without its vector, as a line of JSON."""
     yield json.dumps({"format": FORMAT})
     for item in iter_items(store):
-        if _is_shareable(item):
-            yield json.dumps(item_to_plain(item), sort_keys=True)
+        yield json.dumps(item_to_plain(item), sort_keys=True)
 
 
-def import_lines(
-    store: Store, lines: Iterable[str], embedder: Embedder | None, *, file_name: str
-) -> ImportCount:
+def import_lines(store: Store, lines: Iterable[str], *, file_name: str) -> ImportCount:
     """Import the lines of an export. Known items are not stored again; the uses of the export are added to theirs.
 
     All lines are parsed before the first item is stored. Items that were forgotten in this database stay forgotten.
@@ -64,7 +60,7 @@ def import_lines(
         batch = items[start : start + BATCH]
         stored_keys = merge_counts(store, batch)  # Adds the uses of known items and returns their keys.
         new_items = [item for item in batch if item.key not in stored_keys]
-        store_items(store, new_items, embedder)
+        store_items(store, new_items)
         new_count += len({item.key for item in new_items})
     return ImportCount(read=len(items), new=new_count)
 
@@ -94,16 +90,14 @@ def push_to_hub(store: Store, repo: str, *, token: str, endpoint: str | None = N
     return item_count
 
 
-def pull_from_hub(
-    store: Store, repo: str, embedder: Embedder | None, *, token: str, endpoint: str | None = None
-) -> ImportCount:
+def pull_from_hub(store: Store, repo: str, *, token: str, endpoint: str | None = None) -> ImportCount:
     """Import what `push_to_hub` wrote; arguments and errors are those of `push_to_hub` and `import_lines`."""
     hub = _connect_to_hub(token, endpoint)
     with tempfile.TemporaryDirectory() as folder:
         with _map_hub_errors("pull from", repo):
             file = hub.hf_hub_download(repo, HUB_FILE, repo_type="dataset", local_dir=folder)
         with Path(file).open(encoding="utf-8", errors="replace") as lines:
-            return import_lines(store, lines, embedder, file_name=f"{repo}/{HUB_FILE}")
+            return import_lines(store, lines, file_name=f"{repo}/{HUB_FILE}")
 
 
 def _parse_lines(lines: Iterable[str], file_name: str) -> list[MemoryItem]:
@@ -125,22 +119,13 @@ def _parse_lines(lines: Iterable[str], file_name: str) -> list[MemoryItem]:
                 f"line {number} of {file_name!r} is not a memory item: {fault}",
                 remedy="such files are written by `suture memory export`",
             ) from fault
-        if _is_shareable(item):
+        if item.state == "active":
             if len(items) == MAX_ITEMS:
                 raise UsageError(
                     f"{file_name!r} holds more than {MAX_ITEMS} memory items", remedy="import it in parts"
                 )
             items.append(item)
     return items
-
-
-def _is_shareable(item: MemoryItem) -> bool:
-    """Return whether an item is active and a real memory.
-
-    A placebo is a meaningless text that a run shows in place of a memory, to measure whether memories help.
-    Each database stores its own when a run has shown one.
-    """
-    return item.state == "active" and item.source != "placebo"
 
 
 def _connect_to_hub(token: str, endpoint: str | None) -> Any:

@@ -10,8 +10,8 @@ from suture.core.records import content_hash
 from suture.storage.memory.secret_scrubbing import scrub_secrets
 from suture.storage.tuning import MAX_PATCH_CHARS, MAX_SEARCH_TEXT_CHARS, MAX_TEXT_CHARS
 
-MemorySource = Literal["run", "import", "placebo"]
-MemoryState = Literal["active", "evicted", "forgotten"]
+MemorySource = Literal["run", "import"]
+MemoryState = Literal["active", "forgotten"]
 MemoryTableName = Literal["failures", "patterns", "lessons"]
 MEMORY_TABLE_NAMES: tuple[MemoryTableName, ...] = ("failures", "patterns", "lessons")
 SCRUBBED_FIELDS = (
@@ -33,7 +33,7 @@ class MemoryItem:
     Attributes:
         run_id: The run that contributed it first.
         event_seq: Number of the event there that it comes from.
-        state: `active`; `evicted` because it did not help; or `forgotten` on a person's request.
+        state: `active`, or `forgotten` on a person's request.
         kind: Kind of the error, as `fingerprints.error_class` returns it, or of the task.
         text: Shown to people and models.
         error_signature: See `fingerprints.error_signature`.
@@ -44,10 +44,8 @@ class MemoryItem:
         repaired: Whether the run healed.
         created_s: Creation time in seconds since the epoch.
         recalled: How often it was shown.
-        withheld: How often it was found and withheld.
         healed_recalled: How many of the runs that saw it were healed.
-        healed_withheld: How many of the runs from which it was withheld were healed.
-        details: `operators` that repaired the failure; `runs` whose uses were counted.
+        details: `runs` whose uses were counted.
     """
 
     table: MemoryTableName
@@ -67,9 +65,7 @@ class MemoryItem:
     repaired: bool = False
     created_s: float = 0.0
     recalled: int = 0
-    withheld: int = 0
     healed_recalled: int = 0
-    healed_withheld: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)
     search_text: str = ""
 
@@ -80,17 +76,9 @@ class MemoryItem:
         return content_hash([self.table, *content])
 
     @property
-    def operators(self) -> tuple[str, ...]:
-        """Return the search operators that repaired the failure; none if a model did."""
-        return self._detail_list("operators")
-
-    @property
     def runs(self) -> tuple[str, ...]:
         """Return the runs whose uses were counted."""
-        return self._detail_list("runs")
-
-    def _detail_list(self, name: str) -> tuple[str, ...]:
-        values = self.details.get(name, ())  # an imported item may hold anything there
+        values = self.details.get("runs", ())  # an imported item may hold anything there
         return tuple(str(value) for value in values) if isinstance(values, (list, tuple)) else ()
 
 

@@ -1,4 +1,4 @@
-"""Memory items in the database: stored once each, counted, and re-embedded for another embedder.
+"""Memory items in the database: stored once each, and counted.
 
 Functions take the name of a table: `failures`, `patterns` or `lessons`. A row is a mapping from column to value.
 """
@@ -10,13 +10,12 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Table, func, or_, select, update
+from sqlalchemy import ColumnElement, Table, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from suture.errors import UsageError
 from suture.storage.database.search_words import index_text
 from suture.storage.database.tables import METADATA
-from suture.storage.database.vector_search import create_vector_index
 from suture.storage.memory.fingerprints import embedding_text
 from suture.storage.memory.memory_items import (
     MEMORY_TABLE_NAMES,
@@ -25,30 +24,26 @@ from suture.storage.memory.memory_items import (
     MemoryTableName,
     sanitise_item,
 )
-from suture.storage.memory.retention import shows_no_benefit
+from suture.storage.memory.vectors import VECTOR_METHOD, compute_vectors
 from suture.storage.tuning import MAX_COUNTED_RUNS
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
-    from suture.storage.memory.embedders import Embedder
 
 
 BATCH = 256
-"""Rows that are read or embedded at a time. Chosen by judgement; not measured."""
+"""Rows that are read at a time. Chosen by judgement; not measured."""
 COLUMNS = tuple(field.name for field in fields(MemoryItem) if field.name != "table")
-COUNTERS = ("recalled", "withheld", "healed_recalled", "healed_withheld")
+COUNTERS = ("recalled", "healed_recalled")
 Row = Mapping[str, Any]
 Change = Callable[[Row], Row | None]
 """Returns the new values of a row's columns, or `None` to leave it unchanged."""
 
 
-def store_items(
-    store: Store, items: Sequence[MemoryItem], embedder: Embedder | None
-) -> dict[MemoryTableName, int]:
+def store_items(store: Store, items: Sequence[MemoryItem]) -> dict[MemoryTableName, int]:
     """Store items that are not there yet; return how many of the given items belong to each table.
 
-    Secrets are removed. Existing items stay unchanged, including their counts. Without an embedder, items have no
-    vector and are found by their words.
+    Secrets are removed. Existing items stay unchanged, including their counts.
     """
     items_by_key: dict[str, MemoryItem] = {}
     for item in map(sanitise_item, items):
@@ -60,13 +55,13 @@ def store_items(
         stored_keys = _find_stored_keys(store, name, keys) if keys else frozenset()
         new_items = [items_by_key[key] for key in keys if key not in stored_keys]
         if new_items:
-            vectors: Iterable[Any] = [None] * len(new_items)
-            if embedder:
-                vectors = embedder.embed([_item_embedding_text(item) for item in new_items])
-            identity = embedder.identity if embedder else ""
-            rows = [
-                _item_row(item, vector, identity) for item, vector in zip(new_items, vectors, strict=True)
-            ]
+            vectors = compute_vectors(
+                [
+                    embedding_text(item.error_signature, item.code_shape, item.search_text)
+                    for item in new_items
+                ]
+            )
+            rows = [_item_row(item, vector) for item, vector in zip(new_items, vectors, strict=True)]
             insert_missing(store, name, rows)
     return counts
 
@@ -86,22 +81,18 @@ def insert_missing(store: Store, name: str, rows: Sequence[Row]) -> None:
         connection.execute(statement, [{**row, "namespace": store.namespace} for row in rows])
 
 
-def _item_row(item: MemoryItem, vector: Any, embedder_identity: str) -> Row:
+def _item_row(item: MemoryItem, vector: Any) -> Row:
     """Return the columns of an item; a text without words has no vector."""
-    has_vector = vector is not None and vector.any()
+    has_vector = vector.any()
     return {
         **{name: getattr(item, name) for name in COLUMNS},
         "key": item.key,
         "search_text": index_text(item.search_text),
-        # The indexed text is not the original one, which is needed to compute the vector again.
+        # The indexed text is not the original one.
         "details": {**item.details, "found_by": item.search_text},
-        "embedder": embedder_identity if has_vector else "",
+        "embedder": VECTOR_METHOD if has_vector else "",
         "vector": vector if has_vector else None,
     }
-
-
-def _item_embedding_text(item: MemoryItem) -> str:
-    return embedding_text(item.error_signature, item.code_shape, item.search_text)
 
 
 def item_from_row(name: MemoryTableName, row: Row) -> MemoryItem:
@@ -112,19 +103,18 @@ def item_from_row(name: MemoryTableName, row: Row) -> MemoryItem:
     return MemoryItem(table=name, **values)
 
 
-def items_by_id(store: Store, name: MemoryTableName, ids: Sequence[int]) -> dict[int, tuple[MemoryItem, str]]:
-    """Return row id -> `(item, identity of its vector's embedder)`."""
+def items_by_id(store: Store, name: MemoryTableName, ids: Sequence[int]) -> dict[int, MemoryItem]:
+    """Return row id -> item."""
     table = METADATA.tables[name]
     columns = [column for column in table.c if column.name != "vector"]
     with store.read_transaction() as connection:
         rows = connection.execute(select(*columns).where(table.c.id.in_(ids))).mappings()
-        return {row["id"]: (item_from_row(name, dict(row)), row["embedder"]) for row in rows}
+        return {row["id"]: item_from_row(name, dict(row)) for row in rows}
 
 
 def iter_items(
     store: Store,
     *,
-    tables: Iterable[MemoryTableName] = MEMORY_TABLE_NAMES,
     state: str | None = "active",
     run: str = "",
 ) -> Iterator[MemoryItem]:
@@ -132,7 +122,7 @@ def iter_items(
 
     `state` selects items in one state, and `None` all. `run` selects the items that one run contributed.
     """
-    for name in tables:
+    for name in MEMORY_TABLE_NAMES:
         last_id = 0
         while rows := rows_after(store, name, last_id, state=state, run=run, limit=BATCH):
             last_id = rows[-1]["id"]
@@ -197,20 +187,14 @@ def set_state(store: Store, keys: Sequence[tuple[MemoryTableName, str]], state: 
     return changed
 
 
-def record_use(store: Store, name: MemoryTableName, key: str, run: str, *, shown: bool, healed: bool) -> None:
-    """Count one use of an item; a run is counted only once.
-
-    `shown` says whether the run saw the item; otherwise the item was withheld.
-    """
+def record_use(store: Store, name: MemoryTableName, key: str, run: str, *, healed: bool) -> None:
+    """Count one use of an item; a run is counted only once."""
 
     def count_use(row: Row) -> Row | None:
         runs = item_from_row(name, row).runs
         if run in runs:
             return None
-        arm = "recalled" if shown else "withheld"
-        counts = {arm: row[arm] + 1}
-        if healed:
-            counts[f"healed_{arm}"] = row[f"healed_{arm}"] + 1
+        counts = {"recalled": row["recalled"] + 1, "healed_recalled": row["healed_recalled"] + healed}
         return {**counts, "details": {**dict(row["details"] or {}), "runs": [*runs, run][-MAX_COUNTED_RUNS:]}}
 
     _change_rows(store, [(name, key, count_use)])
@@ -257,43 +241,6 @@ def _merge_item(imported: MemoryItem, row: Row) -> Row | None:
     return {**values, "details": {**dict(row["details"]), "runs": runs}}
 
 
-def evict_useless(store: Store, keys: Iterable[tuple[MemoryTableName, str]]) -> int:
-    """Evict those of the items `(table, key)` that show no benefit after many uses; return how many."""
-    useless = []
-    for name, key in keys:
-        for row in _find_rows(store, name, key, limit=1):
-            # A placebo is what other items are compared with, so it has no benefit of its own to show.
-            is_judged = row["state"] == "active" and row["source"] != "placebo"
-            if is_judged and shows_no_benefit(item_from_row(name, row)):
-                useless.append((name, key))
-    return set_state(store, useless, "evicted")
-
-
-def reembed_items(store: Store, embedder: Embedder, *, limit: int | None = None) -> int:
-    """Compute vectors with this embedder for about `limit` items that lack one; return how many."""
-    count = 0
-    for name in MEMORY_TABLE_NAMES:
-        table = METADATA.tables[name]
-        conditions = [
-            table.c.state == "active",
-            table.c.source != "placebo",  # a placebo is never recalled, so it needs no vector
-            or_(table.c.embedder != embedder.identity, table.c.vector.is_(None)),
-        ]
-        last_id = 0
-        while limit is None or count < limit:
-            rows = _select_after(store, table, last_id, conditions, BATCH)
-            if not rows:
-                break
-            last_id = rows[-1]["id"]
-            vectors = embedder.embed([_item_embedding_text(item_from_row(name, row)) for row in rows])
-            with store.write_transaction() as connection:
-                for row, vector in zip(rows, vectors, strict=True):
-                    values = {"embedder": embedder.identity, "vector": vector if vector.any() else None}
-                    connection.execute(update(table).where(table.c.id == row["id"]).values(**values))
-            count += len(rows)
-    return count
-
-
 def count_by_state(store: Store, names: Iterable[str]) -> dict[str, dict[str, int]]:
     """Return table -> state -> number of rows."""
     counts: dict[str, dict[str, int]] = {}
@@ -304,9 +251,3 @@ def count_by_state(store: Store, names: Iterable[str]) -> dict[str, dict[str, in
             rows = connection.execute(query.group_by(table.c.state))
             counts[name] = {state: count for state, count in rows}
     return counts
-
-
-def index_embedder(store: Store, embedder: Embedder) -> bool:
-    """Create an index of an embedder's vectors if the database supports it; return whether it does."""
-    size = len(embedder.embed(["length"])[0])
-    return create_vector_index(store, MEMORY_TABLE_NAMES, embedder.identity, size)

@@ -10,11 +10,11 @@ from suture.storage.database.full_text_search import rank_similar_rows
 from suture.storage.database.vector_search import find_nearest
 from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName
 from suture.storage.memory.memory_store import items_by_id
+from suture.storage.memory.vectors import VECTOR_METHOD, compute_vectors
 from suture.storage.tuning import MAX_QUERY_WORDS, RANK_FUSION_K, SEARCH_DEPTH
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
-    from suture.storage.memory.embedders import Embedder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,6 @@ class MemoryMatch:
 def recall_memories(
     store: Store,
     words: str,
-    embedder: Embedder | None,
     *,
     tables: Sequence[MemoryTableName] = MEMORY_TABLE_NAMES,
     language: str = "",
@@ -42,43 +41,36 @@ def recall_memories(
     repaired: bool | None = None,
     limit: int = 5,
     embedding_text: str = "",
-    search_words: bool = True,
 ) -> list[MemoryMatch]:
     """Return items that resemble a failure or a task, the likeliest first.
 
     Args:
         store: The database.
         words: The query: `FailureFingerprint.search_text`, or what a person types.
-        embedder: Computes the query's vector; only its own vectors are compared.
         tables: The tables to search.
         language: Only items of this language; all if empty.
         kind: Only items of this kind; all if empty.
         repaired: Only items that were, or were not, repaired; all if `None`.
         limit: Maximum number of items.
         embedding_text: The text that the query's vector is computed from; `words` if empty.
-        search_words: Whether words are searched too.
     """
-    vector = embedder.embed([embedding_text or words])[0] if embedder else None
+    vector = compute_vectors([embedding_text or words])[0]
     matches: list[MemoryMatch] = []
     for name in tables:
         similarities: dict[int, float] = {}
         rankings: list[list[int]] = []
-        if vector is not None and embedder is not None and vector.any():
-            nearest = find_nearest(
-                store, name, vector, embedder.identity, language=language, limit=SEARCH_DEPTH
-            )
+        if vector.any():
+            nearest = find_nearest(store, name, vector, VECTOR_METHOD, language=language, limit=SEARCH_DEPTH)
             similarities = dict(nearest)
             rankings.append(list(similarities))
-        if search_words:
-            rankings.append(rank_similar_rows(store, name, _select_query_words(words), limit=SEARCH_DEPTH))
+        rankings.append(rank_similar_rows(store, name, _select_query_words(words), limit=SEARCH_DEPTH))
         scores: dict[int, float] = {}
         for ranking in rankings:
             for rank, row_id in enumerate(ranking, 1):
                 scores[row_id] = scores.get(row_id, 0.0) + 1 / (RANK_FUSION_K + rank)
-        for row_id, (item, _) in sorted(items_by_id(store, name, list(scores)).items()):
+        for row_id, item in sorted(items_by_id(store, name, list(scores)).items(), key=lambda pair: pair[0]):
             if (
                 item.state == "active"
-                and item.source != "placebo"
                 and (not language or item.language == language)
                 and (not kind or item.kind == kind)
                 and (repaired is None or item.repaired == repaired)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from suture.core.ledger import Event, RunFolder, last_payload, read_ledger
@@ -11,25 +10,17 @@ from suture.core.ledger.kinds import MemoryRecalled, MemoryStored, RecalledMemor
 from suture.core.records import Task, Verdict
 from suture.core.settings import Settings
 from suture.errors import StorageError, SutureError
-from suture.storage.memory.embedders import open_embedder
 from suture.storage.memory.extraction import extract_items
 from suture.storage.memory.fingerprints import FailureFingerprint, fingerprint_failures, fingerprint_task
 from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName
-from suture.storage.memory.retention import PLACEBOS, draw_arm, placebo_text
 from suture.storage.tuning import (
-    ASSUMED_OPERATORS,
     MAX_FINGERPRINTS,
-    MAX_OPERATOR_FACTOR,
     MAX_QUERY_CHARS,
     MAX_RECALLED_ITEMS,
-    MAX_REEMBEDDED_PER_RUN,
-    MIN_OPERATOR_FACTOR,
-    PRIOR_STRENGTH,
 )
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
-    from suture.storage.memory.embedders import Embedder
     from suture.storage.memory.recall import MemoryMatch
 
 
@@ -54,20 +45,9 @@ def recall_for_run(settings: Settings, task: Task, verdict: Verdict | None) -> M
     query = fingerprints[0].signature or " ".join(task.statement.split())[:MAX_QUERY_CHARS]
     try:
         with _open_store(settings) as store:
-            from suture.storage.memory.memory_store import reembed_items
-
-            embedder = open_embedder(settings)
-            if embedder is not None:
-                reembed_items(store, embedder, limit=MAX_REEMBEDDED_PER_RUN)
-            matches = _recall_for_all(store, embedder, fingerprints, tables, task.language)
-            uses = tuple(_draw_use(match, rank, settings) for rank, match in enumerate(matches))
-            return MemoryRecalled(
-                use=use,
-                query=query,
-                embedder=embedder.identity if embedder else "",
-                found=uses,
-                factors=_operator_prior(matches, uses) if use in ("search", "on") else {},
-            )
+            matches = _recall_for_all(store, fingerprints, tables, task.language)
+            found = tuple(_describe_match(match, rank, settings) for rank, match in enumerate(matches))
+            return MemoryRecalled(use=use, query=query, found=found)
     except SutureError as fault:
         return MemoryRecalled(use=use, query=query, fault=f"{type(fault).__name__}: {fault}")
 
@@ -76,8 +56,7 @@ def store_run_memories(settings: Settings, folder: RunFolder, events: Sequence[E
     """Store what a run contributes, and count the uses of recalled items, as the event for the ledger."""
     try:
         with _open_store(settings) as store:
-            embedder = open_embedder(settings)
-            counts = _learn_items(store, embedder, folder, events, extract_items(folder, events))
+            counts = _learn_items(store, folder, events, extract_items(folder, events))
             return MemoryStored(
                 failures=counts["failures"], patterns=counts["patterns"], lessons=counts["lessons"]
             )
@@ -87,7 +66,6 @@ def store_run_memories(settings: Settings, folder: RunFolder, events: Sequence[E
 
 def _learn_items(
     store: Store,
-    embedder: Embedder | None,
     folder: RunFolder,
     events: Sequence[Event],
     items: Sequence[MemoryItem],
@@ -96,31 +74,20 @@ def _learn_items(
 
     Repeating it changes nothing.
     """
-    from suture.storage.memory.memory_store import evict_useless, record_use, store_items
+    from suture.storage.memory.memory_store import record_use, store_items
 
-    counts = store_items(store, items, embedder)
+    counts = store_items(store, items)
     recalled, ended = last_payload(events, MemoryRecalled), last_payload(events, RunFinished)
     if recalled is not None and ended is not None:
         healed = ended.outcome == "healed"
         for use in recalled.found:
-            record_use(store, use.table, use.key, folder.id, shown=use.arm == "shown", healed=healed)
-            if use.placebo:  # the number of the text among `PLACEBOS`, as text; empty if no placebo was shown
-                placebo = MemoryItem(
-                    table="lessons",
-                    run_id="",  # all runs that show this text share one item
-                    source="placebo",
-                    kind="placebo",
-                    text=PLACEBOS[int(use.placebo)],
-                )
-                store_items(store, [placebo], None)
-                record_use(store, "lessons", placebo.key, folder.id, shown=True, healed=healed)
-        evict_useless(store, [(use.table, use.key) for use in recalled.found])
+            if use.text:
+                record_use(store, use.table, use.key, folder.id, healed=healed)
     return counts
 
 
 def relearn_from_runs(
     store: Store,
-    embedder: Embedder | None,
     runs: Iterable[RunFolder],
     *,
     only_recorded: bool,
@@ -130,7 +97,6 @@ def relearn_from_runs(
 
     Args:
         store: The database.
-        embedder: Computes vectors; without one items are found by their words.
         only_recorded: Whether runs that stored no memories when they ended are skipped.
         on_fault: Called with a message for each run that cannot be read.
 
@@ -148,7 +114,7 @@ def relearn_from_runs(
         if only_recorded and last_payload(events, MemoryStored) is None:
             continue
         counts["runs"] += 1
-        for name, count in _learn_items(store, embedder, folder, events, items).items():
+        for name, count in _learn_items(store, folder, events, items).items():
             counts[name] += count
     return counts
 
@@ -161,7 +127,6 @@ def _open_store(settings: Settings) -> Store:
 
 def _recall_for_all(
     store: Store,
-    embedder: Embedder | None,
     fingerprints: Sequence[FailureFingerprint],
     tables: Sequence[MemoryTableName],
     language: str,
@@ -174,7 +139,6 @@ def _recall_for_all(
         for match in recall_memories(
             store,
             fingerprint.search_text,
-            embedder,
             tables=tables,
             language=language,
             repaired=True,
@@ -187,60 +151,8 @@ def _recall_for_all(
     return matches[:MAX_RECALLED_ITEMS]
 
 
-def _draw_use(match: MemoryMatch, rank: int, settings: Settings) -> RecalledMemory:
-    """Draw whether an item is shown, and return what prompts say of it."""
-    item, use = match.item, settings.memory.use
-    arm = draw_arm(
-        item.key,
-        item.recalled + item.withheld,
-        seed=settings.memory.seed,
-        withheld=settings.memory.withheld_share,
-        placebo=settings.memory.placebo_share,
-    )
-    prompt_text, placebo = "", ""
-    if use in ("prompts", "on") and rank < settings.memory.max_memories and arm != "withheld":
-        prompt_text = item.text[: settings.memory.max_chars]
-        if arm == "placebo":
-            number, prompt_text = placebo_text(prompt_text, item.key)
-            placebo = str(number)  # the event holds a key as text
-    return RecalledMemory(
-        key=item.key,
-        table=item.table,
-        arm=arm,
-        text=f"{RECALL_PREFIX}{prompt_text}" if prompt_text else "",
-        score=round(match.score, 5),
-        operators=item.operators,
-        placebo=placebo,
-    )
-
-
-def _operator_prior(matches: Sequence[MemoryMatch], uses: Sequence[RecalledMemory]) -> dict[str, float]:
-    """Return the prior on the search's order; withheld items do not count."""
-    best_score = matches[0].score if matches else 1.0
-    repairs: dict[str, tuple[tuple[str, ...], float]] = {}
-    for match, use in zip(matches, uses, strict=True):
-        if use.arm == "shown" and match.item.operators:  # several failures of one run share one repair
-            repairs.setdefault(match.item.patch, (match.item.operators, match.score / best_score))
-    return dict(operator_factors(repairs.values()))
-
-
-def operator_factors(repairs: Iterable[tuple[tuple[str, ...], float]]) -> Mapping[str, float]:
-    """Return operator -> how much likelier its mutations are; operators without evidence are omitted.
-
-    A factor is an operator's share in a Dirichlet distribution over the operators with a uniform prior, divided
-    by the uniform share. `repairs` are pairs `(operators that repaired a similar failure, its similarity)`.
-    """
-    weights: Counter[str] = Counter()
-    for operators, weight in repairs:
-        for operator in operators:
-            weights[operator] += weight / len(operators)  # type: ignore[assignment]  # a Counter of floats
-    total = sum(weights.values())
-    if not total:
-        return {}
-    uniform_share = 1 / ASSUMED_OPERATORS
-    factors: dict[str, float] = {}
-    for operator, weight in sorted(weights.items()):
-        share = (weight + PRIOR_STRENGTH * uniform_share) / (total + PRIOR_STRENGTH)
-        factor = min(MAX_OPERATOR_FACTOR, max(MIN_OPERATOR_FACTOR, share / uniform_share))
-        factors[operator] = round(factor, 3)
-    return factors
+def _describe_match(match: MemoryMatch, rank: int, settings: Settings) -> RecalledMemory:
+    """Return a match with what prompts say of it; only the first ones are in prompts."""
+    is_shown = rank < settings.memory.max_memories
+    text = f"{RECALL_PREFIX}{match.item.text[: settings.memory.max_chars]}" if is_shown else ""
+    return RecalledMemory(key=match.item.key, table=match.item.table, text=text, score=round(match.score, 5))

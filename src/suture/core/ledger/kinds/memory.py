@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from suture.core.ledger.event import Payload
-
-Arm = Literal["shown", "withheld", "placebo"]
-"""The arm of a randomised experiment that a memory was assigned to, which measures whether memories help.
-
-The text of the memory is `shown` to the model, it is `withheld`, or a `placebo` text is shown in its place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,20 +15,14 @@ class RecalledMemory:
     Attributes:
         key: Key of the memory in the store.
         table: Kind of memory: a failure, a pattern or a lesson.
-        arm: The arm of the experiment that it was assigned to.
-        text: Text that prompts show: its own or the placebo's, by its arm; empty if it is withheld.
+        text: Text that prompts show; empty if it is not among the first.
         score: Rank by the searches; higher is better.
-        operators: Mutation operators that made its repair; empty if a model made it.
-        placebo: Key of the placebo text; empty in the other arms.
     """
 
     key: str
     table: Literal["failures", "patterns", "lessons"]
-    arm: Arm
     text: str = ""
     score: float = 0.0
-    operators: tuple[str, ...] = ()
-    placebo: str = ""
 
 
 class MemoryRecalled(Payload, kind="memory.recalled"):
@@ -43,17 +31,13 @@ class MemoryRecalled(Payload, kind="memory.recalled"):
     Attributes:
         use: Value of the setting `memory.use`.
         query: Signature of the error, or the beginning of the task.
-        embedder: Embedder that made the vectors; empty if only words were compared.
         found: Similar memories, the most similar first.
-        factors: Operator of the search -> factor by which its changes become likelier.
         fault: Why nothing could be recalled; empty if nothing went wrong.
     """
 
     use: str
     query: str = ""
-    embedder: str = ""
     found: tuple[RecalledMemory, ...] = ()
-    factors: Mapping[str, float] = field(default_factory=dict)
     fault: str = ""
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from suture.core.ledger.event import Payload
-from suture.core.records import CodeReview, Critique, Diagnosis, FailingGeneratedTest, Plan
+from suture.core.records import Critique, Diagnosis, FailingGeneratedTest, Plan
 
 
 class PlanMade(Payload, kind="plan.made"):
@@ -203,18 +203,6 @@ class CandidateOptimised(Payload, kind="candidate.optimised"):
     original: str
     nodes: tuple[int, ...]
     accepted: bool
-
-
-class CandidateReviewed(Payload, kind="candidate.reviewed"):
-    """The reviewer reviewed a passing candidate.
-
-    Attributes:
-        candidate: Hash of the candidate.
-        review: The findings.
-    """
-
-    candidate: str
-    review: CodeReview
 
 
 class RoleDegraded(Payload, kind="role.degraded"):

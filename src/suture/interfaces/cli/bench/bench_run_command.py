@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from suture.errors import Cancelled, SutureError, UsageError, describe_fault
-from suture.interfaces.cli.bench.bench_options import Parallel, Recordings, Replayed
+from suture.interfaces.cli.bench.plan_options import Parallel, Recordings, Replayed
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_note
@@ -83,8 +83,7 @@ def run_command(
     from suture.api import run_sync
     from suture.bench.running.benchmark import run_benchmark
     from suture.bench.running.benchmark_plan import choose_ids
-    from suture.interfaces.cli.bench.bench_progress import BenchProgress
-    from suture.interfaces.cli.bench.bench_summary import print_rows, require_a_number
+    from suture.interfaces.cli.bench.bench_progress import BenchProgress, print_rows, require_a_number
     from suture.interfaces.cli.bench.plan_options import (
         PlanOptions,
         bench_folder,

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from suture.errors import UsageError
-from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel, Recordings, Replayed
+from suture.interfaces.cli.bench.plan_options import Benchmark, Parallel, Recordings, Replayed
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_text
@@ -78,7 +78,7 @@ def gate_command(
     design = design_sequential_test(min_rate, margin, confidence, len(recorded.tasks))
     if measure:
         from suture.api import run_sync
-        from suture.bench.gate.live_gate import measure_until_decided
+        from suture.bench.gate.gate_decision import measure_until_decided
         from suture.bench.running.benchmark_plan import describe_environment
         from suture.interfaces.cli.bench.bench_progress import BenchProgress
 

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
 import typer
+from typer import Argument, Option
 
 from suture.api import run_sync
 from suture.bench.datasets import load_problems
@@ -132,3 +133,13 @@ def validate_references(
             print_note(f"  {task}: {reason}")
     if failing:
         raise typer.Exit(1)
+
+
+Benchmark = Annotated[str, Argument(metavar="RUN", help="A benchmark: its name or its folder.")]
+Parallel = Annotated[int, Option("--parallel", metavar="N", min=1, help="Number of parallel tasks.")]
+Recordings = Annotated[
+    list[Path] | None, Option("--recording", metavar="FILE", help="Recorded replies to use; repeatable.")
+]
+Replayed = Annotated[
+    bool, Option("--replayed", help="Use recorded replies only; a missing reply is an error.")
+]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel
+from suture.interfaces.cli.bench.plan_options import Benchmark, Parallel
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
@@ -140,8 +140,7 @@ def regrade_command(
     """
     from suture.api import run_sync
     from suture.bench.running.regrading import regrade
-    from suture.interfaces.cli.bench.bench_progress import BenchProgress
-    from suture.interfaces.cli.bench.bench_summary import print_rows, require_a_number
+    from suture.interfaces.cli.bench.bench_progress import BenchProgress, print_rows, require_a_number
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
     settings = load_command_settings(Path(), assignments).settings

@@ -93,9 +93,8 @@ def _import_runs(settings: Settings, *, from_scratch: bool, as_json: bool) -> No
 def _rebuild_memories(settings: Settings, store: Store) -> dict[str, int]:
     """Restore the memories that runs left behind; return the number of memories per table."""
     from suture.core.ledger import list_runs
-    from suture.storage.memory.embedders import open_embedder
     from suture.storage.memory.run_memory import relearn_from_runs
 
-    runs, embedder = list_runs(settings.paths.home), open_embedder(settings)
-    counts = relearn_from_runs(store, embedder, runs, only_recorded=True, on_fault=print_note)
+    runs = list_runs(settings.paths.home)
+    counts = relearn_from_runs(store, runs, only_recorded=True, on_fault=print_note)
     return {name: counts[name] for name in counts if name != "runs"}

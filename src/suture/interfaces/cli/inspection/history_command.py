@@ -161,6 +161,4 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((f"{label}, {name}", f"{round(value, 1):,}") for name, value in summary[key].items())
     memory = summary["memory"]
     yield "memories", f"{memory['items']:,}"
-    for label, key in (("shown", "recalled"), ("held back", "withheld")):
-        counts = f"{memory[key]:,}, {memory[f'healed_{key}']:,} of these in healed runs"
-        yield f"memories {label}", counts
+    yield "memories shown", f"{memory['recalled']:,}, {memory['healed_recalled']:,} of these in healed runs"

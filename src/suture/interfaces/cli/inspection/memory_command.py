@@ -26,11 +26,9 @@ from suture.interfaces.cli.terminal.terminal_output import (
 if TYPE_CHECKING:
     from suture.core.settings import Settings
     from suture.storage.database.store import Store
-    from suture.storage.memory.embedders import Embedder
     from suture.storage.memory.memory_items import MemoryItem
-    from suture.storage.memory.retention import Uplift
 
-HELP = "Manage what runs have learned: list, search, show, forget, learn, embed, export, import, push, pull."
+HELP = "Manage what runs have learned: list, search, show, forget, learn, export, import, push, pull."
 memory_app = typer.Typer(name="memory", help=HELP, no_args_is_help=True)
 
 Key = Annotated[str, Argument(help="The start of a memory's key, as `suture memory list` shows it.")]
@@ -45,33 +43,28 @@ MAX_TEXT_WIDTH = 70
 @memory_app.command()
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Show how many memories there are and whether they help: shown, held back, placebo."""
+    """Show how many memories there are, and how often they were shown."""
     from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES
     from suture.storage.memory.memory_store import count_by_state, iter_items
-    from suture.storage.memory.retention import count_uses_by_arm, estimate_uplift
 
     with _open_store(assignments) as (_, store):
         counts = count_by_state(store, MEMORY_TABLE_NAMES)
-        arms = count_uses_by_arm(iter_items(store, state=None))
-    uplift = estimate_uplift(*arms["shown"], *arms["withheld"])
-    if as_json:
-        uses = {arm: {"healed": healed, "uses": used} for arm, (healed, used) in arms.items()}
-        print_json({"memories": counts, "uses": uses, "uplift": vars(uplift)})
-        return
+        items = list(iter_items(store, state=None))
+    healed, used = sum(item.healed_recalled for item in items), sum(item.recalled for item in items)
     rows: list[tuple[str, str]] = [
         (table, ", ".join(f"{count:,} {state}" for state, count in state_counts.items()) or "none")
         for table, state_counts in counts.items()
     ]
-    rows += [(arm, f"{healed:,} of {used:,} uses in successful runs") for arm, (healed, used) in arms.items()]
-    rows.append(("uplift", _uplift_text(uplift)))
-    print_text(format_table(rows))
+    rows.append(("shown", f"{healed:,} of {used:,} uses in successful runs"))
+    answer = {"memories": counts, "uses": {"healed": healed, "uses": used}}
+    print_answer(answer, format_table(rows), as_json=as_json)
 
 
 @memory_app.command("list")
 @handle_errors
 def list_command(
     limit: Limit = 50,
-    state: Annotated[str, Option("--state", help="active, evicted or forgotten.")] = "active",
+    state: Annotated[str, Option("--state", help="active or forgotten.")] = "active",
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
@@ -80,8 +73,8 @@ def list_command(
 
     from suture.storage.memory.memory_store import iter_items
 
-    if state not in ("active", "evicted", "forgotten"):
-        raise UsageError(f"unknown state {state!r}", remedy="use active, evicted or forgotten")
+    if state not in ("active", "forgotten"):
+        raise UsageError(f"unknown state {state!r}", remedy="use active or forgotten")
     with _open_store(assignments) as (_, store):
         _print_items(list(islice(iter_items(store, state=state), limit)), as_json=as_json)
 
@@ -97,31 +90,29 @@ def search(
     """Find memories by words and by meaning, best match first."""
     from suture.storage.memory.recall import recall_memories
 
-    with _open_store(assignments) as (settings, store):
-        matches = recall_memories(store, words, _embedder(settings), limit=limit)
+    with _open_store(assignments) as (_, store):
+        matches = recall_memories(store, words, limit=limit)
     _print_items([match.item for match in matches], as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> None:
-    """Show all of one memory, and how useful it was."""
+    """Show all of one memory."""
     from suture.storage.memory.memory_items import item_to_plain
     from suture.storage.memory.memory_store import find_item
-    from suture.storage.memory.retention import item_uplift
 
     with _open_store(assignments) as (_, store):
         item = find_item(store, key)
-    uplift = item_uplift(item)
     fields = item_to_plain(item)
     if as_json:
-        print_json({**fields, "uplift": vars(uplift)})
+        print_json(fields)
         return
     del fields["search_text"]
     for name in ("text", "patch", "tests", "diagnosis", "counterexample"):
         fields[name] = str(fields[name]).strip()
     lines = {name: str(value) for name, value in fields.items() if value not in ("", {}, [])}
-    for name, text in {**lines, "uplift": _uplift_text(uplift)}.items():
+    for name, text in lines.items():
         print_text(f"{name}: {text}" if "\n" not in text else f"{name}:\n{text}")
 
 
@@ -155,25 +146,10 @@ def learn(assignments: Assignments = None, as_json: Json = False) -> None:
 
     with _open_store(assignments) as (settings, store):
         runs = list_runs(settings.paths.home)
-        counts = relearn_from_runs(store, _embedder(settings), runs, only_recorded=False, on_fault=print_note)
+        counts = relearn_from_runs(store, runs, only_recorded=False, on_fault=print_note)
     # After the number of runs come those of the memories, by table.
     text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
     print_answer(counts, text, as_json=as_json)
-
-
-@memory_app.command()
-@handle_errors
-def embed(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Compute the vectors of all memories with the current embedder, where another one made them."""
-    from suture.storage.memory.memory_store import index_embedder, reembed_items
-
-    with _open_store(assignments) as (settings, store):
-        embedder = _embedder(settings)
-        name, count = "none", 0
-        if embedder is not None:
-            name, count = embedder.identity, reembed_items(store, embedder)
-            index_embedder(store, embedder)
-    print_answer({"embedder": name, "embedded": count}, f"{count:,} embedded by {name}", as_json=as_json)
 
 
 @memory_app.command("export")
@@ -207,14 +183,13 @@ def import_command(
     """Merge memories of another database; duplicates are skipped."""
     from suture.storage.memory.memory_exchange import import_lines
 
-    with _open_store(assignments) as (settings, store):
-        embedder = _embedder(settings)
+    with _open_store(assignments) as (_, store):
         if file == DASH:
-            counts = import_lines(store, sys.stdin, embedder, file_name="stdin")
+            counts = import_lines(store, sys.stdin, file_name="stdin")
         else:
             try:
                 with file.open(encoding="utf-8", errors="replace") as lines:
-                    counts = import_lines(store, lines, embedder, file_name=str(file))
+                    counts = import_lines(store, lines, file_name=str(file))
             except OSError as fault:
                 raise UsageError(
                     f"{str(file)!r} cannot be read: {fault.strerror}",
@@ -241,7 +216,7 @@ def pull(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> 
     from suture.storage.memory.memory_exchange import pull_from_hub
 
     with _open_store(assignments) as (settings, store):
-        counts = pull_from_hub(store, repo, _embedder(settings), token=_token(settings))
+        counts = pull_from_hub(store, repo, token=_token(settings))
     print_answer(vars(counts), f"{counts.read:,} read, {counts.new:,} new", as_json=as_json)
 
 
@@ -254,12 +229,6 @@ def _open_store(assignments: list[str] | None) -> Iterator[tuple[Settings, Store
         yield settings, store
 
 
-def _embedder(settings: Settings) -> Embedder | None:
-    from suture.storage.memory.embedders import open_embedder
-
-    return open_embedder(settings)
-
-
 def _token(settings: Settings) -> str:
     key = settings.keys.huggingface
     return key.get_secret_value() if key is not None else ""
@@ -267,10 +236,9 @@ def _token(settings: Settings) -> str:
 
 def _print_items(items: list[MemoryItem], *, as_json: bool) -> None:
     from suture.storage.memory.memory_items import item_to_plain
-    from suture.storage.memory.retention import item_uplift
 
     if as_json:
-        print_json([{**item_to_plain(item), "uplift": vars(item_uplift(item))} for item in items])
+        print_json([item_to_plain(item) for item in items])
         return
     if not items:
         print_note("no memories")
@@ -279,11 +247,5 @@ def _print_items(items: list[MemoryItem], *, as_json: bool) -> None:
     for item in items:
         summary = " ".join((item.error_signature or item.text).split())[:MAX_TEXT_WIDTH]
         outcome = "fixed" if item.repaired else "not fixed"
-        uplift = f"{item_uplift(item).mean:+.2f}"
-        rows.append((item.key[:10], item.table, item.language, outcome, uplift, summary))
+        rows.append((item.key[:10], item.table, item.language, outcome, f"{item.recalled:,}", summary))
     print_text(format_table(rows))
-
-
-def _uplift_text(uplift: Uplift) -> str:
-    """Return how much more often runs were healed with memories than with them held back, as two shares' difference."""
-    return f"{uplift.mean:+.2f}, 90 % interval {uplift.low:+.2f} to {uplift.high:+.2f}"

@@ -22,7 +22,7 @@ from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 
 if TYPE_CHECKING:
-    from suture.interfaces.web.access_tokens import AccessTokens
+    from suture.interfaces.web.request_guard import AccessTokens
 
 serve_app = typer.Typer(name="serve")
 token_app = typer.Typer(name="token", help="Manage the tokens of callers.", no_args_is_help=True)
@@ -130,7 +130,7 @@ def remove_token(
 
 
 def _tokens(assignments: list[str] | None) -> tuple[AccessTokens, Path]:
-    from suture.interfaces.web.access_tokens import AccessTokens
+    from suture.interfaces.web.request_guard import AccessTokens
 
     home = load_command_settings(Path(), assignments, read_only=True).settings.paths.home
     return AccessTokens(home), home

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -23,9 +24,13 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_raw,
     print_text,
 )
+from suture.models import ModelProfile, Price
+from suture.models.model_check import PROFILE_ATTRIBUTES, Feature, FeatureCheck, ModelCheck
+from suture.models.profiles import ProfileOrigin
 
 if TYPE_CHECKING:
     from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions
+
 
 models_app = typer.Typer(
     name="models",
@@ -51,7 +56,6 @@ def check_command(
     The exit code is 0 if the model can be used, 3 if something is missing, and 6 if the provider fails.
     """
     from suture.api import run_sync
-    from suture.interfaces.cli.setup import model_check_text as text
     from suture.models import choose_model
     from suture.models.model_check import open_and_check
     from suture.models.pricing import load_prices
@@ -62,21 +66,21 @@ def check_command(
     print_note(f"sending three small requests to {name}")
     check = run_sync(open_and_check(settings, name))
     if as_json:
-        print_json(text.check_as_json(check, price, settings.model.max_tokens))
+        print_json(check_as_json(check, price, settings.model.max_tokens))
         return
     tokens = sum(reply.prompt_tokens + reply.completion_tokens for reply in check.replies)
     print_text(f"What works, by {len(check.replies)} replies, {tokens:,} tokens, {check.seconds:.1f} s:")
-    print_text(format_table(text.feature_rows(check)))
+    print_text(format_table(feature_rows(check)))
     print_text("\nWhat Suture will use:")
     print_text(
         format_table(
             (
-                *text.profile_rows(check.profile, settings.model.max_tokens),
-                ("price", text.price_text(price), ""),
+                *profile_rows(check.profile, settings.model.max_tokens),
+                ("price", price_text(price), ""),
             )
         )
     )
-    for line in text.mismatch_lines(check.mismatches):
+    for line in mismatch_lines(check.mismatches):
         print_text(f"\n{line}")
 
 
@@ -258,3 +262,121 @@ def show_download() -> Iterator[tuple[Callable[[int, int], None], Callable[[str]
             lambda done_bytes, total_bytes: bar.update(task, completed=done_bytes, total=total_bytes),
             lambda message: console.print(message),
         )
+
+
+FEATURE_LABELS: Mapping[Feature, str] = {
+    "text": "text",
+    "streaming": "streaming",
+    "thinking": "thinking",
+    "tools": "tools",
+    "parallel_tools": "parallel calls",
+    "structured_output": "JSON by schema",
+    "prompt_cache": "prompt cache",
+}
+ORIGIN_LABELS: Mapping[ProfileOrigin, str] = {
+    "default": "default",
+    "provider": "the provider",
+    "family": "the model's family",
+    "size": "the size in its name",
+    "langchain": "LangChain's profiles",
+    "setting": "a setting",
+}
+PROFILE_LABELS: Mapping[str, str] = {
+    "is_capable": "capable",
+    "context_tokens": "context",
+    "max_output_tokens": "longest reply",
+    "tools": "tools",
+    "parallel_tools": "parallel calls",
+    "structured_output": "JSON by schema",
+    "reasoning": "thinking",
+    "reasoning_effort": "reasoning effort",
+    "thinking_tokens": "room for thinking",
+    "prefill": "begun replies",
+    "stop": "stop sequences",
+    "prompt_cache": "prompt cache",
+    "rejected_parameters": "refused parameters",
+}
+"""Attribute of a profile -> its name on screen, in the order of the screen."""
+TOKEN_VALUES = ("context_tokens", "max_output_tokens", "thinking_tokens")
+WORKS = {True: "works", False: "no", None: "not known"}
+
+
+def feature_rows(check: ModelCheck) -> Iterator[tuple[str, str, str]]:
+    """Yield (feature, whether it works, what was observed)."""
+    for feature in check.features:
+        yield FEATURE_LABELS[feature.feature], WORKS[feature.works], feature.detail
+
+
+def profile_rows(profile: ModelProfile, max_tokens: int | None) -> Iterator[tuple[str, str, str]]:
+    """Yield (ability, value, where the value comes from).
+
+    Args:
+        profile: The model's profile.
+        max_tokens: The setting `model.max_tokens`.
+    """
+    for name, label in PROFILE_LABELS.items():
+        yield label, _format_value(name, getattr(profile, name)), ORIGIN_LABELS[profile.origins[name]]
+    origin = "the limits above" if max_tokens is None else "a setting"
+    yield "answer", f"up to {max_tokens or profile.answer_tokens:,} tokens", origin
+
+
+def _format_value(name: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name in TOKEN_VALUES:
+        return f"{value:,} tokens"
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(value)) or "none"
+    return str(value) or "the provider's default"
+
+
+def mismatch_lines(mismatches: tuple[FeatureCheck, ...]) -> Iterator[str]:
+    """Yield what to set where the profile is wrong."""
+    for check in mismatches:
+        value = str(check.works).lower()
+        label = FEATURE_LABELS[check.feature]
+        yield (
+            f"{label}: {'works' if check.works else 'does not work'}, which the profile does not say; "
+            f"set model.profile.{PROFILE_ATTRIBUTES[check.feature]} = {value}"
+        )
+
+
+def price_text(price: Price | None) -> str:
+    """Return a price in words."""
+    if price is None:
+        return "unknown (model.prices sets it)"
+    cached = "" if price.cached_input is None else f", ${price.cached_input:g} from the cache"
+    return f"${price.input:g} in{cached}, ${price.output:g} out, per million tokens"
+
+
+def check_as_json(check: ModelCheck, price: Price | None, max_tokens: int | None) -> dict[str, Any]:
+    """Return a check as JSON values."""
+    profile = check.profile
+    values = {each.name: getattr(profile, each.name) for each in fields(profile) if each.name != "origins"}
+    values["rejected_parameters"] = sorted(profile.rejected_parameters)
+    return {
+        "model": check.model,
+        "usable": True,
+        "features": {
+            feature.feature: {"works": feature.works, "detail": feature.detail} for feature in check.features
+        },
+        "profile": {
+            name: {"value": value, "origin": profile.origins[name]} for name, value in values.items()
+        },
+        "answer_tokens": max_tokens or profile.answer_tokens,
+        "price": None
+        if price is None
+        else {
+            "input": price.input,
+            "output": price.output,
+            "cached_input": price.cached_input,
+            "cache_write": price.cache_write,
+        },
+        "suggestions": list(mismatch_lines(check.mismatches)),
+        "calls": len(check.replies),
+        "prompt_tokens": sum(reply.prompt_tokens for reply in check.replies),
+        "completion_tokens": sum(reply.completion_tokens for reply in check.replies),
+        "seconds": round(check.seconds, 2),
+    }

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.core.settings import Settings
-from suture.core.settings.setting_keys import is_secret
+from suture.core.settings.rendering import is_secret
 from suture.errors import StorageError, SutureError, UsageError
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
 from suture.interfaces.jobs.job_registry import CANCELLED, DAY_S, JobRegistry, RunBusy

@@ -3,7 +3,7 @@
 import { el, fill, note, table } from "./dom.js";
 import { drawIfChanged } from "./panel.js";
 
-export const LEARNED = ["lessons.drawn", "memory.recalled", "memory.stored", "plan.made", "diagnosis.made", "candidate.criticised", "advice.given", "candidate.reviewed", "tests.written", "tests.assessed", "role.degraded"];
+export const LEARNED = ["lessons.drawn", "memory.recalled", "memory.stored", "plan.made", "diagnosis.made", "candidate.criticised", "advice.given", "tests.written", "tests.assessed", "role.degraded"];
 
 export async function learningPanel(body, state) {
   const draw = drawIfChanged((events) => {
@@ -12,7 +12,6 @@ export async function learningPanel(body, state) {
       optionalTable(of("diagnosis.made"), "Diagnoses", ["kind", "cause", "strategy", "confidence"], ({ diagnosis }) => [diagnosis.category, diagnosis.root_cause, diagnosis.strategy, diagnosis.confidence]),
       optionalTable(of("candidate.criticised"), "Critiques", ["score", "approved", "issues"], ({ critique }) => [critique.score, critique.approved ? "yes" : "no", (critique.issues ?? []).join("; ")]),
       optionalTable(of("advice.given"), "Advice", ["role", "advice"], ({ role, advice }) => [role, advice.join("; ")]),
-      optionalTable(of("candidate.reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
       optionalTable(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and their trust", ["trust", "test", "reason"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
       optionalTable(of("role.degraded"), "Failed roles", ["role", "reason"], (one) => [one.role, one.message])].filter(Boolean);
     return fill(body, parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has recorded anything."));
@@ -31,7 +30,7 @@ function recalled(every) {
   const fault = every.find((one) => one.fault)?.fault;
   if (!every.length) return null;
   return [el("h3", {}, "Recalled from earlier runs"), fault ? note(fault, "error") : null,
-    found.length ? table("Memories, best match first", ["content", "kind", "used as", "score"], found.map((one) => [one.text || one.key, one.table, one.arm, one.score]))
+    found.length ? table("Memories, best match first", ["content", "kind", "score"], found.map((one) => [one.text || one.key, one.table, one.score]))
       : note("No similar memories.")];
 }
 

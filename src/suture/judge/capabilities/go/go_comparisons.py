@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.judge.capabilities.use import Use
-from suture.mutation.tree_sitter.syntax_tree import walk
+from suture.mutation.tree_sitter.syntax_tree import get_text, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
 
 COMPARING_METHODS = ("Is", "As", "Equal", "Equals", "Compare", "Less")
 """Methods by which package `errors`, sorting and tests have values compare themselves."""
@@ -30,10 +31,10 @@ def find_comparison_uses(node: Node, line: int) -> Iterator[Use]:
         node: A method.
     """
     parameters, body = node.child_by_field_name("parameters"), node.child_by_field_name("body")
-    name, receiver = _text(node.child_by_field_name("name")), node.child_by_field_name("receiver")
+    name, receiver = get_text(node.child_by_field_name("name")), node.child_by_field_name("receiver")
     if receiver is None or parameters is None or body is None:
         return
-    kind = next((_text(part) for part in walk(receiver) if part.type == "type_identifier"), "")
+    kind = next((get_text(part) for part in walk(receiver) if part.type == "type_identifier"), "")
     owner, declared = _list_names(receiver), _list_names(parameters)
     if name == "Unwrap":
         is_loose = _unwraps_other_errors(body, owner, kind)
@@ -50,11 +51,11 @@ def find_comparison_uses(node: Node, line: int) -> Iterator[Use]:
 
 def _ignores_a_side(name: str, body: Node, owner: set[str], declared: set[str]) -> bool:
     """Return whether a comparison does not look at its argument or at its receiver."""
-    uses = [part for part in walk(body) if part.type == "identifier" and _text(part) in declared]
+    uses = [part for part in walk(body) if part.type == "identifier" and get_text(part) in declared]
     results = set(_list_results(body))
     # An error is often compared with a constant, whatever it contains.
     ignores_receiver = name not in ERROR_METHODS and not any(
-        part.type == "identifier" and _text(part) in owner for part in walk(body)
+        part.type == "identifier" and get_text(part) in owner for part in walk(body)
     )
     # An error that is never equal to another is compared by identity.
     is_harmless = name in ERROR_METHODS and results <= {"false"}
@@ -74,15 +75,15 @@ def _asks_only_kind(body: Node, owner: set[str], declared: set[str], kind: str) 
 def _accepts_several(body: Node, declared: set[str]) -> bool:
     """Return whether an error equals several variables of a package, or any whose text contains another one."""
     known = {
-        _text(side)
+        get_text(side)
         for node in walk(body)
         if node.type == "binary_expression" and _list_names(node) & declared
         for side in node.named_children
-        if side.type == "identifier" and _text(side) not in declared
+        if side.type == "identifier" and get_text(side) not in declared
     }
     others = _list_others(body, declared)
     calls = (node for node in walk(body) if node.type == "call_expression" and _list_names(node) & others)
-    return len(known) > 1 or any(PARTIAL.match(_text(call)) for call in calls)
+    return len(known) > 1 or any(PARTIAL.match(get_text(call)) for call in calls)
 
 
 def _list_others(body: Node, declared: set[str]) -> set[str]:
@@ -97,17 +98,17 @@ def _list_others(body: Node, declared: set[str]) -> set[str]:
 
 def _compares_content(node: Node, owner: set[str], others: set[str]) -> bool:
     """Return whether an expression compares a part of the other error with the receiver, or with an error by name."""
-    text, names = _text(node), _list_names(node)
+    text, names = get_text(node), _list_names(node)
     if KIND_QUESTION.match(text) or not names & others or re.search(r"\bnil\b", text):
         return False
     sides = [node.child_by_field_name("left"), node.child_by_field_name("right")]
     if node.type == "call_expression":
         return bool(names & owner)
-    if _text(node.child_by_field_name("operator")) not in ("==", "!="):
+    if get_text(node.child_by_field_name("operator")) not in ("==", "!="):
         return False
     own = [side for side in sides if side is not None and not _list_names(side) & others]
     return any(_list_names(side) for side in own) and not any(
-        KIND_QUESTION.match(_text(side)) for side in sides if side is not None
+        KIND_QUESTION.match(get_text(side)) for side in sides if side is not None
     )
 
 
@@ -115,7 +116,7 @@ def _unwraps_other_errors(body: Node, owner: set[str], kind: str) -> bool:
     """Return whether several errors of a type wrap another variable of the package, such as `ErrDenied`."""
     root = _get_root(body)
     errors = {
-        _text(name)
+        get_text(name)
         for spec in walk(root)
         if spec.type == "var_spec"
         for name in spec.children_by_field_name("name")
@@ -128,16 +129,16 @@ def _list_values(body: Node, kind: str) -> list[str]:
     """Return the variables of the package that are declared with a value of a type."""
     made = re.compile(rf"&?{re.escape(kind)}[({{]|new\({re.escape(kind)}\)")
     return [
-        _text(spec.child_by_field_name("name"))
+        get_text(spec.child_by_field_name("name"))
         for spec in walk(_get_root(body))
-        if spec.type == "var_spec" and made.match(_text(spec.child_by_field_name("value")))
+        if spec.type == "var_spec" and made.match(get_text(spec.child_by_field_name("value")))
     ]
 
 
 def _list_results(body: Node) -> Iterator[str]:
     for part in walk(body):
         if part.type == "return_statement" and part.named_children:
-            yield _text(part.named_children[0])
+            yield get_text(part.named_children[0])
 
 
 def _is_compared_with_nil(node: Node) -> bool:
@@ -145,14 +146,14 @@ def _is_compared_with_nil(node: Node) -> bool:
     above = node.parent
     if above is not None and above.type == "expression_list" and above.parent is not None:
         targets = above.parent.child_by_field_name("left")
-        return targets is not None and _text(targets) == "_"
+        return targets is not None and get_text(targets) == "_"
     if above is None or above.type != "binary_expression":
         return False
     return any(part.type == "nil" for part in above.named_children)
 
 
 def _list_names(node: Node) -> set[str]:
-    return {_text(part) for part in walk(node) if part.type == "identifier"}
+    return {get_text(part) for part in walk(node) if part.type == "identifier"}
 
 
 def _get_root(node: Node) -> Node:
@@ -161,5 +162,42 @@ def _get_root(node: Node) -> Node:
     return node
 
 
-def _text(node: Node | None) -> str:
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+BLANK_NAME = "_"
+OUTER_STATE = re.compile(r"map\[(?:\*(\w+)|uintptr|unsafe\.Pointer|any|interface\{\})\]|sync\.Map")
+"""The type of a variable of the package that can hold the fields of other objects."""
+
+
+def find_lost_fields(before: Node, after: Node) -> Iterator[Use]:
+    """Yield each structure of both versions that lost all its fields, or some to a map of its objects."""
+    old, new = _list_structures(before), _list_structures(after)
+    holders = _list_holders(after) - _list_holders(before)
+    for name, (fields, line) in new.items():
+        lost = old[name][0] - fields if name in old else set[str]()
+        if lost and (not fields or holders & {name, ""}):
+            shown = f"{name} without {min(lost)}"
+            yield Use(code="loosens_comparison", name=shown, line=line, key=shown)
+
+
+def _list_structures(root: Node) -> dict[str, tuple[set[str], int]]:
+    """Return the name of each structure -> (its fields and embedded types, its line)."""
+    found: dict[str, tuple[set[str], int]] = {}
+    for node in walk(root):
+        kind = node.child_by_field_name("type") if node.type == "type_spec" else None
+        if kind is not None and kind.type == "struct_type":
+            fields = {
+                get_text(name)
+                for part in walk(kind)
+                if part.type == "field_declaration"
+                for name in part.children_by_field_name("name") or [part]
+            }
+            found[get_text(node.child_by_field_name("name"))] = (
+                fields - {BLANK_NAME},
+                node.start_point[0] + 1,
+            )
+    return found
+
+
+def _list_holders(root: Node) -> set[str]:
+    """Return the types whose objects a map of the package has as keys; an empty name if it may be any."""
+    texts = [get_text(node) for node in root.named_children if node.type == "var_declaration"]
+    return {match[1] or "" for text in texts for match in OUTER_STATE.finditer(text)}

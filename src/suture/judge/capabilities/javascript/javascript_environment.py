@@ -14,10 +14,9 @@ from suture.judge.capabilities.javascript.javascript_names import (
     JavaScriptNames,
     get_enclosing_function,
     get_string,
-    get_text,
 )
 from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_VARIABLE, Use
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node

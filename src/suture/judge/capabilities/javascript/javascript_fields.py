@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from suture.judge.capabilities.javascript.javascript_names import get_string, get_text
+from suture.judge.capabilities.javascript.javascript_names import get_string
 from suture.judge.capabilities.use import Use
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node

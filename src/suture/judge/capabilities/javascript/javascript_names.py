@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
-from suture.mutation.tree_sitter.syntax_tree import get_field
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text
+from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
 from suture.project.tuning import MAX_NAME_PARTS
 
 if TYPE_CHECKING:
@@ -154,11 +154,6 @@ def _get_copied(node: Node) -> Node | None:
     parts = node.named_children if node.type == "object" else []
     is_copy = len(parts) == 1 and parts[0].type == "spread_element"
     return parts[0].named_children[0] if is_copy else None
-
-
-def get_text(node: Node | None) -> str:
-    """Return the source of a node; empty if there is none."""
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
 def get_enclosing_function(node: Node) -> str:

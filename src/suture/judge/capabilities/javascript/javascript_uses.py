@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.core.records import CapabilityCode
-from suture.judge.capabilities.javascript.javascript_answers import find_answer_uses
+from suture.judge.capabilities.javascript.javascript_answers import find_answer_uses, find_written_path
 from suture.judge.capabilities.javascript.javascript_environment import (
     ENVIRONMENTS,
     MODES,
@@ -26,14 +26,12 @@ from suture.judge.capabilities.javascript.javascript_names import (
     get_enclosing_function,
     get_first_argument,
     get_string,
-    get_text,
 )
-from suture.judge.capabilities.javascript.javascript_paths import find_written_path
 from suture.judge.capabilities.kept_state import find_kept_state
 from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_RUNNER, Use, find_path_uses
-from suture.mutation.tree_sitter.node_kinds import FUNCTIONS
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
+from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from suture.core.records import CapabilityCode
 from suture.judge.capabilities.python.python_classes import find_class_uses
-from suture.judge.capabilities.python.python_comparisons import find_loose_comparisons
-from suture.judge.capabilities.python.python_kept_state import find_kept_state
+from suture.judge.capabilities.python.python_comparisons import find_kept_state, find_loose_comparisons
 from suture.judge.capabilities.python.python_patches import (
     MOCK_NAME,
     Place,
@@ -19,9 +18,10 @@ from suture.judge.capabilities.python.python_patches import (
     find_passed_setters,
     find_patch_uses,
     find_patching_calls,
+    find_setting_uses,
+    list_restored_settings,
 )
 from suture.judge.capabilities.python.python_paths import find_written_path
-from suture.judge.capabilities.python.python_settings import find_setting_uses, list_restored_settings
 from suture.judge.capabilities.python.python_surroundings import find_surrounding_uses
 from suture.judge.capabilities.python.python_test_data import find_test_data_uses, find_test_imports
 from suture.judge.capabilities.use import (

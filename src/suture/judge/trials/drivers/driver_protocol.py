@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from suture.core.records import Language
 from suture.judge.trials.drivers import golang, node, whole_runners
 from suture.judge.trials.drivers.driver_reports import parse_reports
-from suture.judge.trials.failing_project import FailingProject
+from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.tuning import DRIVER_START_S, MIN_ROUND_LINGER_S, ROUND_LINGER_SHARE
 from suture.project.languages import bypass_npm, find_runner, find_started_scripts

@@ -14,8 +14,7 @@ from typing import Any
 
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials import tuning
-from suture.judge.trials.candidate_runner import CandidateRunner, TrialReport
-from suture.judge.trials.command_trials import was_whole_command_stopped
+from suture.judge.trials.command_trials import CandidateRunner, TrialReport, was_whole_command_stopped
 from suture.judge.trials.drivers.driver_protocol import (
     Driver,
     find_driver,
@@ -36,7 +35,7 @@ from suture.judge.trials.drivers.driver_reports import (
     select_trial_reports,
     total_seconds,
 )
-from suture.judge.trials.failing_project import FailingProject
+from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Proposal, Spectrum
 
 DriverReport = tuple[Proposal, dict[str, Any]]

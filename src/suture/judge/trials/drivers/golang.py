@@ -14,7 +14,7 @@ from suture.core.records import Language
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import decode_source, encode_source
-from suture.mutation.tree_sitter.node_kinds import parse_source_tree
+from suture.mutation.tree_sitter.value_kinds import parse_source_tree
 
 PROGRAMS = ("go_trials.py", "go_schemata.py")
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)

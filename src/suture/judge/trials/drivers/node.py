@@ -10,8 +10,8 @@ from typing import Any
 from suture.core.records import Language
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import Edit, apply_edits
-from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import walk
+from suture.mutation.tree_sitter.value_kinds import parse_source_tree
 
 PROGRAMS = (
     "node_trials.cjs", "node_worker.cjs", "node_test_shim.cjs", "node_isolation.cjs", "node_coverage.cjs",

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from suture.mutation.operator_names import OperatorName
+from suture.mutation.edits import OperatorName
 from suture.mutation.python.operators import (
     arithmetic,
     beginner_mistakes,
@@ -14,7 +14,7 @@ from suture.mutation.python.operators import (
     statements,
     undefined_names,
 )
-from suture.mutation.python.operators.python_operator import PythonOperator
+from suture.mutation.python.python_tree import PythonOperator
 
 __all__ = ["OPERATORS", "PythonOperator"]
 

@@ -12,15 +12,15 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from suture.mutation.changes import Change, replace_span, shorten
-from suture.mutation.expected_values import rewrite_number, rewrite_text
-from suture.mutation.python.operators.python_operator import (
+from suture.mutation.changes import Change, replace_span, rewrite_number, rewrite_text, shorten
+from suture.mutation.python.python_tree import (
     PythonOperator,
+    PythonTree,
     find_operator_sign,
+    is_atom,
     is_read,
     replace_with,
 )
-from suture.mutation.python.python_tree import PythonTree, is_atom
 from suture.mutation.python.scope_names import guess_kind
 from suture.mutation.sign_frequencies import augmented_frequency, binary_frequency, frequency_ratio
 from suture.mutation.tuning import MAX_REUSED, ODD_NUMBER_FACTOR, UBIQUITOUS_NUMBER

@@ -9,9 +9,8 @@ import ast
 from collections.abc import Iterator
 
 from suture.mutation.changes import Change, insert_text
-from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.operators.undefined_names import BUILTINS, known_names
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
+from suture.mutation.python.python_tree import FUNCTIONS, PythonOperator, PythonTree, replace_with
 from suture.project.python_source.parsing import first_line
 from suture.project.python_source.statement_edits import is_docstring
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from suture.mutation.changes import Change, insert_text, replace_span, shorten
-from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
-from suture.mutation.python.python_tree import ATOMS, PythonTree
+from suture.mutation.python.python_tree import ATOMS, PythonOperator, PythonTree, is_read, replace_with
 from suture.mutation.python.scope_names import ValueKind, guess_kind
 from suture.mutation.tuning import MAX_CONVERSIONS, MAX_SWAPPED_ARGUMENTS
 from suture.project.python_source.statement_edits import is_docstring

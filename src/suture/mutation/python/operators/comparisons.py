@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from suture.mutation.changes import Change, replace_span, shorten
-from suture.mutation.python.operators.python_operator import PythonOperator, find_operator_sign, replace_with
-from suture.mutation.python.python_tree import PythonTree
+from suture.mutation.python.python_tree import PythonOperator, PythonTree, find_operator_sign, replace_with
 from suture.mutation.sign_frequencies import IDENTITY_OPERATORS, comparison_frequency, frequency_ratio
 from suture.mutation.tuning import BOUNDARY_FACTOR, MAX_CONDITIONS, MAX_REUSED, MAX_REUSED_CHARS
 

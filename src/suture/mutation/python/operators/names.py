@@ -9,9 +9,8 @@ import ast
 from collections.abc import Iterator
 
 from suture.mutation.changes import Change, find_similar_names, replace_span
-from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
 from suture.mutation.python.operators.undefined_names import known_names
-from suture.mutation.python.python_tree import PythonTree
+from suture.mutation.python.python_tree import PythonOperator, PythonTree, is_read, replace_with
 
 CONFUSABLE_NAMES = (
     ("min", "max", "sum"), ("any", "all"), ("append", "extend", "insert", "appendleft"),

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from suture.mutation.changes import Change, find_similar_names, replace_span
-from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
+from suture.mutation.python.python_tree import FUNCTIONS, PythonOperator, PythonTree, replace_with
 
 BUILTINS = tuple(name for name in dir(builtins) if not name.startswith("_"))
 TYPES = (list, dict, set, str, bytes, tuple, int, float)

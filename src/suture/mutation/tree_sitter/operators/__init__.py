@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change
-from suture.mutation.operator_names import OperatorName
+from suture.mutation.edits import OperatorName
 from suture.mutation.tree_sitter.operators import (
     beginner_mistakes,
     code_reuse,

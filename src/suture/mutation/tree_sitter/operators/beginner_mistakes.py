@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, MEMBERS, NULLS, NUMBERS, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
@@ -20,6 +19,7 @@ from suture.mutation.tree_sitter.syntax_tree import (
     is_same_node,
     walk,
 )
+from suture.mutation.tree_sitter.value_kinds import CALLS, FUNCTIONS, MEMBERS, NULLS, NUMBERS, SUBSCRIPTS
 from suture.mutation.tuning import MAX_ELSE_LINES, MAX_TREE_INITIAL_NAMES
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change, insert_text, last_part, shorten
-from suture.mutation.tree_sitter.node_kinds import CALLS, NULLS, STRINGS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
@@ -17,6 +16,7 @@ from suture.mutation.tree_sitter.syntax_tree import (
     is_same_node,
     walk,
 )
+from suture.mutation.tree_sitter.value_kinds import CALLS, NULLS, STRINGS
 from suture.mutation.tuning import MAX_REUSED, MAX_REUSED_CHARS, MAX_TREE_REUSED_NAMES
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change, replace_span
-from suture.mutation.tree_sitter.node_kinds import CALLS, MEMBERS, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
@@ -19,6 +18,7 @@ from suture.mutation.tree_sitter.syntax_tree import (
     returned_values,
     walk,
 )
+from suture.mutation.tree_sitter.value_kinds import CALLS, MEMBERS, SUBSCRIPTS
 from suture.mutation.tuning import MAX_TREE_CONDITION_NAMES, MAX_TREE_CONDITIONS
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from suture.mutation import tuning
 from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.python.scope_names import ValueKind
-from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, CALLS, FUNCTIONS, MEMBERS, NUMBERS, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
@@ -21,7 +20,15 @@ from suture.mutation.tree_sitter.syntax_tree import (
     replace_node,
     returned_values,
 )
-from suture.mutation.tree_sitter.value_kinds import guess_node_kind
+from suture.mutation.tree_sitter.value_kinds import (
+    ARGUMENTS,
+    CALLS,
+    FUNCTIONS,
+    MEMBERS,
+    NUMBERS,
+    SUBSCRIPTS,
+    guess_node_kind,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change
-from suture.mutation.tree_sitter.node_kinds import CALLS, DECLARING_NODES, MEMBERS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node
-from suture.mutation.tree_sitter.value_kinds import kind_fit
+from suture.mutation.tree_sitter.value_kinds import CALLS, DECLARING_NODES, MEMBERS, kind_fit
 from suture.mutation.tuning import MAX_TREE_VARIABLES
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from suture.mutation import tuning
 from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, FUNCTIONS, LOOPS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
@@ -22,6 +21,7 @@ from suture.mutation.tree_sitter.syntax_tree import (
     replace_node,
     walk,
 )
+from suture.mutation.tree_sitter.value_kinds import BLOCKS, EXITS, FUNCTIONS, LOOPS
 
 if TYPE_CHECKING:
     from tree_sitter import Node

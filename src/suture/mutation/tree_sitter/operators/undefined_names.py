@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change, find_similar_names
-from suture.mutation.tree_sitter.node_kinds import DECLARING_NODES, MEMBERS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
@@ -19,6 +18,7 @@ from suture.mutation.tree_sitter.syntax_tree import (
     replace_node,
     walk,
 )
+from suture.mutation.tree_sitter.value_kinds import DECLARING_NODES, MEMBERS
 from suture.mutation.tuning import MAX_TREE_UNDEFINED_NAMES
 
 if TYPE_CHECKING:

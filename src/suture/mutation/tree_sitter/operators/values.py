@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from suture.mutation import tuning
-from suture.mutation.changes import Change
-from suture.mutation.expected_values import rewrite_number, rewrite_text
-from suture.mutation.tree_sitter.node_kinds import (
+from suture.mutation.changes import Change, rewrite_number, rewrite_text
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.value_kinds import (
     ARGUMENTS,
     CALLS,
     LISTS,
@@ -21,9 +21,9 @@ from suture.mutation.tree_sitter.node_kinds import (
     NUMBERS,
     STRINGS,
     SUBSCRIPTS,
+    guess_node_kind,
+    kind_fit,
 )
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node, walk
-from suture.mutation.tree_sitter.value_kinds import guess_node_kind, kind_fit
 
 if TYPE_CHECKING:
     from tree_sitter import Node

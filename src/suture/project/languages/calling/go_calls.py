@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from suture.project.languages.calling.call_driver import (
+from suture.project.languages.calling.javascript_calls import (
     CallDriver,
     CallSite,
     JsonPlus,
@@ -17,7 +17,7 @@ from suture.project.languages.calling.call_driver import (
     read_driver_program,
     read_literals,
 )
-from suture.project.languages.grammars import Grammars, parse_tree
+from suture.project.languages.reports import Grammars, parse_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,8 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from suture.project.languages.compiled.build_outcome import add_build_outcome, number_equal_ids
-from suture.project.languages.compiled.junit_xml import JUnitCase, find_project_file, read_junit_cases
+from suture.project.languages.compiled.junit_xml import (
+    JUnitCase,
+    add_build_outcome,
+    find_project_file,
+    number_equal_ids,
+    read_junit_cases,
+)
 from suture.project.languages.language import LanguageFacts, ProjectOverview
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS

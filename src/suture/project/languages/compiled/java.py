@@ -6,8 +6,13 @@ import re
 from functools import partial
 from posixpath import basename
 
-from suture.project.languages.compiled.build_outcome import add_build_outcome, find_missing_package
-from suture.project.languages.compiled.junit_xml import JUnitCase, find_project_file, read_junit_cases
+from suture.project.languages.compiled.junit_xml import (
+    JUnitCase,
+    add_build_outcome,
+    find_missing_package,
+    find_project_file,
+    read_junit_cases,
+)
 from suture.project.languages.language import LanguageFacts, PackageCache, ProjectOverview
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.project.tuning import MAX_STACK_FRAMES

@@ -8,8 +8,12 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 
-from suture.project.languages.compiled.build_outcome import add_build_outcome, find_missing_package
-from suture.project.languages.compiled.junit_xml import find_project_file, read_junit_cases
+from suture.project.languages.compiled.junit_xml import (
+    add_build_outcome,
+    find_missing_package,
+    find_project_file,
+    read_junit_cases,
+)
 from suture.project.languages.language import LanguageFacts, PackageCache, ProjectOverview
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput, TestState
 from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_CHARS

@@ -4,16 +4,17 @@ The package starts no process. `suture.judge.runners.diagnostics` runs the tools
 """
 
 from suture.project.languages.diagnostics.annotations import find_lost_annotations
-from suture.project.languages.diagnostics.configuration_files import (
-    find_configuration_files,
-    find_hook_commands,
-)
 from suture.project.languages.diagnostics.enclosing_definitions import (
     find_definitions,
     find_enclosing_definition,
 )
 from suture.project.languages.diagnostics.reports import Diagnostic, ToolOutput
-from suture.project.languages.diagnostics.suppressions import find_new_suppressions, find_new_widenings
+from suture.project.languages.diagnostics.suppressions import (
+    find_configuration_files,
+    find_hook_commands,
+    find_new_suppressions,
+    find_new_widenings,
+)
 from suture.project.languages.diagnostics.tool_table import (
     CONFIGURATION_GLOBS,
     TOOLS,

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.project.languages.grammars import parse_tree
 from suture.project.languages.language_table import LANGUAGES
+from suture.project.languages.reports import parse_tree
 from suture.project.python_source.parsing import parse_module
 from suture.project.tuning import MAX_NODE_DEPTH, MAX_SCANNED_FILE_CHARS
 

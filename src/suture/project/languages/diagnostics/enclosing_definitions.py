@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.project.languages.grammars import parse_tree
 from suture.project.languages.language_table import LANGUAGES, detect_file_languages
+from suture.project.languages.reports import parse_tree
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.tuning import MAX_NODE_DEPTH, MAX_SCANNED_FILE_CHARS
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from suture.project.languages.grammars import Grammars, find_grammar, load_grammar, parse_tree
+from suture.project.languages.reports import Grammars, find_grammar, load_grammar, parse_tree
 from suture.project.tuning import (
     MAX_ERROR_CHILDREN,
     MAX_NODE_DEPTH,

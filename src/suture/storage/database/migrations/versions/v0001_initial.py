@@ -16,8 +16,7 @@ down_revision = None
 ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 MEMORY_TABLES = ("failures", "patterns", "lessons")
 SEARCHED_TABLES = ("tasks", "iterations", *MEMORY_TABLES)
-INDEXED_EMBEDDERS = {"hashed-ngrams:1:512": 512, "minilm-l6-v2:384": 384}
-"""Identity of each built-in embedder -> the length of its vectors."""
+VECTOR_METHOD, VECTOR_DIMENSIONS = "hashed-ngrams:1:512", 512
 
 
 def upgrade() -> None:
@@ -134,9 +133,7 @@ def _create_memory_table(name: str) -> None:
         _word("embedder"),
         sa.Column("vector", Embedding(), nullable=True),
         _count("recalled"),
-        _count("withheld"),
         _count("healed_recalled"),
-        _count("healed_withheld"),
         sa.Column("details", sa.JSON(), nullable=False, server_default="{}"),
         _text("search_text"),
         *_keys(name, "key"),
@@ -260,11 +257,10 @@ def _index_words_sqlite(table: str) -> None:
 
 
 def _index_vectors_postgresql(table: str) -> None:
-    """Create one HNSW index for each built-in embedder; SQLite compares all vectors instead."""
-    for embedder, size in INDEXED_EMBEDDERS.items():
-        digest = hashlib.sha256(embedder.encode()).hexdigest()[:8]
-        literal = embedder.replace(":", r"\:")
-        op.execute(
-            f"CREATE INDEX ix_{table}_{digest}_vectors ON {table} "
-            f"USING hnsw ((vector::vector({size})) vector_ip_ops) WHERE embedder = '{literal}'"
-        )
+    """Create the HNSW index of the vectors; SQLite compares all of them instead."""
+    digest = hashlib.sha256(VECTOR_METHOD.encode()).hexdigest()[:8]
+    literal = VECTOR_METHOD.replace(":", r"\:")
+    op.execute(
+        f"CREATE INDEX ix_{table}_{digest}_vectors ON {table} "
+        f"USING hnsw ((vector::vector({VECTOR_DIMENSIONS})) vector_ip_ops) WHERE embedder = '{literal}'"
+    )

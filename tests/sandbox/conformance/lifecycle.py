@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 
-from suture.sandbox.conformance.behaviour import (
+from sandbox.conformance.behaviour import (
     GENEROUS_LIMITS,
     PROMPT_S,
     SandboxUnderTest,
@@ -166,7 +166,7 @@ async def closing_ends_what_runs(subject: SandboxUnderTest) -> None:
 async def closing_leaves_nothing_open(subject: SandboxUnderTest) -> None:
     """A closed sandbox leaves no file descriptor and no task on the host."""
     folder = "/proc/self/fd"
-    if not os.path.isdir(folder):  # noqa: PTH112, ASYNC240 - no disk is waited for
+    if not os.path.isdir(folder):  # noqa: PTH112 - no disk is waited for
         return
     new_files, new_tasks = 0, set[asyncio.Task[object]]()
     for turn in range(TURNS):

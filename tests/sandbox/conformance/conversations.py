@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from suture.errors import UsageError
-from suture.sandbox.conformance.behaviour import (
+from sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
     code_request,
@@ -14,6 +13,7 @@ from suture.sandbox.conformance.behaviour import (
     describe,
     program_request,
 )
+from suture.errors import UsageError
 from suture.sandbox.contract import ProgramLimits
 
 ECHO = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from suture.sandbox.conformance.behaviour import (
+from sandbox.conformance.behaviour import (
     SandboxUnderTest,
     code_request,
     collect_behaviours,

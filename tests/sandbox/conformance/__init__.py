@@ -3,7 +3,7 @@
 In a test module:
 
     import pytest
-    from suture.sandbox.conformance import BEHAVIOURS, Conformance
+    from sandbox.conformance import BEHAVIOURS, Conformance
 
     @pytest.fixture(scope="module")
     def conformance():
@@ -14,15 +14,15 @@ In a test module:
     def test_conforms(conformance, behaviour):
         conformance.check(behaviour)
 
-Without pytest: `python -m suture.sandbox.conformance my_package:MySandbox`. A behaviour about a limit is only
+Without pytest: `python -m sandbox.conformance my_package:MySandbox`. A behaviour about a limit is only
 checked for a sandbox that claims to enforce that limit. For a sandbox on another machine, say which Python it
 has and that it mounts no folder of this machine: `Conformance(MySandbox, interpreter="python3",
 mounts=False)`, or the options `--interpreter python3 --no-mounts`. The behaviours contain no attacks: a
 sandbox can conform and still leak.
 """
 
-from suture.sandbox.conformance import conversations, files_and_mounts, lifecycle, limits, programs
-from suture.sandbox.conformance.behaviour import (
+from sandbox.conformance import conversations, files_and_mounts, lifecycle, limits, programs
+from sandbox.conformance.behaviour import (
     Behaviour,
     Conformance,
     NotClaimed,

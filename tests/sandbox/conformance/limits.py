@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from suture.sandbox.conformance.behaviour import (
+from sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
     code_request,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from suture.errors import UsageError
-from suture.sandbox.conformance.behaviour import (
+from sandbox.conformance.behaviour import (
     SandboxUnderTest,
     code_request,
     collect_behaviours,
@@ -17,6 +16,7 @@ from suture.sandbox.conformance.behaviour import (
     program_request,
     shared_folder,
 )
+from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIBRARY, Mount, ProgramLimits, RunRequest
 
 MALFORMED_PATHS = ("", "/", "/etc/x", "..", "../x", "a/../x", "a/..", "./x", "a//b", "a/", "a\0b", "\ud800")
