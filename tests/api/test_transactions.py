@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from faults import ERRORS, count_steps, fault_at, raise_error, run_killed, start_fork
+from faults import ERRORS, choose_error, count_steps, fault_at, raise_error, run_killed, start_fork
 from project_runs import BEFORE, CHANGE, HealedProject, add_healed_run, write_healed_project
 from suture.api import apply, undo
 from suture.api.delivery import transactions
@@ -102,8 +102,8 @@ def break_everywhere(
     work(healed)
 
 
-def fail_at(step: int, work: Callable[[], object]) -> None:
-    with fault_at(step, raise_error(ERRORS[step % len(ERRORS)])), contextlib.suppress(SutureError):
+def fail_at(step: int, work: Callable[[], object], seed: int = 0) -> None:
+    with fault_at(step, raise_error(choose_error(step, seed))), contextlib.suppress(SutureError):
         work()
 
 
@@ -121,8 +121,30 @@ def test_an_interrupted_apply_or_undo_is_finished_or_taken_back(
 def test_an_interrupted_commit_or_its_undo_is_finished_or_taken_back(
     committed: HealedProject, tmp_path: Path, break_at: Break
 ) -> None:
-    break_everywhere(committed, tmp_path / "before", commit_change, break_at, slice(-70, None, 14))
-    break_everywhere(committed, tmp_path / "after", undo_change, break_at, slice(-40, None, 12))
+    break_everywhere(committed, tmp_path / "before", commit_change, break_at, slice(-170, None, 34))
+    break_everywhere(committed, tmp_path / "after", undo_change, break_at, slice(-100, None, 30))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(len(ERRORS)))
+def test_after_any_error_at_any_step_of_apply_and_undo_the_next_command_recovers(
+    healed: HealedProject, tmp_path: Path, seed: int
+) -> None:
+    break_at = partial(fail_at, seed=seed)
+    break_everywhere(healed, tmp_path / "before", apply_change, break_at, slice(None))
+    break_everywhere(healed, tmp_path / "after", undo_change, break_at, slice(None))
+
+
+@needs_git
+@pytest.mark.heavy
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(len(ERRORS)))
+def test_after_an_error_at_any_step_of_a_commit_and_its_undo_the_next_command_recovers(
+    committed: HealedProject, tmp_path: Path, seed: int
+) -> None:
+    break_at, steps = partial(fail_at, seed=seed), slice(seed, None, len(ERRORS))
+    break_everywhere(committed, tmp_path / "before", commit_change, break_at, steps)
+    break_everywhere(committed, tmp_path / "after", undo_change, break_at, steps)
 
 
 @pytest.mark.parametrize("by_id", [False, True])
@@ -329,7 +351,9 @@ def test_after_a_soft_reset_only_the_files_are_restored(committed: HealedProject
     assert (committed.read_files(), git(committed.root, "rev-parse", "HEAD")) == (BEFORE, first)
 
 
-@pytest.mark.parametrize("break_at", [run_killed, fail_at])
+@pytest.mark.parametrize(
+    "break_at", [run_killed, *(partial(fail_at, seed=seed) for seed in range(len(ERRORS)))]
+)
 def test_after_a_fault_while_it_is_recorded_a_run_can_be_read_and_written(
     healed: HealedProject, tmp_path: Path, break_at: Break
 ) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
+from faults import count_steps, run_killed
 from suture.core.safe_files import create_file, parse_toml, replace_file, write_file_atomically
 from suture.errors import StorageError
 
@@ -48,3 +51,31 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o644)
     write_file_atomically(tmp_path / "fresh", b"mine")
     assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_killed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+    steps_with_remains = 0
+    for step in range(count_steps(lambda: write_file_atomically(target, b"new"))):
+        target.write_text("old")
+        assert run_killed(step, lambda: write_file_atomically(target, b"new"))
+        assert target.read_text() == "old"
+        remains = [path for path in tmp_path.iterdir() if path != target]
+        steps_with_remains += bool(remains)
+        for path in remains:
+            path.unlink()
+    assert steps_with_remains == 2  # between giving the new file a name and the rename, it is only closed
+
+
+def test_a_file_system_that_requires_names_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_file = os.open
+
+    def refuse_unnamed(path: Path, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+        return open_file(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", refuse_unnamed)
+    write_file_atomically(tmp_path / "file", b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"new")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +15,7 @@ from suture.core.records.judgement import JudgeDepth, JudgedState, Judgement, Ju
 from suture.core.safe_files import write_file_atomically
 from suture.core.settings import Settings, load_settings
 from suture.core.settings.schema import ProjectSettings
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import UsageError
 from suture.judge.certificates.certificate import hash_tree, render_certificate, sha256_hex
 from suture.loop.intake.heal_task import build_task_from_snapshot
@@ -214,12 +214,12 @@ def _find_project_settings(
     A project may set that without the user's trust, so the change could replace it by tests that always pass.
     """
     now, given = load_settings(project, read_only=True).settings.project, settings.project
-    with tempfile.TemporaryDirectory(prefix="suture-judge-") as copy:
+    with temporary_folder("suture-judge-") as copy:
         for name in PROJECT_SETTING_FILES:
             path = f"{folder}/{name}" if folder else name
             if path in states.before:
-                (Path(copy) / name).write_bytes(states.before[path])
-        before = load_settings(Path(copy), read_only=True).settings.project
+                (copy / name).write_bytes(states.before[path])
+        before = load_settings(copy, read_only=True).settings.project
     # What differs from the files comes from a flag of the user's.
     return ProjectSettings(
         test=before.test if given.test == now.test else given.test,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import stat
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -194,20 +194,37 @@ def write_file_atomically(
 
 
 def _write_beside(target: Path, content: bytes, mode: int) -> Path:
-    """Write a temporary file in the folder of the target, and force it to disk."""
+    """Write a temporary file in the folder of the target, and force it to disk.
+
+    It has no name before it is complete, so that a killed process leaves nothing behind.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, partial_name = tempfile.mkstemp(dir=target.parent, prefix=".partial-")
-    partial = Path(partial_name)
+    partial = target.with_name(f".partial-{secrets.token_hex(8)}")
+    descriptor, has_name = _open_partial(partial)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())
+            if not has_name:
+                # Python follows the symbolic link only if it is given a folder, which an absolute path does not need.
+                os.link(f"/proc/self/fd/{file.fileno()}", partial, src_dir_fd=file.fileno())
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
     return partial
+
+
+def _open_partial(path: Path) -> tuple[int, bool]:
+    """Open a new file that is to get this name, and return its descriptor and whether it has its name already."""
+    flags = os.O_WRONLY | os.O_CLOEXEC
+    try:
+        return os.open(path.parent, getattr(os, "O_TMPFILE", 0) | flags, PRIVATE_FILE_MODE), False
+    except OSError as fault:  # some file systems, such as NFS, have no files without a name
+        if fault.errno not in (errno.EOPNOTSUPP, errno.EISDIR):
+            raise
+    return os.open(path, os.O_CREAT | os.O_EXCL | flags, PRIVATE_FILE_MODE), True
 
 
 def _umask() -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from faults import ERRORS, fault_at, raise_error
+from faults import ERRORS, choose_error, fault_at, raise_error
 from suture.core.ledger import new_run_id
 from suture.errors import StorageError
 from suture.interfaces.jobs import Job, JobJournal, LocalJobPool, job_execution
@@ -122,13 +122,14 @@ async def test_damaged_files_of_jobs_do_not_keep_a_server_from_starting(
     await pool.close()
 
 
+@pytest.mark.parametrize("seed", range(len(ERRORS)))
 async def test_after_a_fault_at_any_file_a_job_has_an_end_and_a_later_server_starts(
-    journal: JobJournal,
+    journal: JobJournal, seed: int
 ) -> None:
     async def execute(step: int) -> tuple[Job | None, int]:
         """Return the job, unless it was refused, and the number of system calls for files of the journal."""
         pool, job = make_pool(journal), make_job()
-        fault = fault_at(step, raise_error(ERRORS[step % len(ERRORS)]), match=str(journal.folder))
+        fault = fault_at(step, raise_error(choose_error(step, seed)), match=str(journal.folder))
         with fault as made:
             try:
                 pool.submit(job)

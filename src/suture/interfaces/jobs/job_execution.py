@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -31,6 +30,7 @@ from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
 from suture.core.records.judgement import JudgeStep
 from suture.core.settings import Settings, load_settings
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import BudgetExceeded, StorageError, UsageError
 from suture.interfaces.jobs.job import REPLY_FILE, RUN_KINDS, Job, JobEnd
 from suture.interfaces.jobs.project_sources import locate_project
@@ -199,8 +199,8 @@ async def _execute_judge(job: Job, settings: Settings, flags: Mapping[str, objec
     project = await asyncio.to_thread(locate_project, request, settings, job.run)
     settings = load_settings(project, flags).settings  # with those of the project, so they are checked again
     require_sandbox(settings)
-    with tempfile.TemporaryDirectory(prefix="suture-judge-") as folder:
-        certificate = Path(folder) / "certificate.json" if request.get("certificate") else None
+    with temporary_folder("suture-judge-") as folder:
+        certificate = folder / "certificate.json" if request.get("certificate") else None
         answer, exit_code = await _judge_in_time(project, request, settings, certificate)
     return JobEnd(exit_code=exit_code, answer=answer, seconds=time.monotonic() - started_s)
 

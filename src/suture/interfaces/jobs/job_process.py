@@ -7,15 +7,15 @@ import json
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from suture.core.ledger import Event, RunFolder, follow_ledger, new_run_id, read_ledger
 from suture.core.safe_files import read_regular_file
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import StorageError
 from suture.interfaces.jobs.job import Job, JobEnd, JobFailed, JobKind, job_as_json, job_end_from_json
 from suture.interfaces.jobs.tuning import (
@@ -113,12 +113,10 @@ class JobProcess:
             self._process.kill()
 
 
-async def start_standalone_job(
-    job: Job, flags: Mapping[str, object]
-) -> tuple[JobProcess, tempfile.TemporaryDirectory[str]]:
-    """Start a job without a journal; the caller must remove the returned folder."""
-    workspace = tempfile.TemporaryDirectory(prefix="suture-job-")
-    folder = Path(workspace.name)
+async def start_standalone_job(job: Job, flags: Mapping[str, object]) -> tuple[JobProcess, ExitStack]:
+    """Start a job without a journal; closing the returned stack removes the job's folder."""
+    workspace = ExitStack()
+    folder = workspace.enter_context(temporary_folder("suture-job-"))
     empty_folder = folder / "here"
     empty_folder.mkdir()
     process = await JobProcess.start(
@@ -171,7 +169,7 @@ async def run_standalone_job(
         await asyncio.wait([forward_task])
         if not forward_task.cancelled():
             forward_task.exception()  # retrieved, so that asyncio does not log it; the run is not affected
-        workspace.cleanup()
+        workspace.close()
     if end.error:
         raise JobFailed(end)
     return folder, end

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from suture.core.ledger import Event, RunFolder
 from suture.core.records.judgement import JudgeStep
 from suture.core.settings import Settings
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import SutureError
 from suture.interfaces.jobs import JobEnd, JobFailed, JobKind
 from suture.interfaces.jobs.job_process import run_standalone_job
@@ -119,8 +119,8 @@ async def run_judge_job(
     context: ServerContext, call: Context[Any, Any], request: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> tuple[str, JobEnd]:
     """Judge a change in a process of its own, and report each step to the client; return its id and its end."""
-    with tempfile.TemporaryDirectory(prefix="suture-judge-") as folder:
-        steps = Path(folder) / "steps"
+    with temporary_folder("suture-judge-") as folder:
+        steps = folder / "steps"
         forward_task = asyncio.create_task(_forward_steps(steps, call))
         try:
             job, end = await run_tool_job(

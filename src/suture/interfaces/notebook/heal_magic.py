@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from suture.core.ledger import Event, last_payload, read_ledger
 from suture.core.ledger.kinds import RunFinished, RunPaused
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs.job_process import run_standalone_job
 from suture.interfaces.narrative.plain_text import sanitize_text
@@ -103,9 +103,9 @@ async def _run_project(project: CellProject, arguments: Namespace, settings: Set
         for line in narrator.lines_for(event):
             print(sanitize_text(line), file=sys.stderr)
 
-    with tempfile.TemporaryDirectory(prefix="suture-cell-") as folder_name:
-        _write_files(project, Path(folder_name))
-        request = {"path": folder_name, "test": TEST_COMMAND, "protect": [EARLIER_FILE]}
+    with temporary_folder("suture-cell-") as project_folder:
+        _write_files(project, project_folder)
+        request = {"path": str(project_folder), "test": TEST_COMMAND, "protect": [EARLIER_FILE]}
         folder, _ = await run_standalone_job(
             settings.paths.home, "heal", request, report, job_flags=_settings_from(arguments)
         )

@@ -6,7 +6,6 @@ import fnmatch
 import importlib.util
 import logging
 import re
-import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from suture.core.settings import SafetySettings
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import PrerequisiteError, UsageError
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.languages.safety_rules import UNREADABLE, SafetyLevel, SafetyRule, UnsafeUse
@@ -257,7 +257,7 @@ def bandit_issues(files: Mapping[str, str]) -> list[BanditIssue] | None:
     Raises:
         ValueError: Bandit could not read a file, which the message names.
     """
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="suture-bandit-") as folder:
+    with warnings.catch_warnings(), temporary_folder("suture-bandit-") as folder:
         warnings.simplefilter("ignore", DeprecationWarning)  # of Bandit itself, about its plugins
         for logger in ("bandit", "stevedore"):  # their warnings do not concern the user
             logging.getLogger(logger).addHandler(logging.NullHandler())
@@ -265,7 +265,7 @@ def bandit_issues(files: Mapping[str, str]) -> list[BanditIssue] | None:
             from bandit.core import config, manager
         except ImportError:
             return None
-        original_paths = _write_files(files, Path(folder))
+        original_paths = _write_files(files, folder)
         scan = manager.BanditManager(config.BanditConfig(), "file", quiet=True, ignore_nosec=True)
         scan.files_list = sorted(original_paths)
         scan.run_tests()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import posixpath
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import UsageError
 from suture.project.workspace.git import start_git
 from suture.project.workspace.repository import LINK_MODES, REGULAR_FILE_MODES, Repository, open_repository
@@ -59,8 +58,8 @@ def read_patched_states(snapshot: Snapshot, patch: str) -> ProjectStates:
 
 def _apply_patch(snapshot: Snapshot, patch: str) -> dict[str, bytes]:
     """Return a snapshot's files with a patch applied by git, in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="suture-patch-") as name:
-        folder = Path(name).resolve()
+    with temporary_folder("suture-patch-") as unresolved:
+        folder = unresolved.resolve()
         for path, content in snapshot.files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import socket
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from suture.core.settings.schema import IsolationLevel
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import SandboxBroken
 from suture.sandbox.contract import ProgramLimits, RunRequest, Sandbox
 from suture.sandbox.execution.process import read_source
@@ -132,12 +132,11 @@ async def _place_bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
     mark, secret = f"canary{secrets.token_hex(4)}", secrets.token_hex(16)
     async with AsyncExitStack() as stack:
         bait_folders = [
-            stack.enter_context(tempfile.TemporaryDirectory(prefix=mark, dir=folder))
-            for folder in (None, *folders)
+            stack.enter_context(temporary_folder("suture-canary-", folder)) for folder in (None, *folders)
         ]
         for folder in bait_folders:
             os.chmod(folder, 0o777)  # noqa: PTH101 - only the sandbox may prevent access
-            (Path(folder) / "secret").write_text(secret, "ascii")
+            (folder / "secret").write_text(secret, "ascii")
         listeners = [socket.create_server((host, 0)) for host in _own_addresses()]
         for listener in listeners:
             stack.callback(listener.close)
@@ -152,7 +151,7 @@ async def _place_bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
             "kernel": identify_kernel(),
             "secret": secret,
             "files": [f"{folder}/secret" for folder in bait_folders],
-            "folders": bait_folders,
+            "folders": [str(folder) for folder in bait_folders],
             "addresses": [listener.getsockname()[:2] for listener in listeners],
             "abstract": mark,
         }

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIMIT_NAMES, Capabilities, RunRequest, RunResult
 from suture.sandbox.execution.base_sandbox import BaseSandbox, FrameChannel, make_room, system_error
@@ -92,8 +91,9 @@ class UnsafeSubprocess:
         if self._notice is not None:
             self._notice()
             self._notice = None
+        stack = ExitStack()
         try:
-            folder = await asyncio.to_thread(_make_folder)
+            folder = await asyncio.to_thread(stack.enter_context, _make_folder())
         except OSError as fault:
             raise system_error(f"{self.name} cannot make a folder for a program", fault) from fault
         single_run = _SingleRun(folder)
@@ -102,7 +102,7 @@ class UnsafeSubprocess:
             yield single_run
         finally:
             self._runs.discard(single_run)
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(stack.close)
 
 
 class ReapedRun(ColdRun):
@@ -174,11 +174,13 @@ class _SingleRun(BaseSandbox):
             reaped_run.cancel_kill()
 
 
-def _make_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="suture-unsafe-")).resolve()
-    for name in ("box", "tmp"):
-        (folder / name).mkdir(mode=0o700)
-    return folder
+@contextmanager
+def _make_folder() -> Iterator[Path]:
+    with temporary_folder("suture-unsafe-") as unresolved_folder:
+        folder = unresolved_folder.resolve()
+        for name in ("box", "tmp"):
+            (folder / name).mkdir(mode=0o700)
+        yield folder
 
 
 @cache

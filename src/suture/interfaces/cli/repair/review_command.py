@@ -7,12 +7,12 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import UsageError, describe_fault
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, RunName, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -277,8 +277,8 @@ def edit_text(text: str, path: str) -> str | None:
     The editor derives the language from the name of the file at `path`.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with tempfile.TemporaryDirectory(prefix="suture-edit-") as folder:
-        file = Path(folder) / PurePosixPath(path).name
+    with temporary_folder("suture-edit-") as folder:
+        file = folder / PurePosixPath(path).name
         file.write_text(text, "utf-8", "surrogateescape")
         try:
             process = subprocess.run([*shlex.split(editor), str(file)], check=False)

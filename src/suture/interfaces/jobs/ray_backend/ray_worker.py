@@ -89,7 +89,7 @@ async def _run_job(jobs: SharedJobs, job: Job, flags: Mapping[str, object]) -> J
         end = await process.ended()
     finally:
         watch_task.cancel()
-        workspace.cleanup()
+        workspace.close()
     if end.fault == "ProcessDied" and jobs.is_stop_requested(job.id):
         return CANCELLED  # it did not stop in time and was killed
     return end

@@ -1,0 +1,92 @@
+"""Temporary folders that are removed even if their process is killed.
+
+A folder is locked as long as its process lives. Whoever makes the next one of the same kind first removes those that
+nobody holds. A process id in the name would not do: processes of other containers may use the same folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["temporary_folder"]
+SUFFIX = ".locked"
+"""The end of the folders' names; those of versions that did not lock them end otherwise, and may be in use."""
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+    """Make an empty folder that is removed with everything in it when the `with` block ends.
+
+    Args:
+        prefix: The start of the folder's name, which says what it is for.
+        parent: The folder to make it in; by default the system's for temporary files.
+
+    Raises:
+        OSError: The folder cannot be made.
+    """
+    parent = parent or Path(tempfile.gettempdir())
+    _remove_abandoned(parent, prefix)
+    while True:
+        folder = tempfile.TemporaryDirectory(SUFFIX, prefix, parent, ignore_cleanup_errors=True)
+        descriptor = _open_folder(folder.name)
+        if descriptor is not None and _is_held(descriptor) and Path(folder.name).exists():
+            break
+        # Another process has taken the folder for an abandoned one before it was locked.
+        folder.cleanup()
+        if descriptor is not None:
+            os.close(descriptor)
+    try:
+        yield Path(folder.name)
+    finally:
+        folder.cleanup()
+        os.close(descriptor)
+
+
+def _is_held(descriptor: int) -> bool:
+    """Lock a new folder; return whether nobody else has."""
+    try:
+        return _try_lock(descriptor)
+    except OSError:
+        return True  # a file system without locks, where no folder is taken for an abandoned one
+
+
+def _remove_abandoned(parent: Path, prefix: str) -> None:
+    with contextlib.suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if not (entry.name.startswith(prefix) and entry.name.endswith(SUFFIX)):
+                continue
+            with contextlib.suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_uid == os.geteuid():
+                    _remove_if_abandoned(entry.path)
+
+
+def _remove_if_abandoned(path: str) -> None:
+    descriptor = _open_folder(path)
+    if descriptor is None:
+        return
+    try:
+        if _try_lock(descriptor):
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def _open_folder(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
