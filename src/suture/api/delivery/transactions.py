@@ -30,7 +30,12 @@ from suture.core.ledger.event import Payload
 from suture.core.ledger.kinds import ApplyStarted, TreeUndone
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.errors import StorageError, SutureError, UsageError
-from suture.project.workspace import RepositoryBusy, TreeNotReverted, remove_partial_files
+from suture.project.workspace import (
+    RepositoryBusy,
+    TreeNotReverted,
+    remove_empty_folders,
+    remove_partial_files,
+)
 from suture.project.workspace.git import INHERITED_DESCRIPTORS
 
 LOCK_TIMEOUT_S = 10.0
@@ -67,14 +72,15 @@ def project_change(run: RunFolder, root: Path, act: Act, ledger: Ledger) -> Iter
         except BaseException as fault:
             if (act == "undo" and completing) or isinstance(fault, TreeNotReverted):
                 raise  # it is done and not recorded, or half done; the next command finishes it
-            with contextlib.suppress(SutureError):
+            with contextlib.suppress(SutureError, OSError):
                 if act == "apply":
                     _settle(run, act, ledger)
                 journal.clear()
             if act == "undo" or not isinstance(fault, StorageError) or not _is_complete(ledger):
                 raise
-        _remove_partial_files(run, ledger)
-        journal.clear()
+        with contextlib.suppress(OSError):  # what remains is removed by the next command
+            _remove_remains(run, ledger)
+            journal.clear()
 
 
 def recover_interrupted_changes(home: Path, folder: Path) -> list[TreeUndone]:
@@ -211,7 +217,7 @@ def _settle_and_report(run: RunFolder, act: Act, ledger: Ledger) -> TreeUndone |
 
 def _settle(run: RunFolder, act: Act, ledger: Ledger) -> TreeUndone | None:
     """Bring an act that was not completed to an end; return its event if the change was taken back."""
-    _remove_partial_files(run, ledger)
+    _remove_remains(run, ledger)
     change = find_applied_change(ledger.events)
     if not change.root or (act == "apply" and change.is_complete):
         return None
@@ -231,8 +237,11 @@ def _is_complete(ledger: Ledger) -> bool:
     return bool(change.root) and change.is_complete
 
 
-def _remove_partial_files(run: RunFolder, ledger: Ledger) -> None:
-    """Remove the temporary files of a run's last change."""
+def _remove_remains(run: RunFolder, ledger: Ledger) -> None:
+    """Remove the temporary files of a run's last change, and if it is not applied, the empty folders that it made."""
     started = last_payload(ledger.events, ApplyStarted)
-    if started is not None:
-        remove_partial_files(Path(started.root), started.files, label=run.id)
+    if started is None:
+        return
+    remove_partial_files(Path(started.root), started.files, label=run.id)
+    if not find_applied_change(ledger.events).root:
+        remove_empty_folders(Path(started.root), started.folders)

@@ -7,11 +7,10 @@ for the index.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import StorageError, UsageError
 from suture.project.workspace.repository import REGULAR_FILE_MODES, Repository
 
@@ -92,8 +91,8 @@ def plan_commit(
         else:
             # The user has staged that the file is added or deleted. That stays as it is.
             restaged.append(index_entry or TreeEntry(path=name))
-    with tempfile.TemporaryDirectory(prefix="suture-index-") as folder:
-        scratch_index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+    with temporary_folder("suture-index-") as folder:
+        scratch_index = {"GIT_INDEX_FILE": str(folder / "index")}
         repository.git("read-tree", parent, env=scratch_index)
         _write_index(repository, committed, env=scratch_index)
         tree = repository.git("write-tree", env=scratch_index).decode().strip()
@@ -111,12 +110,13 @@ def commit_on_head(plan: CommitPlan, message: str) -> str:
     repository = plan.repository
     commit = _commit(plan, message)
     # The reference first: if the process is killed before the index is written, the commit shows what is missing.
-    repository.git("update-ref", "-m", "suture: heal", "HEAD", commit, plan.parent)
     try:
+        repository.git("update-ref", "-m", "suture: heal", "HEAD", commit, plan.parent)
         restage(plan)
     except StorageError:
-        repository.git("update-ref", "-m", "suture: heal failed", "HEAD", plan.parent, commit)
-        _write_index(repository, plan.staged)
+        if repository.head() == commit:  # git may have moved it, and only its answer could not be read
+            repository.git("update-ref", "-m", "suture: heal failed", "HEAD", plan.parent, commit)
+            _write_index(repository, plan.staged)
         raise
     return commit
 

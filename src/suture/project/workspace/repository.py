@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from suture.core.safe_files import read_regular_file
+from suture.core.temporary_folders import temporary_folder
 from suture.errors import StorageError, UsageError
 from suture.project.workspace.git import build_safe_environment, require_no_pipes, run_git, start_git
 
@@ -67,11 +67,11 @@ class Repository:
 
     def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
         """Merge three texts; return `None` if both sides changed the same lines, or one is not text."""
-        with tempfile.TemporaryDirectory(prefix="suture-merge-") as folder:
-            paths = [Path(folder) / name for name in ("ours", "base", "theirs")]
+        with temporary_folder("suture-merge-") as folder:
+            paths = [folder / name for name in ("ours", "base", "theirs")]
             for path, content in zip(paths, (ours, base, theirs), strict=True):
                 path.write_bytes(content)
-            process = start_git(Path(folder), "merge-file", "-p", "-q", *map(str, paths))
+            process = start_git(folder, "merge-file", "-p", "-q", *map(str, paths))
         return process.stdout if process.returncode == 0 else None
 
     def head(self) -> str:
@@ -265,7 +265,10 @@ def _require_own(repository: Repository, common: Path) -> None:
     else:
         worktree = repository.git("config", "--get", "core.worktree", ok=(0, 1)).strip()
         is_own = bool(worktree) and (git_dir / os.fsdecode(worktree)).resolve() == entry.parent
-    linked = next((path for path in _written_paths(git_dir, common) if path.is_symlink()), None)
+    try:
+        linked = next((path for path in _written_paths(git_dir, common) if path.is_symlink()), None)
+    except OSError as fault:
+        raise StorageError(f"the repository {str(common)!r} cannot be read: {fault.strerror}") from fault
     if not is_own or linked is not None:
         reason = f"{str(linked)!r} is a link"
         if not is_own:
