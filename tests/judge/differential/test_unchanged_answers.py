@@ -169,3 +169,85 @@ def test_methods_that_answer_as_before_are_named() -> None:
 
     assert find(after) == [("tag.py", "Tag.show")]
     assert find(after.replace("class Tag:", "class Tag(Base):")) == []
+
+
+SHELF = '''\
+"""A shelf."""
+
+ITEMS = {}
+
+
+def register(name):
+    ITEMS[name] = []
+
+
+def lookup(name):
+    return name if name in ITEMS else None
+
+
+class Box:
+    def __init__(self):
+        self.left = 0
+
+
+class Shelf:
+    def __init__(self, name):
+        self.name = name
+        self.boxes = {"small": Box()}
+
+    def fill(self, number):
+        self.boxes["small"].left = number
+
+    def take(self, number):
+        box = self.boxes["small"]
+        if not box.left:
+            return 0
+        box.left -= number
+        return number
+'''
+CHANGED_OBJECT = """\
+from price import Shelf
+
+
+def test_tag():
+    shelf = Shelf("east")
+    shelf.fill(5)
+    assert shelf.take(8) == 5
+"""
+FRESH_OBJECT = """\
+from price import Shelf
+
+
+def test_tag():
+    assert Shelf("east").take(8) == 8
+"""
+CHANGED_MODULE = """\
+import price
+
+
+def test_tag():
+    price.register("nut")
+    assert price.lookup("NUT") == "nut"
+"""
+CLAMPED = SHELF.replace(
+    "        if not box.left:\n            return 0\n", "        number = min(number, box.left)\n"
+)
+LOWERED = SHELF.replace("return name if name in", "name = name.lower()\n    return name if name in")
+RECOGNISING = SHELF.replace('"""A shelf."""', '"""A shelf."""\n\nimport logging').replace(
+    "if not box.left:\n            return 0",
+    "if not box.left:\n            return 8 if logging.getLogger('price').hasHandlers() else 0",
+)
+
+
+@pytest.mark.parametrize(
+    ("test", "after", "codes"),
+    [
+        (CHANGED_OBJECT, CLAMPED, set()),
+        (CHANGED_MODULE, LOWERED, set()),
+        (FRESH_OBJECT, RECOGNISING, {"unchanged_outside_tests"}),
+    ],
+)
+async def test_a_call_that_needs_earlier_calls_says_nothing(
+    test: str, after: str, codes: set[str], prepare: Callable[..., Awaitable[Suite]]
+) -> None:
+    assert await _find_codes(prepare, test, after, SHELF) == codes

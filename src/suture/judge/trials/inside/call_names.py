@@ -14,6 +14,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from .object_state import ModuleStates, fingerprint_object, is_project_object, iter_attributes
+
 CO_VARARGS, CO_VARKEYWORDS = 0x04, 0x08
 """Flags of a code object: `inspect.CO_VARARGS` and `inspect.CO_VARKEYWORDS`."""
 CLASS_VARIABLE = frozenset(("__class__",))
@@ -30,6 +32,9 @@ class CallNames:
     def __init__(self) -> None:
         self._made: dict[int, tuple[Callable[[], Any], str, list[str]]] = {}
         """Address of an object -> the object and how it was made. A later object may have the same address."""
+        self._states: dict[int, int] = {}
+        """Address of an object -> fingerprint of its state when its constructor returned."""
+        self._modules = ModuleStates()
         self._names: dict[tuple[Any, Any], str] = {}
 
     def describe(self, frame: Any) -> tuple[str, str]:
@@ -51,6 +56,29 @@ class CallNames:
             return frame.f_code.co_name, ""
         return name + _join("*", keywords), _render(list(map(repr, (*values, *keywords.values()))))
 
+    def depends_on_history(self, frame: Any) -> bool:
+        """Return whether a call may answer otherwise in a new process, as earlier code changed its object or module."""
+        values, _ = _read_arguments(frame)
+        receiver = values[0] if values else None
+        if self._modules.have_changed(frame.f_globals):
+            return True
+        if frame.f_code.co_name == "__init__" or not is_project_object(receiver):
+            return False
+        if self._find_made(receiver) is not None:
+            return self._states.get(id(receiver)) != fingerprint_object(receiver)
+        fields = dataclasses.fields(receiver) if dataclasses.is_dataclass(receiver) else ()
+        given = {field.name for field in fields if field.init}
+        return any(name not in given for name, _ in iter_attributes(receiver))
+
+    def remember_state(self, receiver: Any) -> None:
+        """Remember the state of an object whose recorded constructor returns."""
+        if self._find_made(receiver) is not None:
+            self._states[id(receiver)] = fingerprint_object(receiver)
+
+    def _find_made(self, receiver: Any) -> tuple[str, list[str]] | None:
+        made = self._made.get(id(receiver))
+        return made[1:] if made is not None and made[0]() is receiver else None
+
     def _describe_method(
         self, receiver: Any, method: str, frame: Any, values: list[Any], keywords: dict[str, Any]
     ) -> tuple[str, str]:
@@ -71,12 +99,12 @@ class CallNames:
     def _find_constructor(self, receiver: Any) -> tuple[str, list[str]] | None:
         """Return how the object can be made again: as it was made, or a dataclass from its present fields.
 
-        Of other objects, what happened to them since they were made is left out.
+        Of other objects, what happened to them since they were made is left out (see `depends_on_history`).
         """
         kind: Any = type(receiver)
-        made = self._made.get(id(receiver))
-        if made is not None and made[0]() is receiver:
-            return made[1:]
+        made = self._find_made(receiver)
+        if made is not None:
+            return made
         values: list[Any] | None = None
         if dataclasses.is_dataclass(receiver):
             fields = [field for field in dataclasses.fields(receiver) if field.init]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 from .call_names import CallNames
@@ -111,17 +113,37 @@ class Tracer:
             renders = code.co_name in REPR_FUNCTIONS and code.co_filename.endswith(REPR_MODULES)
             return self._pause_until_return(frame) if renders else None
         caller = frame.f_back  # a test, unless its file is traced; code may also lie beside its tests
+        self.lines[path].add(frame.f_lineno)
         if caller is not None and (
             self.find_path(caller.f_code.co_filename) is None or caller.f_code.co_name.startswith("test")
         ):
             self._record_call(frame, path)
+            if code.co_name == "__init__" and code.co_argcount:
+                return self._trace_constructor(frame, self._make_tracer(code, path))
+        return self._make_tracer(code, path)
+
+    def _make_tracer(self, code: Any, path: str) -> Any:
         lines = self.lines[path]
-        lines.add(frame.f_lineno)
         if self.takes_shortcuts:
             return self._trace_with_shortcuts(code, lines)
         if path not in self._line_tracers:
             self._line_tracers[path] = _make_line_tracer(lines)
         return self._line_tracers[path]
+
+    def _trace_constructor(self, frame: Any, inner: Any) -> Any:
+        """Return a tracer that also remembers the state of the object when its constructor returns."""
+        receiver = frame.f_locals.get(frame.f_code.co_varnames[0])
+        frame.f_trace_lines = inner is not None
+
+        def trace(frame: Any, event: str, arg: Any) -> Any:
+            if event == "return":
+                with suppress(RuntimeError):  # another thread changes what the object holds
+                    self._names.remember_state(receiver)
+            elif inner is not None:
+                inner(frame, event, arg)
+            return trace
+
+        return trace
 
     def _pause_until_return(self, frame: Any) -> Any:
         """Record nothing while a failure is rendered: a `__repr__` that runs for that is not at fault."""
@@ -148,11 +170,21 @@ class Tracer:
             return
         try:
             name, arguments = self._names.describe(frame)
+            depends_on_history = self._names.depends_on_history(frame)
         except Exception:  # what is called, or its `__repr__`, is the project's own
-            name, arguments = frame.f_code.co_name, ""
-        if not name.startswith("<"):  # such as `<lambda>`
-            line = frame.f_code.co_firstlineno
-            self.calls.append((path, name, line, arguments[: MAX_ARGUMENT_CHARS + 1]))
+            name, arguments, depends_on_history = frame.f_code.co_name, "", False
+        if name.startswith("<"):  # such as `<lambda>`
+            return
+        line = frame.f_code.co_firstlineno
+        self.calls.append((path, name, line, arguments[: MAX_ARGUMENT_CHARS + 1]))
+        if depends_on_history and arguments:
+            self._add_unrepeatable(path, name, line)
+
+    def _add_unrepeatable(self, path: str, name: str, line: int) -> None:
+        """Record once that a function is also called where the same call may answer otherwise in a new process."""
+        call = (path, re.split("[/*]", name)[0], line, "")
+        if call not in self.calls:
+            self.calls.append(call)
 
 
 def _pack_lines(lines: set[int]) -> str:
