@@ -89,9 +89,9 @@ def test_the_rows_of_runs_are_whole_wherever_the_connection_closes(store: Store,
 
 def test_memories_are_stored_and_counted_once_wherever_the_connection_closes(store: Store) -> None:
     def learn() -> None:
-        store_items(store, ITEMS, None)
+        store_items(store, ITEMS)
         for item in ITEMS:
-            record_use(store, item.table, item.key, "r", shown=True, healed=True)
+            record_use(store, item.table, item.key, "r", healed=True)
 
     def check() -> None:
         learn()
