@@ -17,7 +17,6 @@ from suture.judge.coverage.coverage_run import (
     find_reaching_tests,
     find_touched_by_file,
 )
-from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.trials.tuning import MAX_WHOLE_SUITE_TESTS
 from suture.judge.tuning import (
     MAX_GENERATED_MUTANTS,
@@ -419,5 +418,5 @@ async def _find_passing(
     if not tests:
         return frozenset()
     project_files = overlay_candidate(suite.task.files, files)
-    outcomes = await suite.command.run_selected(project_files, tests, addition=RunAddition(options=options))
+    outcomes = await suite.command.run_selected(project_files, tests, options=options)
     return frozenset(outcome.check_id for outcome in outcomes if outcome.passed)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
+from itertools import pairwise
 
 from suture.core.records import CheckOutcome, Task
 from suture.core.settings import SandboxSettings
@@ -44,7 +46,7 @@ from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.reporting_runner import ReportingRunner
 from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
-from suture.project.languages import Interpreter, is_pytest_command
+from suture.project.languages import Interpreter, find_working_folder, is_pytest_command
 from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
@@ -197,10 +199,32 @@ class TestCommand:
         self._inputs = RunInputs(self._task, self._collected.files, self.opened_data)
         self._pytest.forget_bytecode({*self._inputs.files, *filter(is_protected, self._task.files)})
         if not self._collected.all_ids and not self._collected.unimportable_examples:
+            if missing := self._find_missing_paths():
+                raise UsageError(
+                    f"{self._line.shown!r} names {missing[0]!r}, which is not among the project's files",
+                    remedy="name a file or folder that exists; files that git ignores are not read",
+                )
             raise UsageError(
                 f"{self._line.shown!r} collects no tests",
                 remedy="write a function `test_...` in a file `test_*.py`, or name its file in the command",
             )
+
+    def _find_missing_paths(self) -> list[str]:
+        """Return the files and folders that the command names and the project does not have."""
+        argv = self._task.test_command
+        folder = find_working_folder(argv)
+        missing = []
+        for before, word in pairwise(argv):
+            path = word.partition("::")[0]
+            # A folder after an option may be the option's value, such as that of a report.
+            if word.startswith("-") or not (
+                path.endswith(".py") or ("/" in path and not before.startswith("-"))
+            ):
+                continue
+            name = posixpath.normpath(posixpath.join(folder, path))
+            if not any(known == name or known.startswith(f"{name}/") for known in self._task.files):
+                missing.append(path)
+        return missing
 
     async def _run_unrecorded(
         self, result: RunResult, report: PytestReport
@@ -302,6 +326,7 @@ class TestCommand:
         wall_s: float | None = None,
         *,
         options: str = "",
+        addition: RunAddition | None = None,
     ) -> tuple[CheckOutcome, ...]:
         """Run some of the tests outside of a verdict.
 
@@ -309,10 +334,13 @@ class TestCommand:
             tests: Ids of the tests; empty for all. A command that is not pytest runs whole.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
             options: Options of pytest.
+            addition: What a run of pytest has besides the reporting plugin.
         """
         if not self.is_pytest:
             return await self._other_runner.run_selected(files, tests, wall_s)
-        result, report = await self._pytest.run(files, only=tests, wall_s=wall_s, options=options)
+        result, report = await self._pytest.run(
+            files, only=tests, wall_s=wall_s, options=options, addition=addition
+        )
         return self._select(report, result, tests)
 
     async def run_together_and_isolated(
@@ -321,6 +349,8 @@ class TestCommand:
         tests: Collection[str],
         isolated: Collection[str],
         wall_s: float | None = None,
+        *,
+        addition: RunAddition | None = None,
     ) -> tuple[tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
         """Run some tests together, and then some of them each in a process of its own, outside of a verdict.
 
@@ -333,12 +363,14 @@ class TestCommand:
         if not self.is_pytest:
             outcomes = await self.run_selected(files, tests, wall_s)
             return outcomes, tuple(outcome for outcome in outcomes if outcome.check_id in isolated)
-        result, report = await self._pytest.run(files, only=tests, isolated=isolated, wall_s=wall_s)
+        result, report = await self._pytest.run(
+            files, only=tests, isolated=isolated, wall_s=wall_s, addition=addition
+        )
         if report.joint_report is None:  # other processes run the tests, or a test ended pytest's process
             together = self._select(report, result, tests)
             if report.uncollectable or result.status == "timeout":
                 return together, ()
-            return together, await self.run_selected(files, isolated, wall_s)
+            return together, await self.run_selected(files, isolated, wall_s, addition=addition)
         return self._select(report.joint_report, result, tests), self._select(report, result, isolated)
 
     def _select(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from suture.judge.minimisation.delta_debugging import ddmin
+from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
-from suture.judge.tuning import MAX_ISOLATED_RERUNS
+from suture.judge.tuning import MAX_ISOLATED_RERUNS, MAX_OTHER_TESTS, MAX_OTHER_TESTS_RUNS
+from suture.project.python_source.parsing import parse_module
 
 STATE_CHANGERS = {
     "a list": ("append", "extend", "insert", "remove", "reverse", "sort"),
@@ -19,6 +22,11 @@ STATE_CHANGERS = {
 STATE_CHANGING_NAMES = frozenset(name for names in STATE_CHANGERS.values() for name in names)
 """Methods and functions that change the object they are called on, or the process."""
 
+OTHER_HASH_SEED = RunAddition(variables={"PYTHONHASHSEED": "1"})
+"""The first run shares a warm interpreter, and its hash seed, with all runs that set none. A test that depends on the
+order of a set would end the same way in all of them."""
+NEW_HASH_SEED = RunAddition(variables={"PYTHONHASHSEED": "random"})
+"""The same, for runs that may differ from each other."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -31,14 +39,11 @@ class Reruns:
     timeout_s: float
 
     async def find_failing(self, tests: Collection[str]) -> frozenset[str]:
-        """Return those of some tests that fail when they run together, without any other test."""
-        outcomes = await self.command.run_selected(self.suite.task.files, tests, self.timeout_s)
+        """Return those of some tests that fail when they run together, without any other test; empty for all tests."""
+        outcomes = await self.command.run_selected(
+            self.suite.task.files, tests, self.timeout_s, addition=OTHER_HASH_SEED
+        )
         return frozenset(outcome.check_id for outcome in outcomes if not outcome.passed)
-
-    async def find_failing_in_suite(self) -> frozenset[str]:
-        """Return the tests that fail when the whole command runs again."""
-        run = await self.command.run(self.suite.task.files)
-        return frozenset(outcome.check_id for outcome in run.outcomes if not outcome.passed)
 
     async def split_failing_and_passing_alone(
         self, tests: Sequence[str]
@@ -48,26 +53,72 @@ class Reruns:
         Of many tests only the first few run alone. Both runs use one process that imports the project once.
         """
         files, alone = self.suite.task.files, tests[:MAX_ISOLATED_RERUNS]
-        together, isolated = await self.command.run_together_and_isolated(files, tests, alone, self.timeout_s)
+        together, isolated = await self.command.run_together_and_isolated(
+            files, tests, alone, self.timeout_s, addition=OTHER_HASH_SEED
+        )
         failed = frozenset(outcome.check_id for outcome in together if not outcome.passed)
         return failed, frozenset(outcome.check_id for outcome in isolated if outcome.passed)
 
-    async def find_polluter(self, victim: str, before: Sequence[str]) -> str:
-        """Return the single test after which the victim fails, found by bisection; empty if there is none.
+    async def find_polluters(self, victim: str, before: Sequence[str]) -> tuple[str, ...]:
+        """Return the fewest tests after which the victim fails; empty if there are none.
 
         Args:
             victim: A test that passes when it runs alone.
             before: The tests that run before it.
         """
-        suspects = list(before)
-        while len(suspects) > 1:
-            middle = len(suspects) // 2
-            first_half, second_half = suspects[:middle], suspects[middle:]
-            has_polluter = victim in await self.find_failing([*first_half, victim])
-            suspects = first_half if has_polluter else second_half
-        if suspects and victim in await self.find_failing([*suspects, victim]):
-            return suspects[0]
-        return ""
+
+        async def fails_after(tests: Sequence[str]) -> bool:
+            return victim in await self.find_failing([*tests, victim])
+
+        return await find_deciding_tests(before, fails_after)
+
+
+async def find_deciding_tests(
+    before: Sequence[str], ends_so: Callable[[Sequence[str]], Awaitable[bool]]
+) -> tuple[str, ...]:
+    """Return the fewest tests after which another one ends in a certain way, by delta debugging.
+
+    The result is empty if the other test does not end so after all of them, or only after many.
+
+    Args:
+        before: The tests that run before the other one.
+        ends_so: Returns whether the other test ends so after some of them.
+    """
+    runs = 0
+
+    def is_over() -> bool:
+        return runs >= MAX_OTHER_TESTS_RUNS
+
+    async def count_and_run(tests: Sequence[str]) -> bool:
+        nonlocal runs
+        runs += 1
+        return not is_over() and await ends_so(tests)
+
+    if not before or not await count_and_run(before):
+        return ()
+    others, _ = await ddmin(list(before), count_and_run, is_over)
+    return tuple(others) if len(others) <= MAX_OTHER_TESTS else ()
+
+
+def find_state_change(tests: Sequence[str], files: Mapping[str, bytes]) -> str:
+    """Return the first statement by which one of some tests changes state that outlives it; empty if there is none."""
+    for test in tests:
+        path, _, name = test.partition("::")
+        tree = parse_module(files.get(path, b""))
+        statement = find_shared_state_write(tree, name.partition("[")[0].split("::")[-1]) if tree else ""
+        if statement:
+            return statement
+    return ""
+
+
+def get_test_source(test: str, files: Mapping[str, bytes]) -> str:
+    """Return the source of a test function, without its comments; empty if its file does not show it."""
+    path, _, name = test.partition("::")
+    tree = parse_module(files.get(path, b""))
+    function_name = name.partition("[")[0].split("::")[-1]
+    nodes = ast.walk(tree) if tree is not None else ()
+    functions = [node for node in nodes if isinstance(node, FunctionNode) and node.name == function_name]
+    return ast.unparse(functions[-1]) if functions else ""
 
 
 def find_shared_state_write(tree: ast.Module, name: str) -> str:

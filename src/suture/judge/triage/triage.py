@@ -19,7 +19,7 @@ from suture.judge.triage.environment_faults import (
     is_permanent_fault,
     strip_test_name,
 )
-from suture.judge.triage.order_dependence import Reruns, find_shared_state_write
+from suture.judge.triage.order_dependence import Reruns, find_state_change
 from suture.judge.triage.suspect_tests import (
     DocumentedResult,
     describe_unreadable_test,
@@ -30,7 +30,6 @@ from suture.judge.triage.suspect_tests import (
 from suture.judge.tuning import MIN_RERUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
 from suture.project.languages import LANGUAGES
 from suture.project.languages.diagnostics import TOOLS
-from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, is_test_file
 
 RerunFailures = Callable[[], Awaitable[frozenset[str]]]
@@ -287,7 +286,7 @@ async def _check_by_reruns(
     order_dependent: frozenset[str] = frozenset()
     if varying and reruns.command.is_pytest:  # other commands ran whole, with the tests in the same order
         failed_again = await reruns.find_failing(tests)
-        order_dependent = await reruns.find_failing_in_suite() - failed_again
+        order_dependent = await reruns.find_failing(()) - failed_again
     for test in varying:
         depends = test in order_dependent
         failures |= await _check_order(test, base, reruns) if depends else {test: _make_flaky(test)}
@@ -304,16 +303,14 @@ async def _check_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[st
     If no test writes the shared state, the code itself keeps it between tests, and that is a fault of the code.
     """
     order = [outcome.check_id for outcome in base.outcomes]
-    polluter = await reruns.find_polluter(victim, order[: order.index(victim)])
-    path, _, name = polluter.partition("::")
-    tree = parse_module(reruns.suite.task.files.get(path, b"")) if polluter else None
-    statement = find_shared_state_write(tree, name.partition("[")[0].split("::")[-1]) if tree else ""
+    polluters = await reruns.find_polluters(victim, order[: order.index(victim)])
+    statement = find_state_change(polluters, reruns.suite.task.files)
     if not statement:
         return {}
     failure = NonCodeFailure(
         test=victim,
         cause="order_dependent",
-        explanation=f"it passes alone, and fails after {polluter}, which leaves `{statement}` behind",
+        explanation=f"it passes alone, and fails after {' and '.join(polluters)}, leaving `{statement}` behind",
         advice="let that test restore what it changes",
     )
     return {victim: failure}
