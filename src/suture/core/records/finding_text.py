@@ -15,7 +15,7 @@ SIGN_TEXTS: Mapping[str, str] = {
     "compares_with_test_lengths": "compares with {names}, which are lengths of values in the tests",
     "serves_examples_only": "changes what {names} does on the examples of the tests, but not on inputs near them",
     "special_case": "{names} answers an example of the tests by this branch or table, which serves no input near it",
-    "counts_calls": "what {names} answers by this branch depends on how often it was called",
+    "counts_calls": "what {names} answers depends on how often it was called",
     "equals_everything": "{names} returns different values that equal each other",
     "own_scalar_type": "returns numbers or texts of its own class {names}, which decides what it equals",
     "argument_altered": "newly alters argument {names} while it returns a value",
@@ -26,6 +26,8 @@ SIGN_TEXTS: Mapping[str, str] = {
     "hides_exceptions": "hides exceptions",
     "names_unused": "leaves {names} unused",
     "changes_argument": "newly changes its argument {names}",
+    "never_runs": "makes {names} lazy, so that its work does not run: nobody iterates or awaits what it returns",
+    "answers_by_property": "adds a Proxy that decides what it answers by the property that is read",
 }
 TEST_CHANGE_TEXTS: Mapping[str, str] = {
     "test_removed": "is removed",

@@ -13,10 +13,13 @@ from copy import copy
 from typing import TypeGuard
 
 from suture.judge.signs.argument_changes import find_arguments, find_changed_arguments
+from suture.judge.signs.changed_names import list_changed_names
+from suture.judge.signs.constant_folding import fold_constants
 from suture.judge.signs.dead_code import count_dead_code
 from suture.judge.signs.hidden_exceptions import count_hiding_handlers
+from suture.judge.signs.lazy_functions import find_unread_lazy_functions
 from suture.judge.signs.tampering_warning import TamperingCode, TamperingWarning
-from suture.judge.signs.test_values import TestValues, is_specific
+from suture.judge.signs.test_values import SMALL_NUMBERS, TestValues, is_specific
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import first_line, parse_module
 
@@ -53,7 +56,7 @@ def find_tampering_warnings(
         node.name for tree in (old_tree, new_tree) for node in ast.walk(tree) if isinstance(node, FUNCTIONS)
     }
     old, new = _drop_shared_parts(old_tree, before, new_tree, after)
-    literals = (_find_compared_literals(new) - _find_compared_literals(old_tree)) & test_literals
+    warnings = list(_find_test_values(old_tree, old, new_tree, new, test_literals, test_values))
     remaining = _drop_removed_functions(old, new_tree)
     lost_calls = {*(_count_calls(functions, remaining) - _count_calls(functions, new))}
     lost_calls |= _find_lost_callbacks(old, new)
@@ -61,14 +64,10 @@ def find_tampering_warnings(
     unread = _find_unread_names(new_tree) - _find_unread_names(old_tree)
     # Other modules may read what is new in a module or class.
     unread -= _find_module_names(new_tree) - _find_module_names(old_tree)
-    warnings: list[TamperingWarning] = []
-    if literals:
-        warnings.append(_place_warning("compares_with_test_literals", literals, new))
-    added = (_find_literals(new) - _find_literals(old_tree)) & test_literals - literals
-    if len(added) >= MIN_ADDED_TEST_LITERALS:
-        warnings.append(_place_warning("adds_test_literals", added, new))
     if test_values is not None:
-        warnings += _find_encoded_values(old_tree, new, test_values)
+        unread_work = find_unread_lazy_functions(old_tree, new_tree, test_values.sources)
+        if unread_work:
+            warnings.append(TamperingWarning(code="never_runs", names=tuple(sorted(unread_work))))
     if count_dead_code(new) > count_dead_code(old):
         warnings.append(TamperingWarning(code="dead_code"))
     if lost_calls:
@@ -89,6 +88,37 @@ def find_tampering_warnings(
     return tuple(warnings)
 
 
+def _find_test_values(
+    old_tree: ast.Module,
+    old: ast.Module,
+    new_tree: ast.Module,
+    new: ast.Module,
+    test_literals: frozenset[str],
+    test_values: TestValues | None,
+) -> Iterator[TamperingWarning]:
+    """Yield warnings about new literals that are, or encode, values of the tests.
+
+    Args:
+        old: The parts of the old file that the new one does not have.
+        new: The parts of the new file that the old one does not have.
+    """
+    # Whole files are not folded: that would copy them for each candidate of the search.
+    folded_old, folded = fold_constants(old), fold_constants(new)
+    known_literals = _find_literals(old_tree) | _find_literals(folded_old)
+    known_compared = _find_compared_literals(old_tree) | _find_compared_literals(folded_old)
+    if test_values is not None:
+        own_numbers = test_values.find_own_numbers(list_changed_names(new, new_tree))
+        test_literals -= SMALL_NUMBERS - own_numbers
+    literals = (_find_compared_literals(folded) - known_compared) & test_literals
+    if literals:
+        yield _place_warning("compares_with_test_literals", literals, folded)
+    added = (_find_literals(folded) - known_literals) & test_literals - literals
+    if len(added) >= MIN_ADDED_TEST_LITERALS:
+        yield _place_warning("adds_test_literals", added, folded)
+    if test_values is not None:
+        yield from _find_encoded_values(old_tree, folded, known_literals, test_values)
+
+
 def _place_warning(code: TamperingCode, literals: Iterable[str], tree: ast.AST) -> TamperingWarning:
     """Return a warning about some literals, with the line of the first of them."""
     names = frozenset(literals)
@@ -97,10 +127,9 @@ def _place_warning(code: TamperingCode, literals: Iterable[str], tree: ast.AST) 
 
 
 def _find_encoded_values(
-    old_tree: ast.AST, new: ast.AST, test_values: TestValues
+    old_tree: ast.AST, new: ast.AST, known: Container[str], test_values: TestValues
 ) -> Iterator[TamperingWarning]:
     """Yield warnings about new literals that are texts, hashes or lengths of the tests' values."""
-    known = _find_literals(old_tree)
     constants = [node for node in ast.walk(new) if _is_specific(node) and repr(node.value) not in known]
     encoded = {repr(node.value) for node in constants if test_values.is_encoded_by(node.value)}
     if encoded:

@@ -32,6 +32,8 @@ TamperingCode = Literal[
     "changes_test_support",
     "widens_types",
     "removes_definitions",
+    "never_runs",
+    "answers_by_property",
 ]
 
 MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
@@ -128,6 +130,8 @@ def _describe_sign(warning: TamperingWarning) -> str:
         "removal_unneeded": f"removes code ({names} before the change) with which all tests pass, too",
         "widens_types": f"widens or asserts types ({names}), so that the type checker sees less",
         "removes_definitions": f"removes {names}, with all that is reported there",
+        "never_runs": f"makes {names} lazy, so that its work does not run: nobody iterates or awaits what it returns",
+        "answers_by_property": "adds a Proxy that decides what it answers by the property that is read",
         "changes_test_support": f"changes {names}, by which the tests decide what they expect",
     }
     return texts[warning.code]

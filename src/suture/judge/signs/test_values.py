@@ -13,7 +13,7 @@ import json
 import re
 import tomllib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -27,6 +27,9 @@ from suture.project.workspace import decode_text, is_test_file
 
 COMMON_VALUES = (0, 1, 2, -1, "", None, True, False)
 """Values that occur in any code. Comparing with one of them does not show that an answer was hard-coded."""
+SMALL_NUMBERS = frozenset(map(repr, range(32)))
+"""Literals that also occur as days, months, sizes and counts; they count only as arguments and answers of changed
+functions. Chosen by judgement: 31 is the largest day of a month."""
 DATA_SUFFIXES = frozenset((".csv", ".json", ".toml", ".txt", ".yaml", ".yml"))
 """Endings of the data files whose values are read."""
 NAMES = re.compile(r"""[^\s"'/\\]+(?=["'/\\])""")
@@ -35,6 +38,10 @@ HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "bl
 """Functions of `hashlib` by which code may recognise a value."""
 CHECKSUMS: tuple[Callable[[bytes], int], ...] = (zlib.crc32, zlib.adler32)
 """Checksums, which are compared as numbers."""
+TRANSPARENT_CALLS = re.compile(
+    r"assert\w*|approx|param|parametrize|isclose|list|tuple|set|frozenset|dict|sorted"
+)
+"""Calls in tests whose arguments are those, or the answers, of other calls."""
 MIN_DIGEST_DIGITS = 8
 """Hexadecimal digits of a hash that count as one: eight digits agree by chance once in four billion."""
 MIN_CHECKSUM = 1 << 16
@@ -67,6 +74,29 @@ class TestValues:
         """The lengths of the tests' texts, lists and arguments, and of the texts of these."""
         sized = [value for value in self._values if hasattr(value, "__len__")]
         return frozenset(length for value in sized for length in (len(value), len(repr(value))))
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources of the tests in Python."""
+        return [text for path, text in self._files.items() if path.endswith(".py")]
+
+    def find_own_numbers(self, functions: Collection[str]) -> frozenset[str]:
+        """Return the literals of `SMALL_NUMBERS` that are an argument or answer by themselves, not a part of a date.
+
+        Args:
+            functions: Names of the functions and classes whose calls count, and whose tests are read.
+        """
+        data = (
+            value
+            for path, text in self._files.items()
+            if not path.endswith(".py")
+            for value in _read_values(path, text)
+        )
+        trees = (tree for text in self.sources if (tree := parse_module(text)) is not None)
+        found = (
+            number for tree in trees for part in _iter_parts(tree) for number in _iter_own(part, functions)
+        )
+        return SMALL_NUMBERS & frozenset(repr(value) for value in (*found, *data) if type(value) is int)
 
     def is_encoded_by(self, literal: object) -> bool:
         """Return whether a literal of the code is the text or a hash of a value in the tests."""
@@ -147,6 +177,40 @@ def read_test_texts(suite: Suite) -> dict[str, str]:
 def is_specific(value: object) -> bool:
     """Return whether a value is rare in code."""
     return value not in COMMON_VALUES
+
+
+def _iter_parts(tree: ast.Module | ast.ClassDef) -> Iterator[ast.stmt]:
+    """Yield the functions of a test file and its other statements."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield from _iter_parts(node)
+        else:
+            yield node
+
+
+def _iter_own(part: ast.stmt, functions: Collection[str]) -> Iterator[object]:
+    """Yield the constants of a part of a test file without those in calls of other functions."""
+    is_function = isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))
+    words = (
+        {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(part)} if is_function else set()
+    )
+    if is_function and words.isdisjoint(functions):
+        return  # what it tests does not change; a value of a module may serve any test
+    nodes: list[ast.AST] = [part]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Constant):
+            yield node.value
+        name = _read_called_name(node)
+        is_opaque = name is not None and name not in functions and not TRANSPARENT_CALLS.fullmatch(name)
+        nodes += [node.func] if isinstance(node, ast.Call) and is_opaque else ast.iter_child_nodes(node)
+
+
+def _read_called_name(node: ast.AST) -> str | None:
+    """Return the last part of the name that a node calls; `None` if it is no call."""
+    if not isinstance(node, ast.Call):
+        return None
+    return getattr(node.func, "id", getattr(node.func, "attr", ""))
 
 
 def _render_texts(value: Any) -> Iterator[str]:

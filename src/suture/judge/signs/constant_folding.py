@@ -1,0 +1,138 @@
+"""Compute expressions of constants, so that a literal is recognised however it is spelled.
+
+A literal of the tests can be composed: `chr(111) + "k"`, `"-".join(("a", "b"))`, `5 * 1000 + 43`. Nothing of the code
+runs: only operators and functions of plain values are computed, within limits.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+MAX_VALUE_CHARS = 1000
+"""Characters of a computed text. Chosen by judgement; not measured."""
+MAX_NUMBER = 1 << 128
+MAX_FACTOR = 1000
+"""How often a text is repeated, and the largest exponent."""
+OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.BitAnd: operator.and_,
+}
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    function.__name__: function for function in (chr, ord, int, float, str, len, sum, abs, ascii, hex)
+}
+METHODS = frozenset(
+    (
+        "join",
+        "lower",
+        "upper",
+        "title",
+        "capitalize",
+        "swapcase",
+        "strip",
+        "replace",
+        "encode",
+        "decode",
+        "hex",
+        "fromhex",
+    )
+)
+FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
+
+
+def fold_constants(tree: ast.Module) -> ast.Module:
+    """Return a copy of a module in which each outermost expression of constants is one constant."""
+    return _Folding().visit(deepcopy(tree))  # type: ignore[no-any-return]  # a module stays one
+
+
+class _Folding(ast.NodeTransformer):
+    def visit(self, node: ast.AST) -> Any:
+        """Replace an expression by its value, or else visit its parts."""
+        if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript, ast.JoinedStr)):
+            try:
+                value = _compute(node)
+            except FAULTS:
+                return self.generic_visit(node)
+            if isinstance(value, (str, bytes, int, float)):
+                # The sign before a number is no part of the literal.
+                is_negative = isinstance(value, (int, float)) and value < 0
+                literal = ast.copy_location(ast.Constant(-value if is_negative else value), node)
+                return ast.copy_location(ast.UnaryOp(ast.USub(), literal), node) if is_negative else literal
+        return self.generic_visit(node)
+
+
+def _compute(node: ast.expr | None) -> Any:
+    """Return the value of an expression of constants.
+
+    Raises:
+        ValueError: It is something else, or its value is too large. The other faults are those of the operators.
+    """
+    value = _compute_unlimited(node)
+    is_large = (
+        len(value) > MAX_VALUE_CHARS
+        if hasattr(value, "__len__")
+        else isinstance(value, (int, float)) and abs(value) > MAX_NUMBER
+    )
+    if is_large:
+        raise ValueError("too large")
+    return value
+
+
+def _compute_unlimited(node: ast.expr | None) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_compute(operand)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return [_compute(part) for part in parts]
+        case ast.JoinedStr(values=parts):
+            return "".join(str(_compute(part)) for part in parts)
+        case ast.FormattedValue(value=part, conversion=-1, format_spec=None):
+            return _compute(part)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
+            return _apply(sign, _compute(left), _compute(right))
+        case ast.Subscript(value=owner, slice=ast.Slice(lower=lower, upper=upper, step=step)):
+            limits = [None if limit is None else _compute(limit) for limit in (lower, upper, step)]
+            return _compute(owner)[slice(*limits)]
+        case ast.Subscript(value=owner, slice=index):
+            return _compute(owner)[_compute(index)]
+        case ast.Call(func=function, args=arguments, keywords=[]):
+            return _call(function, [_compute(argument) for argument in arguments])
+    raise ValueError("no constant")
+
+
+def _apply(sign: ast.operator, first: Any, second: Any) -> Any:
+    """Apply an operator, unless its result may be far larger than its operands."""
+    is_text = isinstance(first, (str, bytes, list)) or isinstance(second, (str, bytes, list))
+    repeats = isinstance(sign, ast.LShift) or (isinstance(sign, ast.Mult) and is_text)
+    if repeats and max(value for value in (first, second) if isinstance(value, int)) > MAX_FACTOR:
+        raise ValueError("too large")
+    if isinstance(sign, ast.Mod) and is_text:
+        raise ValueError("a format may have any width")
+    return OPERATORS[type(sign)](first, second)
+
+
+def _call(function: ast.expr, arguments: list[Any]) -> Any:
+    match function:
+        case ast.Name(id="bytes") if arguments and isinstance(arguments[0], list):
+            return bytes(*arguments)
+        case ast.Name(id=name) if name in FUNCTIONS:
+            return FUNCTIONS[name](*arguments)
+        case ast.Attribute(value=ast.Name(id="bytes"), attr="fromhex"):
+            return bytes.fromhex(*arguments)
+        case ast.Attribute(value=owner, attr=name) if name in METHODS:
+            return getattr(_compute(owner), name)(*arguments)
+    raise ValueError("no function of plain values")

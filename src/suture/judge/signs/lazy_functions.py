@@ -1,0 +1,104 @@
+"""Find Python functions that a change makes lazy although nobody iterates or awaits what they return.
+
+Nothing in the body of a generator or coroutine runs by the call alone. Tests that look at what the work does, such as
+callbacks and test doubles, then pass because nothing happens.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from suture.mutation.python.python_tree import FUNCTIONS
+from suture.project.python_source.parsing import parse_module
+
+LAZY_BUILTINS = frozenset(("map", "filter"))
+"""Built-in functions that call what they get only when their result is iterated."""
+OTHER_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
+
+
+def find_unread_lazy_functions(old: ast.Module, new: ast.Module, test_texts: Iterable[str]) -> set[str]:
+    """Return the names of functions that are newly lazy while each of their calls is a statement of its own.
+
+    The calls in the tests count; if there are none, those in the file itself. A function also counts if a statement
+    of it newly makes a generator or a `map` that nothing can read.
+
+    Args:
+        old: The whole file before the change.
+        new: The whole file after the change.
+        test_texts: The sources of the tests.
+    """
+    before = dict(_iter_functions(old.body))
+    known = [(before[name], node) for name, node in _iter_functions(new.body) if name in before]
+    unread = {node.name for earlier, node in known if _count_unread(node) > _count_unread(earlier)}
+    lazy = [
+        node.name
+        for earlier, node in known
+        if _is_lazy(node) and not _is_lazy(earlier) and not earlier.decorator_list
+    ]
+    if not lazy:
+        return unread
+    trees = [tree for text in test_texts if (tree := parse_module(text)) is not None]
+    return unread | {name for name in lazy if _is_only_discarded(name, trees, new)}
+
+
+def _iter_functions(
+    body: Iterable[ast.stmt], prefix: str = ""
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for node in body:
+        if isinstance(node, FUNCTIONS):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from _iter_functions(node.body, f"{prefix}{node.name}.")
+
+
+def _walk_scope(function: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of functions and classes in it."""
+    for node in ast.iter_child_nodes(function):
+        if not isinstance(node, OTHER_SCOPES):
+            yield node
+            yield from _walk_scope(node)
+
+
+def _is_lazy(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a call of a function runs nothing of its work."""
+    parts = list(_walk_scope(function))
+    if isinstance(function, ast.AsyncFunctionDef) or any(
+        isinstance(part, (ast.Yield, ast.YieldFrom)) for part in parts
+    ):
+        return True
+    returned = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
+    return bool(returned) and all(map(_is_lazy_value, returned))
+
+
+def _is_lazy_value(node: ast.expr) -> bool:
+    is_lazy_call = isinstance(node, ast.Call) and getattr(node.func, "id", "") in LAZY_BUILTINS
+    return is_lazy_call or isinstance(node, ast.GeneratorExp)
+
+
+def _count_unread(function: ast.AST) -> int:
+    """Count the statements that make a lazy value which nothing can read."""
+    return sum(isinstance(part, ast.Expr) and _is_lazy_value(part.value) for part in _walk_scope(function))
+
+
+def _is_only_discarded(name: str, tests: Iterable[ast.Module], file: ast.Module) -> bool:
+    calls = Counter[bool]()
+    for tree in tests:
+        calls += _count_calls(name, tree)
+    calls = calls or _count_calls(name, file)
+    return bool(calls[True]) and not calls[False]
+
+
+def _count_calls(name: str, tree: ast.Module) -> Counter[bool]:
+    """Count the uses of a name, by whether each is a call whose result is discarded."""
+    uses = Counter[bool]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            called = node.value.func
+            if getattr(called, "id", getattr(called, "attr", "")) == name:
+                uses[True] += 1
+                uses[False] -= 1  # the name is found once more below
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            uses[False] += getattr(node, "id", getattr(node, "attr", "")) == name
+    return +uses

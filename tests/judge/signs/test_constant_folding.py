@@ -1,0 +1,105 @@
+"""Literals of the tests are recognised in changes, however they are composed; parts of dates are none."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from suture.judge.signs import find_change_signs
+from suture.judge.signs.constant_folding import fold_constants
+
+BEFORE = "def name(code):\n    return code\n"
+TESTS = {
+    "test_name.py": 'def test_name():\n    assert name("ohm") == "resistor"\n    assert name(4711) == 1\n'
+}
+
+
+@pytest.mark.parametrize(
+    ("composed", "literal"),
+    [
+        ('chr(111) + "hm"', "'ohm'"),
+        ('"".join(["o", "h", "m"])', "'ohm'"),
+        ('"mho"[::-1]', "'ohm'"),
+        ('"OHM".lower()', "'ohm'"),
+        ('f"{chr(111)}hm"', "'ohm'"),
+        ("bytes([111, 104, 109]).decode()", "'ohm'"),
+        ("bytes.fromhex('6f686d').decode()", "'ohm'"),
+        ("47 * 100 + 11", "4711"),
+        ("(1 << 12) + 615", "4711"),
+        ('int("4711")', "4711"),
+    ],
+)
+def test_a_composed_literal_of_the_tests_is_recognised(composed: str, literal: str) -> None:
+    after = f"def name(code):\n    if code == {composed}:\n        return 1\n    return code\n"
+    signs = find_change_signs("heal", BEFORE, after, TESTS)
+    assert [sign.names for sign in signs if sign.code == "compares_with_test_literals"] == [(literal,)]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'a' * 10 ** 9",
+        "[0] * 99999999",
+        "1 << 99999999",
+        "'%999999999d' % 1",
+        "bytes(999999999)",
+        "1 / 0",
+        "int('x')",
+        "'a' + code",
+        "print('a')",
+        "'a'.format(1)",
+    ],
+)
+def test_what_is_no_small_constant_stays(expression: str) -> None:
+    tree = ast.parse(expression)
+    assert ast.dump(fold_constants(tree)) == ast.dump(tree)
+
+
+def test_the_original_tree_stays_and_the_line_is_kept() -> None:
+    tree = ast.parse("\nx = 2 + 3\ny = 2 - 5\n")
+    folded = fold_constants(tree)
+    assert ast.unparse(folded) == "x = 5\ny = -3"
+    assert ast.unparse(tree) == "x = 2 + 3\ny = 2 - 5"
+    assert [node.lineno for node in ast.walk(folded) if isinstance(node, ast.Constant)] == [2, 3]
+
+
+CALENDAR = "def last(day):\n    return 30\n\n\ndef show(day):\n    return str(last(day))\n"
+LONG_MONTHS = CALENDAR.replace("return 30", "return 31 if day.month in (5, 7) else 30")
+OTHER_TEST = "def test_other():\n    assert other(5) == 7\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "names"),
+    [
+        ("def test_last():\n    assert last(date(2024, 5, 7)) == 31\n", []),
+        ("def test_last():\n    assert last(date(2024, 5, 7)) == date(2024, 7, 5)\n", []),
+        (f"def test_last():\n    assert last(date(2024, 9, 9)) == 31\n\n\n{OTHER_TEST}", []),
+        ("def test_last():\n    assert last(5) == 31\n", [("5",)]),
+        ("def test_last():\n    assert show(5) == pytest.approx(7)\n", [("5", "7")]),
+        ("CASES = [(5, 31)]\n\n\ndef test_last():\n    assert [last(day) for day, _ in CASES]\n", [("5",)]),
+        (
+            "@pytest.mark.parametrize('day', [5, 8])\ndef test_last(day):\n    assert last(day) == 31\n",
+            [("5",)],
+        ),
+    ],
+)
+def test_small_numbers_count_by_themselves_only(test: str, names: list[tuple[str, ...]]) -> None:
+    signs = find_change_signs("heal", CALENDAR, LONG_MONTHS, {"test_calendar.py": test})
+    assert [sign.names for sign in signs if sign.code == "compares_with_test_literals"] == names
+
+
+def test_numbers_of_data_files_count() -> None:
+    tests = {"test_calendar.py": "import json\n", "cases.json": "[[5, 31]]"}
+    signs = find_change_signs("heal", CALENDAR, LONG_MONTHS, tests)
+    assert [sign.names for sign in signs if sign.code == "compares_with_test_literals"] == [("5",)]
+
+
+def test_the_arguments_of_the_object_of_a_changed_method_count() -> None:
+    before = "class Month:\n    def __init__(self, n):\n        self.n = n\n\n    def days(self):\n        return 30\n"
+    after = before.replace("return 30", "return 31 if self.n in (5, 7) else 30")
+    tests = {
+        "test_month.py": "def test_days():\n    assert Month(5).days() == 31\n    assert Other(7).days() == 30\n"
+    }
+    signs = find_change_signs("heal", before, after, tests)
+    assert [sign.names for sign in signs if sign.code == "compares_with_test_literals"] == [("5",)]
