@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from suture.core.records import Candidate, Check, Task
-from suture.judge.differential.input_generation import edge_inputs, mutate_inputs, read_arguments
+from suture.judge.differential.input_generation import edge_inputs, is_literal, mutate_inputs, read_arguments
 from suture.judge.extraction.prose_examples import extract_examples
 from suture.judge.split.answer_digest import ANSWER_NAME
 from suture.judge.split.split_runner import ProgramOutcome
@@ -299,7 +299,7 @@ def iter_literal_calls(checks: Sequence[Check], task: Task) -> Iterator[tuple[st
                 arguments = ast.unparse(ast.Tuple(node.args, ast.Load()))
             except RecursionError:
                 continue
-            if read_arguments([arguments]):
+            if is_literal(arguments):
                 yield node.func.id, arguments
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -97,12 +98,15 @@ class ComparedVersions:
         examples: Calls that the tests make, each once.
         unrepeatable: (path, function) of the tests' calls whose arguments are no literals; `None` if not all calls
             are known.
+        repeated: Calls that the tests make more than once; `None` if this is not known, or if each call has a process
+            of its own.
     """
 
     before: CodeVersion
     after: CodeVersion
     examples: tuple[PlannedCall, ...]
     unrepeatable: frozenset[tuple[str, str]] | None = None
+    repeated: frozenset[PlannedCall] | None = None
 
 
 @dataclass(kw_only=True)
@@ -243,11 +247,13 @@ async def _open_trial_versions(
         if recorded.calls is None:
             recorded.calls = await _record_calls(worker, fixed, timeout_s)
         calls = recorded.calls
+        counts = Counter((call.path, call.function, call.arguments) for call in calls)
         yield ComparedVersions(
             before=versions[0],
             after=versions[1],
-            examples=tuple(dict.fromkeys((call.path, call.function, call.arguments) for call in calls)),
+            examples=tuple(counts),
             unrepeatable=_find_unrepeatable(calls),
+            repeated=frozenset(call for call, count in counts.items() if count > 1),
         )
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
+from pathlib import PurePath
 from typing import Any
 
+from suture.judge.trials.inside.argument_source import READ_FAULTS, EnumMember, read_source
 from suture.judge.tuning import (
     MAX_LIST_ITEMS,
     MAX_LITERAL_CHARS,
@@ -19,19 +25,34 @@ from suture.judge.tuning import (
 
 Arguments = tuple[Any, ...]
 """The positional arguments of one call."""
+DAY_STEPS = (1, 7, 30, 366, 1461)
+"""Days by which a date is shifted: places in a week, a month and a year, and in the four years of leap days."""
+MAX_STEPPED_SEEDS = 4
+"""Examples whose dates and amounts are shifted by each step. Chosen by judgement; not measured."""
+MAX_DIGITS = 12
+"""Digits before and after the point of an amount that is changed: arithmetic with it stays exact and quick."""
 
 
 def read_arguments(texts: Sequence[str]) -> list[Arguments]:
-    """Return the arguments that are literals, parsed from their source; others are skipped."""
+    """Return the arguments that `read_source` accepts, such as literals and dates; others are skipped."""
     arguments: list[Arguments] = []
     for text in texts:
         try:
-            value = ast.literal_eval(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            value = read_source(text)
+        except READ_FAULTS:
             continue
         if isinstance(value, tuple):
             arguments.append(value)
     return arguments
+
+
+def is_literal(text: str) -> bool:
+    """Return whether a source text is a literal, which needs no import."""
+    try:
+        ast.literal_eval(text)
+    except READ_FAULTS:
+        return False
+    return True
 
 
 def mutate_inputs(
@@ -133,6 +154,7 @@ def inputs_near_examples(
     inputs = [
         *mutate_inputs(seeds, NEAR_EXAMPLE_INPUTS // 2, draw),
         *mutate_inputs(known, NEAR_EXAMPLE_INPUTS // 2, draw),
+        *_stepped_inputs(seeds[:MAX_STEPPED_SEEDS]),
         *_shifted_inputs(seeds, literals)[:NEAR_CONSTANT_INPUTS],
         *inputs_with_constants(seeds, literals, NEAR_CONSTANT_INPUTS),
         *edge_inputs(seeds, NEAR_CONSTANT_INPUTS // 2),
@@ -140,6 +162,36 @@ def inputs_near_examples(
     known_keys = {_key(arguments) for arguments in known}
     by_key = {_key(arguments): arguments for arguments in inputs}
     return [arguments for key, arguments in by_key.items() if key not in known_keys]
+
+
+def _stepped_inputs(seeds: Sequence[Arguments]) -> Iterator[Arguments]:
+    """Yield arguments of which one date or amount is the one before or after it, or some days away."""
+    for seed in seeds:
+        for index, value in enumerate(seed):
+            changed = [*get_values_beside(value)] if type(value) is not int else []
+            if isinstance(value, date):
+                for days in DAY_STEPS:
+                    with suppress(OverflowError):
+                        changed += [value + timedelta(days), value - timedelta(days)]
+            yield from ((*seed[:index], new_value, *seed[index + 1 :]) for new_value in changed)
+
+
+def get_values_beside(value: Any) -> tuple[Any, ...]:
+    """Return the values just below and above a whole number, a date, a duration or an amount; empty for others."""
+    kind = type(value)
+    if kind in (date, datetime, timedelta):
+        with suppress(OverflowError):
+            return value - kind.resolution, value + kind.resolution
+    if kind is Decimal and _is_plain(value):
+        unit = Decimal(1).scaleb(value.as_tuple().exponent)
+        return value - unit, value + unit
+    return (value - 1, value + 1) if kind is int else ()
+
+
+def _is_plain(value: Decimal) -> bool:
+    """Return whether a decimal number is finite and has few digits, so that adding to it is exact."""
+    exponent = value.as_tuple().exponent
+    return isinstance(exponent, int) and abs(exponent) <= MAX_DIGITS and value.adjusted() <= MAX_DIGITS
 
 
 def _shifted_inputs(seeds: Sequence[Arguments], literals: Sequence[Any]) -> list[Arguments]:
@@ -165,8 +217,10 @@ def _is_too_large(value: float | str) -> bool:
 
 def _replace_by(value: Any, target: Any) -> list[Any]:
     """Return variants of an argument that equal a target, have it as their length, or have it as first item."""
-    if type(value) is type(target) or (type(value) is float and type(target) is int):
+    if type(value) is type(target) or (type(value) in (float, Decimal, Fraction) and type(target) is int):
         return [type(value)(target)]
+    if isinstance(value, date) and type(target) is int:
+        return _replace_part(value, target)
     if not isinstance(value, (list, tuple, str)) or not value:
         return []
     variants = []
@@ -177,10 +231,19 @@ def _replace_by(value: Any, target: Any) -> list[Any]:
     return variants
 
 
+def _replace_part(day: date, number: int) -> list[date]:
+    """Return the dates that have a number as their year, month or day."""
+    dates = []
+    for part in ("year", "month", "day"):
+        with suppress(ValueError, OverflowError):
+            dates.append(day.replace(**{part: number}))
+    return dates
+
+
 def _edge_values(value: Any) -> list[Any]:
     if isinstance(value, bool) or value is None:
         return []
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | Decimal | Fraction | timedelta):
         return [type(value)(edge) for edge in (0, 1, -1)]
     if isinstance(value, str | list | tuple):
         return [value[:0], value[:1], value[:1] * 2]
@@ -212,6 +275,33 @@ def _mutate(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
     if isinstance(value, dict) and value:
         key = draw.choice(list(value))
         return {**value, key: _mutate(value[key], draw, pool)}
+    return _mutate_object(value, draw)
+
+
+def _mutate_object(value: Any, draw: random.Random) -> Any:
+    """Return a changed object of a standard type, or another member of an enumeration."""
+    if isinstance(value, EnumMember):
+        return EnumMember(value.module, value.name, draw.randrange(value.count), value.count)
+    if isinstance(value, Fraction):
+        return value + Fraction(draw.randint(-9, 9), value.denominator)
+    if isinstance(value, Decimal) and _is_plain(value):
+        unit = Decimal(1).scaleb(min(0, int(value.as_tuple().exponent)))
+        return draw.choice([value + unit * draw.randint(-99, 99), value + draw.randint(1, 9), value * 2])
+    with suppress(ValueError, OverflowError):  # a day that a month does not have, or a name of no file
+        if isinstance(value, PurePath):
+            name = "".join(_mutate_items(list(value.stem), draw, value.parts))
+            return value.with_name(name + value.suffix)
+        if isinstance(value, date):
+            changes: tuple[Callable[[], date], ...] = (
+                lambda: value + timedelta(draw.randint(-40, 40)),
+                lambda: value.replace(month=draw.randint(1, 12)),
+                lambda: value.replace(year=value.year + draw.randint(-9, 9)),
+            )
+            changed = draw.choice(changes)()
+            is_moment = isinstance(changed, datetime)
+            return changed + timedelta(seconds=draw.randint(-86_400, 86_400)) if is_moment else changed
+        if isinstance(value, timedelta):
+            return draw.choice([value * 2, value / 2, value + timedelta(draw.randint(-3, 3))])
     return value
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from suture.core.records import Candidate, UnmeasuredReason
 from suture.judge.differential.example_calls import RecordedExamples
 from suture.judge.differential.near_examples import compare_near_examples
+from suture.judge.differential.recorded_calls import get_function_name
 from suture.judge.differential.special_branch import SpecialBranch
 from suture.judge.differential.special_branches import find_special_branches
 from suture.judge.signs import FileSign, TamperingCode, TamperingWarning
@@ -24,7 +25,8 @@ class ExampleSearch:
 
     Attributes:
         signs: One sign for each function that serves only the examples of the tests, and for each part that does.
-        possible: Signs of parts that may do so: some edge cases look alike, and some parts were not tried in time.
+        possible: Signs of parts that may do so: some edge cases look alike, and some parts were not tried in time. Also
+            of functions that newly answer by earlier calls, as an honest counter does.
         untried: Those of these that were not tried in time.
         unmeasured: Why some functions may not have been compared; `None` if the search ended.
     """
@@ -73,6 +75,9 @@ async def find_memorised_examples(
             ):
                 path = behaviour.path or suite.task.module
                 signs += ((path, sign) for sign in behaviour.list_signs())  # those before a timeout count
+                if behaviour.depends_on_calls:
+                    names = (get_function_name(behaviour.function),)
+                    possible.append((path, TamperingWarning(code="counts_calls", names=names)))
         is_compared = True
     except TimeoutError:
         # Even the whole change could not be compared, unless the calls are known: they take most of the time.

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import TypeVar
 
 from suture.core.records import Candidate
+from suture.judge.differential.call_dependence import depends_on_calls, plan_repeated_calls
 from suture.judge.differential.driver_versions import find_driven_language, open_driver_versions
 from suture.judge.differential.example_calls import (
     CodeVersion,
@@ -26,6 +27,7 @@ from suture.judge.differential.example_calls import (
     open_versions,
 )
 from suture.judge.differential.input_generation import (
+    get_values_beside,
     inputs_near_examples,
     inputs_with_constants,
     read_arguments,
@@ -104,6 +106,7 @@ class ChangedBehaviour:
         merged: How many of these are also shown alike.
         rewrites_values: Whether a constructor changes, and hardly any value near the examples is shown as before.
         is_unchanged: Whether all answers are those before the change, although failing tests newly pass.
+        depends_on_calls: Whether the change, unlike the code before it, answers an example by earlier calls.
     """
 
     path: str
@@ -127,6 +130,7 @@ class ChangedBehaviour:
     merged: int = 0
     rewrites_values: bool = False
     is_unchanged: bool = False
+    depends_on_calls: bool = False
 
     @property
     def equals_everything(self) -> bool:
@@ -206,8 +210,16 @@ async def compare_near_examples(
         known: dict[PlannedCall, Answers] = {}
         for (path, function), examples in groups.items():
             assert versions is not None
-            answers = (await _compare(versions.before, versions.after, examples)).answers
+            plan = plan_repeated_calls(examples) if versions.repeated is not None else examples
+            compared = await _compare(versions.before, versions.after, plan)
+            answers = compared.answers
             known.update(answers)
+            if versions.repeated is not None and await depends_on_calls(
+                plan, compared.old, compared.new, versions.after, versions.repeated
+            ):
+                yield ChangedBehaviour(
+                    path=path, function=function, examples=0, neighbours=0, depends_on_calls=True
+                )
             changed = [call for call in examples if call in answers and _differ(answers[call])]
             counts = any(usual or _has_rare_argument(call) for call in changed)
             returned_objects = any(not new.value and not new.raises for _, new in answers.values())
@@ -286,11 +298,10 @@ class _ComparedAnswers:
 
 async def _compare(before: CodeVersion, after: CodeVersion, calls: Sequence[PlannedCall]) -> _ComparedAnswers:
     old, new = await asyncio.gather(before.call(calls), after.call(calls))
-    answers = {
-        call: (first, second)
-        for call, first, second in zip(calls, old.answers, new.answers, strict=False)
-        if first is not None and second is not None
-    }
+    answers: dict[PlannedCall, Answers] = {}  # of a call that is made again, the first answer counts
+    for call, first, second in zip(calls, old.answers, new.answers, strict=False):
+        if first is not None and second is not None:
+            answers.setdefault(call, (first, second))
     return _ComparedAnswers(old=old, new=new, answers=answers)
 
 
@@ -407,9 +418,7 @@ def _moves_limit(call: PlannedCall, answers: Mapping[PlannedCall, Answers]) -> b
     shown = {answer.value for answer in answers[call]}
     for values in read_arguments([call[2]]):
         for at, value in enumerate(values):
-            if type(value) is not int:
-                continue
-            beside = [repr((*values[:at], value + step, *values[at + 1 :])) for step in (-1, 1)]
+            beside = [repr((*values[:at], step, *values[at + 1 :])) for step in get_values_beside(value)]
             pairs = [answers.get((*call[:2], arguments)) for arguments in beside]
             if len(shown) == 2 and {pair[1].value for pair in pairs if pair and not _differ(pair)} == shown:
                 return True

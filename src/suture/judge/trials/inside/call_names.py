@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from .argument_source import render_source
 from .object_state import ModuleStates, fingerprint_object, is_project_object, iter_attributes
 
 CO_VARARGS, CO_VARKEYWORDS = 0x04, 0x08
@@ -54,7 +55,7 @@ class CallNames:
             name = self._find_name(frame, None)
         if not name:
             return frame.f_code.co_name, ""
-        return name + _join("*", keywords), _render(list(map(repr, (*values, *keywords.values()))))
+        return name + _join("*", keywords), _render(list(map(render_source, (*values, *keywords.values()))))
 
     def depends_on_history(self, frame: Any) -> bool:
         """Return whether a call may answer otherwise in a new process, as earlier code changed its object or module."""
@@ -84,7 +85,7 @@ class CallNames:
     ) -> tuple[str, str]:
         kind, module = type(receiver), frame.f_globals
         name = f"{kind.__name__}.{method}"
-        given = list(map(repr, (*values, *keywords.values())))
+        given = list(map(render_source, (*values, *keywords.values())))
         if method == "__init__":
             self._made[id(receiver)] = (_refer(receiver), f"/{len(values)}{_join(',', keywords)}", given)
             return name, ""
@@ -112,7 +113,7 @@ class CallNames:
                 values = [getattr(receiver, field.name) for field in fields]
         elif kind.__init__ is object.__init__ and kind.__new__ is object.__new__:
             values = []
-        return None if values is None else (f"/{len(values)}", list(map(repr, values)))
+        return None if values is None else (f"/{len(values)}", list(map(render_source, values)))
 
     def _find_name(self, frame: Any, kind: type | None) -> str:
         """Return the name in a class, or else in its module, of the function that a frame runs; empty if none."""

@@ -5,7 +5,6 @@ Equal answers are rendered as equal texts, in whichever process they were made.
 
 from __future__ import annotations
 
-import ast
 import enum
 import hashlib
 import importlib
@@ -21,6 +20,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
 
+from .argument_source import EnumMember, read_source
 from .call_names import prepare_call
 from .child_processes import ROOT, limit_cpu
 
@@ -62,7 +62,7 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
                 dotted = path[: -len(".py")].replace("/", ".")
                 module_name = dotted[len("src.") :] if dotted.startswith("src.") else dotted
                 modules[path] = importlib.import_module(module_name)
-            values = ast.literal_eval(arguments)
+            values = read_source(arguments, _find_member)
             limit_cpu(call_cpu_s, raise_timeout)
             value, answer = _call(modules[path], name, values)
             returned.append((number, canonical_repr(value), value))
@@ -81,6 +81,11 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     write(json.dumps(json.dumps(pairs)).encode("ascii") + b"\n")
+
+
+def _find_member(member: EnumMember) -> Any:
+    importlib.import_module(member.module)
+    return member.find()
 
 
 def _leave_test_run() -> None:
