@@ -146,8 +146,25 @@ def test_tests_without_code_are_no_project(tmp_path: Path) -> None:
     text = (
         "import pytest\n\n@pytest.fixture\ndef one():\n    return 1\n\ndef test_one(one):\n    assert one\n"
     )
-    with pytest.raises(UsageError, match="holds no Python code"):
+    with pytest.raises(UsageError, match="there is no code to heal"):
         build_heal_task(write_files(tmp_path, {"test_one.py": text}))
+
+
+@pytest.mark.parametrize("path", ["src/inv/stock.py", "src/inv"])
+def test_code_without_tests_beside_it_names_its_project(path: str, tmp_path: Path) -> None:
+    code = "def can_sell(count, wanted):\n    return count > wanted\n"
+    tests = "def test_one():\n    assert True\n"
+    project = write_files(
+        tmp_path / "shop",
+        {"pyproject.toml": "", "src/inv/stock.py": code, "src/inv/other.py": code, "tests/test_a.py": tests},
+    )
+    with pytest.raises(UsageError, match="holds no tests") as raised:
+        build_heal_task(project / path)
+    inner = path if path.endswith(".py") else f"{path}/"
+    assert raised.value.remedy is not None
+    assert raised.value.remedy.endswith(f"shop --only {inner}")
+    task, _ = build_heal_task(project, only=[inner])
+    assert is_protected("src/inv/stock.py", task.writable)
 
 
 def test_an_empty_task_is_a_usage_error() -> None:

@@ -107,6 +107,22 @@ async def test_a_failing_test_and_a_red_linter_are_healed_together(
 
 
 @pytest.mark.heavy
+async def test_a_repair_of_a_test_is_combined_with_unsafe_fixes_which_the_result_names(
+    tmp_path: Path, run_settings: Settings, require: Require
+) -> None:
+    require("ruff", find_ruff(None) is not None, "ruff is not installed")
+    tests = LINTED["tests/test_cart.py"].replace("== 3", "== 5")
+    configuration = "[tool.ruff.lint]\nselect = ['E', 'F', 'B']\n"
+    cart = f"{CART}\n\ndef add(price, log=[]):\n    log.append(price)\n    return log\n"
+    files = {"cart.py": cart, "pyproject.toml": configuration, "tests/test_cart.py": tests}
+    result = await heal_files(tmp_path, files, f"ruff check . && {BARE_PYTEST}", run_settings)
+    assert result.outcome == "healed", result.reason
+    assert "+        if price >= limit:" in result.diff
+    assert "+def add(price, log=None):" in result.diff
+    assert [warning for warning in result.warnings if "'ruff check --fix --unsafe-fixes .'" in warning]
+
+
+@pytest.mark.heavy
 async def test_a_type_error_is_healed_by_a_model(tmp_path: Path, run_settings: Settings) -> None:
     right = STORE.replace(
         "        return self.find(name) * 2\n", "        return (self.find(name) or 0) * 2\n"

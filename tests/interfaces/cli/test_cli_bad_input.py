@@ -66,6 +66,8 @@ CASES: tuple[tuple[str, int, str], ...] = (
     # run --project
     (f'run "" --project library {MODEL_OPTION}', 2, "empty"),
     (f"run x --project website {MODEL_OPTION}", 2, "there is no kind of project 'website'"),
+    (f"run x --project flask {MODEL_OPTION}", 2, "use --project web_app"),
+    (f"run x --project argparse {MODEL_OPTION}", 2, "use --project cli_tool"),
     (f"run x --project cli_tool --language cobol {MODEL_OPTION}", 2, "there is no language 'cobol'"),
     (f"run x --language go {MODEL_OPTION}", 2, "give --test FILE"),
     (f"run x --project cli_tool --into broken.py {MODEL_OPTION}", 2, "broken.py"),
@@ -84,10 +86,10 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("heal nowhere", 2, "'nowhere' does not exist"),
     ('heal ""', 2, "'' does not exist"),
     (f"heal {'l' * 5000}", 2, "does not exist"),
-    (f"heal empty {MODEL_OPTION}", 2, "holds no Python code"),
+    (f"heal empty {MODEL_OPTION}", 2, "there is no code to heal in"),
     (f"heal untested {MODEL_OPTION}", 2, "--test"),
     (f"heal odd {MODEL_OPTION}", 2, "its name is not printable text"),
-    (f"heal untested/notes.txt {MODEL_OPTION}", 2, "holds no Python code"),
+    (f"heal untested/notes.txt {MODEL_OPTION}", 2, "there is no code to heal in"),
     (f"heal pipe {MODEL_OPTION}", 2, "neither a folder"),
     (f"heal dangling {MODEL_OPTION}", 2, "dangling"),
     ('heal untested --test ""', 2, "the test command is empty"),
@@ -297,6 +299,14 @@ def test_an_invalid_recipe_is_refused_before_a_run_is_announced(cli: Cli, input_
         message = cli(*shlex.split(arguments), stdin="").stderr.splitlines()
         assert message[0].startswith("error: "), message
         assert message[1].startswith("  try: "), message
+
+
+@pytest.mark.parametrize("path", ["empty", "untested/notes.txt"])
+def test_a_folder_without_code_is_refused_before_a_run_is_announced(
+    cli: Cli, input_files: Path, path: str
+) -> None:
+    message = cli(*shlex.split(f"heal {path} {MODEL_OPTION}"), stdin="").stderr.splitlines()
+    assert message[0].startswith("error: there is no code to heal"), message
 
 
 def test_every_command_has_cases_of_bad_input() -> None:

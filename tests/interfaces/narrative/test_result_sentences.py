@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from project_runs import add_healed_run
-from suture.core.ledger import Event, Ledger, RunFolder, kinds
+from suture.core.ledger import Event, Ledger, Payload, RunFolder, kinds
+from suture.core.ledger.event import encode_payload
+from suture.core.records import UnmeasuredReason
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines, render_undo
+from suture.interfaces.narrative.event_text import render_payload
 from suture.interfaces.narrative.result_text import applied_files
-from suture.interfaces.narrative.run_progress_text import ProgressNarrator
+from suture.interfaces.narrative.run_progress_text import UNCHANGED_CODE, ProgressNarrator
 
 
 def summarise(*, mutants: int, killed: int) -> str:
@@ -74,3 +77,67 @@ def test_a_change_that_was_applied_again_is_applied(tmp_path: Path) -> None:
 )
 def test_the_reason_of_a_revert_is_a_sentence(files: tuple[str, ...], reason: str, line: str) -> None:
     assert render_undo(kinds.TreeUndone(root="/p", files=files, reason=reason)) == line
+
+
+def narrate(*payloads: Payload) -> list[str]:
+    narrator = ProgressNarrator()
+    events = [
+        Event(seq=number, time_s=0.0, kind=payload.event_kind, data=encode_payload(payload))
+        for number, payload in enumerate(payloads, 1)
+    ]
+    return [line for event in events for line in narrator.lines_for(event)]
+
+
+def test_what_linters_report_is_counted_as_findings_and_not_as_tests() -> None:
+    label = "ruff check --fix ."
+    lines = narrate(
+        kinds.TaskPrepared(checks=1, test_command=("ruff", "check", "."), tools=("ruff check",)),
+        kinds.CandidateChecked(
+            candidate=UNCHANGED_CODE, passed=2, failed=6, tool_checks=5, findings=5, verdict="v"
+        ),
+        kinds.CandidateChecked(
+            candidate="c1", label=label, passed=7, failed=1, tool_checks=5, findings=1, verdict="v"
+        ),
+        kinds.CandidateChecked(
+            candidate="c2", label=label, passed=6, failed=0, tool_checks=6, findings=0, verdict="v"
+        ),
+    )
+    assert lines == [
+        "Your code: 5 findings of ruff, 2 of 3 tests pass (ruff check .).",
+        "ruff check --fix .: 1 finding left, 3 of 3 tests pass",
+        "ruff check --fix .: no findings left",
+    ]
+
+
+@pytest.mark.parametrize(("model", "is_shown"), [("none", True), ("local:small", False)])
+def test_a_language_without_a_search_is_named_before_anything_runs(model: str, is_shown: bool) -> None:
+    lines = narrate(kinds.RunStarted(kind="heal", model=model, unsearched_language="Rust"))
+    assert ("Suture does not search Rust code" in "".join(lines)) == is_shown
+
+
+def test_repairs_that_behave_alike_are_counted_once_beside_all_repairs() -> None:
+    repair = kinds.FoundRepair(label="a becomes b", file="a.py", score=1.0)
+    finished = kinds.SearchFinished(
+        candidates_tried=60, seconds=1.0, plausible_count=5, repairs=(repair, repair)
+    )
+    assert "5 of them make all tests pass; counting those that behave alike once, 2" in (
+        render_payload(finished) or ""
+    )
+
+
+@pytest.mark.parametrize("unmeasured", [None, "no_tests"])
+def test_nothing_is_said_about_coverage_where_no_line_was_to_run(unmeasured: UnmeasuredReason | None) -> None:
+    certificate = kinds.CertificateWritten(
+        file="certificate.json",
+        fixed=1,
+        edits=1,
+        edits_found=1,
+        is_minimal=True,
+        statements=0,
+        covered=0,
+        coverage_unmeasured=unmeasured,
+        mutants=0,
+        killed=0,
+        confidence=0.5,
+    )
+    assert list(certificate_summary_lines(certificate, "run", 0.5)) == ["Confidence 0.50."]

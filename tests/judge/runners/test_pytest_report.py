@@ -157,7 +157,8 @@ async def test_tests_of_unparsable_code_are_known_by_name(
     ("command", "complaint"),
     [
         (("nosuchprogram", "x"), "no program 'nosuchprogram'"),
-        ((*COMMAND, "nothing_here.py"), "collects no tests"),
+        ((*COMMAND, "nothing_here.py"), "'nothing_here.py', which is not among the project's files"),
+        ((*COMMAND, "-k", "nowhere"), "collects no tests"),
     ],
 )
 async def test_a_command_that_cannot_start_is_refused(

@@ -37,6 +37,7 @@ ReasonCode = Literal[
     "no_shown_result",
     "results_rejected",
     "no_model",
+    "no_search",
     "max_rounds",
     "turns_used",
     "agent_failed",
@@ -136,7 +137,13 @@ def _render_code(reason: Reason) -> str:
         "no_trusted_check": "no test or example says what the code must return",
         "no_shown_result": "no test or example says what the code must return, and no call shows a plain result",
         "results_rejected": "you said that the results of the code are not right",
-        "no_model": "the search found no repair, and there is no model to ask (model.name = none)",
+        "no_model": (
+            "the repairs that were found without a model do not pass every check"
+            if count
+            else "the search found no repair"
+        )
+        + ", and there is no model to ask (model.name = none)",
+        "no_search": "this code cannot be searched for a repair, and there is no model to ask (model.name = none)",
         "max_rounds": f"the recipe {detail} ends a run after {count} round(s)",
         "turns_used": f"the {detail} has used its {count} turn(s)",
         "agent_failed": detail,

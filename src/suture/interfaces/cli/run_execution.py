@@ -68,7 +68,7 @@ def _first_lines(loaded: LoadedSettings, kind: TaskKind) -> Iterator[str]:
         yield from _proposer_lines(settings.proposer, budget.seconds)
         return
     if settings.model.name == "none":
-        yield f"No model: trying small edits only, for at most {budget.seconds:g} s."
+        yield f"No model; at most {budget.seconds:g} s."
         return
     money = "" if budget.money is None else f"${budget.money:g}, "
     scripted = " (scripted, not a model)" if settings.model.name.startswith("scripted:") else ""
@@ -106,6 +106,7 @@ def run_and_report(
     *,
     kind: TaskKind,
     output: OutputOptions,
+    announces: bool = True,
 ) -> None:
     """Execute a run, then report its result and exit with its exit code.
 
@@ -115,10 +116,11 @@ def run_and_report(
         loaded: The settings, and notes about them.
         kind: `write` prints the code, `heal` prints the diff.
         output: How to show the progress and the result.
+        announces: Whether to print first which model is asked, and the limits.
     """
     settings, detail = loaded.settings, output.detail
     _require_recipe(settings)
-    if detail != "quiet":
+    if detail != "quiet" and announces:
         for line in _first_lines(loaded, kind):
             print_note(line)
     from suture.api import run_sync

@@ -35,7 +35,8 @@ def certificate_summary_lines(
         confidence: The confidence of the result, which warnings can lower below the certificate's.
         detailed: Whether to add why something was not measured, and the names of the edits that were left out.
     """
-    yield f"{_test_strength(certificate, detailed=detailed)}. Confidence {confidence:.2f}."
+    strength = _test_strength(certificate, detailed=detailed)
+    yield f"{strength}{'. ' if strength else ''}Confidence {confidence:.2f}."
     if certificate.left_out:
         count = len(certificate.left_out)
         edits = "1 unneeded edit was" if count == 1 else f"{count} unneeded edits were"
@@ -45,7 +46,15 @@ def certificate_summary_lines(
 
 
 def _test_strength(certificate: kinds.CertificateWritten, *, detailed: bool) -> str:
-    """Return how much of the change the tests run, and how many mutants (deliberate mistakes) of it they detect."""
+    """Return how much of the change the tests run, and how many mutants (deliberate mistakes) of it they detect.
+
+    The text is empty if nothing was to run: there are no tests, or the change only removes lines.
+    """
+    if not certificate.mutants and (
+        certificate.coverage_unmeasured == "no_tests"
+        or (certificate.coverage_unmeasured is None and not certificate.statements)
+    ):
+        return ""
     # A selected mutant that did not run counts as not detected. Without a selection, only those that ran are known.
     # If none ran, for want of time or by a setting, nothing is known of the tests.
     selected = certificate.mutants if certificate.selected is None else certificate.selected
@@ -93,9 +102,8 @@ def render_delivery(payload: Payload) -> str | None:
     match payload:
         case kinds.CertificateWritten(fixed=fixed):
             # The confidence is left out here: the run's result can lower it below the certificate's.
-            return (
-                f"certificate: {format_count(fixed, 'test')} fixed. {_test_strength(payload, detailed=True)}."
-            )
+            strength = _test_strength(payload, detailed=True)
+            return f"certificate: {format_count(fixed, 'test')} fixed.{f' {strength}.' if strength else ''}"
         case kinds.ApplyStarted(files=files, root=root, undo=undo):
             return f"about to write: {', '.join(files)} in {root}; data for the undo: {undo}"
         case kinds.TreeApplied(files=files, root=root):

@@ -322,6 +322,8 @@ def _render_choice(chosen: kinds.RepairChosen) -> str:
 def _search_finished(search: kinds.SearchFinished) -> str:
     count = search.plausible_count
     success = f"{count} of them make all tests pass" if count else "none makes all tests pass"
+    if len(search.repairs) < count:
+        success += f"; counting those that behave alike once, {len(search.repairs)}"
     text = f"tried {format_count(search.candidates_tried, 'edit')} in {search.seconds:.1f} s, {success}"
     if search.ending is not None:
         text += f" ({SEARCH_ENDINGS[search.ending]})"

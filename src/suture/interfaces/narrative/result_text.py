@@ -251,10 +251,21 @@ def _verification_lines(result: Result) -> Iterator[str]:
 
 def failing_lines(verdict: Verdict) -> Iterator[str]:
     """Yield how many checks fail, and the first counterexamples."""
-    total = len(verdict.passed) + len(verdict.failed)
-    yield f"{len(verdict.failed)} of {total} still fail:"
+    tools = {outcome.check_id for outcome in verdict.outcomes if outcome.provenance == "tool"}
+    tests = len(verdict.passed) + len(verdict.failed) - len(tools)
+    findings = len(tools & verdict.failed)
+    failed = len(verdict.failed) - findings
+    failing = f"{failed} of {tests} still fail" if failed or not findings else ""
+    left = f"{format_count(findings, 'finding')} left" if findings else ""
+    yield f"{', '.join(filter(None, (left, failing)))}:"
     for counterexample in verdict.counterexamples[:MAX_COUNTEREXAMPLES]:
         yield from (f"  {line}" for line in counterexample_lines(counterexample))
+
+
+def render_tools(names: Sequence[str]) -> str:
+    """Return the names of linters and other tools for a sentence, such as `ruff and mypy`."""
+    short = dict.fromkeys(name.removesuffix(" check").removesuffix(" run") for name in names)
+    return " and ".join(short) or "the tools"
 
 
 def is_heal_run(folder: RunFolder) -> bool:

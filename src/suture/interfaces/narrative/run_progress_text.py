@@ -12,6 +12,7 @@ from suture.core.records import Candidate, Origin, Result, Spend, Verdict
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.deselection_advice import deselection_arguments
 from suture.interfaces.narrative.event_text import (
+    NO_MODEL,
     excluded_tests_text,
     render_event,
     render_payload,
@@ -32,6 +33,7 @@ from suture.interfaces.narrative.result_text import (
     is_heal_run,
     judgement_lines,
     next_step_lines,
+    render_tools,
     rival_lines,
     undetermined_sentence,
 )
@@ -66,6 +68,7 @@ class ProgressNarrator:
 
     def __init__(self) -> None:
         self._test_command: tuple[str, ...] = ()
+        self._tools: tuple[str, ...] = ()
         self._kind = "heal"
         self._call_texts: dict[str, str] = {}
         self._candidate_texts: dict[str, str] = {}
@@ -96,7 +99,7 @@ class ProgressNarrator:
                 self._kind = started.kind
                 yield from _start_lines(started)
             case kinds.TaskPrepared() as prepared:
-                self._test_command = prepared.test_command
+                self._test_command, self._tools = prepared.test_command, prepared.tools
                 yield from _preparation_lines(prepared)
             case kinds.TriageFinished() as triaged if triaged.non_code_failures:
                 yield f"Not the code's fault: {excluded_tests_text(triaged)}"
@@ -124,18 +127,31 @@ class ProgressNarrator:
         total = checked.passed + checked.failed
         if checked.candidate == UNCHANGED_CODE:
             counts = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
-            if checked.unreached:
+            if checked.tool_checks:
+                counts = _diagnostic_counts(checked, f" of {render_tools(self._tools)}")
+            elif checked.unreached:
                 failed = checked.failed - checked.unreached
                 counts = f"{checked.passed} pass, {failed} fail, {checked.unreached} not reached"
             command = render_command(self._test_command)
             yield f"Your code: {counts}{f' ({command})' if command else ''}."
             return
-        if self._origins.get(checked.candidate) == "mutation" and not checked.failed:
+        if self._origins.get(checked.candidate) == "mutation" and not (checked.failed or checked.tool_checks):
             return  # the search has reported it already
         name = f"{render_label(checked.label)}{self._candidate_texts.get(checked.candidate, '')}"
+        if checked.tool_checks:
+            yield f"{name}: {_diagnostic_counts(checked, ' left')}"
+            return
         checks = "tests" if self._kind == "heal" else "checks"
         counts = f"{checked.passed} of {total} {checks} pass"
         yield f"{name}: {counts if total else 'no test or example to check it against'}"
+
+
+def _diagnostic_counts(checked: kinds.CandidateChecked, which: str) -> str:
+    """Return how many diagnostics of tools there are, and how many tests pass if some ran."""
+    text = f"{format_count(checked.findings, 'finding') if checked.findings else 'no findings'}{which}"
+    tests = checked.passed + checked.failed - checked.tool_checks
+    passing = checked.passed - (checked.tool_checks - checked.findings)
+    return f"{text}, {passing} of {format_count(tests, 'test')} pass" if tests else text
 
 
 def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
@@ -170,14 +186,17 @@ def evidence_sentence(result: Result, folder: RunFolder) -> str:
     if verdict is None or not verdict.outcomes or result.judgement is not None:
         return ""
     events, noun = read_ledger(folder.ledger_path).events, "test" if is_heal_run(folder) else "check"
+    baseline = _find_baseline(events)
     total = len(verdict.passed) + len(verdict.failed)
     passing = text = f"{len(verdict.passed)} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
-    for _, checked in select_events(events, kinds.CandidateChecked):
-        if checked.candidate == UNCHANGED_CODE:
-            repaired = verdict.passed & folder.load_record(Verdict, checked.verdict).failed
-            before = "and it failed before" if total == 1 else f"{len(repaired)} of them failed before"
-            text += f", {before}" if repaired else ""
-            break
+    if any(outcome.provenance == "tool" for outcome in verdict.outcomes):
+        if not result.ok:
+            return ""  # the failing checks are listed
+        passing, text = "", _render_removed_findings(verdict, events)
+    elif baseline is not None:
+        repaired = verdict.passed & folder.load_record(Verdict, baseline.verdict).failed
+        before = "and it failed before" if total == 1 else f"{len(repaired)} of them failed before"
+        text += f", {before}" if repaired else ""
     certificate = last_payload(events, kinds.CertificateWritten)
     if certificate is not None and certificate.mutants:
         mistakes = certificate.mutants if certificate.selected is None else certificate.selected
@@ -190,6 +209,11 @@ def _start_lines(started: kinds.RunStarted) -> Iterator[str]:
         yield f"Continues from step {started.fork.step} of run {started.fork.run}."
     if started.excluded_files:
         yield f"Note: {withheld_files_text(started.excluded_files)}"
+    if started.unsearched_language and started.model == NO_MODEL:
+        yield (
+            f"Suture does not search {started.unsearched_language} code for small edits: only a model can repair it. "
+            "Name one: --model PROVIDER:MODEL."
+        )
 
 
 def _preparation_lines(prepared: kinds.TaskPrepared) -> Iterator[str]:
@@ -231,6 +255,8 @@ def _outcome_line(result: Result, events: Sequence[Event], *, heals: bool) -> st
         count, failing = len(verdict.passed), len(result.failing_tests)
         success, check = ("Healed", "test") if heals else ("Done", "check")
         passing = f"all {count} {check}s pass" if count != 1 else f"the one {check} passes"
+        if any(outcome.provenance == "tool" for outcome in verdict.outcomes):
+            passing = _render_removed_findings(verdict, events)
         if (undetermined := last_payload(events, kinds.RepairUndetermined)) is not None:
             return undetermined_sentence(undetermined, passing)
         doubt = f", but {format_count(failing, 'generated test')} {'fails' if failing == 1 else 'fail'}"
@@ -238,6 +264,24 @@ def _outcome_line(result: Result, events: Sequence[Event], *, heals: bool) -> st
     if result.outcome == "not_healed" and not heals:
         word = "Not done" if verdict is not None and verdict.outcomes else "Not verified"
     return f"{word}: {render_ending_reason(result.reason)}"
+
+
+def _render_removed_findings(verdict: Verdict, events: Sequence[Event]) -> str:
+    """Return that what tools reported is gone, and that the tests pass if some ran."""
+    prepared, baseline = last_payload(events, kinds.TaskPrepared), _find_baseline(events)
+    findings = baseline.findings if baseline is not None else 0
+    names = render_tools(prepared.tools if prepared is not None else ())
+    gone = f"{format_count(findings, 'finding')} of {names} {'is' if findings == 1 else 'are'} gone"
+    text = gone if findings else f"{names} reports nothing"
+    tests = sum(outcome.provenance != "tool" for outcome in verdict.outcomes)
+    tests_text = f"all {tests} tests pass" if tests != 1 else "the one test passes"
+    return f"{text}, and {tests_text}" if tests else f"{text}, and no tests ran"
+
+
+def _find_baseline(events: Sequence[Event]) -> kinds.CandidateChecked | None:
+    """Return how the checks ended on the user's own code."""
+    checks = (checked for _, checked in select_events(events, kinds.CandidateChecked))
+    return next((checked for checked in checks if checked.candidate == UNCHANGED_CODE), None)
 
 
 def _best_so_far_lines(result: Result) -> Iterator[str]:

@@ -213,8 +213,9 @@ class TestCommand:
         """Return the files and folders that the command names and the project does not have."""
         argv = self._task.test_command
         folder = find_working_folder(argv)
+        runner = (n for n, word in enumerate(argv) if posixpath.basename(word) in ("pytest", "py.test"))
         missing = []
-        for before, word in pairwise(argv):
+        for before, word in pairwise(argv[next(runner, 0) :]):
             path = word.partition("::")[0]
             # A folder after an option may be the option's value, such as that of a report.
             if word.startswith("-") or not (

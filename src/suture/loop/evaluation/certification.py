@@ -182,7 +182,8 @@ async def certify(
     confidence = limit_confidence_for_weak_tests(confidence) if has_weak_tests else confidence
     warnings = find_warnings(candidate, verdict, context, (*removals, *memorised.signs), suite=suite)
     if context.settings.certification.seconds > 0:
-        warnings = replace(warnings, remarks=describe_unfinished_search(memorised))
+        remarks = (*warnings.remarks, *describe_unfinished_search(memorised))
+        warnings = replace(warnings, remarks=remarks)
     capabilities = find_capabilities(candidate, verdict, context)
     # Unlike the confidence of the result, `suture verify` can compute it from the certificate alone.
     certified_confidence = compute_certified_confidence(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.core.ledger import last_payload
@@ -111,7 +111,17 @@ def find_warnings(
         texts.append(UNGUARDED_TEXT)
     if passed_only_once(verdict):
         texts.append(PASSED_ONCE_TEXT)
-    return ChangeWarnings(texts=tuple(texts), signs=tuple(signs))
+    remarks = tuple(_describe_unsafe_fixes(candidate, context))
+    return ChangeWarnings(texts=tuple(texts), remarks=remarks, signs=tuple(signs))
+
+
+def _describe_unsafe_fixes(candidate: Candidate, context: RunContext) -> Iterator[str]:
+    """Yield which fixes made a candidate, or the one that it was minimised from, that their tool calls unsafe."""
+    find = context.candidates.find_proposal
+    proposal = find(candidate.hash) or find(candidate.parent or "")
+    if proposal is not None and proposal.unsafe_fixes:
+        commands = ", ".join(map(repr, proposal.unsafe_fixes))
+        yield f"{commands} made this change, also with fixes that may change what the code does"
 
 
 def describe_unfinished_search(search: ExampleSearch) -> tuple[str, ...]:
@@ -177,6 +187,8 @@ def _is_parsed_by_trees(path: str) -> bool:
 
 LABEL_PREFIX = "mutation, "
 """How the label of a candidate of the search begins; the label of the repair follows."""
+FIX_SEPARATOR = "; then "
+"""What stands in such a label between the repair and the fixes of tools that were added to it."""
 
 
 def compare_with_rivals(
@@ -210,7 +222,8 @@ def _find_labels(proposal: CandidateProposed | None) -> list[str]:
     """Return the label of a repair and those of its rivals."""
     if proposal is None:
         return []
-    return [proposal.label.removeprefix(LABEL_PREFIX), *proposal.rival_descriptions]
+    label = proposal.label.removeprefix(LABEL_PREFIX).partition(FIX_SEPARATOR)[0]
+    return [label, *proposal.rival_descriptions]
 
 
 def select_answers(calls: tuple[ComparedCall, ...], positions: list[int]) -> list[ComparedCall]:

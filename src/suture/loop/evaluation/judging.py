@@ -88,6 +88,7 @@ async def judge(
         reasons = tuple(verdict.output.splitlines())
         context.ledger.append(CandidateRefused(candidate=candidate.hash, reasons=reasons))
     passed, failed, _ = count_deciding_checks(verdict, None, threshold)
+    tool_checks = {outcome.check_id for outcome in verdict.outcomes if outcome.provenance == "tool"}
     context.ledger.append(
         CandidateChecked(
             candidate=candidate.hash,
@@ -99,6 +100,8 @@ async def judge(
             seconds=round(verdict.wall_s, 3),
             runs=1 if second is None else 2,
             unreached=count_unreached(verdict),
+            tool_checks=len(tool_checks),
+            findings=len(tool_checks & verdict.failed),
         )
     )
     return verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -40,6 +41,12 @@ from suture.project.workspace import (
     take_snapshot_with_parents,
 )
 from suture.sandbox import discover_interpreter
+
+ROOT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod", "Cargo.toml", ".git")
+"""Files and folders that the root of a project has."""
+TEST_FOLDERS = ("tests", "test")
+MAX_PARENTS = 8
+"""Folders above some code in which the root of its project is looked for."""
 
 
 def build_heal_task(
@@ -206,10 +213,10 @@ def _no_code_error(snapshot: Snapshot) -> UsageError:
                 f" ({render_exclusion(reason)})",
                 remedy="rename it" if reason == "unprintable_name" else "name a folder with other code",
             )
-    first_label, *other_labels = (facts.label for facts in LANGUAGES.values())
+    *labels, last = (facts.label for facts in LANGUAGES.values())
     return UsageError(
-        f"{str(snapshot.root)!r} holds no {first_label} code to heal, nor {' or '.join(other_labels)}",
-        remedy="name a folder with source files",
+        f"there is no code to heal in {str(snapshot.root)!r}",
+        remedy=f"name a folder with code in {', '.join(labels)} or {last}",
     )
 
 
@@ -256,6 +263,20 @@ def split_tools(
     if wrapped is None or not wrapped.is_whole or not wrapped.tools:
         return (), command
     return wrapped.tools, wrapped.command
+
+
+def _suggest_tests(path: Path) -> str:
+    """Return how to find the tests of code that has none beside it: perhaps it is only a part of a project."""
+    for folder in path.parents[:MAX_PARENTS]:
+        is_root = any((folder / name).exists() for name in ROOT_FILES)
+        if is_root and any((folder / name).is_dir() for name in TEST_FOLDERS):
+            inner = path.relative_to(folder).as_posix() + ("/" if path.is_dir() else "")
+            shown = min(os.path.relpath(folder), str(folder), key=len)
+            command = shlex.join(("suture", "heal", shown, "--only", inner))
+            return f"its project is {str(folder)!r}: {command}"
+        if (folder / ".git").exists():
+            break
+    return 'say how to test it: --test "COMMAND"'
 
 
 def _choose_guard(
@@ -354,8 +375,8 @@ def _detect_command(
     # A folder of a Go module may lack the file that makes it a project.
     detected = detect_command(files, tests, has_pytest) or detect_command(snapshot.files, tests, has_pytest)
     if detected is None:
-        raise UsageError(
-            f"{str(snapshot.root)!r} holds no tests", remedy='say how to test it: --test "COMMAND"'
-        )
+        only_file = next(iter(snapshot.files)) if len(snapshot.files) == 1 else ""
+        remedy = _suggest_tests(snapshot.root / only_file)
+        raise UsageError(f"{str(snapshot.root)!r} holds no tests", remedy=remedy)
     language = detect_language(detected.command, unprotected) or detected.language
     return replace(detected, command=add_prefix(snapshot.folder, (), detected.command), language=language)

@@ -43,6 +43,13 @@ DEFAULT_NAMES: dict[ProjectKind, str] = {
     "cli_tool": "tool",
     "library": "library",
 }
+KIND_ALIASES: dict[str, ProjectKind] = {
+    **dict.fromkeys(("flask", "fastapi", "django", "web", "webapp", "api", "rest_api", "website"), "web_app"),
+    **dict.fromkeys(("cli", "click", "typer", "argparse", "command_line", "tool", "script"), "cli_tool"),
+    **dict.fromkeys(("pipeline", "etl", "csv", "pandas"), "data_pipeline"),
+    **dict.fromkeys(("lib", "package", "module"), "library"),
+}
+"""Words that people try for a kind of project -> the kind that they mean."""
 NAME_RE = re.compile(r"\b(?:called|named)\s+[`'\"]?([A-Za-z][\w-]{0,40})")
 """A name that a statement gives to the project, as in "called todo"."""
 PURPOSE_RE = re.compile(r"\bfor\s+(?:an?\s+|the\s+|my\s+)?([A-Za-z]{3,20})\b")
@@ -86,12 +93,14 @@ def parse_project_kind(text: str) -> ProjectKind:
     Raises:
         UsageError: There is no such kind.
     """
+    word = text.strip().lower().replace("-", "_").replace(" ", "_")
     for kind in PROJECT_KINDS:
-        if kind == text.strip().lower().replace("-", "_"):
+        if kind == word:
             return kind
-    raise UsageError(
-        f"there is no kind of project {text!r}", remedy=f"name one of {', '.join(PROJECT_KINDS)}"
-    )
+    names = ", ".join(PROJECT_KINDS)
+    meant = KIND_ALIASES.get(word)
+    remedy = f"for {text}, use --project {meant}; the kinds are {names}" if meant else f"name one of {names}"
+    raise UsageError(f"there is no kind of project {text!r}", remedy=remedy)
 
 
 def require_project_folder(folder: Path) -> Path:

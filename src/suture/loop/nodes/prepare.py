@@ -33,6 +33,7 @@ from suture.loop.services.candidate_store import SEARCH_ROUND
 from suture.loop.state import LoopState, encode_attempts, role_contributions
 from suture.loop.tuning import BUSY_MACHINE_FACTOR, HEAL_RUNS, MAX_LISTED_TESTS
 from suture.project.languages import LANGUAGES
+from suture.project.languages.diagnostics import require_tool
 
 
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -109,6 +110,7 @@ def _make_prepared_event(trusted_count: int, context: RunContext) -> TaskPrepare
         python_origin=python.origin if python else "",
         unused_examples=find_unused_examples(task),
         inferred_examples=_find_inferred_examples(task),
+        tools=tuple(require_tool(argv).tool.name for argv in task.tools),
     )
 
 

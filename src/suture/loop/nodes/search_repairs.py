@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -24,6 +25,7 @@ from suture.judge.runners.diagnostics.tool_fixes import collect_tool_fixes
 from suture.judge.signs import render_tampering_warning
 from suture.loop import tuning
 from suture.loop.context import RunContext, load_deciding_suite
+from suture.loop.evaluation.change_warnings import FIX_SEPARATOR
 from suture.loop.evaluation.divergence import find_divergences, find_suspect_hunks
 from suture.loop.evaluation.judging import judge, record_verdict
 from suture.loop.evaluation.search_setup import editable_texts, find_failing_project, limit_search
@@ -53,11 +55,8 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
     if suite.diagnostics is not None:
         fixed = await judge_tool_fixes(suite, baseline, context)
         loop_state = with_judged_attempts(loop_state, (*judged_attempts(loop_state), *fixed))
-        has_failing_tests = baseline is not None and any(
-            outcome.provenance != "tool" and outcome.check_id in baseline.failed
-            for outcome in baseline.outcomes
-        )
-        if not has_failing_tests or any(attempt.solved for attempt in fixed):
+        tests_fail = baseline is not None and has_failing_tests(baseline)
+        if not tests_fail or any(attempt.solved for attempt in fixed):
             return {"searched": True, "judged": loop_state["judged"]}
     update = await _search(suite, texts, baseline, context)
     return {**update, "judged": loop_state["judged"]}
@@ -182,7 +181,8 @@ async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         plausible = apply_choice(plausible, answer["choice"])
     suite = await load_deciding_suite(role_contributions(state), context)
     judged = await _judge_repairs(plausible, suite, state, context)
-    if judged and judged[-1].solved:
+    # The rivals are known without the fixes of tools, so that none of them passes alone.
+    if judged and judged[-1].solved and suite.diagnostics is None:
         judged = await settle_rivals(plausible, judged, suite, state, context)
     return {"found_repairs": "", "judged": encode_attempts((*judged_attempts(state), *judged))}
 
@@ -202,14 +202,17 @@ async def _judge_repairs(
     for repair in plausible.repairs[: tuning.MAX_JUDGED_REPAIRS]:
         proposal = propose_repair(repair, plausible, context)
         try:
-            proposal, candidate = await add_tool_fixes(proposal, suite, context)
-            verdict = await judge(candidate, suite, context, trial_run_s=run_s)
+            for combined in await combine_with_tool_fixes(proposal, suite, context):
+                candidate = context.candidates.load(combined.blob)
+                verdict = await judge(candidate, suite, context, trial_run_s=run_s)
+                judged.append(record_verdict(combined, verdict, baseline, context))
+                if judged[-1].solved or has_failing_tests(verdict):
+                    break  # further fixes of tools repair no test
         except SandboxError as fault:
             faults.append(fault)
             if len(faults) == tuning.MAX_SANDBOX_FAULTS:
                 break
             continue
-        judged.append(record_verdict(proposal, verdict, baseline, context))
         if judged[-1].solved:
             break
     if faults:
@@ -225,7 +228,8 @@ async def judge_tool_fixes(suite: Suite, baseline: Verdict | None, context: RunC
     for fix in fixes:
         candidate = Candidate(files=fix.files, origin="fix", label=fix.label)
         proposal = context.candidates.propose(
-            context.candidates.make_proposal(candidate), Lineage.beginning(SEARCH_ROUND)
+            replace(context.candidates.make_proposal(candidate), unsafe_fixes=fix.unsafe_commands),
+            Lineage.beginning(SEARCH_ROUND),
         )
         verdict = await judge(candidate, suite, context)
         judged.append(record_verdict(proposal, verdict, baseline, context))
@@ -234,20 +238,49 @@ async def judge_tool_fixes(suite: Suite, baseline: Verdict | None, context: RunC
     return judged
 
 
-async def add_tool_fixes(proposal: Attempt, suite: Suite, context: RunContext) -> tuple[Attempt, Candidate]:
-    """Return a proposed repair together with the tools' safest fixes of the repaired code, if they change anything."""
-    candidate = context.candidates.load(proposal.blob)
+async def combine_with_tool_fixes(proposal: Attempt, suite: Suite, context: RunContext) -> Iterator[Attempt]:
+    """Propose a repair together with what the tools' own fixes make of the repaired code, the safest fixes first.
+
+    Returns:
+        The combinations, each proposed when it is asked for; only the repair itself if the tools change nothing.
+    """
     if suite.diagnostics is None:
-        return proposal, candidate
+        return iter((proposal,))
+    candidate, found = (
+        context.candidates.load(proposal.blob),
+        context.candidates.find_proposal(proposal.candidate),
+    )
+    assert found is not None  # the repair was proposed a moment ago
     repaired = overlay_candidate(suite.task.files, candidate.files)
     async with context.budget.time_limit():
-        async for fix in collect_tool_fixes(suite, repaired):
-            combined = Candidate(
-                files={**candidate.files, **fix.files},
-                origin=candidate.origin,
-                parent=candidate.hash,
-                label=f"{candidate.label}, {fix.label}",
+        fixes = [fix async for fix in collect_tool_fixes(suite, repaired)]
+    events = []
+    for fix in fixes:
+        both = Candidate(
+            files={**candidate.files, **fix.files},
+            origin=candidate.origin,
+            parent=candidate.hash,
+            label=f"{candidate.label}{FIX_SEPARATOR}{fix.label}",
+        )
+        made = context.candidates.make_proposal(both)
+        events.append(
+            replace(
+                made,
+                warnings=found.warnings,
+                agreement=found.agreement,
+                rivals=found.rivals,
+                rival_descriptions=found.rival_descriptions,
+                score_share=found.score_share,
+                unsafe_fixes=fix.unsafe_commands,
             )
-            lineage = Lineage.beginning(SEARCH_ROUND)
-            return context.candidates.propose(context.candidates.make_proposal(combined), lineage), combined
-    return proposal, candidate
+        )
+    if not events:
+        return iter((proposal,))
+    return (context.candidates.propose(event, Lineage.beginning(SEARCH_ROUND)) for event in events)
+
+
+def has_failing_tests(verdict: Verdict) -> bool:
+    """Return whether a check fails that is no diagnostic of a linter, type checker or compiler."""
+    return any(
+        outcome.provenance != "tool" and outcome.check_id in verdict.failed for outcome in verdict.outcomes
+    )

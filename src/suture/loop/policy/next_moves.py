@@ -18,8 +18,6 @@ from suture.loop.policy.attempts import (
 from suture.loop.recipes.recipe_schema import Recipe, RepairApproach
 from suture.loop.tuning import MIN_CANDIDATES_TO_COMPARE
 
-NO_MODEL = Reason(code="no_model")
-
 
 def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     """Return the moves of the next round; a single `stop` ends the run."""
@@ -37,7 +35,7 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     if hands_over or _is_agents_turn(progress, recipe):
         return _agent_turn(progress, recipe)
     if not progress.has_model:
-        return _stop_without_success(progress, "not_healed", NO_MODEL)
+        return _stop_without_success(progress, "not_healed", _find_missing_model_reason(progress))
     if _wants_second_version(progress, recipe):
         moves = _fresh_start(progress, recipe, 1, greedy=False, reason=Reason(code="second_opinions"))
     elif progress.round == 0 or (escalation and recipe.fresh):
@@ -171,6 +169,14 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
     if escalates or _is_agents_turn(progress, recipe):
         return None
     return _stop_without_success(progress, "stuck", stuck)
+
+
+def _find_missing_model_reason(progress: Progress) -> Reason:
+    """Return why a run without a model ends: nothing was searched, or what was found does not suffice."""
+    if progress.round == 0:
+        return Reason(code="no_search")
+    found = sum(attempt.origin in ("mutation", "fix") for attempt in progress.attempts)
+    return Reason(code="no_model", count=found)
 
 
 def _missing_answer(progress: Progress) -> Reason | None:
@@ -327,7 +333,7 @@ def _order_approaches(recipe: Recipe, parent: Attempt, *, greedy: bool) -> tuple
 def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     """Return one more turn of an agent on the best candidate; the end if no other turn is worth it."""
     if not progress.has_model:
-        return _stop_without_success(progress, "not_healed", NO_MODEL)
+        return _stop_without_success(progress, "not_healed", _find_missing_model_reason(progress))
     escalation = find_escalation(progress, recipe)
     end = _find_end_of_turns(progress, recipe.agent_turns)
     if end is not None and escalation is None and progress.attempts_left != 0:

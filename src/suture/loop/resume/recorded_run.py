@@ -20,7 +20,7 @@ from suture.loop.run_spec import ForkOrigin, RunSpec
 from suture.loop.state import SCHEMA_VERSION, LoopState, initial_state
 from suture.loop.tuning import MAX_LISTED_STATEMENT_CHARS
 from suture.models import RoleModels
-from suture.project.languages import Interpreter
+from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.recorded_task import is_own_run, load_interpreter
 from suture.sandbox import Sandbox
 
@@ -151,8 +151,16 @@ def make_start_event(context: RunContext) -> RunStarted:
         replayed_run=context.spec.replays,
         excluded_files=context.spec.left_out,
         namespace=context.settings.store.namespace,
+        unsearched_language=_find_unsearched_language(context),
         preparation_s=round(max(0.0, now_s - (context.spec.requested_at_s or now_s)), 3),
     )
+
+
+def _find_unsearched_language(context: RunContext) -> str:
+    task, facts = context.task, LANGUAGES[context.task.language]
+    # Where there are tools, their fixes are tried.
+    has_search = facts.parsed or facts.syntax is not None or bool(task.tools)
+    return "" if task.kind != "heal" or has_search else facts.label
 
 
 def read_recorded_run(folder: RunFolder, present: Settings) -> RecordedRun:

@@ -75,6 +75,7 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
             not come from the search.
         surplus_files: Files in the reply that are not part of the candidate, because nobody asked for them or
             no candidate may write them.
+        unsafe_fixes: Commands of linters that made it, also with fixes that may change what the code does.
     """
 
     candidate: str
@@ -91,6 +92,7 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
     rival_descriptions: tuple[str, ...] = ()
     score_share: float | None = None
     surplus_files: tuple[str, ...] = ()
+    unsafe_fixes: tuple[str, ...] = ()
 
 
 class CandidateChecked(Payload, kind="candidate.checked"):
@@ -107,6 +109,9 @@ class CandidateChecked(Payload, kind="candidate.checked"):
         runs: How often the checks ran. A test command that passes runs a second time, to confirm it.
         unreached: Number of checks among `failed` that did not complete because the run of checks ended
             early.
+        tool_checks: Number of deciding checks that are diagnostics of linters, type checkers or compilers: one
+            for each diagnostic that is or was there, and one for each command that reports none.
+        findings: Number of these that fail: the diagnostics that are there.
     """
 
     candidate: str
@@ -118,6 +123,8 @@ class CandidateChecked(Payload, kind="candidate.checked"):
     seconds: float = 0.0
     runs: int = 1
     unreached: int = 0
+    tool_checks: int = 0
+    findings: int = 0
 
 
 class CandidateRefused(Payload, kind="candidate.refused"):

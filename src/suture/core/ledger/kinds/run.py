@@ -51,6 +51,7 @@ class RunStarted(Payload, kind="run.started"):
         excluded_files: Files that the run does not read because they may hold secrets.
         namespace: Namespace of the run in a shared database.
         preparation_s: Seconds between the user's request and this event. The budget counts them as used.
+        unsearched_language: Label of the code's language, if no search without a model repairs it; otherwise empty.
     """
 
     schema_version: int = 0
@@ -72,6 +73,7 @@ class RunStarted(Payload, kind="run.started"):
     excluded_files: tuple[str, ...] = ()
     namespace: str = "default"
     preparation_s: float = 0.0
+    unsearched_language: str = ""
 
 
 class RunResumed(Payload, kind="run.resumed"):
@@ -149,6 +151,7 @@ class TaskPrepared(Payload, kind="task.prepared"):
         python_origin: How that interpreter was chosen.
         unused_examples: Parts of the statement that look like examples and did not become checks.
         inferred_examples: Checks whose call the statement does not show, as in `3661 becomes '1:01:01'`.
+        tools: Names of linters, type checkers and compilers in the test command, whose diagnostics are checks.
     """
 
     checks: int
@@ -160,6 +163,7 @@ class TaskPrepared(Payload, kind="task.prepared"):
     python_origin: str = ""
     unused_examples: tuple[str, ...] = ()
     inferred_examples: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -177,7 +177,20 @@ def heal(
         )
         return heal_project(Path(path), heal_options)
 
-    run_and_report(start, loaded, kind="heal", output=output)
+    run_and_report(start, loaded, kind="heal", output=output, announces=_may_hold_code(Path(path)))
+
+
+def _may_hold_code(path: Path) -> bool:
+    """Return whether a folder or file may be code to heal. A run without any only reports its error."""
+    from suture.project.languages import detect_file_languages
+
+    if not path.is_dir():
+        return bool(detect_file_languages((path.name,)))
+    for _, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        if detect_file_languages(names):
+            return True
+    return False
 
 
 def _bug_report(hint: str | None, issue: Path | None) -> str:

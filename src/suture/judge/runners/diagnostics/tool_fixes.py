@@ -9,6 +9,7 @@ from suture.judge.protected_files import find_protected_files
 from suture.judge.runners.diagnostics.diagnostics_runner import PreparedTool, make_tool_request
 from suture.judge.suite import Suite
 from suture.project.languages import is_source
+from suture.project.languages.diagnostics import UNSAFE_OPTIONS
 from suture.project.workspace import decode_text, overlay_candidate
 
 
@@ -18,11 +19,21 @@ class ToolFix:
 
     Attributes:
         files: The changed files, path -> text.
-        label: The commands, for people.
+        commands: The commands that changed them, as words.
     """
 
     files: Mapping[str, str]
-    label: str
+    commands: tuple[tuple[str, ...], ...]
+
+    @property
+    def label(self) -> str:
+        """The commands, for people."""
+        return " && ".join(map(" ".join, self.commands))
+
+    @property
+    def unsafe_commands(self) -> tuple[str, ...]:
+        """The commands among them with fixes that may change what the code does, for people."""
+        return tuple(" ".join(argv) for argv in self.commands if UNSAFE_OPTIONS & {*argv})
 
 
 async def collect_tool_fixes(suite: Suite, files: Mapping[str, bytes]) -> AsyncIterator[ToolFix]:
@@ -39,7 +50,7 @@ async def collect_tool_fixes(suite: Suite, files: Mapping[str, bytes]) -> AsyncI
     earlier: list[Mapping[str, str]] = []
     for level in range(levels):
         fixed: dict[str, str] = {}
-        labels: list[str] = []
+        used: list[tuple[str, ...]] = []
         for tool in tools:
             commands = tool.fix_commands
             if not commands:
@@ -48,10 +59,10 @@ async def collect_tool_fixes(suite: Suite, files: Mapping[str, bytes]) -> AsyncI
             changed = await _run_fix(tool, argv, overlay_candidate(files, fixed), suite)
             if changed:
                 fixed |= changed
-                labels.append(" ".join(argv))
+                used.append(argv)
         if fixed and fixed not in earlier:
             earlier.append(fixed)
-            yield ToolFix(files=fixed, label=" && ".join(labels))
+            yield ToolFix(files=fixed, commands=tuple(used))
 
 
 async def _run_fix(

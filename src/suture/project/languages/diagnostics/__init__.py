@@ -18,6 +18,7 @@ from suture.project.languages.diagnostics.suppressions import (
 from suture.project.languages.diagnostics.tool_table import (
     CONFIGURATION_GLOBS,
     TOOLS,
+    UNSAFE_OPTIONS,
     DiagnosticTool,
     ToolCommand,
     find_program_language,
@@ -28,6 +29,7 @@ from suture.project.languages.diagnostics.tool_table import (
 __all__ = [
     "CONFIGURATION_GLOBS",
     "TOOLS",
+    "UNSAFE_OPTIONS",
     "Diagnostic",
     "DiagnosticTool",
     "ToolCommand",

@@ -221,6 +221,8 @@ CONFIGURATION_GLOBS = (
     ".golangci.*", ".pre-commit-config.yaml", ".gitignore", ".gitattributes",
 )  # fmt: skip
 """Globs of files that say what the tools check. No candidate may write them."""
+UNSAFE_OPTIONS = frozenset(("--unsafe-fixes",))
+"""Options of fixes by which a tool also makes changes that may alter what the code does."""
 
 
 @dataclass(frozen=True, kw_only=True)
