@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.core.records import Origin, Reason, TaskKind
+from suture.core.records import Origin, Reason, TaskKind, render_reason
 from suture.core.settings import LoopSettings
 from suture.errors import UsageError
 from suture.loop.policy.attempts import (
@@ -50,6 +50,25 @@ def make_attempt(
 
 
 BASE = make_attempt("base", -1, origin="user", failed=2)
+
+
+@pytest.mark.parametrize(
+    ("origin", "round", "text"),
+    [
+        (None, 0, "cannot be searched"),
+        (None, 1, "the search found no repair"),
+        ("mutation", 1, "were found without a model do not pass every check"),
+        ("fix", 1, "were found without a model do not pass every check"),
+    ],
+)
+def test_a_run_without_a_model_says_whether_anything_was_searched_and_found(
+    origin: Origin | None, round: int, text: str
+) -> None:
+    found = (make_attempt("found", -1, origin=origin),) if origin else ()
+    (move,) = decide(Progress(kind="heal", round=round, attempts=(BASE, *found), has_model=False), ADAPTIVE)
+    assert move.outcome == "not_healed"
+    assert move.reason is not None
+    assert text in render_reason(move.reason)
 
 
 def test_the_first_reply_of_a_write_task_is_greedy() -> None:
