@@ -136,7 +136,7 @@ def render_source(value: Any) -> str:
 
 
 def _render(value: Any, text: str) -> str:
-    kind = type(value)
+    kind: Any = type(value)
     if isinstance(value, enum.Enum):
         members = list(kind)
         found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind and value in members
