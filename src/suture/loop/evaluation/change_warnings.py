@@ -29,6 +29,7 @@ from suture.judge.signs import (
     render_tampering_warning,
 )
 from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
+from suture.judge.signs.lazy_tree_signs import find_lazy_tree_signs
 from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
 from suture.judge.suite import Suite
 from suture.loop.context import RunContext
@@ -176,6 +177,7 @@ def find_gaming_signs(
         sources = [(name, text) for name, text in tests.items() if _is_parsed_by_trees(name)]
         literals = frozenset(filter(DISTINCTIVE.fullmatch, collect_tree_literals(sources, language)))
         signs = find_tree_warnings(before, after, path, language, literals)
+        signs += find_lazy_tree_signs(before, after, path, language, sources)
         return tuple(sign for sign in signs if sign.code not in WEAK_CODES)
     return ()
 
