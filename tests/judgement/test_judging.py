@@ -13,6 +13,7 @@ import pytest
 from judgement.conftest import CART, RIGHT, TESTS, run_git
 from suture.api import JudgeOptions, judge, verify
 from suture.core.records.judgement import Judgement
+from suture.core.settings import load_settings
 from suture.errors import UsageError
 from suture.project.workspace import unified_diff
 
@@ -262,8 +263,6 @@ async def test_a_change_cannot_choose_the_services_of_its_tests(write: Write) ->
 
 @pytest.mark.heavy
 async def test_a_person_may_accept_what_a_change_does_to_the_tests(write: Write) -> None:
-    from suture.core.settings import load_settings
-
     root = write({"test_cart.py": TESTS.replace("def test_three", "def three")})
     settings = load_settings(root, {"judge.accept_tests": True}).settings
     judgement = await judge(root, JudgeOptions(settings=settings))
@@ -332,6 +331,28 @@ async def test_a_project_in_which_nothing_passes_cannot_be_compared(write: Write
     judgement = await judge(write({"cart.py": RIGHT}))
     assert (judgement.outcome, judgement.reason) == ("not_comparable", "nothing_passes")
     assert "no_such_package" in judgement.detail
+
+
+async def test_a_branch_that_is_not_checked_out_is_not_accepted(
+    write: Write, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_git(shop, "checkout", "-q", "-b", "agent")
+    run_git(write({"cart.py": RIGHT}), "commit", "-qam", "The quantity counts")
+    run_git(shop, "checkout", "-q", "main")
+    with pytest.raises(UsageError, match="agent has changes that are not checked out") as no_change:
+        await judge(shop, JudgeOptions(base="agent"))
+    monkeypatch.chdir(shop)
+    with pytest.raises(UsageError, match="'agent' is a branch or a commit, and not a folder") as no_folder:
+        await judge("agent")
+    assert no_change.value.remedy == no_folder.value.remedy == "git switch agent && suture judge"
+
+
+async def test_a_changed_expectation_fixes_and_proves_nothing(write: Write) -> None:
+    root = write({"test_cart.py": TESTS.replace("4090", "1690")})
+    settings = load_settings(root, {"judge.accept_tests": True}).settings
+    judgement = await judge(root, JudgeOptions(settings=settings))
+    assert judgement.outcome == "accepted_with_remarks"
+    assert (judgement.tests.fixed, judgement.tests.proving, len(judgement.tests.passed)) == ((), (), 4)
 
 
 async def test_an_unknown_base_and_a_patch_that_does_not_apply_are_errors(shop: Path) -> None:

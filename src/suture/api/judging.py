@@ -30,7 +30,12 @@ from suture.loop.judgement import (
 from suture.project.languages import find_working_folder
 from suture.project.languages.diagnostics import find_program_language
 from suture.project.workspace import take_snapshot, take_snapshot_with_parents
-from suture.project.workspace.project_states import ProjectStates, read_git_states, read_patched_states
+from suture.project.workspace.project_states import (
+    ProjectStates,
+    read_git_states,
+    read_patched_states,
+    refuse_branch_as_folder,
+)
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
 PROJECT_SETTING_FILES = ("suture.toml", "pyproject.toml", ".env")
@@ -89,8 +94,8 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
     The tests run in the sandbox, on the code without and with the change. Your files are only read.
 
     Raises:
-        UsageError: There is no way to test the project, no such commit, the patch does not apply, or the certificate
-            would show a secret.
+        UsageError: There is no way to test the project, no such commit, the named branch is not checked out, the patch
+            does not apply, or the certificate would show a secret.
         PrerequisiteError: A sandbox is missing.
         SandboxError: The sandbox failed.
         StorageError: The certificate cannot be written.
@@ -180,6 +185,7 @@ class _Subject:
 
 def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _Subject:
     """Read the two states of a project, and how to test them."""
+    refuse_branch_as_folder(str(project))
     read = take_snapshot_with_parents if options.reads_parents else take_snapshot
     snapshot = read(project, secrets=settings.sandbox.secrets)
     if options.patch is not None:

@@ -383,6 +383,18 @@ def test_an_unknown_key_of_an_inner_group_is_refused_with_a_suggestion(project: 
     assert "model.profile.tools" in str(caught.value.remedy)
 
 
+@pytest.mark.parametrize(
+    ("code", "advice"), [("lines_not_rnu", "did you mean 'lines_not_run'"), ("bogus", "docs/judge.md")]
+)
+@pytest.mark.parametrize("key", ["judge.rejects", "judge.remarks", "judge.ignores"])
+def test_an_unknown_finding_in_a_policy_is_refused(
+    project: Path, home: Path, key: str, code: str, advice: str
+) -> None:
+    with pytest.raises(UsageError, match=f"there is no finding '{code}'") as refused:
+        load(project, home, {key: code})
+    assert advice in refused.value.message
+
+
 def test_settings_created_in_code_have_real_paths() -> None:
     assert Settings().paths.home.is_absolute()
 

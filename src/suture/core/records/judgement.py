@@ -89,7 +89,8 @@ class ComparedTests:
     """How the tests ended without and with a change. All are ids of tests.
 
     Attributes:
-        fixed: Failed before and pass now; new tests that fail without the change are in `proving`.
+        fixed: Failed before and pass now. New tests that fail without the change are in `proving`; a failing test
+            that passes only because its expectation was changed is in neither.
         proving: New or changed tests that pass with the change and fail without it.
         unproving: New or changed tests that pass without the change too.
         still_failing: Fail before and after.

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from suture.core.settings.setting_types import (
     Address,
     FileReference,
+    FindingNames,
     Key,
     ModelName,
     ModelNameOrNone,
@@ -468,11 +469,11 @@ class CertificationSettings(SettingsGroup):
 class JudgeSettings(SettingsGroup):
     """What `suture judge` rejects, and how long it looks (docs/judge.md)."""
 
-    rejects: Names = ()
+    rejects: FindingNames = ()
     """Codes of findings that reject a change, besides the usual ones."""
-    remarks: Names = ()
+    remarks: FindingNames = ()
     """Codes of findings that are only remarks."""
-    ignores: Names = ()
+    ignores: FindingNames = ()
     """Codes of findings that are left out, unless they reject the change."""
     accept_tests: bool = False
     """Whether a person has accepted what the change does to the tests; it is then a remark."""

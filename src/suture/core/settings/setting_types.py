@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
+from suture.core.records.judgement import FindingCode
 from suture.core.records.task_service import KNOWN_SERVICES, TaskService
 
 MAX_SERVICE_START_S = 600
@@ -97,7 +99,18 @@ def _check_services(services: Mapping[str, TaskService]) -> Mapping[str, TaskSer
     return services
 
 
+def _check_finding_codes(names: tuple[str, ...]) -> tuple[str, ...]:
+    known = get_args(FindingCode)
+    for name in names:
+        if name not in known:
+            similar = difflib.get_close_matches(name, known, n=1)
+            advice = f"did you mean {similar[0]!r}?" if similar else "docs/judge.md lists the codes"
+            raise ValueError(f"there is no finding {name!r}; {advice}")
+    return names
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+FindingNames = Annotated[Names, AfterValidator(_check_finding_codes)]
 Address = Annotated[str | None, AfterValidator(_check_address)]
 Services = Annotated[Mapping[str, TaskService], BeforeValidator(parse_table), AfterValidator(_check_services)]
 Key = Annotated[SecretStr | None, AfterValidator(_check_key)]

@@ -87,6 +87,8 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
     if judgement.base:
         files = len(judgement.files)
         yield "Change", f"{files} file{_s(files)} against {judgement.base}"
+    if judgement.reason == "base_does_not_run":
+        yield "Next", "name a command that runs the tests of the state before the change: --test COMMAND"
     if judgement.reason == "nothing_passes":
         yield (
             "Next",
@@ -107,7 +109,7 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
     )
     counts += [f"{len(names)} {label}" for label, names in named if names]
     yield "Tests", SCOPE_TEXTS[scope.kind].format(scope) + ", ".join(counts)
-    proof = len(tests.fixed) + len(tests.proving)
+    proof = len({*tests.fixed, *tests.proving})
     proven = (
         "1 test fails without the change and passes with it"
         if proof == 1

@@ -365,6 +365,8 @@ def _parse(content: bytes, classes: Mapping[str, type[AnyCertificateT]]) -> AnyC
         stated_format = data.get("format") if isinstance(data, dict) else None
         if not isinstance(stated_format, str) or stated_format not in classes:
             expected = " and ".join(map(repr, classes))
+            if stated_format is None:
+                raise InvalidCertificate("it is not a Suture certificate")
             raise InvalidCertificate(f"the format is {stated_format!r:.80}, and this Suture reads {expected}")
         certificate = decode_record(classes[stated_format], data)
     except InvalidCertificate:

@@ -322,8 +322,10 @@ async def compare_runs(runs: TestRuns, changed_tests: Iterable[str]) -> Compared
     flaky = await _find_flaky(runs, newly_failing, fixed)
     unhelped_passed = runs.unhelped.passed if runs.unhelped is not None else frozenset()
     judged = {name for name in changed_tests if name in after.passed}
+    # Their old version still fails with the changed code, so the test was changed and the code fixed nothing.
+    by_tests = runs.guarded.failed & (unhelped_passed | judged)
     return ComparedTests(
-        fixed=_sorted(fixed - flaky),
+        fixed=_sorted(fixed - flaky - by_tests),
         proving=_sorted(judged - unhelped_passed - flaky),
         unproving=_sorted(judged & unhelped_passed),
         still_failing=_sorted(before.failed & after.failed),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import posixpath
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from suture.core.temporary_folders import temporary_folder
-from suture.errors import UsageError
+from suture.errors import PrerequisiteError, UsageError
 from suture.project.workspace.git import start_git
 from suture.project.workspace.repository import LINK_MODES, REGULAR_FILE_MODES, Repository, open_repository
 from suture.project.workspace.snapshot import Snapshot
@@ -118,6 +120,8 @@ def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = Fals
     # Files that a build makes are in no commit, and belong to both states.
     built = {path: snapshot.files[path] for path in snapshot.built_files if path not in before}
     before = {path: _with_line_ends_of(content, after.get(path)) for path, content in before.items()}
+    if base is not None and commit == head and before == after:
+        _refuse_unmerged_base(repository, base, head)
     at_head = committed if commit == head else _read_commit(repository, head)
     return ProjectStates(
         before={**built, **before},
@@ -155,6 +159,38 @@ def _find_base(repository: Repository, base: str | None, head: str) -> tuple[str
         if left_at:
             break  # the default branch is checked out
     return head, "HEAD"
+
+
+def _refuse_unmerged_base(repository: Repository, base: str, head: str) -> None:
+    """Refuse to judge nothing where the named branch has commits that the current branch does not have.
+
+    Raises:
+        UsageError: HEAD is an ancestor of the base, so that the user probably means the base's changes.
+    """
+    if repository.commit(base)[0] != head:
+        raise UsageError(
+            f"{base} has changes that are not checked out, and the files here have none",
+            remedy=f"git switch {shlex.quote(base)} && suture judge",
+        )
+
+
+def refuse_branch_as_folder(name: str) -> None:
+    """Refuse the name of a branch of the current folder's repository in place of a project's folder.
+
+    Raises:
+        UsageError: There is no such folder, but such a branch.
+    """
+    if Path(name).exists() or name.startswith("-") or not name.isprintable():
+        return
+    try:
+        is_commit = bool(open_repository(Path()).commit(name)[0])
+    except (UsageError, PrerequisiteError):
+        return
+    if is_commit:
+        raise UsageError(
+            f"{name!r} is a branch or a commit, and not a folder",
+            remedy=f"git switch {shlex.quote(name)} && suture judge",
+        )
 
 
 def _merge_base(repository: Repository, commit: str, head: str) -> str:

@@ -95,7 +95,7 @@ def take_snapshot(
     try:
         top = root.resolve(strict=True)
     except (OSError, RuntimeError) as fault:  # RuntimeError: a loop of links
-        raise UsageError(f"there is nothing at {str(root)!r}") from fault
+        raise UsageError(f"there is nothing at {str(root)!r}", remedy="name the project's folder") from fault
     allowed = parse_globs(secrets, "the globs of secrets")
     reader = _ProjectReader(top=top, allowed=allowed, max_bytes=max_bytes)
     try:

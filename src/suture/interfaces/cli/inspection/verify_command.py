@@ -98,7 +98,8 @@ def verify(
 def _print_accepted(certificate: Certificate, threshold: float) -> None:
     """Print what an accepted certificate claims, and what decided."""
     for name, value in unverifiable_claims(certificate).items():
-        print_text_line(f"claimed   {name}: {value}")
+        if value != "":
+            print_text_line(f"claimed   {name}: {value}")
     deciding, others = split_checks(certificate, threshold)
     for check in others:
         status = certificate.after.get(check.id, "missing")
@@ -192,9 +193,9 @@ def unverifiable_claims(certificate: Certificate) -> dict[str, object]:
         + ("" if claims.minimal.is_minimal else ", perhaps not the fewest"),
         "lint": lint,
         "accepted tests": "; ".join(claims.accepted_tests) or "none",
-        "suspicious": "; ".join(claims.warnings) or "nothing",
-        "memorised": "searched for"
+        "signs of cheating": "; ".join(claims.warnings) or "none was found",
+        "search for memorised examples": "completed"
         if claims.examples_unmeasured is None
-        else f"search not finished: {render_unmeasured(claims.examples_unmeasured)}",
+        else f"not completed: {render_unmeasured(claims.examples_unmeasured)}",
         "rivals": "; ".join(claims.rival_labels) or "none",
     }
