@@ -38,6 +38,7 @@ export async function historyPage({ view, signal }) {
       el("span", {}, `${offset + 1} to ${offset + found.runs.length} of ${found.total}`));
     return [
       found.queued.length ? el("p", {}, "Queued: ", found.queued.map((one) => [el("a", { href: `#/runs/${one.run}` }, one.run), " "])) : null,
+      found.runs.length > 1 ? note("To compare two runs, select both.") : null,
       found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, found.runs.map(row)) : empty,
       more,
     ];
