@@ -16,6 +16,7 @@ from suture.judge.signs.changed_arguments import name_function
 from suture.judge.signs.tampering_warning import TamperingWarning
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
 from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
+from suture.project.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -37,7 +38,7 @@ def find_lazy_tree_signs(
         path: The path of the changed file, whose extension may select a dialect.
         tests: `(path, text)` of each test file.
     """
-    if language == "go":
+    if LANGUAGES[language].compiled:  # these have neither generators nor proxies
         return ()
     old, new = SyntaxTree(before, path, language), SyntaxTree(after, path, language)
     signs: list[TamperingWarning] = []

@@ -316,7 +316,9 @@ class _Search:
             return
         self.result.tried_count += 1
         self._best_passing = max(self._best_passing, trial.passing)
-        self._most_targets = max(self._most_targets, trial.passing + trial.failing)  # a failing trial ends early
+        self._most_targets = max(
+            self._most_targets, trial.passing + trial.failing
+        )  # a failing trial ends early
         report_trials(self.result.tried_count, self._best_passing, self._most_targets)
         if trial.is_pending:  # a retry for which the time was up; `_handle` handles all others
             self._passed.append(proposal)

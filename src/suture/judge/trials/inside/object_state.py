@@ -124,7 +124,7 @@ def _find_namespaces(variables: dict[str, Any]) -> list[Any]:
             modules[vars(value).get("__name__")] = value
         elif type(value) is FunctionType or issubclass(type(value), type):
             modules[value.__module__] = sys.modules.get(value.__module__)
-    own = [module for module in modules.values() if _is_in_project(module)]
+    own = [module for module in modules.values() if module is not None and _is_in_project(module)]
     classes = [
         value
         for module in own
