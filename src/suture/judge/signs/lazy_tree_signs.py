@@ -16,7 +16,6 @@ from suture.judge.signs.changed_arguments import name_function
 from suture.judge.signs.tampering_warning import TamperingWarning
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
 from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
-from suture.project.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -38,8 +37,6 @@ def find_lazy_tree_signs(
         path: The path of the changed file, whose extension may select a dialect.
         tests: `(path, text)` of each test file.
     """
-    if LANGUAGES[language].compiled:  # these have neither generators nor proxies
-        return ()
     old, new = SyntaxTree(before, path, language), SyntaxTree(after, path, language)
     signs: list[TamperingWarning] = []
     lazy = _find_generators(new) & _find_plain_functions(old)
