@@ -13,6 +13,7 @@ from suture.core.ledger.kinds import CandidateChecked, SearchFinished, TrialAgre
 from suture.core.records import Candidate, CheckOutcome, CheckStatus, Task, Verdict, content_hash
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite
+from suture.judge.runners.pytest_runner import RunAddition
 from suture.loop.evaluation.flaky_tests import excuse_flaky_tests
 from suture.loop.tuning import MAX_FLAKY_RERUNS
 from suture.project.languages import Interpreter
@@ -35,7 +36,9 @@ class AlternatingCommand:
     interpreter: Interpreter = field(default_factory=get_own_interpreter)
     runs: list[bytes] = field(default_factory=list)
 
-    async def run_selected(self, files: Mapping[str, bytes], tests: Collection[str]) -> list[CheckOutcome]:
+    async def run_selected(
+        self, files: Mapping[str, bytes], tests: Collection[str], *, addition: RunAddition
+    ) -> list[CheckOutcome]:
         code = files["code.py"]
         self.runs.append(code)
         passed = code in self.passes or (code in self.alternates and self.runs.count(code) % 2 == 0)

@@ -71,6 +71,15 @@ def test_a_run_without_a_model_says_whether_anything_was_searched_and_found(
     assert text in render_reason(move.reason)
 
 
+def test_flaky_tests_are_investigated_once_and_repaired_only_by_a_model() -> None:
+    flaky = Progress(kind="heal", round=0, attempts=(BASE,), cause="flaky", can_search=True)
+    (first,) = decide(flaky, ADAPTIVE)
+    (without_repair,) = decide(replace(flaky, is_investigated=True), ADAPTIVE)
+    (with_repair,) = decide(replace(flaky, is_investigated=True, may_repair_flaky=True), ADAPTIVE)
+    assert (first.kind, with_repair.kind) == ("investigate", "repair")
+    assert (without_repair.kind, without_repair.outcome) == ("stop", "not_a_code_fault")
+
+
 def test_the_first_reply_of_a_write_task_is_greedy() -> None:
     (move,) = decide(Progress(kind="write", round=0), ADAPTIVE)
     assert (move.kind, move.temperature, move.index) == ("sample", 0.0, 0)

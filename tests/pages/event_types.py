@@ -16,6 +16,7 @@ STAGES = (
     "run",
     "candidates",
     "search",
+    "flakiness",
     "model",
     "agents",
     "roles",

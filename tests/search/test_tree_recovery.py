@@ -13,6 +13,7 @@ from requirements import Require
 from suture.api import HealOptions, heal
 from suture.core.records import CheckOutcome, Counterexample, Language
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
+from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.runners.test_command import TestCommand
 from suture.mutation.syntax_repair.token_model import similar_keywords
 from suture.mutation.syntax_repair.tree_repair import build_lexer, find_parsable_trees, find_tree_stop
@@ -297,6 +298,7 @@ class FailingCommand(TestCommand):
         wall_s: float | None = None,
         *,
         options: str = "",
+        addition: RunAddition | None = None,
     ) -> tuple[CheckOutcome, ...]:
         return (CheckOutcome(check_id="t", status="failed", evidence="nonce"),)
 

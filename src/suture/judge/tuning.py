@@ -148,9 +148,11 @@ COMPARISON_TIMEOUT_S = 15.0
 
 # Triage of failing tests
 
-MIN_RERUN_TIMEOUT_S = 30.0
-"""Minimum wall-clock seconds for a rerun, however short the first run was: unlike that one it may start an
-interpreter, which takes more than 5 s on a machine with nine busy processes for each core."""
+MIN_RERUN_TIMEOUT_S = 5.0
+"""Minimum wall-clock seconds for a rerun, however short the first run was."""
+MIN_FRESH_RUN_TIMEOUT_S = 30.0
+"""The same for a run that starts an interpreter, which takes more than 5 s on a machine with nine busy processes for
+each core."""
 RERUN_TIMEOUT_FACTOR = 3
 """How many times longer than the first run a rerun may take."""
 ENDLESS_PROBE_TIMEOUT_S = 5.0

@@ -23,13 +23,14 @@ from suture.core.ledger.kinds import MemoryRecalled
 from suture.core.records import Move, Verdict
 from suture.judge import Suite
 from suture.loop.context import RunContext
+from suture.loop.evaluation.flaky_repairs import describe_flaky_tests
 from suture.loop.policy.attempts import Attempt
 from suture.loop.state import LoopState, judged_attempts, proposed_attempts, role_contributions
 from suture.models import Role
 from suture.models.profiles import ModelProfile, find_profile
 from suture.project.workspace import overlay_candidate
-
 from suture.storage.memory import recall_for_run
+
 MAX_EARLIER_ATTEMPTS = 3
 """Earlier attempts that a repair prompt lists."""
 
@@ -89,6 +90,8 @@ def brief_for_move(
     remarks = contributions.remarks.get(parent.candidate, ()) if parent else ()
     builder = _make_builder(parent, state, context, suite)
     brief = builder.for_move(move, _load_failing_candidate(parent, context) if parent else None)
+    if flaky_tests := "\n\n".join(describe_flaky_tests(context)):
+        brief = replace(brief, statement=f"{brief.statement}\n\n{flaky_tests}".lstrip())
     advice = (*contributions.lessons, *recalled_lessons("coder", context))
     if isinstance(brief, RepairBrief) and brief.passing_checks is not None:
         brief = replace(brief, objections=remarks)

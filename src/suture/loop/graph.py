@@ -17,6 +17,7 @@ from suture.loop.nodes.confirm_examples import confirm_examples
 from suture.loop.nodes.decide import decide_moves
 from suture.loop.nodes.finish import finish
 from suture.loop.nodes.gate import gate
+from suture.loop.nodes.investigate import investigate
 from suture.loop.nodes.prepare import equip, prepare
 from suture.loop.nodes.propose import RoundBranch, propose
 from suture.loop.nodes.reflect import reflect
@@ -40,6 +41,7 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None) -> CompiledGraph:
     graph.add_node("accept_test", accept_test)
     graph.add_node("equip", equip)
     graph.add_node("decide", decide_moves)
+    graph.add_node("investigate", investigate)
     graph.add_node("review", review)
     graph.add_node("mutate", mutate, input_schema=RoundBranch)
     graph.add_node("try_repairs", try_repairs)
@@ -55,8 +57,11 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None) -> CompiledGraph:
     graph.add_conditional_edges("accept_test", _after_accept_test, ["prepare", "write_test", "finish"])
     graph.add_edge("equip", "decide")
     graph.add_conditional_edges(
-        "decide", _after_decide, ["review", "mutate", "gate", "propose", "confirm_examples", "finish"]
+        "decide",
+        _after_decide,
+        ["investigate", "review", "mutate", "gate", "propose", "confirm_examples", "finish"],
     )
+    graph.add_edge("investigate", "decide")
     graph.add_conditional_edges("review", _after_review, ["mutate", "propose", "check", "decide", "finish"])
     graph.add_edge("mutate", "try_repairs")
     graph.add_edge("try_repairs", "decide")
@@ -112,6 +117,8 @@ def _fan_out(state: LoopState) -> list[Send] | Literal["finish"]:
     kinds = [move["kind"] for move in state["moves"]]
     if kinds == ["ask"]:
         return [Send("confirm_examples", state)]
+    if kinds == ["investigate"]:
+        return [Send("investigate", state)]
     if kinds in (["mutate"], ["gate"]):
         move = state["moves"][0]
         return [Send(move["kind"], RoundBranch(move=move, branch=0, state=state))]

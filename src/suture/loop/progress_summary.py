@@ -7,6 +7,7 @@ from typing import cast
 from suture.core.records import FaultCause, Task
 from suture.core.settings import Settings
 from suture.loop.context import RunContext, coder_role
+from suture.loop.evaluation.flaky_repairs import list_diagnoses
 from suture.loop.policy.attempts import Progress
 from suture.loop.roles.generated_tests import accepts_generated_tests
 from suture.loop.state import LoopState, judged_attempts, proposed_attempts
@@ -32,6 +33,12 @@ def asks_for_examples(state: LoopState, context: RunContext) -> bool:
     return can_ask and not state["checks"] and accepts_generated_tests(context)
 
 
+def _may_repair_flaky(state: LoopState, context: RunContext) -> bool:
+    """Return whether a model is asked to repair flaky tests: no text of another test shows that it is to blame."""
+    may_ask = state["cause"] == "flaky" and context.has_model and not context.spec.has_proposer
+    return may_ask and any(not diagnosis.statement for diagnosis in list_diagnoses(context))
+
+
 def summarise_progress(state: LoopState, context: RunContext) -> Progress:
     """Return the numbers and codes that the policy decides by."""
     last_round = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
@@ -51,6 +58,8 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         can_search=is_searchable(context.task, context.settings) and not state.get("searched", True),
         cause=cast(FaultCause, state["cause"]) if state["cause"] else None,
         cause_detail=state["cause_detail"],
+        is_investigated=state.get("investigated", False),
+        may_repair_flaky=_may_repair_flaky(state, context),
         # Decisions are numbered from 1, and 0 means that none was rejected.
         rejected_last=0 < state["rejected_decision"] == state["decisions"],
         attempts_used=context.budget.spend().attempts,

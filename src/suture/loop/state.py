@@ -34,6 +34,7 @@ class LoopState(TypedDict):
         found_repairs: The blob of the search's repairs that wait to be judged.
         issue_test: The `IssueTest` that a person is asked about.
         test_attempts: The number of such tests that were requested.
+        investigated: Whether flaky tests were investigated.
         asked_examples: Whether a person was asked about results of the code, or none could be shown.
     """
 
@@ -61,6 +62,7 @@ class LoopState(TypedDict):
     issue_test: NotRequired[dict[str, Any]]
     test_attempts: NotRequired[int]
     asked_examples: NotRequired[bool]
+    investigated: NotRequired[bool]
 
 
 def initial_state(run_id: str) -> LoopState:

@@ -10,6 +10,7 @@ import pytest
 from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, triage_failures
+from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.runners.test_command import TestCommand
 
 TESTS = ("a.test.js::adds", "a.test.js::takes away")
@@ -84,3 +85,53 @@ async def test_a_command_that_timed_out_is_not_rerun() -> None:
     triage = await triage_failures(suite, base)
 
     assert (triage.code_failures, command.runs) == (("npx jest",), 0)
+
+
+class OrderedCommand:
+    """A pytest command whose tests fail, unless the hash seed is another one."""
+
+    is_pytest = True
+
+    def __init__(self) -> None:
+        self.fresh_runs = 0
+
+    async def run_selected(
+        self,
+        files: Mapping[str, bytes],
+        tests: Collection[str],
+        wall_s: float | None = None,
+        *,
+        addition: RunAddition | None = None,
+    ) -> tuple[CheckOutcome, ...]:
+        self.fresh_runs += addition is not None
+        return make_outcomes("failed" if addition is None else "passed")
+
+    async def run_together_and_isolated(
+        self, files: Mapping[str, bytes], tests: Collection[str], isolated: Collection[str], wall_s: float
+    ) -> tuple[tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
+        return make_outcomes("failed"), make_outcomes("failed")
+
+
+@pytest.mark.parametrize(
+    ("source", "runs", "cause"),
+    [
+        (b"def unique(words):\n    return list(set(words))\n", 1, "flaky"),
+        (b"FIRST = list({'a', 'b'})\n", 1, "flaky"),
+        (b"def unique(words):\n    return list(words)\n", 0, None),
+    ],
+)
+async def test_only_code_with_sets_runs_under_another_hash_seed(
+    source: bytes, runs: int, cause: str | None
+) -> None:
+    command = OrderedCommand()
+    suite = Suite(
+        task=Task(statement="", kind="heal", files={"words.py": source}, test_command=("pytest",)),
+        sandbox=cast(Any, None),
+        settings=SandboxSettings(),
+        command=cast(TestCommand, command),
+    )
+    base = Verdict(candidate="c", outcomes=make_outcomes("failed"), evidence="nonce")
+
+    triage = await triage_failures(suite, base)
+
+    assert (triage.cause, command.fresh_runs) == (cause, runs)

@@ -15,6 +15,7 @@ from suture.core.records.advice import (
 from suture.core.records.capability import CapabilityCode, CapabilityUse
 from suture.core.records.reason import Reason, ReasonCode, ReasonNote, render_reason
 from suture.core.records.result import (
+    FLAKY_CAUSES,
     FailingGeneratedTest,
     FaultCause,
     Move,
@@ -51,6 +52,7 @@ from suture.core.records.task import (
 from suture.core.records.task_service import KNOWN_SERVICES, TaskService
 
 __all__ = [
+    "FLAKY_CAUSES",
     "KNOWN_SERVICES",
     "Candidate",
     "CapabilityCode",

@@ -13,7 +13,7 @@ from suture.core.records.reason import Reason, render_reason
 from suture.core.records.task import Candidate, Counterexample, Evidence, Provenance, Verdict
 from suture.core.tuning import MAX_HTML_DIFF_CHARS
 
-MoveKind = Literal["mutate", "sample", "repair", "agent", "gate", "ask", "stop"]
+MoveKind = Literal["investigate", "mutate", "sample", "repair", "agent", "gate", "ask", "stop"]
 Strategy = Literal["minimal", "restructure", "guard"]
 Outcome = Literal[
     "healed",
@@ -28,6 +28,8 @@ Outcome = Literal[
 ]
 FaultCause = Literal["suspect_test", "environment", "flaky", "order_dependent"]
 """Why a failing test is not the code's fault (see docs/layouts.md)."""
+FLAKY_CAUSES: tuple[FaultCause, ...] = ("flaky", "order_dependent")
+"""Causes whose tests are investigated before the run ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +37,9 @@ class Move:
     """What the policy asks for next.
 
     Attributes:
-        kind: `mutate` the existing code, draw a `sample`, `repair` a candidate, let an `agent` work on it
-            with tools, `gate` the user's own program, `ask` a person which results are right,
-            or `stop`.
+        kind: `investigate` flaky tests, `mutate` the existing code, draw a `sample`, `repair` a candidate,
+            let an `agent` work on it with tools, `gate` the user's own program, `ask` a person which results
+            are right, or `stop`.
         parent: For `repair` and `agent`, the hash of the candidate to repair.
         strategy: For `repair`, how to repair it: by the smallest change, by writing it differently, or by
             handling further inputs.

@@ -17,6 +17,7 @@ NODE_OF_EVENT: dict[type, str] = {
     kinds.RunStarted: "prepare",
     kinds.TaskPrepared: "prepare",
     kinds.TriageFinished: "prepare",
+    kinds.FlakyTestsInvestigated: "investigate",
     kinds.PlanMade: "equip",
     kinds.MemoryRecalled: "equip",
     kinds.SearchStarted: "mutate",
@@ -40,7 +41,13 @@ NODE_OF_EVENT: dict[type, str] = {
 """Event kinds that only one node writes, or that the next node starts with."""
 NODE_OF_QUESTION = {"distinguish": "try_repairs", "test": "accept_test", "examples": "confirm_examples"}
 """Questions that a node other than `review` asks."""
-NODE_OF_MOVE = {"mutate": "mutate", "gate": "gate", "ask": "confirm_examples", "stop": "finish"}
+NODE_OF_MOVE = {
+    "investigate": "investigate",
+    "mutate": "mutate",
+    "gate": "gate",
+    "ask": "confirm_examples",
+    "stop": "finish",
+}
 """The node that a decided move leads to; every other move leads to `propose`."""
 
 

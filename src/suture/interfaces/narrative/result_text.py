@@ -165,6 +165,7 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
     saved = () if result.ok else sorted(folder.path.glob("unverified_*"))
     yield from (f"Saved, not verified: {path}" for path in saved)
+    yield from _quarantine_lines(result, folder)
     if result.outcome == "waiting":
         review_event = last_payload(events, kinds.ReviewAsked)
         yield from answer_instructions(folder.id, review_event.stage if review_event else "delivery")
@@ -179,6 +180,13 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     if result.reason.code == "budget_exceeded" and last_payload(events, kinds.MovesDecided) is None:
         return  # there is no step to continue from, and the reason names the limit
     yield from _continuation_lines(result, folder.id, used_no_model=used_no_model)
+
+
+def _quarantine_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """Yield how to mark flaky tests that were not repaired. Nothing applies the patch by itself."""
+    investigated = last_payload(read_ledger(folder.ledger_path).events, kinds.FlakyTestsInvestigated)
+    if not result.ok and investigated is not None and investigated.quarantine:
+        yield f"Quarantine, if you want it (not applied): git apply {folder.path / investigated.quarantine}"
 
 
 def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Iterator[str]:
@@ -211,9 +219,12 @@ def continuation_hint(run: str) -> str:
 
 def result_as_json(result: Result, folder: RunFolder, applied: Sequence[str]) -> dict[str, Any]:
     """Return the result record as JSON values, with the facts that a caller would have to look up."""
-    undetermined = last_payload(read_ledger(folder.ledger_path).events, kinds.RepairUndetermined)
+    events = read_ledger(folder.ledger_path).events
+    undetermined = last_payload(events, kinds.RepairUndetermined)
+    flaky = last_payload(events, kinds.FlakyTestsInvestigated)
     return {
         **encode_record(result),
+        "flaky": encode_record(flaky) if flaky is not None else None,
         "undetermined": encode_record(undetermined) if undetermined is not None else None,
         "exit_code": EXIT_CODES[result.outcome],
         "folder": str(folder.path),

@@ -47,6 +47,8 @@ RENDERED_AS_IN_SHOW = (
     kinds.CandidateUnconfirmed,
     kinds.ChangeJudged,
     kinds.ExamplesConfirmed,
+    kinds.FlakyRepairTried,
+    kinds.FlakyTestsInvestigated,
     kinds.HistorySearched,
     kinds.ModelEscalated,
     kinds.ModelFellBack,

@@ -39,6 +39,7 @@ EVIDENCE_TEXTS: dict[Evidence, str] = {
 }
 """What each kind of evidence is worth (see docs/verdicts.md)."""
 MOVE_TEXTS: dict[MoveKind, str] = {
+    "investigate": "experiments with the flaky tests",
     "mutate": "small edits without a model",
     "sample": "fresh code",
     "repair": "repair",

@@ -25,7 +25,7 @@ from suture.judge.triage.order_dependence import find_deciding_tests, find_state
 from suture.judge.tuning import (
     FIXED_RUNS,
     MIN_FIXED_VALUES,
-    MIN_RERUN_TIMEOUT_S,
+    MIN_FRESH_RUN_TIMEOUT_S,
     RANDOM_ORDERS,
     RERUN_TIMEOUT_FACTOR,
     STATISTICS_RUNS,
@@ -42,7 +42,7 @@ def open_flaky_runs(suite: Suite, base: Verdict, seconds: float) -> FlakyRuns:
     return FlakyRuns(
         command=suite.command,
         files=suite.task.files,
-        timeout_s=max(MIN_RERUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR * base.wall_s),
+        timeout_s=max(MIN_FRESH_RUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR * base.wall_s),
         end_s=time.monotonic() + seconds,
     )
 

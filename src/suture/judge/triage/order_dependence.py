@@ -10,7 +10,12 @@ from suture.judge.minimisation.delta_debugging import ddmin
 from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
-from suture.judge.tuning import MAX_ISOLATED_RERUNS, MAX_OTHER_TESTS, MAX_OTHER_TESTS_RUNS
+from suture.judge.tuning import (
+    MAX_ISOLATED_RERUNS,
+    MAX_OTHER_TESTS,
+    MAX_OTHER_TESTS_RUNS,
+    MIN_FRESH_RUN_TIMEOUT_S,
+)
 from suture.project.python_source.parsing import parse_module
 
 STATE_CHANGERS = {
@@ -22,9 +27,10 @@ STATE_CHANGERS = {
 STATE_CHANGING_NAMES = frozenset(name for names in STATE_CHANGERS.values() for name in names)
 """Methods and functions that change the object they are called on, or the process."""
 
+HASHING_NAMES = ("set", "frozenset", "hash")
 OTHER_HASH_SEED = RunAddition(variables={"PYTHONHASHSEED": "1"})
-"""The first run shares a warm interpreter, and its hash seed, with all runs that set none. A test that depends on the
-order of a set would end the same way in all of them."""
+"""Runs that set no hash seed share a warm interpreter, and its seed. A test that depends on the order of a set would
+end the same way in all of them."""
 NEW_HASH_SEED = RunAddition(variables={"PYTHONHASHSEED": "random"})
 """The same, for runs that may differ from each other."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -40,10 +46,20 @@ class Reruns:
 
     async def find_failing(self, tests: Collection[str]) -> frozenset[str]:
         """Return those of some tests that fail when they run together, without any other test; empty for all tests."""
-        outcomes = await self.command.run_selected(
-            self.suite.task.files, tests, self.timeout_s, addition=OTHER_HASH_SEED
-        )
+        outcomes = await self.command.run_selected(self.suite.task.files, tests, self.timeout_s)
         return frozenset(outcome.check_id for outcome in outcomes if not outcome.passed)
+
+    async def find_passing_with_other_hash_seed(self, tests: Collection[str]) -> frozenset[str]:
+        """Return those of some tests that pass under another hash seed; none if the project's files have no sets.
+
+        The run starts an interpreter, so it is not made for projects in which it could show nothing.
+        """
+        files = self.suite.task.files
+        if not any(has_sets(content) for path, content in files.items() if path.endswith(".py")):
+            return frozenset()
+        timeout_s = max(MIN_FRESH_RUN_TIMEOUT_S, self.timeout_s)
+        outcomes = await self.command.run_selected(files, tests, timeout_s, addition=OTHER_HASH_SEED)
+        return frozenset(outcome.check_id for outcome in outcomes if outcome.passed)
 
     async def split_failing_and_passing_alone(
         self, tests: Sequence[str]
@@ -53,9 +69,7 @@ class Reruns:
         Of many tests only the first few run alone. Both runs use one process that imports the project once.
         """
         files, alone = self.suite.task.files, tests[:MAX_ISOLATED_RERUNS]
-        together, isolated = await self.command.run_together_and_isolated(
-            files, tests, alone, self.timeout_s, addition=OTHER_HASH_SEED
-        )
+        together, isolated = await self.command.run_together_and_isolated(files, tests, alone, self.timeout_s)
         failed = frozenset(outcome.check_id for outcome in together if not outcome.passed)
         return failed, frozenset(outcome.check_id for outcome in isolated if outcome.passed)
 
@@ -71,6 +85,15 @@ class Reruns:
             return victim in await self.find_failing([*tests, victim])
 
         return await find_deciding_tests(before, fails_after)
+
+
+def has_sets(source: bytes) -> bool:
+    """Return whether Python source makes a set or computes a hash, so that the hash seed may decide what it does."""
+    tree = parse_module(source)
+    return tree is not None and any(
+        isinstance(node, ast.Set | ast.SetComp) or (isinstance(node, ast.Name) and node.id in HASHING_NAMES)
+        for node in ast.walk(tree)
+    )
 
 
 async def find_deciding_tests(

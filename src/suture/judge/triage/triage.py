@@ -294,6 +294,10 @@ async def _check_by_reruns(
         # For a single test the two runs were the same, so its outcome varies.
         passes_again = len(tests) > 1 and not await reruns.find_failing([test])
         failures |= await _check_order(test, base, reruns) if passes_again else {test: _make_flaky(test)}
+    steady = failed - passed_alone
+    if steady and reruns.command.is_pytest:
+        passed = await reruns.find_passing_with_other_hash_seed(steady)
+        failures |= {test: _make_flaky(test) for test in tests if test in passed}
     return failures
 
 

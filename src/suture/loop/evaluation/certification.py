@@ -62,6 +62,7 @@ from suture.loop.evaluation.change_warnings import (
     find_capabilities,
     find_warnings,
 )
+from suture.loop.evaluation.flaky_repairs import list_diagnoses
 from suture.loop.evaluation.judging import judge
 from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.recorded_task import get_accepted_files
@@ -141,7 +142,8 @@ async def certify(
 ) -> CertifiedCandidate:
     """Minimise a candidate that passes every deciding check, and write its certificate into the run folder.
 
-    There is no certificate if a setting (`loop.abstain_below`, `loop.strict`) rejects the repair.
+    There is no certificate if a setting (`loop.abstain_below`, `loop.strict`) rejects the repair, or if it repairs a
+    flaky test.
 
     Args:
         baseline: The verdict on the user's code, if there is any.
@@ -152,7 +154,8 @@ async def certify(
     minimal = MinimisationSummary()
     proposal = context.candidates.find_proposal(candidate.hash)
     removals: list[FileSign] = []
-    if baseline is not None and clock.left_s() > 0:
+    # A flaky test may pass by chance without a part that the repair needs.
+    if baseline is not None and clock.left_s() > 0 and not list_diagnoses(context):
         oracle = _PartOracle(
             candidate=candidate, verdict=verdict, baseline=baseline, suite=suite, clock=clock, context=context
         )
@@ -212,7 +215,9 @@ async def certify(
     )
     rival_labels = context.candidates.describe_rivals(candidate)
     is_refused = is_undetermined and context.settings.loop.strict
-    if certified_confidence < context.settings.loop.abstain_below or is_refused:
+    # A certificate of a flaky test could not be replayed: the test may pass before the change.
+    is_flaky = bool(list_diagnoses(context))
+    if certified_confidence < context.settings.loop.abstain_below or is_refused or is_flaky:
         return certified
     hashes = {path: sha256_hex(content) for path, content in base.items()}
     certificate = Certificate(

@@ -18,6 +18,7 @@ from suture.core.records import Candidate, Verdict
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.loop.context import RunContext
+from suture.loop.evaluation.flaky_repairs import confirm_flaky_repair
 from suture.loop.evaluation.flaky_tests import excuse_flaky_tests
 from suture.loop.evaluation.repeated_runs import merge_runs, run_twice
 from suture.loop.policy.attempts import Attempt, code_fingerprint, failure_signature
@@ -43,7 +44,7 @@ async def judge(
     A candidate that passes a test command is run a second time. Only if both runs pass is it recorded as one
     that passes. If the time is up before the second run has ended, no verdict is recorded. A candidate that
     has passed a trial is an exception, because its tests have passed twice by then: its verdict notes that
-    only one of these was a complete run.
+    only one of these was a complete run. In a run that repairs flaky tests, these also run under adverse conditions.
 
     Args:
         confirm: Whether a pass is repeated; not if the same files have just passed.
@@ -80,6 +81,7 @@ async def judge(
             second = await run() if needs_second_run(first) else None
         merged = first if second is None else merge_runs(first, second)
         verdict = await excuse_flaky_tests(merged, candidate, suite, context)
+        verdict = await confirm_flaky_repair(verdict, candidate, suite, context)
     unrepeated = sorted((first.passed - second.passed) & verdict.failed) if second is not None else []
     if unrepeated:
         checks = tuple(unrepeated[:MAX_LISTED_CHECKS])

@@ -32,6 +32,7 @@ from suture.errors import (
 from suture.judge import Suite
 from suture.loop.briefing import brief_for_move
 from suture.loop.context import RunContext, coder_role, load_deciding_suite
+from suture.loop.evaluation.flaky_repairs import describe_flaky_tests
 from suture.loop.evaluation.move_candidates import JudgedPatches, MoveCandidates, WrittenFiles
 from suture.loop.policy.attempts import Attempt, ProposalFault
 from suture.loop.roles.planning import PlannedWriting, load_plan, write_planned_files
@@ -134,7 +135,12 @@ def _make_agent_turn(
         parent_files=parent_files,
         verdict=verdict,
         baseline=context.candidates.baseline_verdict(state),
-        briefing=make_briefing(context.task, verdict, context.trust_threshold, state["hints"]),
+        briefing=make_briefing(
+            context.task,
+            verdict,
+            context.trust_threshold,
+            (*describe_flaky_tests(context), *state["hints"]),
+        ),
         suite=suite,
         calls=context.calls,
         scan=context.safety.scan,

@@ -75,7 +75,7 @@ def _make_question(state: LoopState, context: RunContext) -> ReviewAsked:
 def _find_stage(state: LoopState) -> ReviewStage | None:
     """Return what happens after the decision; `None` if there is nothing to review."""
     kinds = {move["kind"] for move in state["moves"]}
-    if kinds <= {"ask"}:
+    if kinds <= {"ask", "investigate"}:
         return "delivery" if state["outcome"] == "healed" else None
     if kinds & {"repair", "agent"}:
         return "repairs"

@@ -94,6 +94,8 @@ class Progress:
         faults: The faults of the last round, if it brought no candidate at all.
         can_search: Whether there is code to search for a repair without a model, and no search has run yet.
         cause: Why no change of the code could make the tests pass; `None` if a change may.
+        is_investigated: Whether flaky tests were investigated.
+        may_repair_flaky: Whether a model is asked to repair them, because the code may be their cause.
         rejected_last: Whether a person rejected the last decision.
         has_untrusted_tests: Whether there are generated tests that may earn trust from more candidates.
         has_model: Whether there is a model to ask. A run without one has only its search.
@@ -120,6 +122,8 @@ class Progress:
     can_search: bool = False
     cause: FaultCause | None = None
     cause_detail: str = ""
+    is_investigated: bool = False
+    may_repair_flaky: bool = False
     rejected_last: bool = False
     attempts_used: int = 0
     has_untrusted_tests: bool = False

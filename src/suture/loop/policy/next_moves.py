@@ -7,7 +7,7 @@ lineage, then start again (see docs/loop.md for the sources).
 
 from __future__ import annotations
 
-from suture.core.records import Move, Outcome, Reason, ReasonNote
+from suture.core.records import FLAKY_CAUSES, Move, Outcome, Reason, ReasonNote
 from suture.loop.policy.attempts import (
     Attempt,
     Progress,
@@ -23,12 +23,15 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
     """Return the moves of the next round; a single `stop` ends the run."""
     if _needs_examples(progress, recipe):
         return (Move(kind="ask"),)
+    if progress.cause in FLAKY_CAUSES and not progress.is_investigated:
+        return (Move(kind="investigate"),)
     stop = _find_end(progress, recipe)
     if stop is not None:
         return stop
     if progress.program_turns:
         return (Move(kind="gate", reason=Reason(code="judged_program", count=progress.program_turns)),)
-    if progress.round == 0 and progress.can_search and recipe.mutate:
+    # A trial of the search says little about a test that passes by chance.
+    if progress.round == 0 and progress.can_search and recipe.mutate and progress.cause is None:
         return (Move(kind="mutate", reason=Reason(code="cheapest_first")),)
     escalation = find_escalation(progress, recipe)
     hands_over = escalation is not None and recipe.agent == "auto" and progress.is_escalation_capable
@@ -130,7 +133,7 @@ def _find_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
             is_feature = progress.program_turns and progress.has_statement
             return None if is_feature else _stop("nothing_to_heal", Reason(code="baseline_passes"))
         return _stop_healed(best)
-    if progress.cause is not None:
+    if progress.cause is not None and not progress.may_repair_flaky:
         return _stop("not_a_code_fault", Reason(code="not_a_code_fault", detail=progress.cause_detail))
     # The first attempt of a `heal` run is the user's own code. If nothing fails, it is not solved only because no
     # check passed either: every test was skipped.

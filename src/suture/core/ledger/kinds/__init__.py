@@ -28,6 +28,7 @@ from suture.core.ledger.kinds.delivery import (
     TreeApplied,
     TreeUndone,
 )
+from suture.core.ledger.kinds.flakiness import FlakyRepairTried, FlakyTestsInvestigated
 from suture.core.ledger.kinds.memory import MemoryRecalled, MemoryStored, RecalledMemory
 from suture.core.ledger.kinds.model import (
     ModelCalled,
@@ -127,6 +128,8 @@ __all__ = [
     "DifferingCall",
     "DistinguishingInput",
     "ExamplesConfirmed",
+    "FlakyRepairTried",
+    "FlakyTestsInvestigated",
     "ForkPoint",
     "FoundRepair",
     "GeneratedTestsFailed",

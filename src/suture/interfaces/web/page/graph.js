@@ -6,7 +6,7 @@ import { hasRun, nothingYet, drawIfChanged } from "./panel.js";
 
 // Node -> its column and row in the drawing.
 const POSITION = {
-  write_test: [0, 0], prepare: [1, 0], accept_test: [0, 1], equip: [1, 1], review: [0, 2], decide: [1, 2], finish: [2, 2],
+  write_test: [0, 0], prepare: [1, 0], accept_test: [0, 1], equip: [1, 1], investigate: [2, 1], review: [0, 2], decide: [1, 2], finish: [2, 2],
   mutate: [0, 3], propose: [1, 3], try_repairs: [0, 4], check: [1, 4], reflect: [2, 4], confirm_examples: [2, 3],
 };
 // The distance from one node to the next, and a node's size, in pixels.
@@ -14,7 +14,7 @@ const [ACROSS, DOWN, WIDTH, HEIGHT] = [146, 82, 124, 44];
 // Node -> its name for people, if its own name says too little.
 const NAMES = { prepare: "run your tests", equip: "plan", mutate: "small edits", try_repairs: "test edits", propose: "ask the model", check: "run the tests", review: "ask you", accept_test: "ask about test", finish: "hand over", gate: "your program", confirm_examples: "ask about results" };
 const PURPOSE = {
-  prepare: "runs the tests on the unchanged code", equip: "plans, writes tests, recalls memories", decide: "picks the next moves", mutate: "tries small edits without a model",
+  prepare: "runs the tests on the unchanged code", equip: "plans, writes tests, recalls memories", decide: "picks the next moves", investigate: "finds out why tests are flaky", mutate: "tries small edits without a model",
   try_repairs: "judges what the search found", propose: "asks the model for code", check: "runs the tests", reflect: "asks the other roles",
   review: "asks a person", finish: "certifies the result", write_test: "writes a test for the reported bug", accept_test: "asks a person about that test", confirm_examples: "asks a person whether results of new code are right",
 };

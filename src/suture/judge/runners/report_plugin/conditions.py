@@ -62,7 +62,7 @@ class SteppingClock:
         """Take the place of `time.monotonic` and `time.perf_counter`."""
         return self.monotonic_ns() / 1e9
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: Any) -> None:
         """Take the place of `time.sleep`: threads need the real time, and the test its own."""
         real_sleep(seconds)
         self._elapsed_ns += int(seconds * 1e9)
@@ -75,7 +75,9 @@ class SteppingClock:
         time.localtime = lambda seconds=None: real_localtime(self.time() if seconds is None else seconds)
         time.gmtime = lambda seconds=None: real_gmtime(self.time() if seconds is None else seconds)
         time.ctime = lambda seconds=None: real_ctime(self.time() if seconds is None else seconds)
-        time.strftime = lambda layout, parts=None: real_strftime(layout, parts or time.localtime())
+        time.strftime = lambda layout, parts=None: real_strftime(
+            layout, time.localtime() if parts is None else parts
+        )
         _install_dates(self)
 
 
@@ -126,7 +128,7 @@ def _seed_random() -> None:
 
 def _set_conditions() -> dict[str, Any]:
     with open(os.path.join(FOLDER, "conditions.json"), encoding="utf-8") as file:
-        conditions = json.load(file)
+        conditions = json.load(file)  # type: dict[str, Any]
     time.tzset()
     if conditions["clock_start_s"] is not None:
         CLOCKS.append(SteppingClock(conditions["clock_start_s"], conditions["clock_step_s"]))
