@@ -274,14 +274,15 @@ def test_valid_events_are_read() -> None:
     events: tuple[Any, ...] = (
         BEGIN,
         {"event": "items", "ids": ["t"], "examples": {"t": [["f()", "1"]]}, "files": [], "deselected": []},
-        {"event": "start", "id": "t", "used_s": 1, "limit_s": 2.5},
+        {"event": "start", "id": "t", "used_s": 1, "limit_s": 2.5, "meanwhile": [["y", "b.py"]]},
         {**PHASE, "fact": EXAMPLE},
         {"event": "uncollectable", "id": "u", "text": "why"},
-        {"event": "end", "exit": 1, "changed": [["x", "a.py"]], "meanwhile": []},
+        {"event": "end", "exit": 1, "changed": [["x", "a.py"]], "meanwhile": [["z", "c.py"]]},
     )
     report = read_report(sign_events(*events), b"key")
 
     assert (report.items, report.exit_code, report.changed) == (("t",), 1, frozenset({("x", "a.py")}))
+    assert report.changed_by_tests == {("y", "b.py"), ("z", "c.py")}
 
 
 def test_an_unreadable_line_ends_the_report() -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from judge.conftest import Prepare
+import pytest
+
+from judge.conftest import PYTEST, PYTHON, Prepare
+from suture.core.records import Candidate, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import check_candidate, prepare_suite
+from suture.sandbox import Sandbox
 
 LOOP = "def spin(n):\n    while n:\n        n = n\n    return n\n"
 
@@ -75,3 +81,29 @@ async def test_the_last_test_of_an_interrupted_run_is_not_blamed(prepare: Prepar
     )
     outcomes = await run_tests(prepare, tests, wall_s=6.0)
     assert {outcome.status for outcome in outcomes.values()} == {"passed", "missing"}
+
+
+BINDS_BY_STAR = (
+    "from loop import *\nfrom loop import spin\nimport pytest\n\n"
+    "@pytest.mark.parametrize('n', range(1, 9))\ndef test_spin(n):\n    assert sum([spin(n)]) == 0\n"
+)
+REPAIRED = LOOP.replace("n = n", "n -= 1")
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [("", []), ("\n\ndef sum(numbers):\n    return 0\n", ["machinery_changed"])],
+    ids=["repair", "replaced-builtin"],
+)
+async def test_what_test_modules_bind_is_compared_with_a_base_run_that_was_stopped(
+    more: str, fault: list[str], sandbox: Sandbox
+) -> None:
+    files = {"loop.py": LOOP.encode(), "test_loop.py": BINDS_BY_STAR.encode()}
+    task = Task(kind="heal", statement="", files=files, test_command=tuple(PYTEST.split()))
+    suite = await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=6), PYTHON)
+    base = await check_candidate(Candidate(files={}, origin="user"), suite)
+    assert {outcome.status for outcome in base.outcomes} == {"timeout", "missing"}
+
+    verdict = await check_candidate(Candidate(files={"loop.py": REPAIRED + more}, origin="sample"), suite)
+
+    assert [fact.code for fact in verdict.counterexamples] == fault

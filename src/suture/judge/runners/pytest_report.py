@@ -53,7 +53,7 @@ class PytestReport:
         changed: Parts of the test machinery (modules and functions of pytest and of Python) that differed at
             the end. The file is that of the new value: a path relative to the project, an absolute path
             outside of it, or empty if unknown.
-        changed_by_tests: The same, found after a single test.
+        changed_by_tests: The same, found after the collection or after a single test.
         search_path: Entries of `sys.path` at any time, relative to the project or absolute.
         loaded_modules: Top-level modules and namespace packages that were loaded. The file is relative to the
             project, and the folder of a namespace package; it is empty for modules from outside of the project.
@@ -171,7 +171,8 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
         case "end":
             report.exit_code = event["exit"]
             report.changed = _read_pairs(event, "changed")
-            report.changed_by_tests = _read_pairs(event, "meanwhile")
+    if "meanwhile" in event:
+        report.changed_by_tests |= _read_pairs(event, "meanwhile")
     if "search_path" in event or "loaded" in event:
         report.search_path |= frozenset(event.get("search_path", ()))
         report.loaded_modules |= _read_pairs(event, "loaded")

@@ -98,7 +98,9 @@ class Watch:
         self.secret_names = frozenset(path.rpartition("/")[2] for path in secret_files)
         self._process, self._thread = getpid(), get_ident()
         self._seen = set()  # type: set[tuple[str, str]]
-        self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
+        self._changed_by_tests = set()  # type: set[tuple[str, str]]
+        self._new_changes = []  # type: list[tuple[str, str]]
+        """Those that the next line reports. They do not wait for the end, which a stopped run never writes."""
         self._catching_lines = CatchingLines()
         self._tests_left = 0
         self._passed_phases = []  # type: list[dict[str, Any]]
@@ -151,11 +153,9 @@ class Watch:
         elif request == "look":
             changes = self._machinery.find_changes_since_last(details[0]).items()
             # Until a test has ended, it may have replaced something itself. Only the candidate's code counts then.
-            self._changed_by_tests.update(
-                (pair, None)
-                for pair in changes
-                if details[0] == "teardown" or (pair[1] and self._origins.is_candidate(pair[1]))
-            )
+            for name, file in changes:
+                if details[0] == "teardown" or (file and self._origins.is_candidate(file)):
+                    self._note_change(name, file)
             self._look_at_test_function(details[1])
         elif request == "collected":
             self._look_at_test_modules(*details)
@@ -179,11 +179,7 @@ class Watch:
             self._failed_asserts = []
         if event["event"] == "end":
             changes_left = {**self._machinery.added(), **self._machinery.changed()}
-            event = {
-                **event,
-                "changed": sorted(changes_left.items()),
-                "meanwhile": list(self._changed_by_tests),
-            }
+            event = {**event, "changed": sorted(changes_left.items())}
         elif event["event"] == "items":
             self._tests_left = len(event["ids"])
         elif event["event"] == "start":
@@ -208,6 +204,9 @@ class Watch:
             self._process = getpid()
             self._passed_phases = []
             self._report.become(*self._report.derive(str(self._process)))
+        if self._new_changes:
+            event = {**event, "meanwhile": self._new_changes}
+            self._new_changes = []
         waiting, self._passed_phases = self._passed_phases, []
         if len(waiting) == 2:
             event, waiting = {**event, "passed": waiting[0]["id"]}, []
@@ -245,13 +244,19 @@ class Watch:
                 # A compiled function in place of a builtin has no file.
                 is_other = value is not None and not file and name in BUILTINS and value is not BUILTINS[name]
                 if is_other or (file and self._origins.is_candidate(file)):
-                    self._changed_by_tests[f"{name} in {self._origins.get_path(path)}", file] = None
+                    self._note_change(f"{name} in {self._origins.get_path(path)}", file)
 
     def _look_at_test_function(self, function: Any) -> None:
         """Report that the code of a test is not the test's own."""
         file = self._machinery.find_file(function)
         if file and self._origins.is_candidate(file):
-            self._changed_by_tests["the code of a test", file] = None
+            self._note_change("the code of a test", file)
+
+    def _note_change(self, name: str, file: str) -> None:
+        """Have the next line report a changed part of the test machinery."""
+        if (name, file) not in self._changed_by_tests:
+            self._changed_by_tests.add((name, file))
+            self._new_changes.append((name, file))
 
     def _report_operation(self, name: str, frame: Any) -> None:
         is_for_caller = True
