@@ -53,19 +53,20 @@ BASE = make_attempt("base", -1, origin="user", failed=2)
 
 
 @pytest.mark.parametrize(
-    ("origin", "round", "text"),
+    ("origin", "has_searched", "text"),
     [
-        (None, 0, "cannot be searched"),
-        (None, 1, "the search found no repair"),
-        ("mutation", 1, "were found without a model do not pass every check"),
-        ("fix", 1, "were found without a model do not pass every check"),
+        (None, False, "cannot be searched"),
+        (None, True, "the search found no repair"),
+        ("mutation", True, "were found without a model do not pass every check"),
+        ("fix", True, "were found without a model do not pass every check"),
     ],
 )
 def test_a_run_without_a_model_says_whether_anything_was_searched_and_found(
-    origin: Origin | None, round: int, text: str
+    origin: Origin | None, has_searched: bool, text: str
 ) -> None:
-    found = (make_attempt("found", -1, origin=origin),) if origin else ()
-    (move,) = decide(Progress(kind="heal", round=round, attempts=(BASE, *found), has_model=False), ADAPTIVE)
+    attempts = (BASE, make_attempt("found", -1, origin=origin)) if origin else (BASE,)
+    progress = Progress(kind="heal", round=0, attempts=attempts, has_model=False, has_searched=has_searched)
+    (move,) = decide(progress, ADAPTIVE)
     assert move.outcome == "not_healed"
     assert move.reason is not None
     assert text in render_reason(move.reason)

@@ -56,6 +56,7 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         faults=tuple(attempt.fault for attempt in last_round) if all_failed else (),
         last_fault_message=last_round[-1].fault_message if last_round else "",
         can_search=is_searchable(context.task, context.settings) and not state.get("searched", True),
+        has_searched=state.get("searched", False),
         cause=cast(FaultCause, state["cause"]) if state["cause"] else None,
         cause_detail=state["cause_detail"],
         is_investigated=state.get("investigated", False),

@@ -93,6 +93,7 @@ class Progress:
         checks: The number of deciding checks; 0 means that nothing can be trusted.
         faults: The faults of the last round, if it brought no candidate at all.
         can_search: Whether there is code to search for a repair without a model, and no search has run yet.
+        has_searched: Whether a search for a repair without a model has run.
         cause: Why no change of the code could make the tests pass; `None` if a change may.
         is_investigated: Whether flaky tests were investigated.
         may_repair_flaky: Whether a model is asked to repair them, because the code may be their cause.
@@ -120,6 +121,7 @@ class Progress:
     faults: tuple[ProposalFault, ...] = ()
     last_fault_message: str = ""
     can_search: bool = False
+    has_searched: bool = False
     cause: FaultCause | None = None
     cause_detail: str = ""
     is_investigated: bool = False

@@ -176,7 +176,7 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
 
 def _find_missing_model_reason(progress: Progress) -> Reason:
     """Return why a run without a model ends: nothing was searched, or what was found does not suffice."""
-    if progress.round == 0:
+    if not progress.has_searched:
         return Reason(code="no_search")
     found = sum(attempt.origin in ("mutation", "fix") for attempt in progress.attempts)
     return Reason(code="no_model", count=found)
