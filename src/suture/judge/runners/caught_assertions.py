@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from suture.mutation.tree_sitter.value_kinds import get_syntax, has_grammar, parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import walk
+from suture.mutation.tree_sitter.value_kinds import get_syntax, has_grammar, parse_source_tree
 from suture.project.languages import detect_file_languages
 
 if TYPE_CHECKING:
