@@ -96,8 +96,8 @@ class ComparedVersions:
 
     Attributes:
         examples: Calls that the tests make, each once.
-        unrepeatable: (path, function) of the tests' calls whose arguments are no literals; `None` if not all calls
-            are known.
+        unrepeatable: (path, function) of the tests' calls whose arguments are no literals, or whose object or module
+            was changed before; `None` if not all calls are known.
         repeated: Calls that the tests make more than once; `None` if this is not known, or if each call has a process
             of its own.
     """
