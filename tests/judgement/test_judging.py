@@ -347,6 +347,23 @@ async def test_a_branch_that_is_not_checked_out_is_not_accepted(
     assert no_change.value.remedy == no_folder.value.remedy == "git switch agent && suture judge"
 
 
+@pytest.mark.parametrize("base", ["main", "agent", "agent~1", "refs/remotes/origin/main", "COMMIT"])
+async def test_a_branch_that_is_only_behind_its_base_has_no_change(
+    shop: Path, write: Write, base: str
+) -> None:
+    run_git(shop, "checkout", "-q", "-b", "behind")
+    run_git(shop, "checkout", "-q", "main")
+    for number in range(2):
+        run_git(write({"cart.py": RIGHT + "#" * number}), "commit", "-qam", "The quantity counts")
+    run_git(shop, "branch", "agent")
+    run_git(shop, "update-ref", "refs/remotes/origin/main", "main")
+    commit = (shop / ".git/refs/heads/main").read_text().strip()
+    run_git(shop, "checkout", "-q", "behind")
+    options = JudgeOptions(base=commit if base == "COMMIT" else base, refuses_unmerged=base != "agent")
+    judgement = await judge(shop, options)
+    assert (judgement.outcome, judgement.reason) == ("accepted", "no_change")
+
+
 async def test_a_changed_expectation_fixes_and_proves_nothing(write: Write) -> None:
     root = write({"test_cart.py": TESTS.replace("4090", "1690")})
     settings = load_settings(root, {"judge.accept_tests": True}).settings

@@ -59,6 +59,8 @@ class JudgeOptions:
         quick: Whether to run only the tests that the change can affect, and to try no deliberate mistakes.
         reads_parents: Whether the change is also judged in those folders above the project that decide its tests, up
             to the root of its git repository.
+        refuses_unmerged: Whether a local branch as `base` is an error if it is ahead of what is checked out and
+            nothing is changed: its own changes are probably meant. It never is for a default branch.
     """
 
     base: str | None = None
@@ -72,6 +74,7 @@ class JudgeOptions:
     certificate: Path | None = None
     quick: bool = False
     reads_parents: bool = True
+    refuses_unmerged: bool = True
 
     def find_depth(self) -> JudgeDepth:
         """Return how much the judgement finds out.
@@ -191,7 +194,12 @@ def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _
     if options.patch is not None:
         states = read_patched_states(snapshot, options.patch)
     else:
-        states = read_git_states(snapshot, options.base, staged=options.staged)
+        states = read_git_states(
+            snapshot,
+            options.base,
+            staged=options.staged,
+            refuses_unmerged=options.refuses_unmerged,
+        )
     # The change must not choose how it is tested, so the state before it does.
     given = _find_project_settings(project, snapshot.folder, states, settings)
     test = given.test if options.test is None else options.test

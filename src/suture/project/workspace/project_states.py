@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.core.temporary_folders import temporary_folder
-from suture.errors import PrerequisiteError, UsageError
+from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project.workspace.git import start_git
 from suture.project.workspace.repository import LINK_MODES, REGULAR_FILE_MODES, Repository, open_repository
 from suture.project.workspace.snapshot import Snapshot
@@ -92,7 +92,9 @@ def _apply_patch(snapshot: Snapshot, patch: str) -> dict[str, bytes]:
         }
 
 
-def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = False) -> ProjectStates:
+def read_git_states(
+    snapshot: Snapshot, base: str | None, *, staged: bool = False, refuses_unmerged: bool = True
+) -> ProjectStates:
     """Return the project at a commit, and as it is now.
 
     Args:
@@ -100,9 +102,10 @@ def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = Fals
         base: The commit to compare with, in any form that git understands; by default the point at which the
             current branch left the default branch.
         staged: Whether to compare what is staged with HEAD, and not the working tree.
+        refuses_unmerged: Whether to refuse a branch that is ahead of HEAD if nothing differs from HEAD.
 
     Raises:
-        UsageError: The project is in no repository, or there is no such commit.
+        UsageError: The project is in no repository, there is no such commit, or the branch is not checked out.
         PrerequisiteError: Git is not installed.
     """
     try:
@@ -120,7 +123,7 @@ def read_git_states(snapshot: Snapshot, base: str | None, *, staged: bool = Fals
     # Files that a build makes are in no commit, and belong to both states.
     built = {path: snapshot.files[path] for path in snapshot.built_files if path not in before}
     before = {path: _with_line_ends_of(content, after.get(path)) for path, content in before.items()}
-    if base is not None and commit == head and before == after:
+    if refuses_unmerged and base is not None and commit == head and before == after:
         _refuse_unmerged_base(repository, base, head)
     at_head = committed if commit == head else _read_commit(repository, head)
     return ProjectStates(
@@ -164,10 +167,20 @@ def _find_base(repository: Repository, base: str | None, head: str) -> tuple[str
 def _refuse_unmerged_base(repository: Repository, base: str, head: str) -> None:
     """Refuse to judge nothing where the named branch has commits that the current branch does not have.
 
+    A default branch, a remote one or a commit is what a change is usually compared with, in CI for one; the current
+    branch is then only behind.
+
     Raises:
-        UsageError: HEAD is an ancestor of the base, so that the user probably means the base's changes.
+        UsageError: HEAD is an ancestor of a local branch, so that the user probably means the branch's changes.
     """
-    if repository.commit(base)[0] != head:
+    if base in DEFAULT_BRANCHES:
+        return
+    # Not `rev-parse`, which understands `agent~1`, too. The pattern also matches `agent/other`.
+    reference = f"refs/heads/{base}"
+    listed = (
+        repository.git("for-each-ref", "--format=%(refname) %(objectname)", reference).decode().splitlines()
+    )
+    if any(line.startswith(f"{reference} ") and not line.endswith(head) for line in listed):
         raise UsageError(
             f"{base} has changes that are not checked out, and the files here have none",
             remedy=f"git switch {shlex.quote(base)} && suture judge",
@@ -184,7 +197,7 @@ def refuse_branch_as_folder(name: str) -> None:
         return
     try:
         is_commit = bool(open_repository(Path()).commit(name)[0])
-    except (UsageError, PrerequisiteError):
+    except (UsageError, PrerequisiteError, StorageError):
         return
     if is_commit:
         raise UsageError(

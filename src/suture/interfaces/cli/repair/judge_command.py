@@ -187,6 +187,7 @@ def judge(
         on_step=None if hook else print_step,
         certificate=reports.certificate,
         quick=quick,
+        refuses_unmerged=not watch,  # a change may follow
     )
     if watch:
         with require_extra("watch"):
