@@ -68,14 +68,28 @@ def test_a_killed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
     assert steps_with_remains == 2  # between giving the new file a name and the rename, it is only closed
 
 
-def test_a_file_system_that_requires_names_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("code", [errno.EOPNOTSUPP, errno.EINVAL, errno.EACCES])
+def test_a_file_system_that_requires_names_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
     open_file = os.open
 
     def refuse_unnamed(path: Path, flags: int, mode: int = 0o777) -> int:
         if flags & os.O_TMPFILE == os.O_TMPFILE:
-            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+            raise OSError(code, os.strerror(code))
         return open_file(path, flags, mode)
 
     monkeypatch.setattr(os, "open", refuse_unnamed)
+    write_file_atomically(tmp_path / "file", b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"new")]
+
+
+def test_a_system_that_cannot_name_an_open_file_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))  # /proc is not mounted
+
+    monkeypatch.setattr(os, "link", refuse)
     write_file_atomically(tmp_path / "file", b"new")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"new")]

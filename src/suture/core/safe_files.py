@@ -196,35 +196,46 @@ def write_file_atomically(
 def _write_beside(target: Path, content: bytes, mode: int) -> Path:
     """Write a temporary file in the folder of the target, and force it to disk.
 
-    It has no name before it is complete, so that a killed process leaves nothing behind.
+    Where the system allows it, the file has no name before it is complete, so that a killed process leaves nothing
+    behind. Elsewhere, a process that is killed here leaves a file `.partial-*`.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".partial-{secrets.token_hex(8)}")
-    descriptor, has_name = _open_partial(partial)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), mode)
-            file.flush()
-            os.fsync(file.fileno())
-            if not has_name:
-                # Python follows the symbolic link only if it is given a folder, which an absolute path does not need.
-                os.link(f"/proc/self/fd/{file.fileno()}", partial, src_dir_fd=file.fileno())
+        if not _write_unnamed(partial, content, mode):
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+            with os.fdopen(os.open(partial, flags, PRIVATE_FILE_MODE), "wb") as file:
+                _write_to_disk(file, content, mode)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
     return partial
 
 
-def _open_partial(path: Path) -> tuple[int, bool]:
-    """Open a new file that is to get this name, and return its descriptor and whether it has its name already."""
-    flags = os.O_WRONLY | os.O_CLOEXEC
+def _write_unnamed(path: Path, content: bytes, mode: int) -> bool:
+    """Write a file and name it when it is complete; return whether the system and the file system can do this."""
     try:
-        return os.open(path.parent, getattr(os, "O_TMPFILE", 0) | flags, PRIVATE_FILE_MODE), False
-    except OSError as fault:  # some file systems, such as NFS, have no files without a name
-        if fault.errno not in (errno.EOPNOTSUPP, errno.EISDIR):
+        flags = getattr(os, "O_TMPFILE", 0) | os.O_WRONLY | os.O_CLOEXEC
+        descriptor = os.open(path.parent, flags, PRIVATE_FILE_MODE)
+    except OSError:  # NFS has no files without a name; any other cause fails again for a file with a name
+        return False
+    with os.fdopen(descriptor, "wb") as file:
+        _write_to_disk(file, content, mode)
+        try:
+            # Python follows the symbolic link only if it is given a folder, which an absolute path does not need.
+            os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=file.fileno())
+        except FileExistsError:
             raise
-    return os.open(path, os.O_CREAT | os.O_EXCL | flags, PRIVATE_FILE_MODE), True
+        except OSError:  # no /proc, or a file system without hard links
+            return False
+    return True
+
+
+def _write_to_disk(file: BinaryIO, content: bytes, mode: int) -> None:
+    file.write(content)
+    os.fchmod(file.fileno(), mode)
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _umask() -> int:
