@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from faults import start_fork
-from suture.core.temporary_folders import temporary_folder
+from suture.core.temporary_folders import folder_suffix, temporary_folder
 
 
 def leave_folder(parent: Path) -> None:
@@ -36,11 +36,13 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path: Pat
 
 
 def test_only_abandoned_folders_of_the_same_kind_are_removed(tmp_path: Path) -> None:
-    for name in ("suture-tests.locked", "suture-test-of-an-earlier-version", "mine"):
+    suffix = folder_suffix()
+    others = ("suture-test-of-another-machine.01234567.locked", "suture-test-of-an-earlier-version", "mine")
+    for name in (f"suture-tests{suffix}", *others):
         (tmp_path / name).mkdir()
     target = tmp_path / "mine"
-    (tmp_path / "suture-test-link.locked").symlink_to(target)
-    (tmp_path / "suture-test-file.locked").write_text("no folder")
+    (tmp_path / f"suture-test-link{suffix}").symlink_to(target)
+    (tmp_path / f"suture-test-file{suffix}").write_text("no folder")
     before = set(tmp_path.iterdir())
     with (
         temporary_folder("suture-test-", tmp_path) as first,

@@ -1,13 +1,15 @@
 """Temporary folders that are removed even if their process is killed.
 
 A folder is locked as long as its process lives. Whoever makes the next one of the same kind first removes those that
-nobody holds. A process id in the name would not do: processes of other containers may use the same folder.
+nobody holds. A process id in the name would not do: processes of other containers may use the same folder. Locks of a
+shared file system may be unknown to other machines, so the name says which machine holds the folder.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import shutil
 import tempfile
@@ -15,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["temporary_folder"]
-SUFFIX = ".locked"
-"""The end of the folders' names; those of versions that did not lock them end otherwise, and may be in use."""
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Linux's name for the running kernel; all containers of a machine share both the kernel and its locks."""
 
 
 @contextlib.contextmanager
@@ -33,7 +35,7 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     parent = parent or Path(tempfile.gettempdir())
     _remove_abandoned(parent, prefix)
     while True:
-        folder = tempfile.TemporaryDirectory(SUFFIX, prefix, parent, ignore_cleanup_errors=True)
+        folder = tempfile.TemporaryDirectory(folder_suffix(), prefix, parent, ignore_cleanup_errors=True)
         descriptor = _open_folder(folder.name)
         if descriptor is not None and _is_held(descriptor) and Path(folder.name).exists():
             break
@@ -48,6 +50,19 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
         os.close(descriptor)
 
 
+@functools.cache
+def folder_suffix() -> str:
+    """Return the end of the names of this machine's folders.
+
+    Those of versions that did not lock their folders end otherwise, and may be in use.
+    """
+    try:
+        machine = BOOT_ID.read_text("ascii")[:8]
+    except OSError:
+        machine = os.uname().nodename
+    return f".{machine}.locked"
+
+
 def _is_held(descriptor: int) -> bool:
     """Lock a new folder; return whether nobody else has."""
     try:
@@ -59,7 +74,7 @@ def _is_held(descriptor: int) -> bool:
 def _remove_abandoned(parent: Path, prefix: str) -> None:
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if not (entry.name.startswith(prefix) and entry.name.endswith(SUFFIX)):
+            if not (entry.name.startswith(prefix) and entry.name.endswith(folder_suffix())):
                 continue
             with contextlib.suppress(OSError):
                 if entry.stat(follow_symlinks=False).st_uid == os.geteuid():
