@@ -212,6 +212,14 @@ def test_show_lists_runs_with_their_outcome(cli: Cli, home: Path) -> None:
     assert {row["run"] for row in json.loads(cli("show", "--list", "--json").stdout)} == rows.keys()
 
 
+def test_show_lists_runs_without_the_database(cli: Cli, home: Path, tmp_path: Path) -> None:
+    run = write_run(home)
+    (tmp_path / "no-database").write_text("text\n" * 1000)
+    result = cli("show", "--list", "--set", f"store.url=sqlite:///{tmp_path}/no-database")
+    assert result.exit_code == 0
+    assert result.stdout.split()[0] == run.id
+
+
 def test_show_without_runs_suggests_an_example(cli: Cli) -> None:
     assert cli("show", "--list").exit_code == 0
     result = cli("show")

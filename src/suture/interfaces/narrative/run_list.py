@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from suture.errors import PrerequisiteError, StorageError
 from suture.interfaces.narrative.plain_text import format_count
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from suture.storage.database.run_query import RunQuery
 
 
+log = logging.getLogger("suture.interfaces.narrative")
 MAX_TASK_CHARS = 60
 """Length of a task's first line in a list of runs."""
 MAX_LEDGERS_READ = 100
@@ -25,7 +28,7 @@ def list_matching_runs(
     settings: Settings, run_filter: RunQuery, limit: int
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the newest runs that a filter selects as JSON values, and how many match in total."""
-    from suture.core.ledger import RunFolder, stamp_ledgers
+    from suture.core.ledger import stamp_ledgers
 
     needs_database = bool(settings.store.url) or run_filter.is_set
     runs = [] if needs_database else list(stamp_ledgers(settings.paths.home))
@@ -36,22 +39,36 @@ def list_matching_runs(
         with open_current_store(settings) as store:
             rows, total = query_runs(store, run_filter, limit)
     else:
-        from suture.storage.database.projections import project_run
-
-        newest = [RunFolder(settings.paths.home / "runs" / run) for run in reversed(runs[-limit:])]
-        rows = [
-            {**projected.task, "run_id": projected.run_id, "failing": projected.first_failures}
-            for projected in map(project_run, newest)
-        ]
-        total = len(runs)
+        rows, total = _read_newest_ledgers(settings, runs[-limit:]), len(runs)
     return [_row_as_json(row) for row in rows], total
 
 
+def _read_newest_ledgers(settings: Settings, runs: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of some runs of this machine, the last one first."""
+    from suture.core.ledger import RunFolder
+    from suture.storage.database.projections import project_run
+
+    folders = [RunFolder(settings.paths.home / "runs" / run) for run in reversed(runs)]
+    return [
+        {**projected.task, "run_id": projected.run_id, "failing": projected.first_failures}
+        for projected in map(project_run, folders)
+    ]
+
+
 def list_summary_rows(settings: Settings, limit: int) -> list[tuple[str, str, str, str]]:
-    """Return the newest runs as rows of a list: `(id, state, tokens used, first line of the task)`."""
+    """Return the newest runs as rows of a list: `(id, state, tokens used, first line of the task)`.
+
+    Without the database, these are the runs of this machine.
+    """
+    from suture.core.ledger import stamp_ledgers
     from suture.storage.database.run_query import RunQuery
 
-    runs, _ = list_matching_runs(settings, RunQuery(), limit)
+    try:
+        runs, _ = list_matching_runs(settings, RunQuery(), limit)
+    except (PrerequisiteError, StorageError) as fault:
+        log.warning("only the runs of this machine are listed: %s", fault)
+        newest = list(stamp_ledgers(settings.paths.home))[-limit:]
+        runs = [_row_as_json(row) for row in _read_newest_ledgers(settings, newest)]
     return [
         (
             run["run"],
