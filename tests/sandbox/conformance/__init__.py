@@ -14,11 +14,10 @@ In a test module:
     def test_conforms(conformance, behaviour):
         conformance.check(behaviour)
 
-Without pytest: `python -m sandbox.conformance my_package:MySandbox`. A behaviour about a limit is only
-checked for a sandbox that claims to enforce that limit. For a sandbox on another machine, say which Python it
-has and that it mounts no folder of this machine: `Conformance(MySandbox, interpreter="python3",
-mounts=False)`, or the options `--interpreter python3 --no-mounts`. The behaviours contain no attacks: a
-sandbox can conform and still leak.
+A behaviour about a limit is only checked for a sandbox that claims to enforce that limit. For a sandbox on
+another machine, say which Python it has and that it mounts no folder of this machine:
+`Conformance(MySandbox, interpreter="python3", mounts=False)`. The behaviours contain no attacks: a sandbox can
+conform and still leak.
 """
 
 from sandbox.conformance import conversations, files_and_mounts, lifecycle, limits, programs
