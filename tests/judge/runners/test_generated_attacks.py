@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 from itertools import product
 from pathlib import Path
 from textwrap import indent
@@ -24,7 +23,7 @@ from judge.conftest import PYTEST, Prepare
 from suture.core.records import Candidate
 from suture.judge import Suite, check_candidate
 from suture.judge.capabilities import find_file_capabilities
-from suture.judge.runners.pytest_runner import PLUGIN
+from suture.judge.runners.pytest_runner import PLUGIN, load_plugin
 
 pytestmark = pytest.mark.timeout(900)
 SEED = 36
@@ -265,11 +264,9 @@ def list_attacks(route: str, time: str) -> list[Attack]:
 
 def list_plugin_names() -> Iterator[tuple[str, str]]:
     """Yield (module, name) of each function, method and imported name of our plugin: `("...", "Reporter._write")`."""
-    for file in resources.files("suture.judge.runners").joinpath("report_plugin").iterdir():
-        if not file.name.endswith(".py"):
-            continue
-        module = f"{PLUGIN}.{file.name.removesuffix('.py')}"
-        for node in ast.parse(file.read_text("utf-8")).body:
+    for path, source in load_plugin().items():
+        module = f"{PLUGIN}.{Path(path).stem}"
+        for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef):
                 yield module, node.name
             elif isinstance(node, ast.ImportFrom) and node.module != "__future__":

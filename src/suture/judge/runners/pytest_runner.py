@@ -51,6 +51,8 @@ finally:
 The options keep it away from every project: `/dev/null` is an empty configuration, and `/etc/hosts` a file that
 exists and holds no test. `preload` sets `DISABLED_PLUGINS` before it.
 """
+OTHER_PLUGINS = frozenset({"conditions.py", "django_plugin.py"})
+"""Files beside the reporting plugin that only some runs get: importing them changes the process."""
 USAGE_ERROR_CODE = 4
 """The exit code of pytest when it refuses its options."""
 
@@ -265,7 +267,9 @@ class PytestRunner:
     def _environment(self, plugin: str, options: str = "") -> dict[str, str]:
         environment = self._line.environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE_FOLDER}")
-        pytest_options = f"-p {plugin} -p no:cacheprovider {self._disable_own_plugin()} {options}"
+        # With `--doctest-modules`, for example, pytest would import every file of Suture's own.
+        own = f"-p {plugin} -p no:cacheprovider --ignore={BOX}/{PRIVATE_FOLDER} {self._disable_own_plugin()}"
+        pytest_options = f"{own} {options}"
         return {
             **environment,
             "PYTHONPATH": ":".join(path for path in paths if path),
@@ -302,7 +306,9 @@ def is_misused(result: RunResult, report: PytestReport) -> bool:
 def load_plugin() -> dict[str, bytes]:
     """Return the files of the reporting plugin at their paths inside the sandbox."""
     folder = resources.files("suture.judge.runners").joinpath("report_plugin")
-    files = [file for file in folder.iterdir() if file.name.endswith(".py")]
+    files = [
+        file for file in folder.iterdir() if file.name.endswith(".py") and file.name not in OTHER_PLUGINS
+    ]
     return {f"{PRIVATE_FOLDER}/{PLUGIN}/{file.name}": file.read_bytes() for file in files}
 
 
