@@ -124,7 +124,9 @@ def test_the_verdict_is_a_test_of_its_own(judgement: Judgement, kind: str | None
 
 def test_markdown_quotes_everything_that_comes_from_the_project() -> None:
     text = render_markdown(REJECTED)
-    assert text.startswith("**Rejected:** `test_cart.py::test_one fails with the change")
+    assert text.startswith(
+        "<!-- suture-judge -->\n**Rejected:** `test_cart.py::test_one fails with the change"
+    )
     assert "\x1b" not in text
     outside_of_code = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", text)
     assert "@everyone" in text

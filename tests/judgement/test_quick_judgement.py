@@ -75,7 +75,9 @@ async def test_a_quick_judgement_runs_the_tests_that_ran_the_changed_function_an
     assert (judgement.scope.kind, judgement.scope.ran, judgement.scope.total) == ("quick", 2, 4)
     assert (judgement.guards.changed, judgement.guards.not_run, judgement.guards.mistakes) == (1, {}, 0)
     assert render_judgement(judgement).startswith("Accepted (quick judgement, 2 of 4 tests ran).")
-    assert render_markdown(judgement).startswith("**Accepted (quick judgement, 2 of 4 tests ran)**")
+    assert render_markdown(judgement).startswith(
+        "<!-- suture-judge -->\n**Accepted (quick judgement, 2 of 4 tests ran)**"
+    )
 
 
 @pytest.mark.asyncio

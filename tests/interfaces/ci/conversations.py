@@ -57,12 +57,14 @@ class Conversation:
     Attributes:
         replies: How each step ended: the reply to a command, the refusal of a delivery, or the class of an error.
         is_genuine: Whether `suture verify` confirms the certificate.
+        meanwhile: What happens while the certificate is verified.
     """
 
     host: CodeHost
     folder: Path
     fork: bool = False
     is_genuine: bool = True
+    meanwhile: Callable[[Conversation], None] = lambda talk: None
     replies: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -151,9 +153,14 @@ class Conversation:
             return "no_command"
         pipeline, settings = read_pipeline(variables), make_settings()
         false = Refusal(reason="not_verified", detail="diff: another result")
+
+        def verify() -> Refusal | None:
+            self.meanwhile(self)
+            return None if self.is_genuine else false
+
         heal = OfferedHeal(
             prepare=lambda pull: prepare_delivery(self.certificate, self.request, pull, settings),
-            verify=lambda: None if self.is_genuine else false,
+            verify=verify,
         )
         try:
             github = open_github(pipeline, settings)

@@ -16,6 +16,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 TOKEN = "a-token-of-the-tests"  # not a real token
 PROGRAM = {"login": "github-actions[bot]", "type": "Bot"}
 """The author of what the token writes."""
+PROGRAM_ID = 99
+"""The id of that author on GitLab."""
 REQUIRED_FIELDS = {
     r"POST git/blobs": {"content", "encoding"},
     r"POST git/trees": {"base_tree", "tree"},
@@ -97,6 +99,7 @@ class CodeHost:
             "id": number,
             "body": text,
             "user": {"login": login, "type": kind},
+            "author": {"id": PROGRAM_ID if login == PROGRAM["login"] else 1},
             "issue": issue,
             "html_url": f"{self.url}/comments/{number}",
         }
@@ -105,6 +108,8 @@ class CodeHost:
     def respond(self, method: str, target: str, body: Any) -> tuple[int, Mapping[str, str], Any]:
         """Record a call, and return the status, headers and content that the documentation specifies."""
         url = urlsplit(target)
+        if (method, url.path) == ("GET", "/user"):
+            return 200, {}, {"id": PROGRAM_ID}
         match = re.fullmatch(r"/(?:repos/ada/shop|projects/42)/(.*)", url.path)
         if not match:
             return 404, {}, {"message": "Not Found"}

@@ -18,6 +18,8 @@ from interfaces.ci.conversations import (
     ExpectedEnd,
     apply,
     make_settings,
+    push,
+    reject,
 )
 from interfaces.ci.failing_pipelines import git
 from interfaces.ci.fake_code_host import TOKEN, CodeHost, run_code_host
@@ -38,6 +40,7 @@ from suture.interfaces.ci import (
     update_branch_issue,
 )
 from suture.interfaces.ci.github import select_suggestions
+from suture.interfaces.ci.gitlab import GitLab
 from suture.interfaces.ci.heal_comment import HealMark, parse_mark, render_heal_comment, set_comment_status
 from suture.interfaces.ci.heal_report import write_report_folder
 from suture.interfaces.ci.line_edits import LineEdit
@@ -207,6 +210,57 @@ def test_a_protected_branch_refuses_the_commit(begin: Begin) -> None:
 
     assert talk.replies == ["delivered", "refused"]
     assert "is it protected" in talk.own_comments()[0]
+
+
+@pytest.mark.parametrize(("meanwhile", "code"), [(push, "stale"), (reject, "already_rejected")])
+def test_what_happens_while_the_certificate_is_verified_counts(
+    meanwhile: Callable[[Conversation], None], code: str, begin: Begin
+) -> None:
+    talk = begin(meanwhile=meanwhile)
+    talk.deliver()
+
+    apply(talk)
+
+    assert talk.replies[-1] == code
+    assert "git/commits" not in talk.host.posts()
+
+
+@pytest.mark.parametrize("status", [403, 404, 422])
+@pytest.mark.parametrize("refused", ["check-runs", "reactions", "comments/1"])
+def test_what_is_refused_after_the_commit_does_not_fail_the_command(
+    refused: str, status: int, begin: Begin
+) -> None:
+    talk = begin()
+    talk.deliver()
+    genuine, refusals = talk.host.respond, list[str]()
+
+    def refuse(method: str, target: str, body: object) -> object:
+        if method != "GET" and target.endswith(refused):
+            refusals.append(target)
+            return status, {}, {"message": "no"}
+        return genuine(method, target, body)
+
+    talk.host.respond = refuse  # type: ignore[method-assign,assignment] # it refuses one kind of request
+
+    apply(talk)
+
+    assert talk.replies == ["delivered", "applied"]
+    assert len(refusals) == 1
+
+
+def test_a_note_of_somebody_else_is_neither_counted_nor_updated(begin: Begin) -> None:
+    talk = begin()
+    change = talk.prepare().change
+    assert change is not None
+    mark = HealMark(commit="f" * 40, seal="0" * 16)
+    talk.host.add_comment(render_heal_comment(mark, "A good change."), "eve")
+    pipeline = Pipeline(host="gitlab", api_url=talk.host.url, repository="42", branch="work", pull=7)
+    gitlab = GitLab(pipeline, make_settings().keys.ci)
+
+    assert gitlab.open_heals().commented == ()
+    assert gitlab.comment(change) == gitlab.comment(change) == "2"
+    assert gitlab.open_heals().commented == (change.parent,)
+    assert "A good change." in talk.host.comments[1]["body"]
 
 
 def test_a_comment_of_a_stranger_offers_nothing(begin: Begin) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from interfaces.ci.action_steps import ACTION, ROOT
+from interfaces.ci.action_steps import ACTION, ROOT, job_variables, run_action
+from suture.interfaces.ci.judgement_reports import JUDGE_MARK
 from suture.interfaces.cli.app import app
 
 WORKFLOWS: list[dict[Any, Any]] = [
@@ -63,6 +65,27 @@ def test_no_workflow_gives_code_of_strangers_a_token_that_may_write() -> None:
                 assert any(text in condition for text in IS_OURS), step
             if "checkout" in step.get("uses", ""):
                 assert step["with"]["persist-credentials"] is False
+
+
+def test_a_folder_left_by_an_earlier_job_is_not_read_before_the_checkout(tmp_path: Path) -> None:
+    (tmp_path / "suture-heal").mkdir()
+    program = tmp_path / "suture"
+    program.write_text('#!/bin/sh\nprintf "<%s>\\n" "$@"\n')
+    program.chmod(0o755)
+    check, apply = (step["with"] for step in list_own_steps() if step["with"].get("do") == "respond")
+
+    outputs = [
+        run_action({**inputs, "suture": str(program)}, job_variables(tmp_path), tmp_path, tmp_path / "runner")
+        for inputs in (check, apply)
+    ]
+
+    assert ["<suture-heal>" in result.output for result in outputs] == [False, True]
+
+
+def test_the_documented_job_updates_only_the_comment_of_an_earlier_judgement() -> None:
+    (script,) = (step["run"] for step in WORKFLOWS[0]["jobs"]["comment"]["steps"])
+    assert f'startswith("{JUDGE_MARK}")' in script
+    assert "--edit-last" not in script
 
 
 def test_templates_do_not_use_dangerous_triggers() -> None:

@@ -349,7 +349,7 @@ class KeySettings(SettingsGroup):
     e2b: Key = None
     """Key for the sandbox `e2b`."""
     ci: Key = None
-    """GitHub or GitLab token for `suture ci deliver`. `suture ci heal` needs none."""
+    """GitHub or GitLab token for `suture ci deliver`, `respond` and `issue`. `suture ci heal` needs none."""
 
 
 class SandboxSettings(SettingsGroup):

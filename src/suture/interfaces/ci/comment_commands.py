@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from suture.errors import CodeHostError, PrerequisiteError
 from suture.interfaces.ci.ci_checkout import HEAL_TRAILER
 from suture.interfaces.ci.ci_pipeline import (
     Pipeline,
@@ -22,7 +24,14 @@ from suture.interfaces.ci.ci_pipeline import (
     select_pull,
 )
 from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, Refusal
-from suture.interfaces.ci.github import LOGIN, GitHub, PostedHeal
+from suture.interfaces.ci.github import (
+    HTTP_FORBIDDEN,
+    HTTP_NOT_FOUND,
+    HTTP_UNPROCESSABLE,
+    LOGIN,
+    GitHub,
+    PostedHeal,
+)
 from suture.interfaces.ci.heal_comment import HealMark
 from suture.interfaces.ci.markdown_summary import code_span
 from suture.interfaces.ci.pipeline_delivery import PipelineDelivery
@@ -58,6 +67,8 @@ REPLY_TEXTS: Mapping[ReplyCode, str] = {
     "refused": "not applied: {detail}",
 }
 """What each reply means; `{commit}` and `{detail}` are quoted."""
+HOST_ERRORS = (PrerequisiteError, CodeHostError)
+"""Errors of a request. After the commit they are ignored: the change is applied, whatever GitHub refuses then."""
 SUCCESSES: frozenset[ReplyCode] = frozenset(("ready", "applied", "rejected", "already_applied"))
 
 
@@ -133,7 +144,11 @@ def respond_to_command(
         if heal is None:
             return reply
         reply = _apply_heal(command, reply, heal, github)
-    _send_reply(command, reply, github)
+    try:
+        _send_reply(command, reply, github)
+    except HOST_ERRORS:
+        if reply.code != "applied":
+            raise
     return reply
 
 
@@ -206,9 +221,15 @@ def _apply_heal(
     if refusal is not None or change is None:
         detail = f"{REFUSAL_TEXTS[refusal.reason]} ({refusal.detail})" if refusal else ""
         return replace(ready, code="refused", detail=detail)
+    # The branch may have moved, or the heal may have been rejected, while the certificate was verified. GitHub
+    # would take the commit on a branch that somebody has set back.
+    reply = check_command(command, pipeline, github)
+    if reply.code != "ready":
+        return reply
     commit = github.commit_to_branch(change, pipeline.branch, command.author)
     if commit:
-        github.report_check(commit, change)
+        with suppress(*HOST_ERRORS):
+            github.report_check(commit, change)
         return replace(ready, code="applied", commit=commit)
     reply = check_command(command, pipeline, github)
     if reply.code != "ready":  # another command or a push was faster
@@ -232,7 +253,11 @@ def _send_reply(command: CommentCommand, reply: CommandReply, github: GitHub) ->
             request = f"{code_span('/suture ' + command.name)} by {code_span(command.author)}"
             github.update_status(reply.posted, mark, f"{text[0].upper()}{text[1:]} ({request}).")
     content = "+1" if reply.ok else "-1"
-    github.rest.post(f"/issues/comments/{command.comment}/reactions", content=content)
+    # A token may lack the permission, and the person may have deleted the comment or blocked the program.
+    refusals = (HTTP_FORBIDDEN, HTTP_NOT_FOUND, HTTP_UNPROCESSABLE)
+    github.rest.call(
+        "POST", f"/issues/comments/{command.comment}/reactions", {"content": content}, ok=refusals
+    )
 
 
 def render_reply(reply: CommandReply) -> str:

@@ -183,7 +183,7 @@ class GitHub:
                 "conclusion": "success",
                 "output": {"title": "The tests pass; verified before the commit", "summary": change.text},
             },
-            ok=(HTTP_FORBIDDEN, HTTP_NOT_FOUND),
+            ok=(HTTP_FORBIDDEN, HTTP_NOT_FOUND, HTTP_UNPROCESSABLE),
         )
 
     def _suggest(self, change: DeliveredChange, pull: int) -> None:

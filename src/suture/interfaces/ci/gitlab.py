@@ -29,6 +29,7 @@ class GitLab:
         self._pipeline = pipeline
         headers = {"User-Agent": "suture", "PRIVATE-TOKEN": token.get_secret_value()} if token else {}
         self._rest = RestClient("GitLab", pipeline.api_url, f"/projects/{pipeline.repository}", headers, show)
+        self._account = RestClient("GitLab", pipeline.api_url, "", headers, show)
 
     def open_heals(self) -> OpenHeals:
         """Return the heals that have a branch, and those of notes on the merge request."""
@@ -81,12 +82,24 @@ class GitLab:
         return str(number)
 
     def _list_notes(self) -> list[tuple[int, HealMark]]:
-        """Return the id and the mark of each of Suture's notes on the merge request, the newest last."""
+        """Return the id and the mark of each of Suture's notes on the merge request, the newest last.
+
+        Anybody can write a note that begins like it. It counts only if the token's own user wrote it.
+        """
         if self._pipeline.pull is None:
             return []
         entries = self._rest.list_entries(f"/merge_requests/{self._pipeline.pull}/notes?sort=asc")
-        notes = [(entry.get("id"), parse_mark(str(entry.get("body", "")))) for entry in entries]
-        return [(number, mark) for number, mark in notes if isinstance(number, int) and mark is not None]
+        notes = [
+            (number, mark, author.get("id"))
+            for entry in entries
+            if isinstance(number := entry.get("id"), int)
+            and (mark := parse_mark(str(entry.get("body", "")))) is not None
+            and isinstance(author := entry.get("author"), dict)
+        ]
+        if not notes:
+            return []
+        user = self._account.get("/user").get("id")
+        return [(number, mark) for number, mark, author in notes if author and author == user]
 
     def _post(self, path: str, **body: object) -> str:
         """Create something and return its address, or its id for things without a page, such as notes."""

@@ -53,6 +53,8 @@ RULES: Mapping[FindingCode, str] = {
     "large_change": "The change is hard to review.",
 }
 """Code of a finding -> what it means, for the list of rules in SARIF."""
+JUDGE_MARK = "<!-- suture-judge -->"
+"""The hidden first line of a judgement in Markdown, by which a pipeline finds its earlier comment."""
 NOT_COMPARABLE = "not_comparable"
 """The rule under which SARIF names a change that could not be judged."""
 LEVELS: Mapping[FindingSeverity, str] = {"reject": "error", "remark": "warning", "note": "note"}
@@ -188,7 +190,8 @@ def render_markdown(judgement: Judgement) -> str:
     more = len(judgement.findings) - len(findings)
     if more:
         findings.append(f"- {more:,} more with `suture judge --explain`")
-    return "\n\n".join(part for part in (headline, "\n".join(facts), "\n".join(findings)) if part) + "\n"
+    parts = (headline, "\n".join(facts), "\n".join(findings))
+    return f"{JUDGE_MARK}\n" + "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _quote(text: str) -> str:

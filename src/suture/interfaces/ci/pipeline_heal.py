@@ -234,12 +234,13 @@ async def _heal_and_gate(
         evidence=result.evidence,
         capabilities=result.capabilities,
     )
+    certificate = find_run(settings.paths.home, result.run_id).path / CERTIFICATE
+    if refusal is None and not certificate.is_file():
+        refusal = Refusal(reason="no_certificate", detail="the repair of a flaky test never has one")
     if refusal is not None:
         refused = refused_report(refusal)
         return replace(report, outcome=refused.outcome, reason=refused.reason, detail=refused.detail)
-    certificate = find_run(settings.paths.home, result.run_id).path / CERTIFICATE
-    # A repair of a flaky test has none, and is not delivered by a later step.
-    return replace(report, certificate=certificate if certificate.is_file() else None)
+    return replace(report, certificate=certificate)
 
 
 @dataclass(frozen=True, kw_only=True)
