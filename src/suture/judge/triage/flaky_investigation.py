@@ -110,7 +110,7 @@ class _Investigation:
             order = shuffle_tests(self.tests, self.seed + number)
             conditions = RunConditions(order=order)
             run = await self._repeat("random_order", str(self.seed + number), (), conditions, 1)
-            if run.runs and (run.passed > 0) != (alone.passed > 0):
+            if self.victim in order and run.runs and (run.passed > 0) != (alone.passed > 0):
                 others = await self._find_other_tests(
                     order[: order.index(self.victim)], passes=not alone.passed
                 )

@@ -20,9 +20,10 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 async def make_quarantine_patch(diagnoses: Sequence[FlakyDiagnosis], runs: FlakyRuns) -> str:
-    """Return a patch for `git apply` with the evidence above it; empty if a test cannot be marked.
+    """Return a patch for `git apply` with the evidence above it; empty if no test can be marked.
 
-    The marked tests run once, and no patch is offered if the mark does not take effect.
+    The text above the patch names the tests that cannot be marked. The marked tests run once, and no patch is
+    offered if the mark does not take effect.
 
     Args:
         runs: Runs tests of the unchanged files.
@@ -31,23 +32,36 @@ async def make_quarantine_patch(diagnoses: Sequence[FlakyDiagnosis], runs: Flaky
         SandboxError: The sandbox failed.
     """
     texts: dict[str, str] = {}
+    functions: set[str] = set()
+    marked_diagnoses: list[FlakyDiagnosis] = []
     for diagnosis in diagnoses:
-        path, *names = diagnosis.test.partition("[")[0].split("::")
-        text = texts.get(path) or decode_text(runs.files.get(path, b""))
-        marked = mark_test(text, names, _make_reason(diagnosis))
-        if marked is None:
-            return ""
-        texts[path] = marked
+        function = diagnosis.test.partition("[")[0]
+        path, *names = function.split("::")
+        if function not in functions:  # one mark serves all parameters of a function
+            text = texts.get(path) or decode_text(runs.files.get(path, b""))
+            marked = mark_test(text, names, _make_reason(diagnosis))
+            if marked is None:
+                continue
+            texts[path] = marked
+            functions.add(function)
+        marked_diagnoses.append(diagnosis)
+    if not texts:
+        return ""
     after = overlay_candidate(runs.files, {path: _import_pytest(text) for path, text in texts.items()})
-    tests = {diagnosis.test for diagnosis in diagnoses}
+    tests = {diagnosis.test for diagnosis in marked_diagnoses}
     outcomes = await replace(runs, files=after).run_outcomes(tests, RunConditions())
     # An expected failure counts as skipped.
-    marked_tests = {outcome.check_id for outcome in outcomes if outcome.status in ("passed", "skipped")}
-    if not texts or not tests <= marked_tests:
+    harmless = {outcome.check_id for outcome in outcomes if outcome.status in ("passed", "skipped")}
+    if not tests <= harmless:
         return ""
     evidence = "".join(
         f"{diagnosis.test}: {render_flaky_cause(diagnosis)}.\n  It passed {render_flaky_statistics(diagnosis)}.\n"
+        for diagnosis in marked_diagnoses
+    )
+    evidence += "".join(
+        f"{diagnosis.test} is flaky as well, but the patch cannot mark it.\n"
         for diagnosis in diagnoses
+        if diagnosis not in marked_diagnoses
     )
     before = {path: runs.files[path] for path in texts}
     return f"{evidence}\n{unified_diff(before, {path: after[path] for path in texts})}"
