@@ -56,6 +56,9 @@ cases."""
 MAX_FLAKY_SHARE = 0.5
 """Tests that fail on a candidate, as a share of those that pass, up to which they are run again. Chosen by judgement;
 not measured."""
+FLAKY_REPAIR_SHARE = 0.5
+"""Largest share of the remaining time in which the repair of a flaky test runs under adverse conditions. Chosen by
+judgement; not measured."""
 REPORTING_RESERVE_S = 1.0
 """Seconds at the end of the run that are kept for reporting the result of a single run of the suite."""
 MAX_JUDGED_REPAIRS = 8

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from prepared_suites import prepare_python_suite
 from project_files import write_files
 from suture.core.records import Candidate
@@ -60,9 +61,13 @@ SLOW = {
 }
 
 
-async def open_runs(folder: Path, files: dict[str, str], sandbox: Sandbox) -> tuple[FlakyRuns, list[str]]:
+async def open_runs(
+    folder: Path, files: dict[str, str], sandbox: Sandbox, command: str = BARE_PYTEST
+) -> tuple[FlakyRuns, list[str]]:
     """Return what runs the tests of a project, and the ids of all of them."""
-    suite, _ = await prepare_python_suite(write_files(folder, {"some_code.py": "", **files}), sandbox)
+    suite, _ = await prepare_python_suite(
+        write_files(folder, {"some_code.py": "", **files}), sandbox, command
+    )
     base = await check_candidate(Candidate(files={}, origin="user"), suite)
     return open_flaky_runs(suite, base, MAX_TEST_S), [outcome.check_id for outcome in base.outcomes]
 
@@ -145,6 +150,17 @@ async def test_tests_run_in_the_order_that_is_set(tmp_path: Path, sandbox: Sandb
     assert shuffle_tests(tests, 1) == shuffle_tests(tests, 1) != shuffle_tests(tests, 2)
 
 
+@pytest.mark.parametrize("addopts", ["", "-x --maxfail=1"])
+@pytest.mark.parametrize("command", [BARE_PYTEST, f"{BARE_PYTEST} -x"])
+async def test_a_failing_test_does_not_keep_others_from_running(
+    command: str, addopts: str, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    files = {**NEEDS_SETUP, "pytest.ini": f"[pytest]\naddopts = {addopts}\n"}
+    runs, tests = await open_runs(tmp_path, files, sandbox, command)
+    ended = await runs.run((), RunConditions(order=tuple(reversed(tests))))
+    assert list(ended) == tests[::-1]
+
+
 async def test_a_quarantined_test_runs_on_and_decides_nothing(tmp_path: Path, sandbox: Sandbox) -> None:
     runs, _ = await open_runs(tmp_path, SHARED_STATE, sandbox)
     test = "test_b.py::test_default"
@@ -156,6 +172,21 @@ async def test_a_quarantined_test_runs_on_and_decides_nothing(tmp_path: Path, sa
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0
     assert "1 xfailed" in run.stdout
+
+
+async def test_a_test_that_cannot_be_marked_is_named_above_the_patch(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    parametrised = (
+        "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2])\ndef test_n(n):\n    assert n == 1\n"
+    )
+    runs, _ = await open_runs(tmp_path, {"test_n.py": parametrised}, sandbox)
+    names = ["test_n.py::test_elsewhere", "test_n.py::test_n[1]", "test_n.py::test_n[2]"]
+    diagnoses = [FlakyDiagnosis(test=name, cause="unknown") for name in names]
+    patch = await make_quarantine_patch(diagnoses, runs)
+    assert patch.count("+@pytest.mark.xfail") == 1
+    assert "test_n.py::test_elsewhere is flaky as well, but the patch cannot mark it" in patch
+    assert await make_quarantine_patch(diagnoses[:1], runs) == ""
 
 
 def test_a_test_that_is_not_in_its_file_gets_no_mark() -> None:

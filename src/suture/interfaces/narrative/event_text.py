@@ -267,7 +267,9 @@ def _render_candidate_event(payload: Payload) -> str | None:
         case kinds.FlakyRepairTried(candidate=candidate, runs=runs, clean=clean, condition=condition):
             text = f"candidate {candidate[:8]} passes {clean} of {runs} runs under adverse conditions"
             how = CONDITION_TEXTS[condition] if condition is not None else ""
-            return f"{text}, and fails {how}: {', '.join(payload.tests)}" if how else text
+            if how:
+                return f"{text}, and fails {how}: {', '.join(payload.tests)}"
+            return text if clean == runs else f"{text}; there was no time for the others"
         case kinds.CandidatesCompared(candidates=candidates, reason=reason, differ=differences):
             text = f"compared {len(candidates)} candidates that pass: {reason}"
             for difference in differences[:1]:

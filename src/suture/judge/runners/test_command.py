@@ -339,10 +339,28 @@ class TestCommand:
         """
         if not self.is_pytest:
             return await self._other_runner.run_selected(files, tests, wall_s)
+        outcomes, _ = await self.run_until(files, tests, wall_s, options=options, addition=addition)
+        return outcomes
+
+    async def run_until(
+        self,
+        files: Mapping[str, bytes],
+        tests: Collection[str],
+        wall_s: float | None,
+        *,
+        options: str = "",
+        addition: RunAddition | None = None,
+    ) -> tuple[tuple[CheckOutcome, ...], bool]:
+        """Run some of the tests with pytest; see `run_selected`.
+
+        Returns:
+            Their outcomes, and whether the time limit ended the run.
+        """
         result, report = await self._pytest.run(
             files, only=tests, wall_s=wall_s, options=options, addition=addition
         )
-        return self._select(report, result, tests)
+        is_cut_off = result.status == "timeout" and report.exit_code is None
+        return self._select(report, result, tests), is_cut_off
 
     async def run_together_and_isolated(
         self,

@@ -114,8 +114,15 @@ class FlakyRuns:
         self, tests: Collection[str], conditions: RunConditions
     ) -> tuple[CheckOutcome, ...]:
         """Run some tests, or all, and return their outcomes."""
+        outcomes, _ = await self.run_until(tests, conditions)
+        return outcomes
+
+    async def run_until(
+        self, tests: Collection[str], conditions: RunConditions
+    ) -> tuple[tuple[CheckOutcome, ...], bool]:
+        """Run some tests, or all, and return their outcomes and whether the time limit ended the run."""
         addition = conditions.make_addition()
-        return await self.command.run_selected(self.files, tests, self.timeout_s, addition=addition)
+        return await self.command.run_until(self.files, tests, self.timeout_s, addition=addition)
 
 
 def list_values(condition: TestCondition) -> list[tuple[str, RunConditions]]:
@@ -172,6 +179,7 @@ def list_adverse_runs(
     factors: list[TestCondition] = ["random_numbers", "hash_seed"]
     factors += ["clock", "time_zone"] if causes & {"clock", "unknown"} else []
     factors += ["slow_machine"] if "slow_machine" in causes else []
+    factors.sort(key=lambda factor: factor not in causes)  # the cause first, as time may run out
     for factor in factors:
         values = list_values(factor)
         values = values if factor in causes else values[:SHARED_VALUES]

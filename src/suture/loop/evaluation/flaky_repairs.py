@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import FlakyRepairTried, FlakyTestsInvestigated
 from suture.core.records import Candidate, CheckOutcome, Verdict
-from suture.core.records.flakiness import FlakyDiagnosis, render_flaky_cause, render_flaky_statistics
+from suture.core.records.flakiness import (
+    FlakyDiagnosis,
+    TestCondition,
+    render_flaky_cause,
+    render_flaky_statistics,
+)
 from suture.judge import Suite
 from suture.judge.triage import AdverseRun, FlakyRuns, get_test_source, list_adverse_runs
 from suture.judge.tuning import MIN_FRESH_RUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
 from suture.loop.context import RunContext
 from suture.loop.evaluation.flaky_tests import overlay_unprotected
+from suture.loop.tuning import FLAKY_REPAIR_SHARE
 
 FLAKY_TASK = (
     "Correct the code so that this test passes in every run. Your change must pass in random orders, alone and "
@@ -48,45 +55,68 @@ async def confirm_flaky_repair(
     """Return the verdict on a candidate that passes, after runs of the flaky tests under adverse conditions.
 
     If a flaky test fails in one of them, it has failed in the verdict. Other tests do not decide here: their own
-    dependence on an order, for example, is no fault of the candidate.
+    dependence on an order, for example, is no fault of the candidate. Neither do runs for which there is no time.
     """
     diagnoses, command = list_diagnoses(context), suite.command
     if not diagnoses or command is None or candidate.origin == "user" or verdict.failed:
         return verdict
+    left_s = context.budget.remaining_s()
     runs = FlakyRuns(
         command=command,
         files=overlay_unprotected(candidate, suite),
         timeout_s=max(MIN_FRESH_RUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR * verdict.wall_s),
-        end_s=math.inf,
+        end_s=math.inf if left_s is None else time.monotonic() + FLAKY_REPAIR_SHARE * left_s,
     )
     tests = [outcome.check_id for outcome in verdict.outcomes]
     adverse_runs = list_adverse_runs(tests, diagnoses, context.settings.repair.seed)
+    targets = {diagnosis.test for diagnosis in diagnoses}
     failing: dict[str, CheckOutcome] = {}
+    condition: TestCondition | None = None
     clean = 0
     for run in adverse_runs:
-        failing = await _find_failing(run, runs, {diagnosis.test for diagnosis in diagnoses})
-        if failing:
+        if runs.is_over:
             break
-        clean += 1
+        failing, is_complete = await _find_failing(run, runs, targets)
+        if failing:
+            condition = run.condition
+            break
+        clean += is_complete
     context.ledger.append(
         FlakyRepairTried(
             candidate=candidate.hash,
             runs=len(adverse_runs),
             clean=clean,
-            condition=adverse_runs[clean].condition if failing else None,
+            condition=condition,
             tests=tuple(sorted(failing)),
         )
     )
-    outcomes = tuple(failing.get(outcome.check_id, outcome) for outcome in verdict.outcomes)
+    outcomes = tuple(
+        replace(outcome, status=found.status, counterexample=found.counterexample)
+        if (found := failing.get(outcome.check_id)) is not None
+        else outcome
+        for outcome in verdict.outcomes
+    )
     return replace(verdict, outcomes=outcomes)
 
 
-async def _find_failing(run: AdverseRun, runs: FlakyRuns, targets: set[str]) -> dict[str, CheckOutcome]:
-    """Return the outcomes of those flaky tests that do not pass in a run."""
+async def _find_failing(
+    run: AdverseRun, runs: FlakyRuns, targets: set[str]
+) -> tuple[dict[str, CheckOutcome], bool]:
+    """Return the outcomes of those flaky tests that do not pass in a run, and whether all of them came to an end.
+
+    A test that a run did not reach before its time limit shows nothing.
+    """
     count = 2 if run.condition == "parallel" else 1
-    every_run = await asyncio.gather(*(runs.run_outcomes(run.tests, run.conditions) for _ in range(count)))
+    every_run = await asyncio.gather(*(runs.run_until(run.tests, run.conditions) for _ in range(count)))
     selected = targets.intersection(run.tests) if run.tests else targets
-    outcomes = [outcome for outcomes in every_run for outcome in outcomes if outcome.check_id in selected]
-    missing = selected - {outcome.check_id for outcome in outcomes}
-    outcomes += [CheckOutcome(check_id=test, status="missing", evidence="nonce") for test in missing]
-    return {outcome.check_id: outcome for outcome in outcomes if not outcome.passed}
+    failing: dict[str, CheckOutcome] = {}
+    is_complete = True
+    for outcomes, is_cut_off in every_run:
+        found = {test: CheckOutcome(check_id=test, status="missing", evidence="nonce") for test in selected}
+        found |= {outcome.check_id: outcome for outcome in outcomes if outcome.check_id in selected}
+        not_passed = {test: outcome for test, outcome in found.items() if not outcome.passed}
+        if is_cut_off and any(outcome.status == "missing" for outcome in not_passed.values()):
+            is_complete = False
+            not_passed = {test: each for test, each in not_passed.items() if each.status != "missing"}
+        failing |= not_passed
+    return failing, is_complete

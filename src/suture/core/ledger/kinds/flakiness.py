@@ -28,7 +28,7 @@ class FlakyRepairTried(Payload, kind="flaky.repair_tried"):
     Attributes:
         candidate: Hash of the candidate.
         runs: Number of these runs.
-        clean: How many of them passed before one failed; all of them must pass.
+        clean: How many of them passed before one failed or the time was up.
         condition: Condition under which a run failed; null if none did.
         tests: Ids of the tests that failed then.
     """

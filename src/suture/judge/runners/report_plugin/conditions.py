@@ -140,6 +140,12 @@ CLOCKS = []  # type: list[SteppingClock]
 CONDITIONS = _set_conditions()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: Any) -> None:
+    """Let all tests run: with `-x`, one that fails in a new order would end the run before the others."""
+    config.option.maxfail = 0
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: Any, items: Any) -> None:
     """Bring the tests into the requested order."""
