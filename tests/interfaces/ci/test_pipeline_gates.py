@@ -13,10 +13,11 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from interfaces.ci.failing_pipelines import ADA, FAILING_PIPELINES, commit, git, make_repository
-from suture.core.records import CheckOutcome, Counterexample, Verdict
+from suture.core.ledger.run_folder import RunFolder
+from suture.core.records import Candidate, CheckOutcome, Counterexample, Reason, Result, Verdict
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
-from suture.interfaces.ci import REFUSAL_TEXTS, HealReport, Refusal, read_pipeline
+from suture.interfaces.ci import REFUSAL_TEXTS, HealReport, Refusal, pipeline_heal, read_pipeline
 from suture.interfaces.ci.ci_checkout import base_files, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.delivery_gates import (
@@ -27,7 +28,13 @@ from suture.interfaces.ci.delivery_gates import (
 from suture.interfaces.ci.heal_report import CERTIFICATE, write_report_folder
 from suture.interfaces.ci.line_edits import line_edits_between, widen_to_replacement
 from suture.interfaces.ci.markdown_summary import code_block, code_span, is_shown_whole, render_job_summary
-from suture.interfaces.ci.pipeline_heal import HealRequest, deselect_tests, plan_heal, split_deselected
+from suture.interfaces.ci.pipeline_heal import (
+    HealRequest,
+    deselect_tests,
+    load_heal_task,
+    plan_heal,
+    split_deselected,
+)
 from suture.interfaces.ci.report_formats import render_junit, render_sarif
 from suture.interfaces.cli.app import app
 
@@ -83,6 +90,41 @@ def test_every_refusal_is_documented() -> None:
     page = (ROOT / "docs" / "ci.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \|", page.partition("## Gates")[2], re.MULTILINE)
     assert rows == list(REFUSAL_TEXTS)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("has_certificate", "name"), [(True, "healed"), (False, "refused: no_certificate")])
+async def test_a_heal_without_a_certificate_is_refused(
+    has_certificate: bool,
+    name: str,
+    repository: tuple[Path, str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = RunFolder(tmp_path / "runs" / "one")
+    run.path.mkdir(parents=True)
+    run.ledger_path.touch()
+    if has_certificate:
+        (run.path / CERTIFICATE).write_text("{}")
+    result = Result(
+        run_id=run.id,
+        outcome="healed",
+        reason=Reason(code="checks_pass"),
+        candidate=Candidate(files={"shop.py": ""}, origin="mutation"),
+        evidence="nonce",
+        confidence=0.9,
+    )
+
+    async def heal(*_: object) -> Result:
+        return result
+
+    monkeypatch.setattr(pipeline_heal, "heal", heal)
+    settings = Settings.model_validate({"paths": {"home": tmp_path}})
+    task = load_heal_task(HealRequest(root=repository[0], test="python -m pytest -q"), settings)
+    report = await pipeline_heal._heal_and_gate(HealReport(outcome=""), task, repository[0], None, settings)  # type: ignore[arg-type] # no sandbox is used
+
+    assert report.name == name
+    assert (report.certificate is not None) == has_certificate
 
 
 @pytest.mark.parametrize(
