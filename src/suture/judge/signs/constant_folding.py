@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from copy import deepcopy
+from copy import copy
 from typing import Any
 
 MAX_VALUE_CHARS = 1000
 """Characters of a computed text. Chosen by judgement; not measured."""
 MAX_NUMBER = 1 << 128
 MAX_FACTOR = 1000
-"""How often a text is repeated, and the largest exponent."""
+"""How often a text is repeated, and the most bits of a shift or power."""
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -24,6 +24,7 @@ OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Div: operator.truediv,
     ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
     ast.BitOr: operator.or_,
@@ -53,24 +54,43 @@ FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, R
 
 
 def fold_constants(tree: ast.Module) -> ast.Module:
-    """Return a copy of a module in which each outermost expression of constants is one constant."""
-    return _Folding().visit(deepcopy(tree))  # type: ignore[no-any-return]  # a module stays one
+    """Return a copy of a module in which each outermost expression of constants is one constant.
+
+    The walk is not recursive: each `elif` and each term of a sum is one level deeper than the one before.
+    """
+    folded = copy(tree)
+    pending: list[ast.AST] = [folded]
+    places: list[tuple[Any, Any]] = []
+    while pending:
+        node = pending.pop()
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                setattr(node, name, value[:])
+            holder: Any = getattr(node, name) if isinstance(value, list) else vars(node)
+            for key, part in enumerate(value) if isinstance(value, list) else [(name, value)]:
+                if isinstance(part, ast.AST) and part._fields:
+                    holder[key] = copy(part)
+                    places.append((holder, key))
+                    pending.append(holder[key])
+    for holder, key in reversed(places):  # the parts of an expression before the expression
+        holder[key] = _fold(holder[key])
+    return folded
 
 
-class _Folding(ast.NodeTransformer):
-    def visit(self, node: ast.AST) -> Any:
-        """Replace an expression by its value, or else visit its parts."""
-        if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript, ast.JoinedStr)):
-            try:
-                value = _compute(node)
-            except FAULTS:
-                return self.generic_visit(node)
-            if isinstance(value, (str, bytes, int, float)):
-                # The sign before a number is no part of the literal.
-                is_negative = isinstance(value, (int, float)) and value < 0
-                literal = ast.copy_location(ast.Constant(-value if is_negative else value), node)
-                return ast.copy_location(ast.UnaryOp(ast.USub(), literal), node) if is_negative else literal
-        return self.generic_visit(node)
+def _fold(node: ast.AST) -> ast.AST:
+    """Return the constant that an expression is, or else the node itself."""
+    if not isinstance(node, (ast.BinOp, ast.Call, ast.Subscript, ast.JoinedStr)):
+        return node
+    try:
+        value = _compute(node)
+    except FAULTS:
+        return node
+    if not isinstance(value, (str, bytes, int, float)):
+        return node
+    if not isinstance(value, (int, float)) or value >= 0:
+        return ast.copy_location(ast.Constant(value), node)
+    # The sign before a number is no part of the literal.
+    return ast.copy_location(ast.UnaryOp(ast.USub(), ast.copy_location(ast.Constant(-value), node)), node)
 
 
 def _compute(node: ast.expr | None) -> Any:
@@ -117,8 +137,14 @@ def _compute_unlimited(node: ast.expr | None) -> Any:
 def _apply(sign: ast.operator, first: Any, second: Any) -> Any:
     """Apply an operator, unless its result may be far larger than its operands."""
     is_text = isinstance(first, (str, bytes, list)) or isinstance(second, (str, bytes, list))
-    repeats = isinstance(sign, ast.LShift) or (isinstance(sign, ast.Mult) and is_text)
-    if repeats and max(value for value in (first, second) if isinstance(value, int)) > MAX_FACTOR:
+    size = 0
+    if isinstance(sign, ast.LShift):
+        size = second
+    elif isinstance(sign, ast.Pow) and isinstance(first, int) and isinstance(second, int):
+        size = first.bit_length() * second
+    elif isinstance(sign, ast.Mult) and is_text:
+        size = max(value for value in (first, second) if isinstance(value, int))
+    if size > MAX_FACTOR:
         raise ValueError("too large")
     if isinstance(sign, ast.Mod) and is_text:
         raise ValueError("a format may have any width")
