@@ -43,6 +43,7 @@ LAZY = {
     ),
     "a coroutine": (BEFORE.replace("def ring", "async def ring"), "ring"),
     "a returned map": (BEFORE.replace(STRIKE, "        return map(call, self.guests)\n"), "strike"),
+    "a method that becomes a coroutine": (BEFORE.replace("def strike", "async def strike"), "strike"),
     "an unread map": (BEFORE.replace(STRIKE, "        map(call, self.guests)\n"), "strike"),
     "an unread generator": (
         BEFORE.replace(STRIKE, "        (call(guest) for guest in self.guests)\n"),
@@ -90,6 +91,13 @@ def test_lazy_functions_with_readers_are_not(kind: str) -> None:
     test = test.replace(*CLOSING.get(kind, ("", "")))
     compile(test, "test_bell.py", "exec")
     assert _find_unread(after, test) == []
+
+
+def test_a_method_is_no_function_of_an_imported_module() -> None:
+    after = BEFORE.replace("def strike", "async def strike")
+    test = "import hammer\n\n\ndef test_strike():\n    hammer.strike(3)\n"
+    assert _find_unread(after, test) == []
+    assert _find_unread(after, test + "    _ = Bell(['Ida']).strike(print)\n") == [("strike",)]
 
 
 def test_without_tests_the_calls_in_the_file_count() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
@@ -30,17 +31,17 @@ def find_unread_lazy_functions(old: ast.Module, new: ast.Module, test_texts: Ite
         test_texts: The sources of the tests.
     """
     before = dict(_iter_functions(old.body))
-    known = [(before[name], node) for name, node in _iter_functions(new.body) if name in before]
-    unread = {node.name for earlier, node in known if _count_unread(node) > _count_unread(earlier)}
+    known = [(name, before[name], node) for name, node in _iter_functions(new.body) if name in before]
+    unread = {node.name for _, earlier, node in known if _count_unread(node) > _count_unread(earlier)}
     lazy = [
-        node.name
-        for earlier, node in known
+        name
+        for name, earlier, node in known
         if _is_lazy(node) and not _is_lazy(earlier) and not earlier.decorator_list
     ]
     if not lazy:
         return unread
     trees = [tree for text in test_texts if (tree := parse_module(text)) is not None]
-    return unread | {name for name in lazy if _is_only_discarded(name, trees, new)}
+    return unread | {name.split(".")[-1] for name in lazy if _is_only_discarded(name, trees, new)}
 
 
 def _iter_functions(
@@ -91,14 +92,34 @@ def _is_only_discarded(name: str, tests: Iterable[ast.Module], file: ast.Module)
 
 
 def _count_calls(name: str, tree: ast.Module) -> Counter[bool]:
-    """Count the uses of a name, by whether each is a call whose result is discarded."""
+    """Count the uses of a function, by whether each is a call whose result is discarded.
+
+    Args:
+        name: Its name, after that of its class if it is a method, which is no attribute of a module.
+    """
+    nodes = list(ast.walk(tree))
+    modules = {
+        item.asname or item.name.split(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for item in node.names
+    }
+    discarded = [node.value.func for node in nodes if _discards(node) and isinstance(node.value, ast.Call)]
+    owner, _, last = name.rpartition(".")
     uses = Counter[bool]()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            called = node.value.func
-            if getattr(called, "id", getattr(called, "attr", "")) == name:
-                uses[True] += 1
-                uses[False] -= 1  # the name is found once more below
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-            uses[False] += getattr(node, "id", getattr(node, "attr", "")) == name
-    return +uses
+    for node in nodes:
+        match node:
+            case ast.Attribute(value=receiver, attr=attribute, ctx=ast.Load()) if attribute == last:
+                if not (owner and isinstance(receiver, ast.Name) and receiver.id in modules):
+                    uses[node in discarded] += 1
+            case ast.Name(id=variable, ctx=ast.Load()) if variable == last and not owner:
+                uses[node in discarded] += 1
+    return uses
+
+
+def _discards(node: ast.AST) -> TypeGuard[ast.Expr | ast.Assign]:
+    """Return whether a statement discards the value of its expression."""
+    return isinstance(node, ast.Expr) or (
+        isinstance(node, ast.Assign)
+        and all(isinstance(target, ast.Name) and target.id == "_" for target in node.targets)
+    )
