@@ -53,6 +53,12 @@ def test_a_member_is_described_and_found() -> None:
     assert read_source(text, lambda member: member.find()) == ([Deck.SUN], {Deck.CAR: 2})
 
 
+def test_a_value_that_contains_itself_has_a_text() -> None:
+    decks: list[object] = [Deck.SUN]
+    decks += [decks] * 20
+    assert "enum_member" in render_source(decks)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -65,6 +71,12 @@ def test_a_member_is_described_and_found() -> None:
         "datetime.timedelta(days=10**9)",
         "{[]: 1}",
         "enum_member('kit')",
+        "enum_member('kit', 'Deck', 0, 0)",
+        "enum_member('kit', 'Deck', 2, 2)",
+        "enum_member('kit', 5, 0, 2)",
+        "enum_member('kit', 'Deck', 0, 'x')",
+        "UUID(5)",
+        "UUID(bytes='0123456789abcdef')",
     ],
 )
 def test_nothing_else_is_read(text: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 
@@ -12,6 +14,7 @@ from suture.judge import Suite
 from suture.judge.differential.example_calls import open_versions
 from suture.judge.differential.recorded_calls import count_constructor_arguments, get_function_name
 from suture.judge.trials.inside.call_names import CallNames
+from suture.judge.trials.inside.object_state import MAX_PARTS, fingerprint_object
 
 MODULE = """\
 import functools
@@ -164,3 +167,26 @@ def test_a_method_is_named_without_how_its_object_is_made(name: str) -> None:
 )
 def test_the_arguments_of_a_constructor_are_counted(name: str, count: int) -> None:
     assert count_constructor_arguments(name) == count
+
+
+CALLING = """\
+import sys
+from suture.judge.trials.inside.function_calls import call_all
+
+texts = ("(' a',)", "(UUID(5),)", "(enum_member('no_such_module', 'Deck', 0, 1),)", "(5,)")
+call_all([("textwrap.py", "dedent", text) for text in texts], 60, sys.stdout.buffer.write)
+"""
+
+
+def test_arguments_that_cannot_be_made_are_no_answer() -> None:
+    done = subprocess.run([sys.executable, "-c", CALLING], check=True, capture_output=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()[:4]]
+    assert answers[0] == "('a', (' a',))"
+    assert answers[1:3] == ["!timeout", "!timeout"]
+    assert answers[3].startswith("!TypeError")
+
+
+def test_an_object_of_too_many_parts_has_no_fingerprint() -> None:
+    parts = list(range(MAX_PARTS // 2))
+    assert fingerprint_object(parts) == fingerprint_object([*parts])
+    assert fingerprint_object(parts * 2) is None

@@ -21,8 +21,20 @@ MEMBER = "enum_member"
 """The function in a source text that stands for a member of an enumeration."""
 MAX_SOURCE_CHARS = 1500
 """Characters up to which a value is searched for members of enumerations; longer arguments are not made again."""
-READ_FAULTS = (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError)
-"""What `read_source` raises for a text that it does not accept."""
+MAX_DEPTH = 10
+"""Levels of a value that are searched for members of enumerations."""
+READ_FAULTS = (
+    SyntaxError,
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    AssertionError,
+    LookupError,
+    RecursionError,
+    MemoryError,
+)
+"""What `read_source` raises for a text that it does not accept; the constructors of UUIDs assert, for instance."""
 
 
 class EnumMember:
@@ -65,6 +77,13 @@ def _make_decimal(text: str) -> Decimal:
     if not value.is_finite():
         raise ValueError(text)
     return value
+
+
+def _describe_member(module: str, name: str, index: int, count: int) -> EnumMember:
+    """Return a description that a process can choose other members by."""
+    if not (type(module) is type(name) is str and type(index) is type(count) is int and 0 <= index < count):
+        raise ValueError(name)
+    return EnumMember(module, name, index, count)
 
 
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {
@@ -111,11 +130,12 @@ def _read(node: ast.expr, find_member: Callable[[EnumMember], Any] | None) -> An
         return dict(zip(keys, [_read(value, find_member) for value in node.values]))  # noqa: B905  (Python 3.8)
     if not isinstance(node, ast.Call):
         is_utc = isinstance(node, ast.Attribute) and _get_dotted_name(node) == "datetime.timezone.utc"
-        return datetime.UTC if is_utc else ast.literal_eval(node)
+        utc = datetime.timezone.utc  # noqa: UP017  (the project's interpreter may be older than `datetime.UTC`)
+        return utc if is_utc else ast.literal_eval(node)
     name = _get_dotted_name(node.func)
     values = [_read(value, find_member) for value in node.args]
     if name == MEMBER:
-        member = EnumMember(*values)
+        member = _describe_member(*values)
         return member if find_member is None else find_member(member)
     if name not in CONSTRUCTORS:
         raise ValueError(name)
@@ -132,11 +152,20 @@ def _get_dotted_name(node: ast.expr) -> str:
 def render_source(value: Any) -> str:
     """Return the source text of a value: its `repr`, in which members of enumerations are described."""
     text = repr(value)
-    return _render(value, text) if "<" in text and len(text) <= MAX_SOURCE_CHARS else text
+    return _render(value, text, ()) if "<" in text and len(text) <= MAX_SOURCE_CHARS else text
 
 
-def _render(value: Any, text: str) -> str:
+def _render(value: Any, text: str, enclosing: tuple[int, ...]) -> str:
+    """Return the source text of a value.
+
+    Args:
+        text: Its `repr`.
+        enclosing: Identities of the containers that it is in; it may be one of them.
+    """
     kind: Any = type(value)
+    if id(value) in enclosing or len(enclosing) > MAX_DEPTH:
+        return text
+    inner = (*enclosing, id(value))
     if isinstance(value, enum.Enum):
         members = list(kind)
         found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind and value in members
@@ -145,11 +174,14 @@ def _render(value: Any, text: str) -> str:
         )
         return repr(member) if member is not None else text
     if kind is dict:
-        pairs = [f"{_render(key, repr(key))}: {_render(item, repr(item))}" for key, item in value.items()]
+        pairs = [
+            f"{_render(key, repr(key), inner)}: {_render(item, repr(item), inner)}"
+            for key, item in value.items()
+        ]
         return "{" + ", ".join(pairs) + "}"
     if kind not in (list, tuple, set, frozenset) or not value:
         return text
-    items = ", ".join(_render(item, repr(item)) for item in value)
+    items = ", ".join(_render(item, repr(item), inner) for item in value)
     if kind is list:
         return f"[{items}]"
     if kind is tuple:

@@ -33,7 +33,7 @@ class CallNames:
     def __init__(self) -> None:
         self._made: dict[int, tuple[Callable[[], Any], str, list[str]]] = {}
         """Address of an object -> the object and how it was made. A later object may have the same address."""
-        self._states: dict[int, int] = {}
+        self._states: dict[int, int | None] = {}
         """Address of an object -> fingerprint of its state when its constructor returned."""
         self._modules = ModuleStates()
         self._names: dict[tuple[Any, Any], str] = {}
@@ -66,7 +66,8 @@ class CallNames:
         if frame.f_code.co_name == "__init__" or not is_project_object(receiver):
             return False
         if self._find_made(receiver) is not None:
-            return self._states.get(id(receiver)) != fingerprint_object(receiver)
+            state = fingerprint_object(receiver)
+            return state is None or state != self._states.get(id(receiver))
         fields = dataclasses.fields(receiver) if dataclasses.is_dataclass(receiver) else ()
         given = {field.name for field in fields if field.init}
         return any(name not in given for name, _ in iter_attributes(receiver))

@@ -35,15 +35,15 @@ EARLIER_VALUES = 10
 
 
 class CallTimeout(BaseException):
-    """A call used up its CPU seconds."""
+    """A call has no answer, as it used up its CPU seconds or has no arguments."""
 
 
 def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]) -> None:
     """Make each call, and write its answer as one line of JSON; then which answers are equal.
 
-    An answer begins with `!` for an exception or a time-out, and with `?` if the call had no visible effect. The last
-    line is a list of `[first, second, has_same_text, is_equal]` for pairs of returned values, by the numbers of their
-    calls.
+    An answer begins with `!` for an exception or a time-out, which also stands for arguments that cannot be made. It
+    begins with `?` if the call had no visible effect. The last line is a list of `[first, second, has_same_text,
+    is_equal]` for pairs of returned values, by the numbers of their calls.
 
     Args:
         calls: (path, name as in `call_names`, arguments as the source of a tuple) of each call.
@@ -62,8 +62,8 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
                 dotted = path[: -len(".py")].replace("/", ".")
                 module_name = dotted[len("src.") :] if dotted.startswith("src.") else dotted
                 modules[path] = importlib.import_module(module_name)
-            values = read_source(arguments, _find_member)
             limit_cpu(call_cpu_s, raise_timeout)
+            values = _make_arguments(arguments)
             value, answer = _call(modules[path], name, values)
             returned.append((number, canonical_repr(value), value))
         except CallTimeout:
@@ -81,6 +81,18 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     write(json.dumps(json.dumps(pairs)).encode("ascii") + b"\n")
+
+
+def _make_arguments(text: str) -> Any:
+    """Return the arguments of a call.
+
+    Raises:
+        CallTimeout: They cannot be made, so that the call has no answer: the function is not at fault.
+    """
+    try:
+        return read_source(text, _find_member)
+    except BaseException as fault:  # the module of an enumeration is the project's own
+        raise CallTimeout from fault
 
 
 def _find_member(member: EnumMember) -> Any:

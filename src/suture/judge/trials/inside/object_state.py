@@ -22,11 +22,14 @@ SINGLES = (int, float, complex, str, bytes, type(None))
 CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 
 
-def fingerprint_object(value: Any) -> int:
-    """Return a number that stays the same as long as nothing changes an object of the project, or what it holds."""
+def fingerprint_object(value: Any) -> int | None:
+    """Return a number that stays the same as long as nothing changes an object of the project, or what it holds.
+
+    It is `None` if the object has too many parts to tell.
+    """
     state = _State()
     state.add(value)
-    return hash(tuple(state.parts))
+    return None if state.is_cut else hash(tuple(state.parts))
 
 
 class ModuleStates:
@@ -59,11 +62,13 @@ class _State:
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
         self.parts: list[Any] = []
+        self.is_cut = False
 
     def add(self, value: Any) -> None:
         """Add a value with its parts, as far as `MAX_PARTS` allows."""
         kind = type(value)
         if len(self.parts) >= MAX_PARTS:
+            self.is_cut = True
             return
         if kind in SINGLES or kind is bool:
             self.parts.append((kind.__name__, value))
@@ -78,10 +83,14 @@ class _State:
             self.parts.append(base.__len__(value))
             items = dict.items(value) if base is dict else base.__iter__(value)
             for item in list(islice(items, MAX_PARTS)):
+                if self.is_cut:
+                    break
                 for part in item if base is dict else (item,):
                     self.add(part)
         if is_project_object(value):
             for name, item in iter_attributes(value):
+                if self.is_cut:
+                    break
                 self.parts.append(name)
                 self.add(item)
         elif base is None:
