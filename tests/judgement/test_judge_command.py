@@ -56,7 +56,7 @@ def test_json_and_markdown_hold_the_same_verdict(write: Write) -> None:
     assert {finding["code"] for finding in values["findings"] if finding["severity"] == "reject"} == {
         "expectation_follows_code"
     }
-    assert run_judge(root, "--markdown").stdout.startswith("**Rejected:** `")
+    assert run_judge(root, "--markdown").stdout.startswith("<!-- suture-judge -->\n**Rejected:** `")
 
 
 @pytest.mark.heavy
@@ -87,7 +87,9 @@ def test_a_job_of_github_gets_annotations_outputs_and_report_files(write: Write,
     assert "::error file=test_cart.py,line=10,title=suture expectation_follows_code::" in result.stderr
     assert "::" not in result.stdout.replace("test_cart.py::", "")
     assert (tmp_path / "output").read_text().startswith("verdict=rejected\nsummary<<")
-    assert (tmp_path / "summary").read_text().startswith("## Suture\n\n**Rejected:** `")
+    assert (
+        (tmp_path / "summary").read_text().startswith("## Suture\n\n<!-- suture-judge -->\n**Rejected:** `")
+    )
     (run,) = json.loads(reports["sarif"].read_text())["runs"]
     assert run["results"][0]["ruleId"] == "expectation_follows_code"
     assert 'name="verdict"' in reports["junit"].read_text()
