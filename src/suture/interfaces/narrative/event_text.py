@@ -264,12 +264,8 @@ def _render_candidate_event(payload: Payload) -> str | None:
             return f"candidate {candidate[:8]} breaks what worked: {', '.join(checks)}"
         case kinds.CandidateUnconfirmed(candidate=candidate, checks=checks):
             return f"candidate {candidate[:8]} passed once but not again: {', '.join(checks)}"
-        case kinds.FlakyRepairTried(candidate=candidate, runs=runs, clean=clean, condition=condition):
-            text = f"candidate {candidate[:8]} passes {clean} of {runs} runs under adverse conditions"
-            how = CONDITION_TEXTS[condition] if condition is not None else ""
-            if how:
-                return f"{text}, and fails {how}: {', '.join(payload.tests)}"
-            return text if clean == runs else f"{text}; there was no time for the others"
+        case kinds.FlakyRepairTried():
+            return _render_flaky_repair(payload)
         case kinds.CandidatesCompared(candidates=candidates, reason=reason, differ=differences):
             text = f"compared {len(candidates)} candidates that pass: {reason}"
             for difference in differences[:1]:
@@ -285,6 +281,15 @@ def _render_candidate_event(payload: Payload) -> str | None:
         case kinds.PackagesInstalled(packages=packages):
             return f"packages for the code, installed and locked by hash: {', '.join(packages)}"
     return None
+
+
+def _render_flaky_repair(tried: kinds.FlakyRepairTried) -> str:
+    text = (
+        f"candidate {tried.candidate[:8]} passes {tried.clean} of {tried.runs} runs under adverse conditions"
+    )
+    if tried.condition is not None:
+        return f"{text}, and fails {CONDITION_TEXTS[tried.condition]}: {', '.join(tried.tests)}"
+    return text if tried.clean == tried.runs else f"{text}; there was no time for the others"
 
 
 def _render_review_event(payload: Payload) -> str | None:

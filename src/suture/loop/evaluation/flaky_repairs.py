@@ -22,7 +22,7 @@ from suture.judge.triage import AdverseRun, FlakyRuns, get_test_source, list_adv
 from suture.judge.tuning import MIN_FRESH_RUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
 from suture.loop.context import RunContext
 from suture.loop.evaluation.flaky_tests import overlay_unprotected
-from suture.loop.tuning import FLAKY_REPAIR_SHARE
+from suture.loop.tuning import FLAKY_REPAIR_SHARE, MIN_CLEAN_SHARE
 
 FLAKY_TASK = (
     "Correct the code so that this test passes in every run. Your change must pass in random orders, alone and "
@@ -54,8 +54,9 @@ async def confirm_flaky_repair(
 ) -> Verdict:
     """Return the verdict on a candidate that passes, after runs of the flaky tests under adverse conditions.
 
-    If a flaky test fails in one of them, it has failed in the verdict. Other tests do not decide here: their own
-    dependence on an order, for example, is no fault of the candidate. Neither do runs for which there is no time.
+    If a flaky test fails in one of them, it has failed in the verdict, and so it has if there is no time for half of
+    the runs. Other tests do not decide here: their own dependence on an order, for example, is no fault of the
+    candidate.
     """
     diagnoses, command = list_diagnoses(context), suite.command
     if not diagnoses or command is None or candidate.origin == "user" or verdict.failed:
@@ -81,6 +82,8 @@ async def confirm_flaky_repair(
             condition = run.condition
             break
         clean += is_complete
+    if not failing and clean < MIN_CLEAN_SHARE * len(adverse_runs):
+        failing = {test: CheckOutcome(check_id=test, status="missing", evidence="nonce") for test in targets}
     context.ledger.append(
         FlakyRepairTried(
             candidate=candidate.hash,
