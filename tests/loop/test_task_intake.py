@@ -214,7 +214,7 @@ def test_a_missing_test_file_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_healing_needs_code_and_tests(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no Python code"):
+    with pytest.raises(UsageError, match="no code to heal"):
         build_heal_task(tmp_path)
     (tmp_path / "a.py").write_text("a = 1\n")
     with pytest.raises(UsageError, match="no tests"):

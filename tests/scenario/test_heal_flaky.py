@@ -80,7 +80,7 @@ async def test_a_flaky_test_ends_with_a_named_cause_and_an_offer(tmp_path: Path,
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=without_model(settings)))
 
     assert (result.outcome, result.cause) == ("not_a_code_fault", "order_dependent")
-    (investigated,) = read_event_data(settings.paths.home, "flaky.investigated")
+    (investigated,) = read_event_data(settings.paths.home, "flaky.tests_investigated")
     (diagnosis,) = investigated["diagnoses"]
     assert (diagnosis["cause"], diagnosis["other_tests"]) == ("shared_state", ["test_config.py::test_other"])
     folder = find_run(settings.paths.home, result.run_id)
@@ -96,7 +96,7 @@ async def test_a_test_that_depends_on_the_order_of_a_set_is_flaky(tmp_path: Path
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=without_model(settings)))
     assert (result.outcome, result.cause) == ("not_a_code_fault", "flaky")
     assert not result.diff
-    (investigated,) = read_event_data(settings.paths.home, "flaky.investigated")
+    (investigated,) = read_event_data(settings.paths.home, "flaky.tests_investigated")
     assert [diagnosis["cause"] for diagnosis in investigated["diagnoses"]] == ["hash_seed"]
 
 

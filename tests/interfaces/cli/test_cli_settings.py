@@ -36,7 +36,7 @@ def test_init_says_why_it_found_no_test_command(cli: Cli, tmp_path: Path) -> Non
     assert cli("init", "empty").exit_code == 0
     text = (tmp_path / "empty" / "suture.toml").read_text()
     assert tomllib.loads(text) == {"project": {}}
-    assert "no Python code to heal" in text
+    assert "no code to heal" in text
     assert cli("init", "nowhere").exit_code == 2
 
 

@@ -267,7 +267,7 @@ async def test_bad_input_is_reported_and_the_agent_continues(tmp_path: Path) -> 
             (text_block("/resume"), "no run yet"),
             (text_block("/write"), "task is empty"),
             (text_block("/write a function"), "written by a model"),
-            (text_block("/heal"), "no Python code"),
+            (text_block("/heal"), "no code to heal"),
             (image_block("AAAA", "image/png"), "a prompt can only contain text"),
         ):
             with pytest.raises(RequestError, match=message):

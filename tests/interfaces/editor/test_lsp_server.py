@@ -259,7 +259,7 @@ async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) ->
         for name, arguments, message in (
             ("suture.check", ["file:///etc/passwd"], "is in no folder"),
             ("suture.check", [17], "is in no folder"),
-            ("suture.check", [empty.as_uri()], "no Python code"),
+            ("suture.check", [empty.as_uri()], "no code to heal"),
             ("suture.heal", ["https://example.org/"], "is in no folder"),
             ("suture.explain", ["../../etc"], "no run"),
             ("suture.explain", [], "no run"),

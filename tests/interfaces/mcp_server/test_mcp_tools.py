@@ -271,7 +271,7 @@ async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) ->
                 await client.call_tool("judge", {"path": path})
             )
         empty_project = await client.call_tool("heal", {"path": str(tmp_path / "inside")})
-        assert "no Python code" in read_text(empty_project)
+        assert "no code to heal" in read_text(empty_project)
 
         for name, arguments, line in BAD_CALLS:
             refusal = await client.call_tool(name, arguments)

@@ -100,6 +100,8 @@ def _check_services(services: Mapping[str, TaskService]) -> Mapping[str, TaskSer
 
 
 def _check_finding_codes(names: tuple[str, ...]) -> tuple[str, ...]:
+    if names == ("none",):  # as the description of the setting shows an empty list
+        return ()
     known = get_args(FindingCode)
     for name in names:
         if name not in known:

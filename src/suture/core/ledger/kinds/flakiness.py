@@ -6,7 +6,7 @@ from suture.core.ledger.event import Payload
 from suture.core.records.flakiness import FlakyDiagnosis, TestCondition
 
 
-class FlakyTestsInvestigated(Payload, kind="flaky.investigated"):
+class FlakyTestsInvestigated(Payload, kind="flaky.tests_investigated"):
     """Experiments showed what decides how flaky tests end, or that this stays unknown.
 
     Attributes:
