@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from suture.core.ledger import Event, Payload, kinds, summarise_event
 from suture.core.records import Counterexample, MoveKind, Reason, render_reason
-from suture.core.records.flakiness import CONDITION_TEXTS, render_flaky_cause, render_flaky_statistics
 from suture.interfaces.narrative.certificate_rendering import render_delivery
+from suture.interfaces.narrative.flaky_text import list_flaky_tests, render_flaky_repair
 from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS as JUDGEMENT_TEXTS
 from suture.interfaces.narrative.plain_text import (
     escape_line_breaks,
@@ -101,7 +101,7 @@ def _render_run_event(payload: Payload) -> str | None:
                 f"{format_count(count, 'failing test')} to fix{excluded if payload.non_code_failures else ''}"
             )
         case kinds.FlakyTestsInvestigated():
-            return "; ".join(flaky_test_lines(payload))
+            return "; ".join(list_flaky_tests(payload))
         case kinds.RunPaused() | kinds.RunFinished():
             confidence = f"; confidence {payload.confidence:.2f}" if payload.confidence else ""
             return f"{payload.outcome}: {render_reason(payload.reason)}{confidence}"
@@ -163,16 +163,6 @@ def unread_examples_text(examples: Sequence[str]) -> str:
     listed = "; ".join(examples[:MAX_LISTED_EXAMPLES])
     count = format_count(len(examples), "example")
     return f"{count} in the text could not be read as {'a check' if len(examples) == 1 else 'checks'}: {listed}{more}"
-
-
-def flaky_test_lines(investigated: kinds.FlakyTestsInvestigated) -> Iterator[str]:
-    """Yield why each flaky test is flaky, with the experiments that show it, and which ones were not investigated."""
-    for diagnosis in investigated.diagnoses:
-        statistics = render_flaky_statistics(diagnosis)
-        yield f"{diagnosis.test} is flaky: {render_flaky_cause(diagnosis)} (passed {statistics})"
-    if investigated.not_investigated:
-        tests = format_count(len(investigated.not_investigated), "flaky test")
-        yield f"{tests} not investigated: only tests of pytest are, and only a few in one run"
 
 
 def excluded_tests_text(triaged: kinds.TriageFinished) -> str:
@@ -265,7 +255,7 @@ def _render_candidate_event(payload: Payload) -> str | None:
         case kinds.CandidateUnconfirmed(candidate=candidate, checks=checks):
             return f"candidate {candidate[:8]} passed once but not again: {', '.join(checks)}"
         case kinds.FlakyRepairTried():
-            return _render_flaky_repair(payload)
+            return render_flaky_repair(payload)
         case kinds.CandidatesCompared(candidates=candidates, reason=reason, differ=differences):
             text = f"compared {len(candidates)} candidates that pass: {reason}"
             for difference in differences[:1]:
@@ -281,15 +271,6 @@ def _render_candidate_event(payload: Payload) -> str | None:
         case kinds.PackagesInstalled(packages=packages):
             return f"packages for the code, installed and locked by hash: {', '.join(packages)}"
     return None
-
-
-def _render_flaky_repair(tried: kinds.FlakyRepairTried) -> str:
-    text = (
-        f"candidate {tried.candidate[:8]} passes {tried.clean} of {tried.runs} runs under adverse conditions"
-    )
-    if tried.condition is not None:
-        return f"{text}, and fails {CONDITION_TEXTS[tried.condition]}: {', '.join(tried.tests)}"
-    return text if tried.clean == tried.runs else f"{text}; there was no time for the others"
 
 
 def _render_review_event(payload: Payload) -> str | None:

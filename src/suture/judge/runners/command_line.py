@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import PurePosixPath
-from posixpath import dirname, relpath
+from posixpath import basename, dirname, join, normpath, relpath
 from typing import NoReturn
 
 from suture.core.records import CheckOutcome, Task, VerdictNote
@@ -16,7 +16,13 @@ from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge.failures import get_last_line, render_run_ending
 from suture.judge.sandbox_programs import make_test_limits
-from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
+from suture.project.languages import (
+    LANGUAGES,
+    Interpreter,
+    find_working_folder,
+    program_environment,
+    resolve_command,
+)
 from suture.project.languages.package_scripts import find_workspace_packages
 from suture.sandbox import BOX, RunRequest, RunResult, mounts_for_interpreter
 
@@ -171,3 +177,37 @@ class CommandLine:
             f"the test command {self.shown!r} cannot start: {reason[:300]}",
             remedy=f"run it yourself in the project first; `{PurePosixPath(program).name}` means {program}",
         )
+
+    def refuse_empty_collection(self) -> NoReturn:
+        """Raise the usage error for a command that collects no tests.
+
+        Raises:
+            UsageError: Always; it names a path of the command that the project does not have.
+        """
+        if missing := self._find_missing_paths():
+            raise UsageError(
+                f"{self.shown!r} names {missing[0]!r}, which is not among the project's files",
+                remedy="name a file or folder that exists; files that git ignores are not read",
+            )
+        raise UsageError(
+            f"{self.shown!r} collects no tests",
+            remedy="write a function `test_...` in a file `test_*.py`, or name its file in the command",
+        )
+
+    def _find_missing_paths(self) -> list[str]:
+        """Return the files and folders that the command names and the project does not have."""
+        argv = self.task.test_command
+        folder = find_working_folder(argv)
+        runner = (n for n, word in enumerate(argv) if basename(word) in ("pytest", "py.test"))
+        missing = []
+        for before, word in pairwise(argv[next(runner, 0) :]):
+            path = word.partition("::")[0]
+            # A folder after an option may be the option's value, such as that of a report.
+            if word.startswith("-") or not (
+                path.endswith(".py") or ("/" in path and not before.startswith("-"))
+            ):
+                continue
+            name = normpath(join(folder, path))
+            if not any(known == name or known.startswith(f"{name}/") for known in self.task.files):
+                missing.append(path)
+        return missing

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import posixpath
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
 
 from suture.core.records import CheckOutcome, Task
 from suture.core.settings import SandboxSettings
@@ -46,7 +44,7 @@ from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.reporting_runner import ReportingRunner
 from suture.judge.runners.run_inputs import RunInputs
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
-from suture.project.languages import Interpreter, find_working_folder, is_pytest_command
+from suture.project.languages import Interpreter, is_pytest_command
 from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
@@ -199,33 +197,7 @@ class TestCommand:
         self._inputs = RunInputs(self._task, self._collected.files, self.opened_data)
         self._pytest.forget_bytecode({*self._inputs.files, *filter(is_protected, self._task.files)})
         if not self._collected.all_ids and not self._collected.unimportable_examples:
-            if missing := self._find_missing_paths():
-                raise UsageError(
-                    f"{self._line.shown!r} names {missing[0]!r}, which is not among the project's files",
-                    remedy="name a file or folder that exists; files that git ignores are not read",
-                )
-            raise UsageError(
-                f"{self._line.shown!r} collects no tests",
-                remedy="write a function `test_...` in a file `test_*.py`, or name its file in the command",
-            )
-
-    def _find_missing_paths(self) -> list[str]:
-        """Return the files and folders that the command names and the project does not have."""
-        argv = self._task.test_command
-        folder = find_working_folder(argv)
-        runner = (n for n, word in enumerate(argv) if posixpath.basename(word) in ("pytest", "py.test"))
-        missing = []
-        for before, word in pairwise(argv[next(runner, 0) :]):
-            path = word.partition("::")[0]
-            # A folder after an option may be the option's value, such as that of a report.
-            if word.startswith("-") or not (
-                path.endswith(".py") or ("/" in path and not before.startswith("-"))
-            ):
-                continue
-            name = posixpath.normpath(posixpath.join(folder, path))
-            if not any(known == name or known.startswith(f"{name}/") for known in self._task.files):
-                missing.append(path)
-        return missing
+            self._line.refuse_empty_collection()
 
     async def _run_unrecorded(
         self, result: RunResult, report: PytestReport

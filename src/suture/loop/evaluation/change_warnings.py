@@ -122,7 +122,7 @@ def _describe_unsafe_fixes(candidate: Candidate, context: RunContext) -> Iterato
     proposal = find(candidate.hash) or find(candidate.parent or "")
     if proposal is not None and proposal.unsafe_fixes:
         commands = ", ".join(map(repr, proposal.unsafe_fixes))
-        yield f"{commands} made this change, also with fixes that may change what the code does"
+        yield f"the change contains fixes by {commands} that may change what the code does"
 
 
 def describe_unfinished_search(search: ExampleSearch) -> tuple[str, ...]:
