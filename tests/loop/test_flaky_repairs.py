@@ -94,10 +94,10 @@ async def test_a_test_that_failed_before_the_time_limit_has_failed() -> None:
     assert verdict.failed == {"flaky"}
 
 
-async def test_no_run_starts_when_the_time_is_up() -> None:
-    verdict, tried = await confirm(ScriptedCommand("failed"), left_s=0.0)
-    assert not verdict.failed
-    assert (tried.clean, tried.condition) == (0, None)
+async def test_a_repair_without_time_for_half_of_its_runs_has_not_been_confirmed() -> None:
+    verdict, tried = await confirm(ScriptedCommand("passed"), left_s=0.0)
+    assert {outcome.check_id: outcome.status for outcome in verdict.outcomes}["flaky"] == "missing"
+    assert (tried.clean, tried.condition, tried.tests) == (0, None, ("flaky",))
 
 
 async def test_a_test_that_is_not_among_those_of_the_command_is_investigated() -> None:
