@@ -25,6 +25,7 @@ from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
 from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.bench.running.evaluation import EvaluationJob
+from suture.core.installation import format_install_command
 from suture.core.settings import Settings
 from suture.core.settings.setting_changes import encode_settings
 from suture.errors import PrerequisiteError
@@ -183,4 +184,4 @@ def test_a_missing_ray_is_an_error_that_names_the_remedy(
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(PrerequisiteError, match="needs Ray") as raised:
         RayTaskRunner("local", home=tmp_path, settings=Settings(), pool=ReplyPool(tmp_path), opener=None)
-    assert raised.value.remedy == 'pip install "suture[ray]"'
+    assert raised.value.remedy == format_install_command("ray")

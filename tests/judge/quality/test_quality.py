@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from suture.core.installation import format_install_command
 from suture.core.records import Check, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
@@ -131,8 +132,8 @@ async def test_a_missing_tool_is_reported(measure: Measure, monkeypatch: pytest.
     results = await measure({"a.py": CODE}, "complexity", "security")
 
     assert [measured.unmeasured for measured in results.values()] == [
-        "radon is not installed; pip install 'suture[quality]'",
-        "Bandit is not installed; pip install 'suture[quality]'",
+        f"radon is not installed; {format_install_command('quality')}",
+        f"Bandit is not installed; {format_install_command('quality')}",
     ]
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.bench.problem import Problem, ProblemFactory
+from suture.core.installation import format_install_command
 from suture.errors import PrerequisiteError, UsageError
 from suture.project.python_source.parsing import parse_module
 
@@ -91,7 +92,7 @@ def _download_from_hub(name: str, places: RecordPlaces) -> Sequence[Path]:
         remedies.insert(0, f"install {places.package[0]}")
     reason = ""
     if places.hub is not None:
-        remedies.append("install suture[hub], and be online")
+        remedies.append(f"be online, with {format_install_command('hub')}")
         try:
             return _download(*places.hub)
         except (ImportError, OSError, ValueError) as fault:  # not installed, unreachable, refused, malformed
@@ -135,7 +136,9 @@ def _read_parquet(path: Path) -> Iterator[Any]:
     try:
         from pyarrow.parquet import read_table
     except ImportError as fault:
-        raise PrerequisiteError(f"{str(path)!r} is a Parquet file", remedy="install suture[hub]") from fault
+        raise PrerequisiteError(
+            f"{str(path)!r} is a Parquet file", remedy=format_install_command("hub")
+        ) from fault
     try:
         table = read_table(path)
     except ValueError as fault:  # pyarrow raises this for any other file format

@@ -15,6 +15,7 @@ from suture.bench.measures.arm_metrics import claims_success
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark_plan import BenchmarkPlan
+from suture.core.installation import format_install_command
 from suture.core.ledger import RunFolder, read_ledger
 from suture.core.records import content_hash, encode_record
 from suture.core.settings.rendering import format_value
@@ -102,7 +103,7 @@ def _client(uri: str) -> Iterator[tuple[Any, type[Exception]]]:
         import mlflow
         from mlflow.exceptions import MlflowException
     except ImportError as fault:
-        raise PrerequisiteError("MLflow is not installed", remedy="install suture[mlflow]") from fault
+        raise PrerequisiteError("MLflow is not installed", remedy=format_install_command("mlflow")) from fault
     original_uri = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(uri)
     try:

@@ -22,6 +22,7 @@ from typing import Any
 from suture.bench.replies.reply_pool import PooledModel, RecordedReply, ReplyPool, read_draws
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.evaluation import ABORTING_ERRORS, EvaluationJob, evaluate
+from suture.core.installation import format_install_command
 from suture.core.settings import Settings, load_settings
 from suture.core.settings.setting_changes import encode_settings, restore_settings
 from suture.errors import PrerequisiteError, SutureError
@@ -91,7 +92,7 @@ class RayTaskRunner:
         try:
             self._ray: Any = importlib.import_module("ray")
         except ImportError as fault:
-            raise PrerequisiteError("--ray needs Ray", remedy='pip install "suture[ray]"') from fault
+            raise PrerequisiteError("--ray needs Ray", remedy=format_install_command("ray")) from fault
         self._address = address
         self._home = home
         self._settings = json.dumps(encode_settings(settings))

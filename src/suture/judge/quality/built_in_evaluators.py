@@ -16,6 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from suture.core.installation import format_install_command
 from suture.core.records import UnmeasuredReason
 from suture.core.settings import SandboxSettings
 from suture.judge.coverage.coverage_run import find_changed_lines, find_touched_by_file, record_executed_lines
@@ -27,7 +28,7 @@ from suture.judge.tuning import MAX_LINT_FINDINGS
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter, resolve_command
 from suture.project.python_source.parsing import parse_module
-from suture.project.safety.scanning import BANDIT_REMEDY, bandit_issues
+from suture.project.safety.scanning import bandit_issues
 from suture.project.workspace import decode_text, overlay_candidate
 from suture.sandbox import BOX, Mount, RunRequest, Sandbox, get_own_interpreter
 
@@ -35,7 +36,6 @@ NO_PYTHON = "no file of the code is Python"
 NO_STATEMENT = "the code has no statement"
 NO_TEST = "the task has no check and no test command"
 NO_RECORDER = "the tests started no Python that loads the recorder"
-NO_RADON = "radon is not installed; pip install 'suture[quality]'"
 MAX_COMPLEXITY = 10
 """McCabe's own limit (1976), and radon's border between the grades B and C."""
 SEVERITIES = ("low", "medium", "high")
@@ -132,7 +132,7 @@ class Complexity:
             from radon.complexity import cc_visit
             from radon.metrics import mi_visit
         except ImportError:
-            return QualityResult(unmeasured=NO_RADON)
+            return QualityResult(unmeasured=f"radon is not installed; {format_install_command('quality')}")
         texts = _select_parsable(subject)
         if not texts:
             return QualityResult(unmeasured=NO_PYTHON)
@@ -201,7 +201,7 @@ class SecurityFindings:
         except ValueError as fault:
             return QualityResult(unmeasured=str(fault))
         if issues is None:
-            return QualityResult(unmeasured=f"Bandit is not installed; {BANDIT_REMEDY}")
+            return QualityResult(unmeasured=f"Bandit is not installed; {format_install_command('quality')}")
         counts = {f"security_{level}": 0.0 for level in SEVERITIES}
         for issue in issues:
             counts[f"security_{issue.severity}"] += 1

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from suture.core.installation import format_install_command
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models.chat_model import Message, Reply, Sampling
@@ -114,7 +115,7 @@ class LocalModel:
         self._batcher = PromptBatcher(self._complete_batch)
         if importlib.util.find_spec("xllamacpp") is None:
             raise PrerequisiteError(
-                f"{self.name!r} needs the package 'xllamacpp'", remedy='pip install "suture[local]"'
+                f"{self.name!r} needs the package 'xllamacpp'", remedy=format_install_command("local")
             )
         self._path = model_path(model, settings.paths.cache)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from suture.core.installation import format_install_command
 from suture.errors import ModelError, PrerequisiteError
 from suture.models.tuning import (
     HEALTH_POLL_S,
@@ -149,7 +150,7 @@ def start_llama_server(
     """
     if importlib.util.find_spec("xllamacpp") is None:
         raise PrerequisiteError(
-            "`local:` models need the package 'xllamacpp'", remedy='pip install "suture[local]"'
+            "`local:` models need the package 'xllamacpp'", remedy=format_install_command("local")
         )
     key = key or secrets.token_urlsafe(32)
     try:

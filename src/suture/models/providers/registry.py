@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from suture.core.installation import format_install_command
 from suture.core.plugins import load_plugin, plugin_names
 from suture.core.settings.schema import Settings
 from suture.errors import PrerequisiteError, UsageError
@@ -177,7 +178,7 @@ def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) ->
     if importlib.util.find_spec(provider.package) is None:
         raise PrerequisiteError(
             f"{name!r} needs the package {provider.package.replace('_', '-')!r}",
-            remedy=f'pip install "suture[{provider.extra}]"',
+            remedy=format_install_command(provider.extra),
         )
     scheme, _, model = name.partition(":")
     # `model.base_url` belongs to the provider of `model.name`; a fallback of another provider ignores it.

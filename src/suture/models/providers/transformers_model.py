@@ -14,16 +14,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from suture.core.installation import format_install_command
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, ModelTimeout, PrerequisiteError
 from suture.models.chat_model import Message, Reply, Sampling, current_listener, report_reply
 from suture.models.thinking import separate_thinking
 
 TORCH_REMEDY = "install the torch that fits your machine (docs/models.md)"
-PACKAGES = (("transformers", 'pip install "suture[huggingface]"'), ("torch", TORCH_REMEDY))
-FOUR_BIT_PACKAGES = tuple(
-    (name, "pip install bitsandbytes accelerate, or set model.quantization = none")
-    for name in ("bitsandbytes", "accelerate")
+FOUR_BIT_REMEDIES = dict.fromkeys(
+    ("bitsandbytes", "accelerate"),
+    "pip install bitsandbytes accelerate, or set model.quantization = none",
 )
 """Additional packages for 4-bit quantization; Transformers would name only the first missing one."""
 
@@ -56,7 +56,12 @@ class TransformersModel:
         token = settings.keys.huggingface
         self._token = token.get_secret_value() if token is not None else None
         is_four_bit = self._settings.quantization == "4bit"
-        for package, remedy in (*PACKAGES, *FOUR_BIT_PACKAGES) if is_four_bit else PACKAGES:
+        remedies = {
+            "transformers": format_install_command("huggingface"),
+            "torch": TORCH_REMEDY,
+            **(FOUR_BIT_REMEDIES if is_four_bit else {}),
+        }
+        for package, remedy in remedies.items():
             if importlib.util.find_spec(package) is None:
                 raise PrerequisiteError(f"{self.name!r} needs the package {package!r}", remedy=remedy)
 

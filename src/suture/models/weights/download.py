@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from suture.core.installation import format_install_command
 from suture.errors import PrerequisiteError, StorageError
 from suture.models.providers.connections import mask_credentials
 from suture.models.tuning import CONNECT_TIMEOUT_S, PARALLEL_WHEELS, STALL_TIMEOUT_S
@@ -70,7 +71,7 @@ def _read_hub(source: HubFile, offset: int, size_bytes: int, token: str) -> Iter
         from huggingface_hub import constants, get_token, hf_hub_url
     except ImportError as fault:
         raise PrerequisiteError(
-            "weights are fetched by the package 'huggingface_hub'", remedy='pip install "suture[local]"'
+            "weights are fetched by the package 'huggingface_hub'", remedy=format_install_command("local")
         ) from fault
     if constants.HF_HUB_OFFLINE and source.endpoint is None:
         raise SourceUnavailable("HF_HUB_OFFLINE is set")

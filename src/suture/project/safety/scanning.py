@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from suture.core.installation import format_install_command
 from suture.core.settings import SafetySettings
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import PrerequisiteError, UsageError
@@ -22,7 +23,6 @@ from suture.project.python_source.parsing import parse_module
 from suture.project.safety.dependencies import LEVELS, RULES, Allowed, Approval, dependency_uses, load_allowed
 from suture.project.tuning import MAX_FINDINGS, MAX_SCANNED_CHARS, MAX_SCANNED_FILE_CHARS
 
-BANDIT_REMEDY = "pip install 'suture[quality]'"
 BANDIT_RULE = re.compile(r"bandit\.B\d{3}")
 """Matches the name that a test of Bandit has as a rule, such as `bandit.B602`."""
 LEVELS_BY_STRICTNESS: tuple[SafetyLevel, ...] = ("block", "ask", "warn", "off")
@@ -76,7 +76,9 @@ def resolve_levels(settings: SafetySettings) -> Levels:
         PrerequisiteError: Bandit is enabled and not installed.
     """
     if settings.bandit and importlib.util.find_spec("bandit") is None:
-        raise PrerequisiteError("safety.bandit is set, and Bandit is not installed", remedy=BANDIT_REMEDY)
+        raise PrerequisiteError(
+            "safety.bandit is set, and Bandit is not installed", remedy=format_install_command("quality")
+        )
     rules = every_rule()
     exact: dict[str, SafetyLevel] = {}
     globs: list[tuple[str, SafetyLevel]] = []

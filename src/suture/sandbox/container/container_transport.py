@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from suture.core.installation import format_install_command
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.tuning import ENGINE_TIMEOUT_S, MAX_REFUSAL_BYTES
@@ -294,7 +295,7 @@ def connect_to_engine(address: str | None, environ: Mapping[str, str]) -> Engine
         requests = importlib.import_module("requests.exceptions")
     except ImportError as fault:
         raise SandboxUnavailable(
-            "the container sandbox needs the Docker SDK", remedy="pip install 'suture[docker]'"
+            "the container sandbox needs the Docker SDK", remedy=format_install_command("docker")
         ) from fault
     failures = []
     for candidate in (address,) if address else find_addresses(environ):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from suture.core.installation import format_install_command
 from suture.errors import SandboxUnavailable, UsageError
 from suture.project.languages import Interpreter
 from suture.sandbox.contract import LIMIT_NAMES, SANDBOX_UIDS, Capabilities, Mount, ProgramLimits
@@ -84,7 +85,7 @@ class E2bSandbox(ZygoteSandbox):
             self._sdk = importlib.import_module("e2b_code_interpreter").AsyncSandbox
         except ImportError as fault:
             raise SandboxUnavailable(
-                "the sandbox e2b needs its SDK", remedy="pip install 'suture[e2b]'"
+                "the sandbox e2b needs its SDK", remedy=format_install_command("e2b")
             ) from fault
 
     def remedy(self, failure: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, inspect, make_url, text
 
+from suture.core.installation import format_install_command
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, StorageError, UsageError
@@ -120,7 +121,6 @@ CLIENT_ENCODING = "UTF8"
 """Requested explicitly: a database without an encoding (SQL_ASCII) would return bytes."""
 KEEPALIVES = "-ctcp_keepalives_idle=10 -ctcp_keepalives_interval=5 -ctcp_keepalives_count=3"
 """Locks of a machine that died are released after half a minute; the server's default is two hours."""
-POSTGRESQL_EXTRA = "pip install 'suture[postgres]'"
 DRIVER = "postgresql+psycopg"
 
 
@@ -278,7 +278,7 @@ def _create_engine(address: URL) -> Engine:
         return create_engine(address, connect_args=arguments, pool_pre_ping=True)
     except ImportError as fault:
         raise PrerequisiteError(
-            "PostgreSQL needs packages that are not installed", remedy=POSTGRESQL_EXTRA
+            "PostgreSQL needs packages that are not installed", remedy=format_install_command("postgres")
         ) from fault
 
 

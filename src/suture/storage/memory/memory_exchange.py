@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from suture.core.installation import format_install_command
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.storage.memory.memory_items import MemoryItem, item_to_plain, parse_item
 from suture.storage.memory.memory_store import iter_items, merge_counts, store_items
@@ -137,7 +138,7 @@ def _connect_to_hub(token: str, endpoint: str | None) -> Any:
         from huggingface_hub import HfApi
     except ImportError as fault:
         raise PrerequisiteError(
-            "the Hugging Face hub needs `huggingface-hub`", remedy="pip install 'suture[hub]'"
+            "the Hugging Face hub needs `huggingface-hub`", remedy=format_install_command("hub")
         ) from fault
     return HfApi(endpoint=endpoint, token=token)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from suture.core.installation import format_install_command
 from suture.core.ledger import Event, RunFolder, read_ledger, total_spend
 from suture.core.ledger.kinds import (
     CandidateChecked,
@@ -197,7 +198,7 @@ def export_run_trace(folder: RunFolder) -> int:
     try:
         _send(spans, folder.id)
     except ImportError:
-        log.warning("no trace of run %s was sent: install suture[otel]", folder.id)
+        log.warning("no trace of run %s was sent: %s", folder.id, format_install_command("otel"))
         return 0
     return len(spans)
 

@@ -29,8 +29,8 @@ def quality(
 ) -> None:
     """Measure the code that a run accepted: complexity, lint, docstrings, lines, coverage, security.
 
-    The measurements are informational and decide nothing. Tools that are not installed are listed: pip
-    install 'suture[quality]'.
+    The measurements are informational and decide nothing. Tools that are not installed are listed; the extra
+    `quality` has them.
     """
     from suture.api import run_sync
     from suture.api.quality import measure_run_quality

@@ -219,8 +219,10 @@ def require_extra(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as fault:
         if (fault.name or "suture").startswith("suture"):
             raise  # a module of Suture itself, which no extra installs
-        remedy = f'pip install "suture[{extra}]"'
-        raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=remedy) from fault
+        from suture.core.installation import format_install_command
+
+        message = f"this needs the package {fault.name!r}"
+        raise PrerequisiteError(message, remedy=format_install_command(extra)) from fault
 
 
 def require_test_command(test: str | None) -> None:

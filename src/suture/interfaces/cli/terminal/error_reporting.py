@@ -105,9 +105,11 @@ def _missing_package_error(fault: ModuleNotFoundError) -> PrerequisiteError:
 
     from packaging.requirements import Requirement
 
+    from suture.core.installation import DISTRIBUTION, format_install_command
+
     package = (fault.name or "").partition(".")[0]
     try:
-        requirements = requires("suture") or ()
+        requirements = requires(DISTRIBUTION) or ()
     except PackageNotFoundError:  # running from a source tree without metadata
         requirements = ()
     extras = [
@@ -117,8 +119,8 @@ def _missing_package_error(fault: ModuleNotFoundError) -> PrerequisiteError:
         and (extra := re.search(r"extra == ['\"](\w+)['\"]", str(requirement.marker or "")))
         and extra[1] != "all"  # this extra contains the others, and would install far more than is needed
     ]
-    suffix = f"[{extras[0]}]" if extras else ""
-    error = PrerequisiteError(f"this needs the package {package!r}", remedy=f'pip install "suture{suffix}"')
+    remedy = format_install_command(extras[0] if extras else "")
+    error = PrerequisiteError(f"this needs the package {package!r}", remedy=remedy)
     return error.with_traceback(fault.__traceback__)
 
 

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from suture.core.installation import format_install_command
 from suture.errors import PrerequisiteError, StorageError
 from suture.interfaces.jobs.ray_backend.ray_worker import RayWorker
 
@@ -26,7 +27,7 @@ class RayCluster:
             self._ray: Any = importlib.import_module("ray")
         except ImportError as fault:
             raise PrerequisiteError(
-                "serve.executor = ray needs Ray", remedy='pip install "suture[ray]"'
+                "serve.executor = ray needs Ray", remedy=format_install_command("ray")
             ) from fault
         try:
             self._ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
