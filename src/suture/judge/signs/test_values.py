@@ -164,6 +164,12 @@ def read_test_texts(suite: Suite) -> dict[str, str]:
     tests = suite.test_files or [
         path for path in files if suite.command and is_test_file(path) and detect_file_languages((path,))
     ]
+    texts = select_test_texts(files, tests)
+    return texts | {f"check {number}.py": check.source for number, check in enumerate(suite.task.checks)}
+
+
+def select_test_texts(files: Mapping[str, bytes], tests: Iterable[str]) -> dict[str, str]:
+    """Return the texts of some tests of a project and of their test data by path."""
     texts = {path: decode_text(files[path]) for path in tests if path in files}
     words = frozenset(word for text in texts.values() for word in NAMES.findall(text))
     for path in sorted(files.keys() - texts.keys()):
@@ -171,7 +177,7 @@ def read_test_texts(suite: Suite) -> dict[str, str]:
             continue
         if PurePosixPath(path).suffix in DATA_SUFFIXES:
             texts[path] = decode_text(files[path])
-    return texts | {f"check {number}.py": check.source for number, check in enumerate(suite.task.checks)}
+    return texts
 
 
 def is_specific(value: object) -> bool:
