@@ -237,7 +237,7 @@ def call_flaky(data: CertificateData) -> None:
         (lambda data: data["judgement"]["runs"]["before"].update({MUGS: "passed"}), "tests",
          f"certified, not found: {MUGS} passed without the change; found, not certified: {MUGS} failed"),
         (lambda data: data["judgement"]["runs"]["after"].pop(MUGS), "tests", f"{MUGS} passed with the change"),
-        (lambda data: data["judgement"]["tests"].update(fixed=[]), "tests", f"{MUGS} is fixed"),
+        (lambda data: data["judgement"]["tests"].update(fixed=[MUGS]), "tests", f"{MUGS} is fixed"),
         (call_flaky, "tests", f"{MUGS} is flaky"),
         (leave_out_test, "tests", MUGS),
         (lambda data: data["judgement"]["guards"].update(mistakes=9, noticed=9), "guards", "certified 9"),
