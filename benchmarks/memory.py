@@ -18,18 +18,15 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from memory_pairs import PAIRS, Side
 
 from suture.core.records import CheckOutcome, Counterexample, Task, Verdict
 from suture.project.workspace import unified_diff
 from suture.storage.database.search_words import index_text
 from suture.storage.database.store import Store, open_store
-from suture.storage.database.vector_search import find_nearest
 from suture.storage.memory.extraction import render_failure
 from suture.storage.memory.fingerprints import (
     FailureFingerprint,
@@ -38,9 +35,9 @@ from suture.storage.memory.fingerprints import (
     fingerprint_failures,
 )
 from suture.storage.memory.memory_items import MemoryItem
-from suture.storage.memory.memory_store import insert_missing, rows_after, store_items
+from suture.storage.memory.memory_store import insert_missing, store_items
 from suture.storage.memory.recall import MemoryMatch, recall_memories
-from suture.storage.memory.vectors import VECTOR_METHOD, compute_vectors
+from suture.storage.memory.vectors import compute_vectors
 
 PATH = "code.py"
 ASKED = 40
@@ -109,24 +106,15 @@ def store_first_bugs(store: Store, *, is_placebo: bool = False) -> None:
 
 
 def measure_pairs() -> dict[str, Any]:
-    """Measure recall by vectors alone, and by words and vectors."""
+    """Measure how often the right memory is recalled."""
     with (
         tempfile.TemporaryDirectory() as folder,
         open_store(f"sqlite:///{folder}/memory.db", Path(folder)) as store,
     ):
         store_first_bugs(store)
         asked = {pair: create_clue(second) for pair, (_, second) in PAIRS.items()}
-        ways = {
-            way: {
-                pair: recall_memories(store, words(clue), embedding_text=clue.embedding_text, limit=3)
-                for pair, clue in asked.items()
-            }
-            for way, words in (
-                ("vectors", lambda _: ""),
-                ("words and vectors", lambda clue: clue.search_text),
-            )
-        }
-    return {"pairs": len(PAIRS), "recall": {way: _hits(found) for way, found in ways.items()}}
+        found = {pair: recall_memories(store, clue, limit=3) for pair, clue in asked.items()}
+    return {"pairs": len(PAIRS), "recall": _hits(found)}
 
 
 def _hits(found: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, float]:
@@ -136,10 +124,7 @@ def _hits(found: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, float]:
 
 
 def measure_speed(url: str | None, count: int) -> dict[str, Any]:
-    """Measure the seconds of filling, the milliseconds of the first and of later recalls, and their quality.
-
-    The quality is how many of the five best memories, by a comparison with all, are among those recalled.
-    """
+    """Measure the seconds of filling, and the milliseconds of the first and of later recalls."""
     with tempfile.TemporaryDirectory() as folder:
         with open_store(url or f"sqlite:///{folder}/suture.db", Path(folder), init=True) as store:
             began = time.perf_counter()
@@ -148,7 +133,6 @@ def measure_speed(url: str | None, count: int) -> dict[str, Any]:
             sides = [side for pair in PAIRS.values() for side in pair]
             asked = [create_clue(sides[number % len(sides)]) for number in range(ASKED + 1)]
             times = [_timed_ms(store, clue) for clue in asked]
-            agreed = [_agreed(store, clue) for clue in asked[: len(sides)]]
         ordered = sorted(wall for wall, _ in times[1:])
         return {
             "database": store.location.split(":")[0].strip("'") if url else "sqlite",
@@ -158,42 +142,15 @@ def measure_speed(url: str | None, count: int) -> dict[str, Any]:
             "p50 ms": round(statistics.median(ordered), 1),
             "p95 ms": round(ordered[int(0.95 * len(ordered))], 1),
             "p50 of this process's CPU ms": round(statistics.median(cpu for _, cpu in times[1:]), 1),
-            "five nearest vectors found": round(statistics.mean(agreed), 3),
         }
 
 
 def _timed_ms(store: Store, clue: FailureFingerprint) -> tuple[float, float]:
     """Return wall-clock and CPU milliseconds of a recall."""
     began, cpu = time.perf_counter(), time.process_time()
-    found = recall_memories(
-        store,
-        clue.search_text,
-        tables=("failures",),
-        language="python",
-        limit=5,
-        embedding_text=clue.embedding_text,
-    )
+    found = recall_memories(store, clue, tables=("failures",), language="python", limit=5)
     assert found
     return 1000 * (time.perf_counter() - began), 1000 * (time.process_time() - cpu)
-
-
-def _agreed(store: Store, clue: FailureFingerprint) -> float:
-    """Return how many of the five most similar vectors an index finds; equal similarities are interchangeable."""
-    vector = compute_vectors([clue.embedding_text])[0]
-    found = find_nearest(store, "failures", vector, VECTOR_METHOD, limit=5)
-    last = sorted(_likeness_of_all(store) @ vector)[-5:]
-    return sum(bool(likeness >= last[0] - 1e-5) for _, likeness in found) / 5
-
-
-@cache
-def _likeness_of_all(store: Store) -> Any:
-    """Return the similarity of every vector, row by row."""
-    made: list[Any] = []
-    last = 0
-    while rows := rows_after(store, "failures", last, limit=5000):
-        last = rows[-1]["id"]
-        made += [np.frombuffer(row["vector"], dtype=np.float32) for row in rows]
-    return np.stack(made)
 
 
 def _fill_with(store: Store, count: int) -> None:
@@ -216,9 +173,7 @@ def _fill_with(store: Store, count: int) -> None:
             rows.append(
                 {
                     "run_id": str(number),
-                    "event_seq": 0,
                     "key": f"{number:064x}",
-                    "source": "run",
                     "state": "active",
                     "language": "python",
                     "text": f"memory {number}",
@@ -227,8 +182,6 @@ def _fill_with(store: Store, count: int) -> None:
                     "code_shape": shape,
                     "repaired": True,
                     "created_s": 0.0,
-                    "embedder": VECTOR_METHOD,
-                    "details": {},
                     "search_text": words,
                 }
             )

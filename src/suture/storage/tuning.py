@@ -37,16 +37,6 @@ MAX_INDEXED_WORDS = 4000
 """Words of one row. PostgreSQL's index entry holds at most a megabyte, and nobody searches beyond that."""
 MAX_WORD_CHARS = 80
 """Longer words are cut."""
-MAX_RANKED_ROWS = 4000
-"""Rows that a similarity search ranks; each of them is read."""
-NAMESPACE_OVERSAMPLING = 4
-"""SQLite's index knows no namespaces: so many times the limit of its best rows are filtered by namespace."""
-MAX_COLUMNS_PER_STATEMENT = 500
-"""SQLite allows 2,000 columns per statement (https://www.sqlite.org/limits.html)."""
-MAX_CACHED_TABLES = 4
-"""Tables whose vectors a process keeps in memory; 100,000 vectors of 512 numbers take 200 MB."""
-HNSW_CANDIDATES = 100
-"""Candidates that HNSW keeps during a search: more are more exact and slower."""
 
 # Memory items
 MAX_PATCH_CHARS = 4000
@@ -54,10 +44,7 @@ MAX_PATCH_CHARS = 4000
 MAX_TEXT_CHARS = 1200
 """Length of the other stored texts."""
 MAX_SEARCH_TEXT_CHARS = 3000
-"""Length of the text that full-text search covers."""
-MAX_COUNTED_RUNS = 200
-"""Run ids per item that prevent counting a use twice. Older runs are not merged again after so many
-others."""
+"""Length of the text that patterns and lessons are found by."""
 MIN_SECRET_CHARS = 4
 """A shorter text is not a secret, and would match everywhere."""
 MAX_SCRUBBED_LINE_CHARS = 4000
@@ -82,12 +69,8 @@ MAX_PATTERN_SOLUTION_CHARS = 700
 """Code of a solved task in a prompt."""
 
 # Recall
-RANK_FUSION_K = 60
-"""Constant of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009)."""
 SEARCH_DEPTH = 40
-"""Items that each of the two searches contributes."""
-MAX_QUERY_WORDS = 40
-"""Words of a full-text query."""
+"""Nearest items of each table, among which the repaired ones are chosen."""
 MAX_QUERY_CHARS = 200
 """Statement of a task in the event that records a recall. Chosen by judgement; not measured."""
 MAX_FINGERPRINTS = 2

@@ -18,7 +18,7 @@ from sqlalchemy.exc import OperationalError
 
 import suture.storage.database
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.storage.database.full_text_search import contains_all_words, rank_similar_rows
+from suture.storage.database.full_text_search import contains_all_words
 from suture.storage.database.search_words import index_text
 from suture.storage.database.store import (
     DATABASE_FILE,
@@ -42,7 +42,6 @@ def insert_failure(store: Store, key: str, *texts: str, namespace: str = "") -> 
             failures.insert().values(
                 namespace=namespace or store.namespace,
                 run_id="r",
-                event_seq=1,
                 key=key,
                 created_s=1.5,
                 text=" ".join(texts),
@@ -78,12 +77,10 @@ def test_a_row_round_trips(store: Store) -> None:
             failures.insert().values(
                 namespace="n",
                 run_id="r",
-                event_seq=3,
                 key="k",
                 created_s=1.25,
                 text=UNSTORABLE_TEXT,
                 vector=[1, -2.5, 0.1],
-                details={"a": [1, UNSTORABLE_TEXT[:5]]},
             )
         )
     with store.read_transaction() as connection:
@@ -91,8 +88,7 @@ def test_a_row_round_trips(store: Store) -> None:
 
     assert row["vector"] == array("f", [1, -2.5, 0.1])
     assert row["text"] == "zero \ufffd, half a pair ?, é"
-    assert row["details"] == {"a": [1, "zero "]}
-    assert (row["repaired"], row["recalled"], row["created_s"]) == (False, 0, 1.25)
+    assert (row["repaired"], row["created_s"]) == (False, 1.25)
 
 
 def test_a_failed_transaction_leaves_no_row(store: Store) -> None:
@@ -114,31 +110,27 @@ def test_a_second_row_of_the_same_event_is_refused(store: Store) -> None:
 
 
 def test_full_text_search_follows_updates_and_deletions(store: Store) -> None:
-    insert_failure(store, "a", "KeyError: 'total_price' in os.path.join(root, 'x.py')")
-    insert_failure(store, "b", "the total is wrong; wrong again")
-    insert_failure(store, "c", "the total is wrong", namespace="another")
-    with store.read_transaction() as connection:
-        keys = {row.id: row.key for row in connection.execute(select(failures.c.id, failures.c.key))}
+    texts = {
+        "a": "KeyError: 'total_price' in os.path.join(root, 'x.py')",
+        "b": "the total is wrong; wrong again",
+    }
+    with store.write_transaction() as connection:
+        for run_id, content in texts.items():
+            row = {"namespace": store.namespace, "run_id": run_id, "search_text": index_text(content)}
+            connection.execute(tasks.insert().values(**row))
 
     def find_keys(query: str) -> list[str]:
         with store.read_transaction() as connection:
-            is_match = contains_all_words(connection, failures, query)
-            rows = select(failures.c.id).where(is_match, failures.c.namespace == store.namespace)
-            return [keys[row_id] for row_id in connection.execute(rows).scalars()]
+            is_match = contains_all_words(connection, tasks, query)
+            return list(connection.execute(select(tasks.c.run_id).where(is_match)).scalars())
 
     assert find_keys("price") == find_keys("keyerror") == find_keys("Key") == find_keys("os.path") == ["a"]
     assert find_keys("total wrong") == ["b"]
-    assert sorted(
-        keys[row_id] for row_id in rank_similar_rows(store, "failures", "wrong price", limit=9)
-    ) == [
-        "a",
-        "b",
-    ]
     assert find_keys("nothing") == find_keys("-- ' \" & | ()") == []
 
     with store.write_transaction() as connection:
-        connection.execute(failures.update().where(failures.c.key == "b").values(search_text="other"))
-        connection.execute(failures.delete().where(failures.c.key == "a"))
+        connection.execute(tasks.update().where(tasks.c.run_id == "b").values(search_text="other"))
+        connection.execute(tasks.delete().where(tasks.c.run_id == "a"))
     assert (find_keys("total"), find_keys("other")) == ([], ["b"])
 
 

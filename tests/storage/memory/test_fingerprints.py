@@ -53,13 +53,9 @@ def test_errors_of_one_kind_have_the_same_signature() -> None:
 @pytest.mark.parametrize(
     ("actual", "expected", "difference"),
     [
-        ("4", "5", "int, one too few"),
-        ("-3", "3", "int, of the other sign"),
-        ("900", "3", "int, too large"),
+        ("4", "5", "another int"),
         ("None", "[]", "NoneType in place of list"),
-        ("[2, 1]", "[1, 2]", "list, in another order"),
-        ("[1]", "[1, 2]", "list, too short"),
-        ("True", "False", "True in place of False"),
+        ("4.0", "4", "float in place of int"),
         ("<object>", "1", "another value"),
     ],
 )

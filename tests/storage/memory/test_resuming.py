@@ -23,7 +23,7 @@ from suture.core.settings.schema import MemorySettings
 from suture.sandbox import Requirement
 from suture.storage.database.store import open_store
 from suture.storage.memory.memory_items import MemoryItem
-from suture.storage.memory.memory_store import set_state, store_items
+from suture.storage.memory.memory_store import forget_items, store_items
 
 FORGOTTEN_MEMORY = MemoryItem(
     table="patterns",
@@ -74,7 +74,7 @@ async def test_a_resumed_run_keeps_its_recalled_memories(
     assert killed.returncode == -signal.SIGKILL
 
     with open_store(store_url, tmp_path) as store:
-        set_state(store, [("patterns", FORGOTTEN_MEMORY.key)], "forgotten")
+        forget_items(store, [("patterns", FORGOTTEN_MEMORY.key)])
         store_items(store, [LATER_MEMORY])
     settings = make_memory_settings(home, store_url)
     result = await resume(

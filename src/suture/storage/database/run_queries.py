@@ -87,7 +87,7 @@ def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
         steps = _belong_to_runs(iterations, store.namespace, conditions)
         iteration_seconds = _summarise_seconds(connection, iterations, iterations.c.move, steps)
         by_day = _count_by_day(connection, conditions)
-        memory = _memory_uses(connection, store.namespace)
+        memories = _count_memories(connection, store.namespace)
     outcomes = _sort_by_value({outcome: count for outcome, count, *_ in totals})
     decided = sum(outcomes.get(name, 0) for name in DECIDED_OUTCOMES)
     return {
@@ -104,7 +104,7 @@ def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
         "seconds_by_phase": _sums_by_phase(metric_sums, "seconds"),
         "errors": _sums_by_phase(metric_sums, "errors"),
         "candidates": _sums_by_phase(metric_sums, "candidates"),
-        "memory": memory,
+        "memories": memories,
         "by_day": by_day,
     }
 
@@ -159,15 +159,9 @@ def _summarise_seconds(
     }
 
 
-def _memory_uses(connection: Connection, namespace: str) -> dict[str, int]:
-    """Return how often memories were shown, and how often the run was then healed."""
-    totals = {"items": 0, "recalled": 0, "healed_recalled": 0}
-    for table in MEMORY_TABLES:
-        columns = [func.coalesce(func.sum(table.c[name]), 0) for name in totals if name != "items"]
-        row = connection.execute(select(func.count(), *columns).where(table.c.namespace == namespace)).one()
-        for name, value in zip(totals, row, strict=True):
-            totals[name] += int(value)
-    return totals
+def _count_memories(connection: Connection, namespace: str) -> int:
+    counts = (select(func.count()).where(table.c.namespace == namespace) for table in MEMORY_TABLES)
+    return sum(connection.execute(count).scalar_one() for count in counts)
 
 
 def _count_by_day(

@@ -60,7 +60,7 @@ def _find_remedy(fault: Exception, reason: str) -> str:
     return "see `suture db check`; runs keep their ledgers without it"
 
 
-VERSIONS = ("0001", "0002")
+VERSIONS = ("0001",)
 """All schema versions, the oldest first; a test compares them with the migration scripts."""
 LATEST_VERSION = VERSIONS[-1]
 VERSION_TABLE = "suture_schema"
@@ -108,11 +108,11 @@ def upgrade_schema(connection: Connection) -> None:
 def is_compared_by_alembic(_: Any, name: str | None, kind: str, reflected: bool, compare_to: Any) -> bool:
     """Return whether Alembic compares an object with the tables.
 
-    Full-text and vector indexes, and tables of other programs, are not compared.
+    Full-text indexes, and tables of other programs, are not compared.
     """
     if kind == "table" and reflected and compare_to is None:
         return False
-    return not (reflected and (name or "").rpartition("_")[2] in ("words", "vectors"))
+    return not (reflected and (name or "").endswith("words"))
 
 
 DATABASE_FILE = "suture.db"

@@ -1,8 +1,7 @@
 """The tables: projections of ledgers, memories, and runs and jobs that machines share.
 
-Each row belongs to a namespace (a team or a project). Times are seconds since the epoch, as in ledgers. A
-column `search_text` holds the words for full-text search, see `suture.storage.database.full_text_search`. A
-change here needs a migration (`suture.storage.database.migrations`); a test compares both.
+Each row belongs to a namespace (a team or a project). Times are seconds since the epoch, as in ledgers. In a table
+with a full-text index, the column `search_text` holds its words, see `suture.storage.database.full_text_search`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from array import array
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
     Boolean,
     Column,
@@ -66,7 +64,7 @@ class Embedding(TypeDecorator["array[float]"]):
     """A float32 vector: pgvector's `vector` in PostgreSQL, little-endian bytes in SQLite.
 
     It accepts any sequence of numbers and returns an `array('f')`, which numpy reads without a copy
-    (`numpy.frombuffer`). Vectors of one table may differ in length: each embedder has its own.
+    (`numpy.frombuffer`).
     """
 
     impl = LargeBinary
@@ -234,9 +232,7 @@ def _memory_table(name: str) -> Table:
         name,
         METADATA,
         *_run_columns(),
-        Column("event_seq", Integer, nullable=False),  # the event that the item comes from
         Column("key", String(64), nullable=False),  # hash of the content, so that an item is stored once
-        _word("source"),  # run, import
         _word("state"),  # active, forgotten
         _word("language"),
         _word("kind"),  # kind of error, or of task
@@ -249,16 +245,11 @@ def _memory_table(name: str) -> Table:
         _text("tests"),  # ids or sources of the tests that passed
         Column("repaired", Boolean, nullable=False, default=False, server_default="0"),
         Column("created_s", Double, nullable=False),
-        _word("embedder"),  # how the vector was made; empty without a vector
-        Column("vector", Embedding, nullable=True),
-        _count("recalled"),
-        _count("healed_recalled"),
-        Column("details", JSON, nullable=False, default=dict, server_default="{}"),
-        _text("search_text"),
+        _text("search_text"),  # what the vector of a pattern or a lesson is computed from
+        Column("vector", Embedding, nullable=True),  # of a text without words there is none
         UniqueConstraint("namespace", "key"),
         Index(None, "namespace", "state", "kind"),
         Index(None, "namespace", "run_id"),
-        Index(None, "namespace", "embedder"),
     )
 
 
@@ -327,7 +318,7 @@ uploaded_archives = Table(
 )
 """Projects that callers have sent to such servers."""
 
-SEARCHED_TABLES = (tasks, iterations, failures, patterns, lessons)
+SEARCHED_TABLES = (tasks, iterations)
 """Tables with a full-text index."""
 MEMORY_TABLES = (failures, patterns, lessons)
 RUN_TABLES = (tasks, iterations, metrics, approvals)

@@ -62,7 +62,6 @@ def _extract_failures(
         yield MemoryItem(
             table="failures",
             run_id=folder.id,
-            event_seq=event.seq,
             language=task.language,
             kind=error_class(fingerprint.signature),
             text=render_failure(fingerprint, patch),
@@ -114,7 +113,6 @@ def _extract_patterns(
     yield MemoryItem(
         table="patterns",
         run_id=folder.id,
-        event_seq=event.seq,
         language=task.language,
         kind=task.kind,
         text=f"A like task was solved before: {statement}\nIts code: {solution}",
@@ -135,7 +133,6 @@ def _extract_lessons(
             yield MemoryItem(
                 table="lessons",
                 run_id=folder.id,
-                event_seq=event.seq,
                 language=task.language,
                 kind=task.kind,
                 text=lesson,

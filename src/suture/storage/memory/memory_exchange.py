@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from suture.core.installation import format_install_command
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.storage.memory.memory_items import MemoryItem, item_to_plain, parse_item
-from suture.storage.memory.memory_store import iter_items, merge_counts, store_items
+from suture.storage.memory.memory_store import count_by_state, iter_items, store_items
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
@@ -48,7 +48,7 @@ def export_lines(store: Store) -> Iterator[str]:
 
 
 def import_lines(store: Store, lines: Iterable[str], *, file_name: str) -> ImportCount:
-    """Import the lines of an export. Known items are not stored again; the uses of the export are added to theirs.
+    """Import the lines of an export. Known items are not stored again.
 
     All lines are parsed before the first item is stored. Items that were forgotten in this database stay forgotten.
 
@@ -56,14 +56,14 @@ def import_lines(store: Store, lines: Iterable[str], *, file_name: str) -> Impor
         UsageError: The lines are not such an export; the message names the file.
     """
     items = _parse_lines(lines, file_name)
-    new_count = 0
+    known_count = _count_items(store)
     for start in range(0, len(items), BATCH):
-        batch = items[start : start + BATCH]
-        stored_keys = merge_counts(store, batch)  # Adds the uses of known items and returns their keys.
-        new_items = [item for item in batch if item.key not in stored_keys]
-        store_items(store, new_items)
-        new_count += len({item.key for item in new_items})
-    return ImportCount(read=len(items), new=new_count)
+        store_items(store, items[start : start + BATCH])
+    return ImportCount(read=len(items), new=_count_items(store) - known_count)
+
+
+def _count_items(store: Store) -> int:
+    return sum(sum(counts.values()) for counts in count_by_state(store).values())
 
 
 def push_to_hub(store: Store, repo: str, *, token: str, endpoint: str | None = None) -> int:

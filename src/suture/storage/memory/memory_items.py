@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
 
 from suture.core.records import content_hash
 from suture.storage.memory.secret_scrubbing import scrub_secrets
 from suture.storage.tuning import MAX_PATCH_CHARS, MAX_SEARCH_TEXT_CHARS, MAX_TEXT_CHARS
 
-MemorySource = Literal["run", "import"]
 MemoryState = Literal["active", "forgotten"]
 MemoryTableName = Literal["failures", "patterns", "lessons"]
 MEMORY_TABLE_NAMES: tuple[MemoryTableName, ...] = ("failures", "patterns", "lessons")
-SCRUBBED_FIELDS = (
-    "text",
-    "error_signature",
-    "counterexample",
-    "diagnosis",
-    "code_shape",
-    "patch",
-    "tests",
-    "search_text",
-)
+TEXT_LIMITS: Mapping[str, int | None] = {
+    "text": MAX_TEXT_CHARS,
+    "error_signature": None,
+    "counterexample": MAX_TEXT_CHARS,
+    "diagnosis": MAX_TEXT_CHARS,
+    "code_shape": None,
+    "patch": MAX_PATCH_CHARS,
+    "tests": MAX_TEXT_CHARS,
+    "search_text": MAX_SEARCH_TEXT_CHARS,
+}
+"""Fields from which secrets are removed -> the length at which they are cut; `None` where they are short."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +36,6 @@ class MemoryItem:
 
     Attributes:
         run_id: The run that contributed it first.
-        event_seq: Number of the event there that it comes from.
         state: `active`, or `forgotten` on a person's request.
         kind: Kind of the error, as `fingerprints.error_class` returns it, or of the task.
         text: Shown to people and models.
@@ -43,15 +46,11 @@ class MemoryItem:
         tests: Ids or sources of the tests that passed.
         repaired: Whether the run healed.
         created_s: Creation time in seconds since the epoch.
-        recalled: How often it was shown.
-        healed_recalled: How many of the runs that saw it were healed.
-        details: `runs` whose uses were counted.
+        search_text: What a pattern or a lesson is found by.
     """
 
     table: MemoryTableName
     run_id: str
-    event_seq: int = 0
-    source: MemorySource = "run"
     state: MemoryState = "active"
     language: str = "python"
     kind: str = ""
@@ -64,9 +63,6 @@ class MemoryItem:
     tests: str = ""
     repaired: bool = False
     created_s: float = 0.0
-    recalled: int = 0
-    healed_recalled: int = 0
-    details: Mapping[str, Any] = field(default_factory=dict)
     search_text: str = ""
 
     @property
@@ -75,26 +71,18 @@ class MemoryItem:
         content = (self.language, self.kind, self.text, self.error_signature, self.patch)
         return content_hash([self.table, *content])
 
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """Return the runs whose uses were counted."""
-        values = self.details.get("runs", ())  # an imported item may hold anything there
-        return tuple(str(value) for value in values) if isinstance(values, (list, tuple)) else ()
-
 
 def sanitise_item(item: MemoryItem) -> MemoryItem:
     """Return the item as it may be stored: without secrets, and with bounded texts."""
-    scrubbed: dict[str, Any] = {name: scrub_secrets(getattr(item, name)) for name in SCRUBBED_FIELDS}
-    scrubbed["patch"] = scrubbed["patch"][:MAX_PATCH_CHARS]
-    scrubbed["search_text"] = scrubbed["search_text"][:MAX_SEARCH_TEXT_CHARS]
-    for name in ("text", "counterexample", "diagnosis", "tests"):
-        scrubbed[name] = scrubbed[name][:MAX_TEXT_CHARS]
-    return replace(item, **scrubbed)
+    texts: dict[str, Any] = {
+        name: scrub_secrets(getattr(item, name))[:max_chars] for name, max_chars in TEXT_LIMITS.items()
+    }
+    return replace(item, **texts)
 
 
 def item_to_plain(item: MemoryItem) -> dict[str, Any]:
     """Return an item as JSON values, with its key."""
-    return {"key": item.key, **{column.name: getattr(item, column.name) for column in fields(item)}}
+    return {"key": item.key, **asdict(item)}
 
 
 def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
@@ -102,20 +90,14 @@ def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
 
     Unknown names are ignored, and the key is computed again.
     """
-    names = {column.name for column in fields(MemoryItem)}
-    values = {name: value for name, value in plain.items() if name in names}
-    if values.get("table") not in MEMORY_TABLE_NAMES or not isinstance(values.get("run_id"), str):
-        raise ValueError("it has no memory table, or no run")
-    if values.get("source", "run") not in get_args(MemorySource):
-        raise ValueError("it has an unknown source")
-    if values.get("state", "active") not in get_args(MemoryState):
-        raise ValueError("it has an unknown state")
-    sample = MemoryItem(table="failures", run_id="")  # its values have the types that are required
-    for name, value in values.items():
-        cls = type(getattr(sample, name))
-        has_type = isinstance(value, (int, float)) if cls is float else isinstance(value, cls)
-        if not has_type or (cls is not bool and isinstance(value, bool)):
-            raise ValueError(f"{name!r} has the wrong type")
-        if cls is int and not 0 <= value < 2**53:  # up to there every JSON reader keeps integers exact
-            raise ValueError(f"{name!r} is out of range")
-    return MemoryItem(**values)
+    try:
+        # A strict parser takes an object only from JSON; a lax one would take "yes" for a Boolean.
+        return _item_parser().validate_json(json.dumps(plain), strict=True)
+    except ValidationError as fault:
+        first = fault.errors()[0]
+        raise ValueError(f"{first['loc'][-1]!r}: {first['msg']}") from fault
+
+
+@cache
+def _item_parser() -> TypeAdapter[MemoryItem]:
+    return TypeAdapter(MemoryItem)

@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from suture.core.ledger import Event, RunFolder, last_payload, read_ledger
-from suture.core.ledger.kinds import MemoryRecalled, MemoryStored, RecalledMemory, RunFinished
+from suture.core.ledger.kinds import MemoryRecalled, MemoryStored, RecalledMemory
 from suture.core.records import Task, Verdict
 from suture.core.settings import Settings
 from suture.errors import StorageError, SutureError
 from suture.storage.memory.extraction import extract_items
 from suture.storage.memory.fingerprints import FailureFingerprint, fingerprint_failures, fingerprint_task
-from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName
-from suture.storage.tuning import (
-    MAX_FINGERPRINTS,
-    MAX_QUERY_CHARS,
-    MAX_RECALLED_ITEMS,
-)
+from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryTableName
+from suture.storage.tuning import MAX_FINGERPRINTS, MAX_QUERY_CHARS, MAX_RECALLED_ITEMS
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
@@ -53,37 +49,17 @@ def recall_for_run(settings: Settings, task: Task, verdict: Verdict | None) -> M
 
 
 def store_run_memories(settings: Settings, folder: RunFolder, events: Sequence[Event]) -> MemoryStored:
-    """Store what a run contributes, and count the uses of recalled items, as the event for the ledger."""
+    """Store what a run contributes, as the event for the ledger."""
+    from suture.storage.memory.memory_store import store_items
+
     try:
         with _open_store(settings) as store:
-            counts = _learn_items(store, folder, events, extract_items(folder, events))
+            counts = store_items(store, extract_items(folder, events))
             return MemoryStored(
                 failures=counts["failures"], patterns=counts["patterns"], lessons=counts["lessons"]
             )
     except SutureError as fault:
         return MemoryStored(fault=f"{type(fault).__name__}: {fault}")
-
-
-def _learn_items(
-    store: Store,
-    folder: RunFolder,
-    events: Sequence[Event],
-    items: Sequence[MemoryItem],
-) -> dict[MemoryTableName, int]:
-    """Store items and count the run's uses of recalled ones; return how many items belong to each table.
-
-    Repeating it changes nothing.
-    """
-    from suture.storage.memory.memory_store import record_use, store_items
-
-    counts = store_items(store, items)
-    recalled, ended = last_payload(events, MemoryRecalled), last_payload(events, RunFinished)
-    if recalled is not None and ended is not None:
-        healed = ended.outcome == "healed"
-        for use in recalled.found:
-            if use.text:
-                record_use(store, use.table, use.key, folder.id, healed=healed)
-    return counts
 
 
 def relearn_from_runs(
@@ -103,6 +79,8 @@ def relearn_from_runs(
     Returns:
         How many `runs` were read, and how many `failures`, `patterns` and `lessons` they contribute.
     """
+    from suture.storage.memory.memory_store import store_items
+
     counts = dict.fromkeys(("runs", *MEMORY_TABLE_NAMES), 0)
     for folder in runs:
         try:
@@ -114,7 +92,7 @@ def relearn_from_runs(
         if only_recorded and last_payload(events, MemoryStored) is None:
             continue
         counts["runs"] += 1
-        for name, count in _learn_items(store, folder, events, items).items():
+        for name, count in store_items(store, items).items():
             counts[name] += count
     return counts
 
@@ -138,16 +116,16 @@ def _recall_for_all(
     for fingerprint in fingerprints:
         for match in recall_memories(
             store,
-            fingerprint.search_text,
+            fingerprint,
             tables=tables,
             language=language,
             repaired=True,
             limit=MAX_RECALLED_ITEMS,
-            embedding_text=fingerprint.embedding_text,
         ):
-            if match.item.key not in best or match.score > best[match.item.key].score:
-                best[match.item.key] = match
-    matches = sorted(best.values(), key=lambda match: (-match.score, -match.similarity, match.item.key))
+            key = match.item.key
+            if key not in best or match.similarity > best[key].similarity:
+                best[key] = match
+    matches = sorted(best.values(), key=lambda match: (-match.similarity, match.item.key))
     return matches[:MAX_RECALLED_ITEMS]
 
 
@@ -155,4 +133,6 @@ def _describe_match(match: MemoryMatch, rank: int, settings: Settings) -> Recall
     """Return a match with what prompts say of it; only the first ones are in prompts."""
     is_shown = rank < settings.memory.max_memories
     text = f"{RECALL_PREFIX}{match.item.text[: settings.memory.max_chars]}" if is_shown else ""
-    return RecalledMemory(key=match.item.key, table=match.item.table, text=text, score=round(match.score, 5))
+    return RecalledMemory(
+        key=match.item.key, table=match.item.table, text=text, score=round(match.similarity, 5)
+    )

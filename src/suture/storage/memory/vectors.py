@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
     """One row for each text, of length 1; a text without content has zeros."""
 
-VECTOR_METHOD = f"hashed-ngrams:1:{VECTOR_DIMENSIONS}"
-"""How the vectors of a row were made, as its column `embedder` says: vectors of two methods are never compared."""
 NGRAM_SIZES = (3, 4)
 """Lengths of the letter n-grams."""
 WORD = re.compile(r"[a-z]+|\d+|[^\sa-z\d]")

@@ -130,7 +130,7 @@ def metrics(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Summarize all runs: pass rate, seconds, tokens by role, kinds of errors, use of memory."""
+    """Summarize all runs: pass rate, seconds, tokens by role, kinds of errors."""
     from suture.storage.database.projection_updates import open_current_store
     from suture.storage.database.run_queries import summarise_runs
     from suture.storage.database.run_query import RunQuery
@@ -159,6 +159,4 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"seconds, iteration of {move}", counts
     for key, label in BREAKDOWNS.items():
         yield from ((f"{label}, {name}", f"{round(value, 1):,}") for name, value in summary[key].items())
-    memory = summary["memory"]
-    yield "memories", f"{memory['items']:,}"
-    yield "memories shown", f"{memory['recalled']:,}, {memory['healed_recalled']:,} of these in healed runs"
+    yield "memories", f"{summary['memories']:,}"

@@ -43,21 +43,16 @@ MAX_TEXT_WIDTH = 70
 @memory_app.command()
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Show how many memories there are, and how often they were shown."""
-    from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES
-    from suture.storage.memory.memory_store import count_by_state, iter_items
+    """Show how many memories there are."""
+    from suture.storage.memory.memory_store import count_by_state
 
     with _open_store(assignments) as (_, store):
-        counts = count_by_state(store, MEMORY_TABLE_NAMES)
-        items = list(iter_items(store, state=None))
-    healed, used = sum(item.healed_recalled for item in items), sum(item.recalled for item in items)
-    rows: list[tuple[str, str]] = [
+        counts = count_by_state(store)
+    rows = [
         (table, ", ".join(f"{count:,} {state}" for state, count in state_counts.items()) or "none")
         for table, state_counts in counts.items()
     ]
-    rows.append(("shown", f"{healed:,} of {used:,} uses in successful runs"))
-    answer = {"memories": counts, "uses": {"healed": healed, "uses": used}}
-    print_answer(answer, format_table(rows), as_json=as_json)
+    print_answer({"memories": counts}, format_table(rows), as_json=as_json)
 
 
 @memory_app.command("list")
@@ -82,17 +77,18 @@ def list_command(
 @memory_app.command()
 @handle_errors
 def search(
-    words: Annotated[str, Argument(help="An error, a piece of code or a task.")],
+    words: Annotated[str, Argument(help="Words of an error, of code or of a task.")],
     limit: Limit = 5,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Find memories by words and by meaning, best match first."""
-    from suture.storage.memory.recall import recall_memories
+    """Find memories that contain all of the words, oldest first."""
+    from itertools import islice
+
+    from suture.storage.memory.memory_store import find_with_words
 
     with _open_store(assignments) as (_, store):
-        matches = recall_memories(store, words, limit=limit)
-    _print_items([match.item for match in matches], as_json=as_json)
+        _print_items(list(islice(find_with_words(store, words.split()), limit)), as_json=as_json)
 
 
 @memory_app.command()
@@ -125,7 +121,7 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Forget a memory, or everything learned from a run: the texts are deleted and do not come back."""
-    from suture.storage.memory.memory_store import find_item, iter_items, set_state
+    from suture.storage.memory.memory_store import find_item, forget_items, iter_items
 
     if (key is None) == (not run):
         raise UsageError("name what to forget", remedy="suture memory forget KEY, or --run RUN")
@@ -133,7 +129,7 @@ def forget(
         items = [find_item(store, key)] if key is not None else list(iter_items(store, state=None, run=run))
         if run and not items:
             raise UsageError(f"there is no memory from run {run!r}", remedy="see `suture memory list --json`")
-        count = set_state(store, [(item.table, item.key) for item in items], "forgotten")
+        count = forget_items(store, [(item.table, item.key) for item in items])
     print_answer({"forgotten": count}, f"{count:,} forgotten", as_json=as_json)
 
 
@@ -247,5 +243,5 @@ def _print_items(items: list[MemoryItem], *, as_json: bool) -> None:
     for item in items:
         summary = " ".join((item.error_signature or item.text).split())[:MAX_TEXT_WIDTH]
         outcome = "fixed" if item.repaired else "not fixed"
-        rows.append((item.key[:10], item.table, item.language, outcome, f"{item.recalled:,}", summary))
+        rows.append((item.key[:10], item.table, item.language, outcome, summary))
     print_text(format_table(rows))
