@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -107,11 +108,14 @@ def test_literals_near_an_edit_are_collected() -> None:
 
 
 def test_plain_data_survives_the_conversion() -> None:
-    value = [1, -2.5, "a", None, True, {"k": [1]}]
+    value = [1, -2.5, "a", None, True, {"k": [1]}, datetime(2024, 2, 29, 23, 59, 59, 250_000, tzinfo=UTC)]
     assert to_python_data(to_call_value(value)) == value
     assert to_call_value(float("inf")) == ["number", "Infinity"]
     with pytest.raises(ValueError, match="undefined"):
         to_python_data(["undefined"])
+    for date in (["number", "NaN"], 10**18):
+        with pytest.raises(ValueError, match="date"):
+            to_python_data(["date", date])
 
 
 class ReachedBlocks(CandidateRunner):

@@ -74,6 +74,36 @@ async def test_a_change_of_javascript_that_serves_only_the_examples_is_told_from
         assert await find_codes(suite, "prices.js", PRICES.replace(old, body)) == codes, body
 
 
+LEASE = "export function lastDay(start) {\n  return 365;\n}\n"
+LEASE_TEST = (
+    "import { lastDay } from './lease.js';\n"
+    "assert.equal(lastDay(new Date('2023-07-04')), 365);\n"
+    "assert.equal(lastDay(new Date(Date.UTC(2024, 4, 17))), 366);\n"
+    "assert.equal(lastDay(new Date('2028-11-09T08:30:00Z')), 366);\n"
+)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ("const year = start.getUTCFullYear(); return year % 4 ? 365 : 366", []),
+        (
+            "return start.getUTCDate() * (start.getUTCMonth() + 1) in { 85: 1, 99: 1 } ? 366 : 365",
+            ["serves_examples_only"],
+        ),
+        ("return [19860, 21497].includes(Math.floor(start / 864e5)) ? 366 : 365", ["serves_examples_only"]),
+    ],
+)
+async def test_memorised_dates_are_told_from_a_repair(
+    body: str, codes: list[str], sandbox: Sandbox, sandbox_settings: SandboxSettings, require: Require
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    files = {"lease.js": LEASE, "lease.test.js": LEASE_TEST, "package.json": '{"type": "module"}'}
+    suite = await prepare_project(files, "javascript", sandbox, sandbox_settings)
+    assert await find_codes(suite, "lease.js", LEASE.replace("return 365", body)) == codes
+
+
 @pytest.mark.heavy
 async def test_examples_with_the_largest_numbers_are_compared_without_their_infinite_neighbours(
     sandbox: Sandbox, sandbox_settings: SandboxSettings, require: Require

@@ -132,6 +132,10 @@ def test_a_comment_after_a_false_result_does_not_negate_it() -> None:
         ),
         ("javascript", "/a,b/g", ["regexp", "/a,b/g"]),
         ("javascript", "new RangeError('x')", ["error", "RangeError", "x"]),
+        ("javascript", "new Date('1970-01-02')", ["date", 86_400_000]),
+        ("javascript", "new Date('1970-01-01T02:00:00.250+01:00')", ["date", 3_600_250]),
+        ("javascript", "new Date(Date.UTC(1970, 1))", ["date", 31 * 86_400_000]),
+        ("javascript", "new Date(Date.UTC(1970, 0, 2, 0, 0, 1))", ["date", 86_401_000]),
         ("go", "0b101", 5),
         ("go", "017", 15),
         ("go", "'é'", 233),
@@ -148,7 +152,19 @@ def test_literals_are_read(language: Language, text: str, value: JsonPlus) -> No
     assert is_call_value(value) or value[0] == "error"
 
 
-@pytest.mark.parametrize("text", ["x", "f()", "`${x}`", "[...x]", "{x}", "{f() {}}", "1; 2", "1] + [2", "'"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x", "f()", "`${x}`", "[...x]", "{x}", "{f() {}}", "1; 2", "1] + [2", "'"),
+        *("new Date()", "new Date('2024-02-10T00:00')", "new Date('10 Feb 2024')", "new Date(2024, 1, 10)"),
+        *(
+            "new Date(Date.UTC(2024, 12))",
+            "new Date(Date.UTC(2024))",
+            "new Date(Date.UTC(n, 1))",
+            "Date.UTC(2024, 1)",
+        ),
+    ],
+)
 def test_other_expressions_are_no_literals(text: str) -> None:
     driver = DRIVERS["javascript"]
     assert driver is not None

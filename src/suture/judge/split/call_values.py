@@ -13,11 +13,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from suture.judge.tuning import MAX_VALUE_CHARS, MAX_VALUE_DEPTH
 from suture.project.languages import CallDriver, JsonPlus
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIELD_COUNTS = {
     "list": 1,
     "object": 1,
@@ -194,11 +197,14 @@ def to_python_data(value: JsonPlus, *, statically_typed: bool = False) -> Any:
     is_simple_map = value[0] == "map" and not any(isinstance(key, list) for key, _ in value[1])
     if value[0] == "object" or (statically_typed and is_simple_map):
         return {key: to_python_data(part, statically_typed=statically_typed) for key, part in value[1]}
+    if value[0] == "date" and type(value[1]) is int:
+        with suppress(OverflowError):
+            return EPOCH + timedelta(milliseconds=value[1])
     raise ValueError(f"no plain data: {value[0]}")
 
 
 def to_call_value(value: Any) -> JsonPlus:
-    """Return plain Python data (numbers, text, `None`, lists, dicts) as a JSON-plus value."""
+    """Return plain Python data (numbers, text, `None`, lists, dicts, times with a zone) as a JSON-plus value."""
     if isinstance(value, (list, tuple)):
         return ["list", [to_call_value(item) for item in value]]
     if isinstance(value, dict) and not all(isinstance(name, str) for name in value):
@@ -207,6 +213,8 @@ def to_call_value(value: Any) -> JsonPlus:
         return ["object", [[name, to_call_value(part)] for name, part in value.items()]]
     if isinstance(value, float) and not math.isfinite(value):
         return ["number", "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"]
+    if isinstance(value, datetime):
+        return ["date", (value - EPOCH) // timedelta(milliseconds=1)]
     return value
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,9 @@ WORDS: Mapping[str, JsonPlus] = {
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 """Character after a backslash -> what it stands for; any other stands for itself."""
 ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
+ABSOLUTE_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{3})?)?(?:Z|[+-]\d\d:\d\d))?")
+"""A time as JavaScript reads it independently of the machine: a day alone begins in UTC."""
+EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 MAX_SAFE_INTEGER = 1 << 53
 """Up to this, JavaScript's numbers represent every integer exactly."""
 STRIP_TYPES_OPTION = "--experimental-strip-types"
@@ -196,10 +200,10 @@ def _pair(node: Node) -> list[JsonPlus]:
 
 
 def _new_object(node: Node) -> JsonPlus:
-    """Return the value of `new Map(...)`, `new Set(...)`, an error or a date of milliseconds."""
+    """Return the value of `new Map(...)`, `new Set(...)`, an error or a date."""
     constructor, arguments = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
     name = node_text(constructor) if constructor else ""
-    values = [_value(child) for child in arguments.named_children] if arguments else []
+    values = [_argument(child) for child in arguments.named_children] if arguments else []
     if name in ("Map", "Set") and len(values) <= 1:
         items = values[0][1] if values and isinstance(values[0], list) and values[0][0] == "list" else None
         if values and items is None:
@@ -207,9 +211,33 @@ def _new_object(node: Node) -> JsonPlus:
         return [name.lower(), [_item(item) for item in items or []] if name == "Map" else items or []]
     if name.endswith("Error") and len(values) <= 1:
         return ["error", name, values[0] if values else ""]
-    if name == "Date" and len(values) == 1 and isinstance(values[0], int):
-        return ["date", values[0]]
+    if name == "Date" and len(values) == 1:
+        return ["date", _read_milliseconds(values[0])]
     raise NotALiteral
+
+
+def _argument(node: Node) -> JsonPlus:
+    """Return the value of a literal, or of `Date.UTC(2024, 1, 29)` in milliseconds."""
+    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    if function is None or arguments is None or node_text(function) != "Date.UTC":
+        return _value(node)
+    parts = [_value(child) for child in arguments.named_children]
+    if not 2 <= len(parts) <= 6 or any(type(part) is not int for part in parts) or parts[0] < 100:
+        raise NotALiteral  # a year before 100 is one of the 20th century
+    year, month, *rest = parts
+    day, hours, minutes, seconds = (*(rest or [1]), 0, 0, 0)[:4]
+    moment = datetime(year, month + 1, day, tzinfo=UTC)
+    return (moment - EPOCH + timedelta(hours=hours, minutes=minutes, seconds=seconds)) // MILLISECOND
+
+
+def _read_milliseconds(value: JsonPlus) -> int:
+    """Return the time of a date from the argument of its constructor; without a zone it depends on the machine."""
+    if type(value) is int:
+        return value
+    if not isinstance(value, str) or not ABSOLUTE_TIME.fullmatch(value):
+        raise NotALiteral
+    moment = datetime.fromisoformat(value)
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH) // MILLISECOND
 
 
 def _item(item: JsonPlus) -> list[JsonPlus]:
