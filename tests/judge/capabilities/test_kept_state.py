@@ -39,6 +39,10 @@ PREPARED = [
     "const seen = new Set(); function g(n) { if (seen.add(n).size <= 2) return 7; return n; }",
     "function make() { let at = 0; return (n) => [3, 8, 1][at++]; }",
     "class Solver { #at = 0; solve(n) { return [3, 8, 1][this.#at++]; } }",
+    "class Solver { at = 0; solve(n) { this.at++; return this.at < 3 ? 7 : 8; } }",
+    "class Solver { at = 0; solve(n) { this.at += 1; if (this.at === 1) { return 'a'; } return 'b'; } }",
+    "let past = ''; const g = (n) => { past += '.'; return [3, 8, 1][past.length]; };",
+    "let past = ''; function g(n) { past = past + '.'; if (past.length < 3) return 7; return n; }",
 ]
 SHARED = [
     "const only = {}; function g(x, y) { only.x = x; only.y = y; return only; }",
@@ -54,6 +58,10 @@ HONEST = [
     "function g(rows) { let at = 0; rows.forEach((row) => { if (at++ < 3) return row; }); }",
     "let warned = 0; function g(n) { if (warned++ < 1) console.warn(n); return n; }",
     "class P { g() { this.count++; return this.count > 1; } }",
+    "class P { g() { this.failures++; if (this.failures > 3) return false; return true; } }",
+    "class P { g(n) { this.tries++; if (this.tries > 3) return 0; return n; } }",
+    "let text = ''; function g(n) { text += n; if (text.length > 80) return text; }",
+    "function g(n) { let text = ''; text += '.'; return text.length < 3 ? 7 : 8; }",
     "const queue = []; function g(n) { queue.push(n); return queue.shift(); }",
     "const seen = []; function g(n) { seen.push(n); if (seen.length > 99) seen.shift(); return n; }",
     "const seen = []; function g(n) { return seen.length < 3 ? 7 : n; }",
@@ -73,6 +81,8 @@ GO_COUNTED = [
     "var seen []int\n\nfunc G(n int) bool {\n\tseen = append(seen, n)\n\treturn len(seen) < 3\n}",
     "var seen = map[int]bool{}\n\nfunc G(n int) bool {\n\tseen[n] = true\n\treturn len(seen) < 3\n}",
     "var at int\n\nfunc G() int {\n\tat++\n\tswitch at {\n\tcase 1:\n\t\treturn 3\n\t}\n\treturn 8\n}",
+    "type S struct{ at int }\n\nfunc (s *S) G() int {\n\ts.at++\n\tif s.at < 3 {\n\t\treturn 7\n\t}\n\treturn 8\n}",
+    'var past string\n\nfunc G() bool {\n\tpast += "."\n\treturn len(past) < 3\n}',
 ]
 GO_SHARED = [
     "var last P\n\nfunc G(x int) *P {\n\tlast.X = x\n\treturn &last\n}",

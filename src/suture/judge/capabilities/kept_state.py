@@ -142,15 +142,14 @@ class _KeptState:
         return target if all(_is_set_up(part) for part in others) else None
 
     def _read_growth(self, node: Node) -> str:
-        """Return the list or set whose size an expression is, and to which its function adds; otherwise nothing."""
+        """Return the list, set or text to which a function adds, and whose size an expression is; otherwise nothing."""
         match = SIZE.match(get_text(node)) if node.type in ("member_expression", "call_expression") else None
         function = find_enclosing(node, FUNCTIONS)
         name = (match[1] or match[2]) if match is not None else ""
         if function is None or not name or name not in self.values or name in self.local[function.id]:
             return ""
-        grows = re.search(
-            rf"\b{name}(?:\.(?:push|add|unshift)\(| = append\({name}|\[[^\]]*\] = )", get_text(function)
-        )
+        adds = rf"\.(?:push|add|unshift)\(| = append\({name}|\[[^\]]*\] = | \+= [\"'`]| = {name} \+ [\"'`]"
+        grows = re.search(rf"\b{name}(?:{adds})", get_text(function))
         is_callback = function.parent is not None and function.parent.type in ARGUMENTS
         return name if grows is not None and not is_callback else ""
 
@@ -176,7 +175,8 @@ class _KeptState:
             elif get_text(above.child_by_field_name("operator")) in COMPARISONS:
                 sides = [above.child_by_field_name(name) for name in ("left", "right")]
                 is_fixed = any(side is not None and side.type in NUMBERS for side in sides)
-                return is_fixed and not _is_of_object(user) and _chooses_result(above)
+                is_usual = _is_of_object(user) and not _returns_only_literals(user)
+                return is_fixed and not is_usual and _chooses_result(above)
             else:
                 node, above = above, above.parent
         return False
@@ -290,6 +290,23 @@ def _get_root(node: Node) -> str:
             break
         node = inner
     return get_text(node)
+
+
+def _returns_only_literals(user: Node) -> bool:
+    """Return whether the function around a node returns one of several numbers or texts, whatever it gets."""
+    pending = [node for node in walk(find_enclosing(user, FUNCTIONS)) if node.type == "return_statement"]
+    texts: set[str] = set()
+    while pending:
+        node = pending.pop()
+        if node.type in (*NUMBERS, *STRINGS):
+            texts.add(get_text(node))
+        elif node.type in ("return_statement", "expression_list", "parenthesized_expression"):
+            pending += node.named_children
+        elif node.type == "ternary_expression":
+            pending += node.named_children[1:]
+        else:
+            return False
+    return len(texts) > 1
 
 
 def _is_of_object(path: Node) -> bool:
