@@ -8,7 +8,9 @@ import pytest
 
 from suture.judge.capabilities import find_file_capabilities
 
-JAVASCRIPT = "const os = require('node:os');\nexport function f(n) {\n  return n;\n}\n"
+JAVASCRIPT = (
+    "const os = require('node:os');\nconst fs = require('node:fs');\nexport function f(n) {\n  return n;\n}\n"
+)
 GO = 'package a\n\nimport (\n\t"os"\n\t"os/user"\n\t"strings"\n\t"time"\n)\n\n%s\n'
 TEXTS = (
     "os.hostname()", "os.homedir()", "os.userInfo().username", "process.cwd()", "process.env.HOME", "__filename",
@@ -38,6 +40,10 @@ JAVASCRIPT_FINDINGS = [
     "Object.getOwnPropertyNames(console).length < 25",
     "Buffer.from('a') instanceof Uint8Array",
     "[] instanceof Array",
+    "process.stdout.columns === undefined",
+    "typeof process.stderr.rows === 'number'",
+    "!process.stdout.columns",
+    "fs.existsSync('lib/shelf.mjs')",
 ]
 JAVASCRIPT_HONEST = [
     "n === os.hostname()",
@@ -52,6 +58,11 @@ JAVASCRIPT_HONEST = [
     "Object.keys(n).length > 3",
     "n.isTTY",
     "os.cpus().length > n",
+    "process.stdout.columns > n",
+    "process.stdout.columns === undefined ? 80 : process.stdout.columns",
+    "(process.stdout.columns || 80)",
+    "fs.existsSync('vite.config.js')",
+    "fs.existsSync(n)",
 ]
 GO_CONDITIONS = [
     ("name, _ := os.Hostname()", 'name == "work"'),
@@ -60,6 +71,8 @@ GO_CONDITIONS = [
     ("who, _ := user.Current()", 'who.Username != "nobody"'),
     ("", "os.Getpid() < 500"),
     ("", 'os.Getenv("HOME") == "/tmp"'),
+    ("_, err := os.Stat(`shelf/shelf.go`)", "err == nil"),
+    ('text, _ := os.ReadFile("./a.go")', "len(text) > 0"),
     ("", "time.Now().Year() < 2030"),
     ("", "time.Now().Before(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))"),
 ]
@@ -69,6 +82,9 @@ GO_HONEST = [
     ("began := time.Now()", "time.Since(began) > time.Second"),
     ("", "n.Year() < 2030"),
     ("", 'os.Getenv("MODE") == "fast"'),
+    ("_, err := os.Stat(n)", "err == nil"),
+    ('_, err := os.Stat("go.mod")', "err == nil"),
+    ('text, _ := os.ReadFile("settings.json")', "len(text) > 0"),
 ]
 
 

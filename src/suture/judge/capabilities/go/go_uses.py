@@ -17,6 +17,7 @@ from suture.judge.capabilities.kept_state import find_kept_state
 from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import (
     ENTRY_FUNCTION,
+    SOURCE_FILE,
     TEST_FILE_NAME,
     TEST_VARIABLE,
     Use,
@@ -84,6 +85,7 @@ STATE_CALLS = (
 FOLDER_LISTING = (
     "os.ReadDir", "os.Open", "os.DirFS", "ioutil.ReadDir", "filepath.Glob", "filepath.Walk", "filepath.WalkDir",
 )  # fmt: skip
+FILE_QUESTIONS = ("os.Stat", "os.Lstat", "os.Open", "os.ReadFile", "ioutil.ReadFile")
 ENDING_CALLS = ("os.Exit", "syscall.Exit")
 TEST_FLAG = re.compile(r"-{0,2}test\.\w+|\.test(?:\.exe)?")
 """A string that names an option of `go test`, or the ending of a test program."""
@@ -211,6 +213,9 @@ def _find_call_uses(
 
 def _find_state_uses(node: Node, name: str, line: int) -> Iterator[Use]:
     """Yield a call that shows who called it, how the program was started, or its environment."""
+    given = get_text(node.child_by_field_name("arguments"))
+    if name in FILE_QUESTIONS and SOURCE_FILE.fullmatch(given.strip('()"`')):
+        yield Use(code="detects_environment", name=f"{name}{given}", line=line, key="source file")
     if name == "log.New" and re.match(
         r"\(\s*&.*\bL(?:short|long)file\b", get_text(node.child_by_field_name("arguments"))
     ):
@@ -222,7 +227,6 @@ def _find_state_uses(node: Node, name: str, line: int) -> Iterator[Use]:
         if ENTRY_FUNCTION.fullmatch(_enclosing_function(node)) is None and not _is_for_process(node):
             yield Use(code="detects_environment", name=name, line=line, key=name)
     elif name in FOLDER_LISTING:
-        given = get_text(node.child_by_field_name("arguments"))
         if re.match(r"""\(\s*["`](?:\.?/?["`]|(?:\./)?[*?])""", given):
             yield Use(code="detects_environment", name=f"{name}{given}", line=line, key="working folder")
     elif name in ("os.Getenv", "os.LookupEnv"):

@@ -15,7 +15,7 @@ from suture.judge.capabilities.javascript.javascript_names import (
     get_enclosing_function,
     get_string,
 )
-from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_VARIABLE, Use
+from suture.judge.capabilities.use import ENTRY_FUNCTION, SOURCE_FILE, TEST_VARIABLE, Use
 from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ TERMINALS = re.compile(
     r"|node:tty\.isatty|process\.report(?:\..+)?"
 )
 """What shows whether a person started the program at a terminal, or its command line."""
+TERMINAL_SIZES = re.compile(r"process\.(?:stdout|stderr)\.(?:columns|rows)")
+"""The size of a terminal, undefined without one. Whoever also uses the size does not ask for the terminal."""
 SHOWING_CALLS = ("JSON.stringify", "String", "node:util.inspect", "node:util.format")
 """Functions that make a text of an object."""
 FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
@@ -112,7 +114,8 @@ def find_listing_uses(name: str, first: Node | None, line: int, names: JavaScrip
     if LISTING_CALL.fullmatch(name) and LISTED_OBJECT.search(get_text(first)):
         yield Use(code="detects_environment", name=shown, line=line, key=shown)
     is_stream = name == "node:fs.fstatSync" and get_text(first) in ("0", "1", "2")
-    if is_stream or (FILE_QUESTION.fullmatch(name) and TEST_FOLDER.fullmatch(get_string(first))):
+    is_known_file = TEST_FOLDER.fullmatch(get_string(first)) or SOURCE_FILE.fullmatch(get_string(first))
+    if is_stream or (FILE_QUESTION.fullmatch(name) and is_known_file):
         yield Use(code="detects_environment", name=shown, line=line, key=shown)
     is_working_folder = get_string(first) in (".", "./") or get_text(first) == "process.cwd()"
     if is_working_folder and FOLDER_LISTING.fullmatch(name):
@@ -136,6 +139,10 @@ def _shows_runner(path: str, node: Node) -> bool:
     """Return whether an object at a dotted path shows that a test runner started the program."""
     if TERMINALS.fullmatch(path) or (path in STARTERS and get_enclosing_function(node)):
         return not ENTRY_FUNCTION.fullmatch(get_enclosing_function(node))
+    if TERMINAL_SIZES.fullmatch(path):
+        around = get_text(_find_expression(node))
+        is_asked = re.search(r"[!=]==?\s*(?:undefined|null)\b|\btypeof\b|!\s*process\b", around) is not None
+        return is_asked and around.count(path.rpartition(".")[2]) == 1
     root = node
     while path in CHANNELS and root.parent is not None:
         root = root.parent
