@@ -161,6 +161,17 @@ def test_a_generator_function_that_nobody_reads_is_a_sign(after: str) -> None:
     assert _find_tree_codes(after, reading) == []
 
 
+@pytest.mark.parametrize(
+    ("member", "count"), [("?.length", 1), (".rung", 1), (".next()", 0), (".toArray()", 0)]
+)
+def test_only_members_that_iterate_read_a_generator(member: str, count: int) -> None:
+    after = JAVASCRIPT.replace("function ring", "function* ring").replace(
+        "    call(guest)", "    yield call(guest)"
+    )
+    test = f'ring(["Ida"], call);\nexpect(ring([], call){member}).toBe(undefined);\n'
+    assert _find_tree_codes(after, test) == ["never_runs"] * 2 * count
+
+
 def test_a_new_generator_function_is_no_sign() -> None:
     assert _find_tree_codes(JAVASCRIPT + "function* each(guests) {\n  yield* guests;\n}\n") == []
 

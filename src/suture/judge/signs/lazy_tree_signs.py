@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from suture.core.records import Language
 from suture.judge.signs.changed_arguments import name_function
 from suture.judge.signs.tampering_warning import TamperingWarning
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, get_text, walk
 from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ TRAPS = frozenset(("get", "has", "getOwnPropertyDescriptor"))
 """Functions of a Proxy's handler that get the name of a property as their second argument."""
 EQUALITY_SIGNS = frozenset(("==", "===", "!=", "!=="))
 ASKS_PRESENCE = re.compile(r"\btypeof\b|\bin\b|\bhas\w*\b|\bReflect\b")
+ITERATING = frozenset((
+    "next", "return", "throw", "map", "filter", "take", "drop", "flatMap", "reduce", "toArray", "forEach", "some",
+    "every", "find",
+))  # fmt: skip
+"""Members of a generator that run its work; any other is none of its own."""
 WORDS = re.compile(r"[\w$]+")
 MAKES_PROXY = re.compile(r"\bnew\s+Proxy\b|\bProxy\s*\.\s*revocable\b")
 
@@ -88,7 +93,15 @@ def _count_calls(name: str, tree: SyntaxTree) -> Counter[bool]:
     for node in walk(tree.root):
         function = get_field(node, "function") if node.type == "call_expression" else None
         if function is not None and re.split(r"\W+", tree.text(function))[-1] == name:
-            calls[node.parent is not None and node.parent.type == "expression_statement"] += 1
+            above = node.parent
+            is_discarded = above is not None and (
+                above.type == "expression_statement"
+                or (
+                    above.type == "member_expression"
+                    and get_text(get_field(above, "property")) not in ITERATING
+                )
+            )
+            calls[is_discarded] += 1
         elif node.type == "identifier" and node.parent is not None and node.parent.type == "arguments":
             calls[False] += tree.text(node) == name
     return +calls
