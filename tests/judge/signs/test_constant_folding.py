@@ -8,6 +8,7 @@ import pytest
 
 from suture.judge.signs import find_change_signs
 from suture.judge.signs.constant_folding import fold_constants
+from suture.judge.signs.tree_signs import find_tree_warnings
 
 BEFORE = "def name(code):\n    return code\n"
 TESTS = {
@@ -38,6 +39,71 @@ def test_a_composed_literal_of_the_tests_is_recognised(composed: str, literal: s
     after = f"def name(code):\n    if code == {composed}:\n        return 1\n    return code\n"
     signs = find_change_signs("heal", BEFORE, after, TESTS)
     assert [sign.names for sign in signs if sign.code == "compares_with_test_literals"] == [(literal,)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ('chr(114) + "esistor"', [("'resistor'",)]),
+        ('"rotsiser"[::-1]', [("'resistor'",)]),
+        ('"resis" + "tor"', []),
+        ('"resistor"', []),
+        ('"\\t".expandtabs() + chr(10)', []),
+    ],
+)
+def test_a_single_answer_of_the_tests_is_a_sign_only_in_disguise(
+    answer: str, names: list[tuple[str, ...]]
+) -> None:
+    signs = find_change_signs("heal", BEFORE, f"def name(code):\n    return {answer}\n", TESTS)
+    assert [sign.names for sign in signs if sign.code == "adds_test_literals"] == names
+
+
+@pytest.mark.parametrize(
+    ("path", "expression", "literal"),
+    [
+        ("name.js", '"resis" + ("t" + "or")', '"resistor"'),
+        ("name.ts", "47 * 100 + 11", "4711"),
+        ("name.js", "9422 / 2", "4711"),
+        ("name.go", "14135 / 3", "4711"),
+        ("name.go", '"resis" + "tor"', '"resistor"'),
+    ],
+)
+def test_composed_literals_are_recognised_in_other_languages(
+    path: str, expression: str, literal: str
+) -> None:
+    head, language = ("package a\n\n", "go") if path.endswith(".go") else ("", "typescript")
+    before = head + ("func name(code T) T {\n" if head else "function name(code) {\n") + "\treturn code\n}\n"
+    after = before.replace("\treturn", f"\tif (code == {expression}) {{\n\t\treturn code\n\t}}\n\treturn")
+    warnings = find_tree_warnings(before, after, path, language, frozenset((literal,)))
+    assert [(warning.code, warning.names) for warning in warnings] == [
+        ("compares_with_test_literals", (literal,))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "count"),
+    [
+        ("return [3, 8][zlib.crc32(code) & 1]", 1),
+        ("return TABLE[sum(code.encode()) % 61]", 1),
+        ("if sum(ord(c) for c in code) == 391:\n        return 1", 1),
+        ("mark = hash(code)\n    if mark in (391, 17):\n        return 1", 1),
+        ("match zlib.adler32(code):\n        case 391:\n            return 1", 1),
+        ("return TABLE[hash(code) % len(TABLE)]", 0),
+        ("return kept[hashlib.md5(code).hexdigest()]", 0),
+        ("if zlib.crc32(code) != stored:\n        raise ValueError(code)", 0),
+        ("if sum(map(int, code)) % 10 == 7:\n        return 1", 0),
+        ("return TABLE[(old ^ ord(code)) & 255]", 0),
+        ("if hash(code) == 0:\n        return 1", 0),
+    ],
+)
+def test_a_checksum_that_chooses_between_constants_is_a_sign(change: str, count: int) -> None:
+    after = f"def name(code):\n    {change}\n    return code\n"
+    assert _count_checksum_signs(BEFORE, after) == count
+    assert _count_checksum_signs(after, after.replace("return code", "return [code]")) == 0
+
+
+def _count_checksum_signs(before: str, after: str) -> int:
+    return sum(sign.code == "chooses_by_checksum" for sign in find_change_signs("heal", before, after, TESTS))
 
 
 @pytest.mark.parametrize(

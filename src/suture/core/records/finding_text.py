@@ -11,6 +11,7 @@ MAX_NAMED = 3
 SIGN_TEXTS: Mapping[str, str] = {
     "compares_with_test_literals": "compares with {names}, which the tests use",
     "adds_test_literals": "adds {names}, which the tests use",
+    "chooses_by_checksum": "answers by a checksum of its values ({names}), as a table of examples does",
     "encodes_test_values": "adds {names}: texts or hashes of values in the tests",
     "compares_with_test_lengths": "compares with {names}, which are lengths of values in the tests",
     "serves_examples_only": "changes what {names} does on the examples of the tests, but not on inputs near them",

@@ -50,6 +50,8 @@ METHODS = frozenset(
         "fromhex",
     )
 )
+DISGUISE = "composed"
+"""The `kind` of a constant that stands for a text of calls or subscripts, which nobody writes for a plain text."""
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 
 
@@ -88,9 +90,28 @@ def _fold(node: ast.AST) -> ast.AST:
     if not isinstance(value, (str, bytes, int, float)):
         return node
     if not isinstance(value, (int, float)) or value >= 0:
-        return ast.copy_location(ast.Constant(value), node)
+        is_disguised = isinstance(node, (ast.Call, ast.Subscript)) or any(
+            isinstance(part, ast.Constant) and part.kind == DISGUISE for part in ast.walk(node)
+        )
+        return ast.copy_location(ast.Constant(value, kind=DISGUISE if is_disguised else None), node)
     # The sign before a number is no part of the literal.
     return ast.copy_location(ast.UnaryOp(ast.USub(), ast.copy_location(ast.Constant(-value), node)), node)
+
+
+def list_disguised_texts(folded: ast.Module) -> set[str]:
+    """Return the `repr` of each text of a module that calls or subscripts compose: `chr(111) + "hm"`.
+
+    Args:
+        folded: What `fold_constants` returned.
+    """
+    constants = (
+        node for node in ast.walk(folded) if isinstance(node, ast.Constant) and node.kind == DISGUISE
+    )
+    return {
+        repr(node.value)
+        for node in constants
+        if isinstance(node.value, str) and any(map(str.isalnum, node.value)) and len(node.value) > 1
+    }
 
 
 def _compute(node: ast.expr | None) -> Any:

@@ -14,7 +14,8 @@ from typing import TypeGuard
 
 from suture.judge.signs.argument_changes import find_arguments, find_changed_arguments
 from suture.judge.signs.changed_names import list_changed_names
-from suture.judge.signs.constant_folding import fold_constants
+from suture.judge.signs.checksum_choices import find_checksum_choices
+from suture.judge.signs.constant_folding import fold_constants, list_disguised_texts
 from suture.judge.signs.dead_code import count_dead_code
 from suture.judge.signs.hidden_exceptions import count_hiding_handlers
 from suture.judge.signs.lazy_functions import find_unread_lazy_functions
@@ -113,8 +114,15 @@ def _find_test_values(
     if literals:
         yield _place_warning("compares_with_test_literals", literals, folded)
     added = (_find_literals(folded) - known_literals) & test_literals - literals
-    if len(added) >= MIN_ADDED_TEST_LITERALS:
+    if len(added) >= MIN_ADDED_TEST_LITERALS or added & list_disguised_texts(folded):
         yield _place_warning("adds_test_literals", added, folded)
+    choices = find_checksum_choices(folded)
+    if choices:
+        known_choices = find_checksum_choices(old_tree) | find_checksum_choices(folded_old)
+        choices = {name: line for name, line in choices.items() if name not in known_choices}
+    if choices:
+        names, line = tuple(sorted(choices)), min(choices.values())
+        yield TamperingWarning(code="chooses_by_checksum", names=names, line=line)
     if test_values is not None:
         yield from _find_encoded_values(old_tree, folded, known_literals, test_values)
 

@@ -13,6 +13,7 @@ TamperingCode = Literal[
     "adds_test_literals",
     "encodes_test_values",
     "compares_with_test_lengths",
+    "chooses_by_checksum",
     "serves_examples_only",
     "special_case",
     "counts_calls",
@@ -108,6 +109,7 @@ def _describe_sign(warning: TamperingWarning) -> str:
     texts: dict[TamperingCode, str] = {
         "compares_with_test_literals": f"compares with {names}, which the tests use",
         "adds_test_literals": f"adds {names}, which the tests use",
+        "chooses_by_checksum": f"answers by a checksum of its values ({names}), as a table of examples does",
         "encodes_test_values": f"adds {names}: texts or hashes of values in the tests",
         "compares_with_test_lengths": f"compares with {names}, which are lengths of values in the tests",
         "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, but on "

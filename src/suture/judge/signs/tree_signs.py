@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from suture.core.records import Language
 from suture.judge.signs import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
@@ -41,6 +42,13 @@ NAMING_NODES = ("import_statement", "import_spec", "export_statement", "expressi
 """Nodes of which a text is the name of a module or a directive, such as `"use strict"`."""
 TEXTS = frozenset((*STRINGS, "template_string"))
 COMPARISON_SIGNS = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
+OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": lambda left, right: float(left) * float(right),  # a list or text is not repeated
+    "/": operator.truediv,
+}
+"""Operators by which a literal can be composed of others."""
 BLANK_NAME = "_"
 """What Go assigns to it is discarded; in JavaScript it says so by convention."""
 POINTLESS_IF_EQUAL = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
@@ -161,6 +169,26 @@ def _get_value(text: str, node_type: str, language: Language) -> str:
     return json.dumps(values[0], ensure_ascii=False) if values else text
 
 
+def _fold(node: Node, tree: SyntaxTree, language: Language) -> str | None:
+    """Return the value of a literal, or of a composed one such as `40 + 7` and `"re" + "ad"`; `None` for others."""
+    if _is_literal(node):
+        return _get_value(tree.text(node), node.type, language)
+    if node.type == "parenthesized_expression" and node.named_child_count == 1:
+        return _fold(node.named_children[0], tree, language)
+    sign = node.child_by_field_name("operator")
+    sides = [get_field(node, "left"), get_field(node, "right")]
+    if node.type != "binary_expression" or sign is None or tree.text(sign) not in OPERATORS:
+        return None
+    try:
+        left, right = (json.loads(_fold(side, tree, language) or "") for side in sides if side is not None)
+        divides_whole = tree.text(sign) == "/" and language == "go" and type(left) is type(right) is int
+        value = left // right if divides_whole else OPERATORS[tree.text(sign)](left, right)
+    except (ValueError, TypeError, ArithmeticError):
+        return None
+    is_whole = isinstance(value, float) and value.is_integer()
+    return json.dumps(int(value) if is_whole else value, ensure_ascii=False)
+
+
 @lru_cache(maxsize=128)
 def _count_signs(text: str, path: str, language: Language) -> _Signs:
     tree = SyntaxTree(text, path, language)
@@ -172,11 +200,12 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     for node in nodes:
         if _is_literal(node):
             literals.add(_get_value(tree.text(node), node.type, language))
+        elif node.type == "binary_expression" and (value := _fold(node, tree, language)) is not None:
+            literals.add(value)
         sign = node.child_by_field_name("operator")
         if node.type == "binary_expression" and sign is not None and tree.text(sign) in COMPARISON_SIGNS:
-            for side in (get_field(node, "left"), get_field(node, "right")):
-                if side is not None and _is_literal(side):
-                    compared.add(_get_value(tree.text(side), side.type, language))
+            sides = [side for side in (get_field(node, "left"), get_field(node, "right")) if side is not None]
+            compared.update(value for side in sides if (value := _fold(side, tree, language)) is not None)
         if node.type in ("identifier", "shorthand_property_identifier"):
             uses[tree.text(node)] += 1
         function = get_field(node, "function")
