@@ -1,12 +1,20 @@
-"""Shell completion answers requests as a shell sends them."""
+"""Shell completion answers requests as a shell sends them, and the help of a command starts with examples."""
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
+
+from interfaces.cli.conftest import Cli
+from suture.interfaces.cli.app import app
+from suture.interfaces.cli.terminal.command_help import EXAMPLES, USUAL_OPTIONS
+from suture.interfaces.cli.terminal.value_completion import complete_model, complete_recipe, complete_run
 
 
 def complete(environ: dict[str, str], line: str) -> str:
@@ -41,3 +49,44 @@ def test_the_completion_script_is_valid(environ: dict[str, str], shell: str) -> 
 def test_an_unknown_shell_is_an_error(environ: dict[str, str]) -> None:
     command = [sys.executable, "-m", "suture.interfaces.cli", "completion", "csh"]
     assert subprocess.run(command, env=environ, capture_output=True).returncode == 2
+
+
+def test_completion_offers_runs_newest_first(environ: dict[str, str], home: Path) -> None:
+    for name in ("20261101-120000000-aaaaaa", "20261102-120000000-bbbbbb"):
+        (home / "runs" / name).mkdir(parents=True)
+        (home / "runs" / name / "ledger.jsonl").touch()
+
+    assert complete(environ, "suture show 2026").split() == [
+        "20261102-120000000-bbbbbb",
+        "20261101-120000000-aaaaaa",
+    ]
+
+
+def test_recipes_and_models_are_offered() -> None:
+    assert complete_recipe("best") == ["best_of_k"]
+    assert complete_model("loc") == ["local:qwen2.5-coder-1.5b", "local:qwen2.5-coder-0.5b"]
+    assert "openai:" in complete_model("")
+
+
+def test_no_run_is_offered_if_the_settings_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUTURE_BUDGET_SECONDS", "soon")
+    assert complete_run("l") == []
+
+
+def test_each_command_has_two_examples_that_can_be_called() -> None:
+    commands: Any = typer.main.get_command(app)
+    single = {name for name, command in commands.commands.items() if not hasattr(command, "commands")}
+    assert single == set(EXAMPLES)
+    for name, examples in EXAMPLES.items():
+        for example in examples:
+            line = example.removeprefix('eval "$(').removesuffix(')"')
+            program, called, *words = shlex.split(line)
+            assert (program, called) == ("suture", name)
+            commands.commands[name].make_context(name, words).close()
+
+
+def test_usual_options_exist_and_come_first(cli: Cli) -> None:
+    for name, usual in USUAL_OPTIONS.items():
+        first, _, rest = cli(name, "--help").stdout.partition("More options:")
+        assert rest
+        assert all(f"\n  {option} " in first for option in usual)

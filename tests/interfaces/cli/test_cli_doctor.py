@@ -26,6 +26,15 @@ def test_doctor_reports_a_missing_model_and_how_to_get_it(cli: Cli) -> None:
     assert "suture models pull qwen2.5-coder-1.5b" in result.stdout
 
 
+@pytest.mark.usefixtures("sandbox")
+def test_doctor_ends_with_ready_or_with_what_to_do_first(cli: Cli) -> None:
+    assert cli("doctor").stdout.splitlines()[-1] == (
+        "First: fetch it once with `suture models pull qwen2.5-coder-1.5b`. "
+        "`suture heal --no-model` works without it."
+    )
+    assert cli("doctor", "--model", "scripted:example").stdout.splitlines()[-1] == "Ready."
+
+
 def test_doctor_without_a_model_name_lists_choices_and_unused_keys(cli: Cli) -> None:
     no_model_environ = {"OLLAMA_BASE_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "k"}
     rows = read_rows(cli("doctor", "--json", env=no_model_environ))

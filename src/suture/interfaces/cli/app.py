@@ -12,6 +12,7 @@ from typer import Option
 from typer.core import TyperGroup
 
 from suture.errors import UsageError
+from suture.interfaces.cli.terminal.command_help import CommandWithExamples
 from suture.interfaces.cli.terminal.error_reporting import report_error, typer_click_module
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def load_command(name: str, implementation: str) -> Command:
     if isinstance(function_or_group, typer.Typer):
         wrapper.add_typer(function_or_group)
     else:
-        wrapper.command(name)(function_or_group)
+        wrapper.command(name, cls=CommandWithExamples)(function_or_group)
     return typer.main.get_group(wrapper).commands[name]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, RunName, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_answer
 
@@ -20,7 +20,7 @@ MAX_FINDINGS = 10
 
 @handle_errors
 def quality(
-    run: Annotated[str, Argument(metavar="RUN", help="`last`, an id, or its unique start or end.")] = "last",
+    run: RunName = "last",
     only: Annotated[
         list[str] | None, Option("--only", metavar="NAME", help="Run only this evaluator; repeatable.")
     ] = None,

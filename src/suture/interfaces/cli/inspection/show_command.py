@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from suture.core.safe_files import read_state_file
 from suture.errors import StorageError, UsageError
-from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, RunName, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
@@ -29,7 +29,7 @@ MAX_DIFF_BYTES = 256 * 2**20
 
 @handle_errors
 def show(
-    run: Annotated[str, Argument(metavar="RUN", help="`last`, an id, or its unique start or end.")] = "last",
+    run: RunName = "last",
     as_list: Annotated[bool, Option("--list", help="List all runs, oldest first.")] = False,
     as_diff: Annotated[bool, Option("--diff", help="Print only the run's diff.")] = False,
     as_full_diff: Annotated[

@@ -16,6 +16,7 @@ from suture.interfaces.cli.terminal.command_options import (
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
+from suture.interfaces.cli.terminal.value_completion import complete_run
 
 
 @handle_errors
@@ -25,6 +26,7 @@ def apply(
         Argument(
             metavar="RUN",
             help="An id, or its unique start or end; default: the last run that healed this folder.",
+            autocompletion=complete_run,
         ),
     ] = None,
     commit: Annotated[bool, Option("--commit", help="Also commit the change, and only the change.")] = False,
@@ -62,6 +64,7 @@ def undo(
         Argument(
             metavar="RUN",
             help="An id, or its unique start or end; default: the last run that changed this folder.",
+            autocompletion=complete_run,
         ),
     ] = None,
     assignments: Assignments = None,

@@ -54,8 +54,21 @@ def print_prerequisites(requirements: Sequence[Requirement], *, as_json: bool) -
         for requirement in requirements:
             if not requirement.ok and requirement.remedy:
                 print_text_line(f"to get {requirement.name}: {requirement.remedy}")
+        print_text_line(_conclusion(requirements))
     if not all(requirement.ok for requirement in requirements if requirement.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
+
+
+def _conclusion(requirements: Sequence[Requirement]) -> str:
+    """Return whether everything that is needed is there, or what to do first."""
+    missing = [requirement for requirement in requirements if requirement.needed and not requirement.ok]
+    if not missing:
+        return "Ready."
+    first = missing[0]
+    others = (
+        "" if first.name != "model" or len(missing) > 1 else " `suture heal --no-model` works without it."
+    )
+    return f"First: {first.remedy or first.detail}.{others}"
 
 
 @handle_errors

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from suture.errors import PrerequisiteError, UsageError, describe_fault
+from suture.interfaces.cli.terminal.value_completion import complete_model, complete_recipe, complete_run
 
 if TYPE_CHECKING:
     from suture.core.records import Task
@@ -28,7 +29,13 @@ Assignments = Annotated[
     Option("--set", metavar="KEY=VALUE", help="Any setting, such as loop.samples=8; repeatable."),
 ]
 Model = Annotated[
-    str | None, Option("--model", metavar="PROVIDER:MODEL", help="The model to use; the setting model.name.")
+    str | None,
+    Option(
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="The model to use; the setting model.name.",
+        autocompletion=complete_model,
+    ),
 ]
 Test = Annotated[
     str | None,
@@ -53,7 +60,13 @@ Branch = Annotated[
     str | None, Option("--branch", metavar="NAME", help="Commit on a new branch; your files do not change.")
 ]
 Recipe = Annotated[
-    str | None, Option("--recipe", metavar="NAME", help="The strategy; the setting loop.recipe.")
+    str | None,
+    Option(
+        "--recipe",
+        metavar="NAME",
+        help="The strategy; the setting loop.recipe.",
+        autocompletion=complete_recipe,
+    ),
 ]
 Autonomy = Annotated[
     str | None,
@@ -77,6 +90,7 @@ RunName = Annotated[
     Argument(
         metavar="RUN",
         help="`last` (of this folder), `newest` (of all), an id, its unique start or end, or a run's folder.",
+        autocompletion=complete_run,
     ),
 ]
 Replies = Annotated[
