@@ -35,8 +35,9 @@ TOP_LEVEL_MODULES = ("pytest_plugin", "testing")
 LOADED_BY_ROOT = ("api", "core", "interfaces")
 """What `suture/__init__.py` loads when one of its public names is used."""
 
-SHARED_INTERFACES = ("jobs", "narrative")
-"""Parts of `interfaces` that the others build on. Only the command line imports all parts, to start them."""
+SHARED_INTERFACES = ("ci", "jobs", "narrative")
+"""Parts of `interfaces` that the others build on; `ci` delivers to code hosts. Only the command line imports all parts,
+to start them."""
 
 ALLOWED_USERS = {
     "langgraph": ("loop/", "interfaces/langgraph/"),  # the interface's graph is for other people's graphs

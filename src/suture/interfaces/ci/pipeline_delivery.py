@@ -5,7 +5,8 @@ Of that job's output only the certificate is used. The gates check it, and it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +27,13 @@ from suture.interfaces.ci.markdown_summary import is_shown_whole, render_comment
 from suture.interfaces.ci.pipeline_heal import HealRequest, load_heal_task, split_deselected
 from suture.interfaces.ci.tuning import MAX_FIXED_TESTS, MAX_TITLE_CHARS
 from suture.interfaces.narrative.plain_text import escape_unprintable
-from suture.judge.certificates import Certificate, InvalidCertificate, load_certificate
+from suture.judge.certificates import (
+    Certificate,
+    InvalidCertificate,
+    find_certificate,
+    load_certificate,
+)
+from suture.loop import RecordedRun
 from suture.project.workspace import DiffDoesNotApply, apply_diff
 
 
@@ -67,9 +74,35 @@ def prepare_delivery(
     refusal = check_pipeline_gates(pipeline, checkout, settings)
     if refusal is not None:
         return PipelineDelivery(refusal=refusal)
+    return _prepare_certified(certificate_file, lambda: load_heal_task(request, settings), checkout, settings)
+
+
+def prepare_run_delivery(run: RecordedRun, pipeline: Pipeline, settings: Settings) -> PipelineDelivery:
+    """Prepare the change of a run of this machine as `prepare_delivery` does; nothing is run.
+
+    The working tree does not count, since the change may have been applied to it. The checked-out commit must hold
+    the files that the run has repaired.
+
+    Raises:
+        UsageError: The run has no certificate, or the commit has other files.
+        StorageError: The repository cannot be read.
+    """
+    certificate_file = find_certificate(run.folder.path, settings.paths.home)
+    checkout = read_checkout(run.project, pipeline)
+    refusal = check_pipeline_gates(pipeline, checkout, settings)
+    if refusal is not None:
+        return PipelineDelivery(refusal=refusal)
+    _require_tested_commit(checkout, run.task.files)
+    return _prepare_certified(certificate_file, lambda: run.task, checkout, settings)
+
+
+def _prepare_certified(
+    certificate_file: Path, load_task: Callable[[], Task], checkout: Checkout, settings: Settings
+) -> PipelineDelivery:
+    """Read a certificate, check the gates of its change, and build the change on top of the checked-out commit."""
     try:
         certificate = load_certificate(certificate_file)
-        task = load_heal_task(request, settings)
+        task = load_task()
         after = apply_diff(task.files, certificate.diff)
     except (InvalidCertificate, DiffDoesNotApply) as fault:
         return PipelineDelivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
@@ -251,6 +284,22 @@ def _require_committed(checkout: Checkout, paths: Sequence[str], before: Mapping
             f"{differing[0]!r} differs from commit {checkout.commit[:12]}",
             remedy="deliver from a fresh checkout, without line-end conversion by git",
         )
+
+
+def _require_tested_commit(checkout: Checkout, tested: Mapping[str, bytes]) -> None:
+    """Check that a commit has the files that a run has tested, except those that git ignores."""
+    repository = checkout.repository
+    committed = repository.read_tree(checkout.commit)
+    missing = [path for path in tested if path not in committed]
+    options = ("-z", "--others", "--ignored", "--exclude-standard")
+    ignored = repository.git("ls-files", *options, "--", *missing).split(b"\0") if missing else ()
+    accepted = set(map(os.fsdecode, ignored))
+    for path, content in tested.items():
+        if committed.get(path) != content and path not in accepted:
+            raise UsageError(
+                f"{path!r} in commit {checkout.commit[:12]} is not as the run has tested it",
+                remedy="commit your changes, and repair the project again",
+            )
 
 
 def _executable_paths(checkout: Checkout, paths: Sequence[str]) -> set[str]:

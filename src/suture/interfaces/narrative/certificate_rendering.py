@@ -83,11 +83,11 @@ def delivery_lines(folder: RunFolder) -> Iterator[str]:
     for event in events:
         match event.payload:
             case kinds.TreeUndone():
-                deliveries = []
-            case kinds.TreeApplied() | kinds.CommitMade() | kinds.PatchWritten():
+                deliveries = [one for one in deliveries if isinstance(one, kinds.PullRequestOpened)]
+            case kinds.TreeApplied() | kinds.CommitMade() | kinds.PatchWritten() | kinds.PullRequestOpened():
                 deliveries.append(event.payload)
     yield from (render_delivery(delivery) or "" for delivery in deliveries)
-    if any(not isinstance(delivery, kinds.PatchWritten) for delivery in deliveries):
+    if any(isinstance(delivery, kinds.TreeApplied | kinds.CommitMade) for delivery in deliveries):
         yield f"Undo it: suture undo {folder.id}"
 
 
@@ -118,6 +118,8 @@ def render_delivery(payload: Payload) -> str | None:
             return f"Committed: {commit[:12]} on {branch_text} in {root}"
         case kinds.PatchWritten(file=file):
             return f"Patch: {file}"
+        case kinds.PullRequestOpened(address=address):
+            return f"Draft pull request: {address}"
         case kinds.TreeUndone():
             return render_undo(payload)
     return None

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("suture.interfaces.narrative")
 MAX_TASK_CHARS = 60
 """Length of a task's first line in a list of runs."""
+MAX_TEST_CHARS = 60
+"""Length of a test's name in the title of a run."""
 MAX_LEDGERS_READ = 100
 """Up to this number of runs, reading their ledgers is faster than opening the database: a short ledger takes about 3 ms
 of processor time, and the import of SQLAlchemy 300 ms."""
@@ -49,10 +51,7 @@ def _read_newest_ledgers(settings: Settings, runs: Sequence[str]) -> list[dict[s
     from suture.storage.database.projections import project_run
 
     folders = [RunFolder(settings.paths.home / "runs" / run) for run in reversed(runs)]
-    return [
-        {**projected.task, "run_id": projected.run_id, "failing": projected.first_failures}
-        for projected in map(project_run, folders)
-    ]
+    return [{**projected.task, "run_id": projected.run_id} for projected in map(project_run, folders)]
 
 
 def list_summary_rows(settings: Settings, limit: int) -> list[tuple[str, str, str, str]]:
@@ -109,11 +108,19 @@ def make_run_title(row: Mapping[str, Any]) -> str:
     """Return what a reader knows a run by: its project and what failed there, or the first sentence of its task.
 
     Args:
-        row: A row of the table `tasks`, with the number of tests that failed at first as `failing`.
+        row: A row of the table `tasks`.
     """
     statement = str(row.get("statement", "")).strip()
     if row.get("kind") == "heal":
         project, failing = PurePath(row.get("project", "")).name, row.get("failing", 0)
-        return f"{project}: {format_count(failing, 'failing test')}" if failing else f"heal {project}".strip()
+        if not failing:
+            return f"heal {project}".strip()
+        test = str(row.get("failing_test", "")).rpartition("::")[2]
+        if not test:
+            return f"{project}: {format_count(failing, 'failing test')}"
+        name = test if len(test) <= MAX_TEST_CHARS else f"{test[: MAX_TEST_CHARS - 3]}..."
+        return (
+            f"{project}: {name} fails" if failing == 1 else f"{project}: {name} and {failing - 1:,} more fail"
+        )
     first_line = statement.splitlines()[0] if statement else str(row.get("kind", ""))
     return re.split(r"\. (?=[A-Z])", first_line)[0].removesuffix(".")

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from suture.errors import (
     BudgetExceeded,
     Cancelled,
+    CodeHostError,
     ModelError,
     PrerequisiteError,
     StorageError,
@@ -31,6 +32,7 @@ STATUS_OF_ERROR: tuple[tuple[type[SutureError], int], ...] = (
     (RunBusy, 409),
     (UsageError, 400),
     (PrerequisiteError, 503),
+    (CodeHostError, 502),
     (ModelError, 502),
     (StorageError, 500),
     (BudgetExceeded, 409),

@@ -102,8 +102,7 @@ async def show_run(
 ) -> RunDetails:
     """The current state of a run: state, outcome, spend, and the question that it waits for."""
     folder = service.find_run_folder_or_404(run)
-    roots = service.settings.serve.roots
-    return await asyncio.to_thread(run_details, service.pool, folder, with_events=events, roots=roots)
+    return await asyncio.to_thread(run_details, service.pool, folder, service.settings, with_events=events)
 
 
 @router.get(

@@ -115,6 +115,15 @@ class RunAccepted(BaseModel):
     state: str = Field(description="`queued`, `running`, `waiting`, `stopped`, `ended` or `refused`.")
 
 
+class PullRequest(BaseModel):
+    """The pull request with a run's change, or whether one can be opened."""
+
+    state: Literal["opened", "possible", "no_token"] = Field(
+        description="`possible`: an admin can open one; `no_token`: the server has no token of GitHub."
+    )
+    address: str = Field(default="", description="Where it can be viewed.")
+
+
 class RunDetails(BaseModel):
     """The current state of a run."""
 
@@ -140,6 +149,9 @@ class RunDetails(BaseModel):
     applied: list[str] = Field(default=[], description="The files of the project that the run has changed.")
     can_apply: bool = Field(
         default=False, description="Whether an admin may apply it, or undo that, in its project."
+    )
+    pull_request: PullRequest | None = Field(
+        default=None, description="null: the project is no checkout of a branch from GitHub."
     )
     events: list[dict[str, Any]] | None = Field(default=None, description="Its ledger, if requested.")
 

@@ -13,6 +13,8 @@ from suture.api.interruption import run_in_loop_thread
 from suture.core.ledger import find_first_payload, kinds
 from suture.interfaces.jobs import Job
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
+from suture.interfaces.web.pull_requests import prepare_pull_request
+from suture.interfaces.web.request_guard import Caller
 from suture.interfaces.web.rest_schemas import (
     ArchiveReceipt,
     CertificateCheck,
@@ -97,6 +99,10 @@ async def verify(run: Run, service: WebServiceDependency, caller: Runner) -> Cer
     folder = require_ledger(service, run)
     if not (folder.path / "certificate.json").is_file():
         raise RequestRefused(404, f"run {run} has no certificate", remedy="only healed results have one")
+    return await _verify_certificate(service, caller, run)
+
+
+async def _verify_certificate(service: WebService, caller: Caller, run: str) -> CertificateCheck:
     answer = await _wait_for_answer(service, service.submit(caller, "verify", {}, run=run))
     return CertificateCheck(run=run, ok=bool(answer["ok"]), findings=list(answer["findings"]))
 
@@ -169,6 +175,24 @@ async def undo_change(run: Run, service: WebServiceDependency, _: Admin) -> RunD
     return await _describe_run(service, run)
 
 
+@router.post("/runs/{run}/pull-request", responses=problem_responses(404, 409, 415, 429, 502, 503))
+async def open_pull_request(run: Run, service: WebServiceDependency, caller: Admin) -> RunDetails:
+    """Verify the change of a healed run again, and open a draft pull request with it; responds when done.
+
+    The project is a checkout of a branch from GitHub below one of serve.roots, with what the run has repaired
+    committed, and the server has a token (SUTURE_KEYS_CI). The gates of `suture ci` apply.
+    """
+    _require_own_project(service, run)
+    prepared = await asyncio.to_thread(prepare_pull_request, run, service.settings)
+    check = await _verify_certificate(service, caller, run)
+    if not check.ok:
+        raise RequestRefused(
+            409, f"the change of run {run} was not verified again: {check.findings[-1]['detail']}"
+        )
+    await asyncio.to_thread(prepared.open)
+    return await _describe_run(service, run)
+
+
 def _require_own_project(service: WebService, run: str) -> None:
     """Check that a run repairs a project below an allowed root: nothing else may be changed."""
     started = find_first_payload(require_ledger(service, run).ledger_path, kinds.RunStarted)
@@ -178,8 +202,8 @@ def _require_own_project(service: WebService, run: str) -> None:
 
 
 async def _describe_run(service: WebService, run: str) -> RunDetails:
-    folder, roots = service.find_run_folder_or_404(run), service.settings.serve.roots
-    return await asyncio.to_thread(run_details, service.pool, folder, roots=roots)
+    folder = service.find_run_folder_or_404(run)
+    return await asyncio.to_thread(run_details, service.pool, folder, service.settings)
 
 
 @router.post("/runs/{run}/resume", status_code=202, responses=problem_responses(404, 409, 415, 429))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from suture.core.ledger import (
 from suture.core.ledger.reading import parse_line
 from suture.core.ledger.run_state import RESUMED_KIND
 from suture.core.safe_files import read_regular_file
+from suture.core.settings import Settings
 from suture.core.tuning import MAX_EVENT_LINE_BYTES
 from suture.errors import StorageError
 from suture.interfaces.jobs import JobRegistry
@@ -35,6 +36,7 @@ from suture.interfaces.narrative.review_text import review_as_json
 from suture.interfaces.narrative.run_list import make_run_title
 from suture.interfaces.narrative.run_progress_text import evidence_sentence, render_short_result
 from suture.interfaces.narrative.run_story import run_as_json
+from suture.interfaces.web.pull_requests import describe_pull_request
 from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
 from suture.interfaces.web.tuning import (
     HEARTBEAT_S,
@@ -44,6 +46,7 @@ from suture.interfaces.web.tuning import (
     POLL_S,
     RETRY_MS,
 )
+from suture.storage.database.projections import find_first_failures
 
 RUN_ROUTE = "GET /v1/runs/{run}"
 """The route of a run's state, for remedies: a path as in the OpenAPI document, not a template to fill in."""
@@ -70,12 +73,12 @@ def run_receipt(pool: JobRegistry, folder: RunFolder) -> RunAccepted:
 
 
 def run_details(
-    pool: JobRegistry, folder: RunFolder, *, with_events: bool = False, roots: Sequence[str] = ()
+    pool: JobRegistry, folder: RunFolder, settings: Settings, *, with_events: bool = False
 ) -> RunDetails:
     """Return the current state of a run, whose folder may not exist yet.
 
     Args:
-        roots: The folders below which a change may be applied.
+        settings: The server's settings, which say where a change may be applied and sent.
     """
     job, state = pool.find_last_job(folder.id), run_state(pool, folder)
     end = pool.end_of(job) if job is not None else None
@@ -89,9 +92,10 @@ def run_details(
         if with_events:
             fields["events"] = run_json["events"]
         fields |= _describe_task(folder) | _describe_result(folder)
-        is_allowed = find_allowed_folder(fields.get("project", ""), roots) is not None
+        project = find_allowed_folder(fields.get("project", ""), settings.serve.roots)
         is_healed = state == "ended" and fields["outcome"] == "healed" and fields.get("has_diff", False)
-        fields["can_apply"] = is_allowed and is_healed and fields["kind"] == "heal"
+        if project is not None and is_healed and fields["kind"] == "heal":
+            fields |= {"can_apply": True, "pull_request": describe_pull_request(folder, project, settings)}
     if state == "waiting" and (review := pending_review(folder.path)) is not None:
         fields["question"] = {**review_as_json(review), "key": review.key, "texts": _editable_texts(review)}
     owner = pool.find_owner(folder.id) or None
@@ -104,12 +108,13 @@ def _describe_task(folder: RunFolder) -> dict[str, Any]:
     started = first_payload(events, kinds.RunStarted)
     if started is None:
         return {}
-    checked = first_payload(events, kinds.CandidateChecked)
+    failing, failing_test = find_first_failures(folder, events)
     values = {
         "kind": started.kind,
         "project": started.project,
         "statement": started.statement,
-        "failing": checked.failed if checked is not None else 0,
+        "failing": failing,
+        "failing_test": failing_test,
     }
     return {
         "title": make_run_title(values),

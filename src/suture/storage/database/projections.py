@@ -102,11 +102,6 @@ class RunRows:
     approvals: tuple[Row, ...] = ()
 
     @property
-    def first_failures(self) -> int:
-        """Return the number of tests that failed before the first decision."""
-        return next((row["failed"] for row in self.iterations if row["number"] == 0), 0)
-
-    @property
     def by_table(self) -> Mapping[str, tuple[Row, ...]]:
         """Return table name -> rows."""
         return {
@@ -180,6 +175,7 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
         reason = f"{failure.error_type}: {failure.message}"
     project = started.project if started else ""
     errors = " ".join(row["error"] for row in iterations)
+    failing, failing_test = find_first_failures(run, events)
     return {
         "kind": started.kind if started else "",
         "statement": statement,
@@ -192,6 +188,8 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
         "reason": reason,
         "evidence": last_check.evidence if last_check else "",
         "confidence": end.confidence if end else 0.0,
+        "failing": failing,
+        "failing_test": failing_test,
         "attempts": spend.attempts,
         "tokens": spend.tokens,
         "prompt_tokens": spend.prompt_tokens,
@@ -207,6 +205,19 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
         "events": len(events),
         "search_text": index_text(statement, project, outcome, reason, errors),
     }
+
+
+def find_first_failures(run: RunFolder, events: Sequence[Event]) -> tuple[int, str]:
+    """Return how many tests failed when the run first ran them, and the first of these; 0 and "" if none did."""
+    checked = first_payload(events, CandidateChecked)
+    if checked is None or not checked.failed:
+        return 0, ""
+    try:
+        outcomes = run.load_record(Verdict, checked.verdict).outcomes
+    except StorageError:  # the blob is damaged or missing
+        outcomes = ()
+    failing = (outcome.check_id for outcome in outcomes if not outcome.passed and outcome.status != "skipped")
+    return checked.failed, next(failing, "")
 
 
 def _split_into_steps(events: Sequence[Event]) -> Iterator[_Step]:

@@ -21,24 +21,11 @@ DECIDED_OUTCOMES = ("healed", "not_healed", "stuck", "budget_exhausted")
 
 
 def query_runs(store: Store, query: RunQuery, limit: int) -> tuple[list[Row], int]:
-    """Return `(rows, total)`: the newest rows of `tasks` that match a query, and how many match in all.
-
-    Each row has also the number of tests that failed at first, as `failing`.
-    """
+    """Return `(rows, total)`: the newest rows of `tasks` that match a query, and how many match in all."""
     with store.read_transaction() as connection:
         conditions = _make_conditions(connection, query, store.namespace)
-        # A subquery: a list of run ids could be longer than a statement may be.
-        failing = (
-            select(iterations.c.failed)
-            .where(
-                iterations.c.namespace == tasks.c.namespace,
-                iterations.c.run_id == tasks.c.run_id,
-                iterations.c.number == 0,
-            )
-            .scalar_subquery()
-        )
         newest = (
-            select(tasks, func.coalesce(failing, 0).label("failing"))
+            select(tasks)
             .where(*conditions)
             .order_by(tasks.c.started_s.desc(), tasks.c.run_id.desc())
             .limit(limit)

@@ -155,6 +155,8 @@ tasks = Table(
     _text("reason"),
     _word("evidence"),
     _number("confidence"),
+    _count("failing"),  # tests that failed at first
+    _text("failing_test"),  # the first of them
     _count("attempts"),
     _count("tokens"),
     _count("prompt_tokens"),

@@ -25,6 +25,7 @@ from suture.core.ledger.kinds.delivery import (
     CommitMade,
     CommitStarted,
     PatchWritten,
+    PullRequestOpened,
     TreeApplied,
     TreeUndone,
 )
@@ -151,6 +152,7 @@ __all__ = [
     "PromptShrunk",
     "ProposedExample",
     "ProposerRan",
+    "PullRequestOpened",
     "RecalledMemory",
     "RemovedTest",
     "RepairChosen",

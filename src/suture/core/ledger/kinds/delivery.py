@@ -144,6 +144,16 @@ class CommitMade(Payload, kind="commit.made"):
     commit: str
 
 
+class PullRequestOpened(Payload, kind="pull_request.opened"):
+    """A draft pull request with the change was opened.
+
+    Attributes:
+        address: Where it can be viewed.
+    """
+
+    address: str
+
+
 class PatchWritten(Payload, kind="patch.written"):
     """The change was written into a patch file.
 

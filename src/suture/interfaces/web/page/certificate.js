@@ -23,15 +23,14 @@ function certificateView(certificate, state) {
       fill(messages, fault(error));
     }
     verify.disabled = false;
-  }, { class: "main" });
+  });
   const { mutation, coverage } = certificate;
   const rows = [
-    ["fixed tests", certificate.fixed?.length ?? 0],
-    ["newly failing tests", certificate.newly_failing?.length ?? 0],
-    ["changed lines run by the tests", unmeasured(coverage) ?? `${lines(coverage?.covered)} of ${lines(coverage?.changed)}`],
-    ["deliberate mistakes noticed by the tests", unmeasured(mutation) ?? `${mutation?.mutants.filter((one) => one.killed).length} of ${mutation?.selected ?? mutation?.mutants.length}`],
-    ["confidence (lower bound)", (certificate.confidence ?? written?.confidence)?.toFixed(2) ?? ""],
-    ["SHA-256 of its content", el("code", {}, written?.seal ?? certificate.seal ?? "")],
+    ["tests that pass now and failed before", certificate.fixed?.length ?? 0],
+    ["tests that fail now and passed before", certificate.newly_failing?.length ?? 0],
+    ["changed lines that the tests run", unmeasured(coverage) ?? `${lines(coverage?.covered)} of ${lines(coverage?.changed)}`],
+    ["deliberate mistakes that the tests notice", unmeasured(mutation) ?? `${mutation?.mutants.filter((one) => one.killed).length} of ${mutation?.selected ?? mutation?.mutants.length}`],
+    ["confidence, at least", (certificate.confidence ?? written?.confidence)?.toFixed(2) ?? ""],
   ];
   return [
     table("What was verified", ["", ""], rows.map(([name, value]) => [name, shown(value)])),

@@ -67,6 +67,13 @@ export function choice(options, value, attributes = {}) {
   return control;
 }
 
+// A link to another site, in a tab of its own that does not learn where it was opened.
+export function outside(label, address, attributes = {}) {
+  const link = el("a", { target: "_blank", rel: "noopener noreferrer", ...attributes }, label);
+  if (/^https?:/.test(address)) link.href = address;
+  return link;
+}
+
 export const button = (label, onclick, attributes = {}) => el("button", { type: "button", onclick, ...attributes }, label);
 export const note = (text, kind = "empty") => el("p", { class: kind, role: kind === "error" ? "alert" : null }, text);
 export const code = (text, label) => el("pre", { tabindex: "0", role: "region", "aria-label": label }, el("code", {}, text));

@@ -1,7 +1,7 @@
 // The list of runs, and the comparison of two runs.
 
 import { get } from "./api.js";
-import { age, button, choice, count, dollars, el, elapsed, fill, note, projectName, reloadable, seconds, table } from "./dom.js";
+import { age, button, choice, count, dollars, el, elapsed, fill, note, reloadable, seconds, table } from "./dom.js";
 import { diffView } from "./diff.js";
 import { badge } from "./panel.js";
 
@@ -10,7 +10,7 @@ const PAGE = 25;
 const OUTCOMES = ["healed", "nothing_to_heal", "not_healed", "stuck", "not_a_code_fault", "budget_exhausted", "waiting", "infra_error", "cancelled", "running"];
 
 const origin = (run) => (run.fork_of ? `fork of ${run.fork_of}, step ${run.fork_at}` : run.replay_of ? `replay of ${run.replay_of}` : null);
-const facts = (run) => [run.project && run.kind === "heal" ? projectName(run.project) : null, run.recipe, run.model === "none" ? "no model" : run.model,
+const facts = (run) => [run.recipe, run.model === "none" ? "no model" : run.model,
   run.spend.tokens ? `${count(run.spend.tokens)} tokens` : null, run.spend.seconds < 60 ? seconds(run.spend.seconds) : elapsed(run.spend.seconds), origin(run), el("span", { class: "id" }, run.run)].filter(Boolean);
 
 export async function historyPage({ view, signal }) {
@@ -38,9 +38,8 @@ export async function historyPage({ view, signal }) {
       el("span", {}, `${offset + 1} to ${offset + found.runs.length} of ${found.total}`));
     return [
       found.queued.length ? el("p", {}, "Queued: ", found.queued.map((one) => [el("a", { href: `#/runs/${one.run}` }, one.run), " "])) : null,
-      found.runs.length > 1 ? note("To compare two runs, select both.") : null,
       found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, found.runs.map(row)) : empty,
-      more,
+      more ?? (found.runs.length > 1 ? el("p", { class: "hint" }, "Select two runs to compare them.") : null),
     ];
   };
   const load = reloadable(list, signal, async () => {
@@ -55,6 +54,9 @@ export async function historyPage({ view, signal }) {
     list);
 }
 
+// A value of an event as JSON, with the hashes of candidates cut.
+const brief = (value) => (value ? el("code", {}, value.replaceAll(/[0-9a-f]{64}/g, (hash) => hash.slice(0, 8))) : "nothing");
+
 export async function comparePage({ view, signal, parts: [one, two], title }) {
   const [first, second, comparison] = await Promise.all([get(`/v1/runs/${one}`, signal), get(`/v1/runs/${two}`, signal), get(`/v1/runs/${one}/compare/${two}`, signal)]);
   const names = first.title === second.title ? [`${first.title} (first)`, `${first.title} (second)`] : [first.title, second.title];
@@ -67,11 +69,11 @@ export async function comparePage({ view, signal, parts: [one, two], title }) {
   const { difference } = comparison;
   const isSameTask = first.project === second.project && first.task === second.task;
   return fill(view, el("h1", {}, "Two runs compared"),
-    table("Side by side", ["", ...names], rows.map(([name, of]) => [name, of(first), of(second)])),
+    table("Side by side", ["", ...names], rows.map(([name, of]) => [name, of(first), of(second)]).filter(([, ...cells]) => cells.some(Boolean)), { class: "pair" }),
     isSameTask ? null : note("The two runs have different tasks, so their results are not compared."),
     !isSameTask ? null : [el("h2", {}, "Difference of the results"),
     comparison.diff ? diffView(comparison.diff, names[0], names[1], signal) : note("The results are identical."),
     el("h2", {}, "First difference"),
-    difference ? el("p", {}, `The runs differ first at event ${difference.position}: `, el("code", {}, difference.first || "nothing"), " and ", el("code", {}, difference.second || "nothing"))
+    difference ? el("p", {}, `The runs are alike up to line ${difference.position} of their timelines. There, ${(difference.field || "what happens").replaceAll("_", " ")} differs: `, brief(difference.first), " and ", brief(difference.second), ".")
       : note("Both runs took the same steps.")]);
 }

@@ -1,7 +1,7 @@
 // One run: its outcome, its change, the evidence and what can be done about it; below it, one tab for each kind of detail.
 
 import { follow, get, post, text } from "./api.js";
-import { age, announce, button, code, download, el, elapsed, fault, fill, note, projectName, seconds, table } from "./dom.js";
+import { age, announce, button, code, download, el, elapsed, fault, fill, note, outside, projectName, seconds, table } from "./dom.js";
 import { candidatesPanel, testsPanel } from "./candidates.js";
 import { certificatePanel } from "./certificate.js";
 import { diffView, filesOf, isNew, textOf } from "./diff.js";
@@ -121,8 +121,8 @@ function headOf(state, refresh) {
   const mayRun = caller.role !== "viewer";
   // The server allows the same: a run belongs to the caller who started it, and to admins.
   const mayChange = caller.role === "admin" || (mayRun && state.shown.caller === caller.name);
-  const ask = (path, done) => async () => {
-    fill(messages, note("Working ...", "loading"));
+  const ask = (path, done, doing = "Working ...") => async () => {
+    fill(messages, note(doing, "loading"));
     try { await post(`/v1/runs/${run}/${path}`); await refresh(); fill(messages, done ? note(done, "hint") : null); } catch (error) { fill(messages, fault(error)); }
   };
   const parts = [
@@ -131,8 +131,8 @@ function headOf(state, refresh) {
       el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe, model === "none" ? "no model" : model, age(started), el("span", { class: "id" }, run)]
         .filter(Boolean).map((one) => el("span", {}, one)))]],
     [outcome, ({ shown, events }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, has("repair.undetermined")({ events })], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
-      el("p", { class: "outcome" }, mark(now, ended, isOpen), el("span", {}, headline || (now === "waiting" ? "Suture waits for your answer." : now === "stopped" ? "The run was interrupted before it had a result." : "")),
-        used && now === "ended" ? el("span", { class: "hint" }, `in ${used < 60 ? seconds(used) : elapsed(used)}`) : null)])],
+      el("p", { class: "outcome" }, mark(now, ended, isOpen), el("span", {}, headline || (now === "waiting" ? "Suture waits for your answer." : now === "stopped" ? "The run was interrupted before it had a result." : ""),
+        used && now === "ended" ? el("span", { class: "hint" }, ` in ${used < 60 ? seconds(used) : elapsed(used)}`) : null))])],
     [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
       [error ? fault({ message: error.detail, remedy: error.remedy }) : null, broken ? note(`${broken}: retrying.`, "error") : null]],
     [asked, ({ shown }) => (shown.state === "waiting" ? shown.question : null), (question) => (question ? questionView(question, state, refresh) : null)],
@@ -145,13 +145,16 @@ function headOf(state, refresh) {
     [evidence, ({ shown }) => (isActive(shown) ? [] : [shown.evidence, shown.remarks]), ([sentence, remarks]) => [
       sentence ? el("p", { class: "evidence" }, sentence) : null,
       remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
-    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), events.some((event) => event.kind === "moves.decided")], ([now, ended, canApply, applied, there, decided]) =>
+    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), has("repair.undetermined")({ events }), shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
       el("p", { class: "row acts" },
-        canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", ask("apply", "Applied to your project."), { class: "main" })) : null,
+        canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", ask("apply", "Applied to your project."), { class: isOpen ? null : "main" })) : null,
         there ? copyAndDownload(state, messages) : null,
+        pull?.state === "opened" ? outside("View pull request", pull.address, { class: "button" }) : null,
+        pull?.state === "possible" && caller.role === "admin" ? button("Open pull request", ask("pull-request", "A draft pull request is open.", "Running the tests again before the pull request is opened ...")) : null,
         mayChange && isActive({ state: now }) ? button("Stop", ask("cancel")) : null,
         mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(ended))) ? button("Resume", ask("resume"), { class: "main" }) : null,
-        mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ended === "healed" ? null : "main" }) : null)],
+        mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ended === "healed" ? null : "main" }) : null),
+      pull?.state === "no_token" && caller.role === "admin" ? el("p", { class: "hint" }, "To open pull requests here, set SUTURE_KEYS_CI to a token of GitHub and start the server again.") : null]],
   ].map(([slot, of, draw]) => [of, drawIfChanged(async (data) => { fill(slot, await draw(data)); })]);
   const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, evidence, acts, messages, again, rivals);
   return { node, live, draw: async () => { live.draw(); for (const [of, drawn] of parts) await drawn(of(state)); } };
@@ -159,7 +162,7 @@ function headOf(state, refresh) {
 
 // A sign beside the sentence about the outcome, which says the same in words.
 function mark(now, outcome, isOpen) {
-  const [kind, sign] = now === "waiting" ? ["warn", "?"] : isOpen && outcome === "healed" ? ["warn", "!"] : ["healed", "nothing_to_heal"].includes(outcome) ? ["good", "✓"] : ["bad", "✗"];
+  const [kind, sign] = now === "waiting" ? ["warn", "?"] : isOpen && outcome === "healed" ? ["warn", "≈"] : ["healed", "nothing_to_heal"].includes(outcome) ? ["good", "✓"] : ["bad", "✗"];
   return el("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign);
 }
 
@@ -186,7 +189,8 @@ function rivalChanges(undetermined) {
   if (!undetermined || undetermined.changes.length < 2) return null;
   const { changes, calls } = undetermined;
   const lines = (diff) => diff.split("\n").filter((line) => /^[-+](?![-+])/.test(line)).join("\n");
-  return [note(`Your tests do not decide: each of these ${changes.length} changes passes all of them. The first one is the result.`, "hint"),
+  return [el("h2", {}, "Which change is right?"),
+    el("p", { class: "hint" }, calls.length ? "The first one is the result. A test for one of these calls would decide." : "The first one is the result. A test that only one of them passes would decide."),
     table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
       changes.map((change, number) => [el("pre", {}, lines(change.diff) || change.label), ...calls.map((call) => el("code", {}, call.answers[number]))]))];
 }
