@@ -29,6 +29,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("run -", 2, "empty"),
     ("run x y", 2, "(y)"),
     ("run x --example", 2, "--example"),
+    (f"run x --into / {MODEL_OPTION}", 2, "'/' is the root of the file system"),
     ("run x --modle y", 2, "--model"),
     ("run x --test nowhere.py", 2, "'nowhere.py' does not exist"),
     ("run x --test empty", 2, "is a folder"),

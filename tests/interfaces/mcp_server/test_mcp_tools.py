@@ -35,6 +35,9 @@ from interfaces.web.real_server import (
 from interfaces.web.uploaded_projects import BROKEN_PROJECT, HANGING_PROJECT, write_project
 from suture.api import Review
 from suture.core.records import Task
+from suture.core.settings import Settings
+from suture.interfaces.mcp.mcp_tools import find_requested_run
+from suture.interfaces.mcp.server_context import ServerContext
 from suture.interfaces.narrative.review_text import MAX_QUESTION_CHARS, review_as_text
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
@@ -130,6 +133,22 @@ async def test_a_project_can_be_healed_shown_and_verified(tmp_path: Path, mode: 
 
         verification = read_content(await client.call_tool("verify", {"run": run}))
         assert verification["ok"] is True
+
+
+def test_the_last_run_is_the_newest_wherever_the_server_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, project in (("20261101-120000000-aaaaaa", tmp_path), ("20261102-120000000-bbbbbb", "/other")):
+        folder = tmp_path / "home" / "runs" / name
+        folder.mkdir(parents=True)
+        event = {"seq": 0, "time_s": 1.0, "kind": "run.started", "data": {"project": str(project)}}
+        (folder / "ledger.jsonl").write_text(json.dumps(event) + "\n")
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.model_validate({"paths": {"home": tmp_path / "home"}})
+
+    found = find_requested_run(ServerContext(settings=settings, flags={}), "last")
+
+    assert found.id == "20261102-120000000-bbbbbb"
 
 
 @pytest.mark.heavy

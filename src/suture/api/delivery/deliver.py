@@ -109,8 +109,8 @@ def require_deliverable(delivery: Delivery, root: Path) -> None:
             raise UsageError(f"{target!r} exists already and would be overwritten", remedy="move it away")
         if not Path(target).absolute().parent.is_dir():
             raise UsageError(f"there is no folder for {target!r}", remedy="make it first: mkdir -p FOLDER")
-    if delivery.how == "into" and os.path.lexists(target) and not Path(target).is_dir():
-        raise UsageError(f"{target!r} is not a folder", remedy="name one; it need not exist")
+    if delivery.how == "into":
+        _require_folder_for_new_code(Path(target))
     if delivery.how in ("commit", "branch"):
         repository = open_repository(root)
         repository.head()
@@ -119,6 +119,16 @@ def require_deliverable(delivery: Delivery, root: Path) -> None:
             repository.require_quiet()
         else:
             repository.require_new_branch(target)
+
+
+def _require_folder_for_new_code(folder: Path) -> None:
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise UsageError(f"{str(folder)!r} is not a folder", remedy="name one; it need not exist")
+    if folder.resolve() == Path(folder.anchor):
+        raise UsageError(f"{str(folder)!r} is the root of the file system", remedy="name a folder of yours")
+    existing = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
+    if not os.access(existing, os.W_OK):
+        raise UsageError(f"{str(existing)!r} cannot be written", remedy="name a folder of yours")
 
 
 def require_no_overwrite(

@@ -211,7 +211,8 @@ def find_requested_run(context: ServerContext, run: str) -> RunFolder:
             UsageError(f"{run!r:.80} is not a run id", remedy="use `last` or an id from suture://runs")
         )
     try:
-        return find_run_folder(run, context.settings)
+        # The folder in which a client starts the server says nothing about the project that it asks for.
+        return find_run_folder("newest" if run == "last" else run, context.settings)
     except SutureError as fault:
         raise tool_error(fault) from fault
 
