@@ -13,11 +13,14 @@ help:  ## Show this list
 
 setup: $(STAMP)  ## Make .venv with the locked dependencies
 
+# pip is silent while it installs what it has downloaded, for most of a minute. A person should see that it moves.
+DOTS := (while sleep 4 && kill -0 $$$$ 2>/dev/null; do printf . >&2; done) &
+
 $(STAMP): constraints/dev.txt pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	@# Not quiet: it takes a minute, and a person should see that it moves.
-	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r constraints/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "Making $(VENV) with the locked dependencies; this takes a minute or two."
+	@$(DOTS) $(PYTHON) -m venv $(VENV)
+	@$(DOTS) $(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r constraints/dev.txt
+	@$(DOTS) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: $(STAMP)  ## Heal a broken program and write a function, live

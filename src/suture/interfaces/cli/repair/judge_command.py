@@ -35,10 +35,10 @@ from suture.interfaces.cli.terminal.command_options import (
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors, report_error
 from suture.interfaces.cli.terminal.terminal_output import (
-    make_console,
     print_json,
     print_note,
     print_text_line,
+    show_activity,
 )
 from suture.interfaces.narrative.exit_codes import JUDGEMENT_EXIT_CODES
 from suture.interfaces.narrative.plain_text import disarm_commands
@@ -250,11 +250,8 @@ def live_steps() -> Iterator[Callable[[JudgeStep], None]]:
     """Yield a function that shows a step; on a terminal in a line that moves and is erased in the end."""
     from suture.interfaces.narrative.judgement_text import STEP_TEXTS
 
-    if not sys.stderr.isatty():
-        yield print_step
-        return
-    with make_console(stderr=True).status("reading the change") as status:
-        yield lambda step: status.update(STEP_TEXTS[step])
+    with show_activity("reading the change") as show:
+        yield lambda step: show(STEP_TEXTS[step])
 
 
 def print_lines(text: str) -> None:

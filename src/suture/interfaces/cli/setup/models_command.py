@@ -23,7 +23,9 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_note,
     print_raw,
     print_text,
+    show_activity,
 )
+from suture.interfaces.narrative.plain_text import format_count
 from suture.models import ModelProfile, Price
 from suture.models.model_check import PROFILE_ATTRIBUTES, Feature, FeatureCheck, ModelCheck
 from suture.models.profiles import ProfileOrigin
@@ -133,10 +135,15 @@ def time_threads(path: Path, cache: Path) -> None:
     """Measure the best number of threads now, so that no run has to; the weights are useful without it."""
     if importlib.util.find_spec("xllamacpp") is None:
         return
-    from suture.models.llama_server.thread_calibration import calibrate_threads
+    from suture.models.llama_server.thread_calibration import TokenSpeed, calibrate_threads, measure_speed
+
+    def measure_and_show(model: Path, threads: int) -> TokenSpeed:
+        show(f"timing the model with {format_count(threads, 'thread')}")
+        return measure_speed(model, threads)
 
     try:
-        calibration = calibrate_threads(path, cache)
+        with show_activity("timing the model") as show:
+            calibration = calibrate_threads(path, cache, measure=measure_and_show)
     except ModelError as fault:
         print_note(f"threads were not timed: {fault.message}")
         return

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,19 @@ def print_note(text: str, *, style: str | None = None) -> None:
     else:  # Rich would write the same, and takes a tenth of a command's start-up time
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
+
+
+@contextmanager
+def show_activity(text: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows on stderr what the program is busy with.
+
+    On a terminal it is one line, at first `text`, that moves and is erased in the end. Elsewhere, each text is a line.
+    """
+    if not sys.stderr.isatty():
+        yield print_note
+        return
+    with make_console(stderr=True).status(text) as status:
+        yield status.update
 
 
 def print_line(screen: Console, line: str, *, style: str | None = None) -> None:
