@@ -25,8 +25,8 @@ MAX_SERVICE_ACCOUNT_BYTES = 64 * 2**10
 """Size of a JSON file that may be a service account with a private key; such a file has some 2 KiB."""
 
 # Patterns and diffs
-MAX_MATCH_STEPS = 20_000_000
-"""Some seconds of matching. A project of 5,000 files with 300 patterns needs less than a tenth of it."""
+MAX_MATCH_STEPS = 200_000_000
+"""Some seconds of matching: patterns times paths. A project of 100,000 files with 300 patterns needs a third of it."""
 SECRET_MATCH_STEPS_PER_CHAR = 100_000
 """The same for one name and the built-in patterns of secret files, for each character of the name."""
 MAX_CACHED_PATHS = 200_000

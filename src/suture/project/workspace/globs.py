@@ -1,18 +1,42 @@
 """Match paths against patterns (globs) as in a `.gitignore`.
 
-Patterns come from a project's files and from certificates of strangers. As a regular expression, a pattern
-with a dozen stars can take forever. Here the time is proportional to the length of the pattern times the
-length of the path: a star first matches nothing, and only the last star that was met is ever extended.
+Patterns come from a project's files and from certificates of strangers. As a usual regular expression, a pattern with
+a dozen stars can take forever. Here the text after each star is matched at its first occurrence and never elsewhere
+(an atomic group), which is enough for globs and takes time in proportion to the lengths of pattern and path.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from suture.errors import UsageError
 from suture.project.tuning import MAX_GLOB_CHARS, MAX_MATCH_STEPS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glob:
+    """A parsed line of a `.gitignore`.
+
+    Attributes:
+        expression: A regular expression for the whole path, or for the name if the pattern is not anchored.
+        literal: A text that is in everything that matches; empty if there is none.
+        negated: Whether it starts with `!` and cancels earlier patterns.
+        anchored: Whether it starts at the folder of its file; otherwise it matches names at any depth.
+    """
+
+    expression: str
+    literal: str
+    negated: bool
+    folders_only: bool
+    anchored: bool
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The compiled expression; most patterns of a long list are never tried."""
+        return re.compile(self.expression)
 
 
 @dataclass(kw_only=True)
@@ -39,17 +63,17 @@ class Globs:
         Raises:
             UsageError: There are too many or too long patterns for that many paths.
         """
-        parts = path.split("/")
-        name = parts[-1]
-        possible = self._list_possible(name)
-        self._charge(len(possible))
-        for number in possible:
-            pattern = self.patterns[number]
-            # This rules out nearly all of them, and a project may have 100,000 files.
-            if not _may_fit(pattern.name_texts, name):
-                continue
-            if (is_folder or not pattern.folders_only) and self._fits(pattern, parts):
-                return not pattern.negated
+        self._charge(len(self.patterns))
+        name = path.rpartition("/")[2]
+        # Nearly all paths have none of the texts, and a project may have 100,000 files.
+        if not self._any_literal.search(path):
+            return None
+        for pattern in reversed(self.patterns):
+            subject = path if pattern.anchored else name
+            if pattern.literal in subject and (is_folder or not pattern.folders_only):
+                self._charge(len(subject))
+                if pattern.regex.fullmatch(subject):
+                    return not pattern.negated
         return None
 
     def covers(self, path: str) -> bool:
@@ -60,69 +84,10 @@ class Globs:
             return True
         return self.verdict(path, is_folder=False) is True
 
-    def _list_possible(self, name: str) -> list[int]:
-        """Return the numbers of the patterns that may match a file or folder of this name, the last one first."""
-        keys = (("name", name), ("first", name[:1]), ("last", name[-1:]), ("any", ""))
-        return sorted((number for key in keys for number in self._numbers.get(key, ())), reverse=True)
-
     @cached_property
-    def _numbers(self) -> dict[tuple[str, str], list[int]]:
-        """What a pattern says about the name that it matches -> the numbers of such patterns."""
-        numbers: dict[tuple[str, str], list[int]] = {}
-        for number, pattern in enumerate(self.patterns):
-            numbers.setdefault(_describe_name(pattern.parts[-1]), []).append(number)
-        return numbers
-
-    def _fits(self, pattern: Glob, parts: Sequence[str]) -> bool:
-        if pattern.plain is not None:
-            return pattern.plain == parts[-1]
-        if pattern.suffix is not None:
-            return parts[-1].endswith(pattern.suffix)
-        if not pattern.anchored:
-            return self._part_fits(pattern.parts[0], parts[-1])
-        return self._path_fits(pattern.parts, parts)
-
-    def _path_fits(self, pattern: Sequence[Part], parts: Sequence[str]) -> bool:
-        """Return whether a pattern matches a path, both split at their slashes. `**` matches any folders."""
-        pattern_at = path_at = 0
-        # Where the last `**` is in the pattern, and the part of the path up to which it matches so far.
-        star_at = retry_at = -1
-        while path_at < len(parts):
-            if pattern_at < len(pattern) and pattern[pattern_at] is FOLDERS:
-                # At its end, `a/**` means what is in `a` but not `a` itself, so it needs one more part.
-                star_at, retry_at = pattern_at, path_at + (pattern_at == len(pattern) - 1)
-                pattern_at, path_at = pattern_at + 1, retry_at
-            elif pattern_at < len(pattern) and self._part_fits(pattern[pattern_at], parts[path_at]):
-                pattern_at, path_at = pattern_at + 1, path_at + 1
-            elif star_at >= 0:
-                retry_at += 1
-                pattern_at, path_at = star_at + 1, retry_at
-            else:
-                return False
-        return pattern_at == len(pattern)
-
-    def _part_fits(self, pattern: Part, name: str) -> bool:
-        """Return whether one part of a pattern matches one name in a path."""
-        pattern_at = name_at = 0
-        star_at = retry_at = -1  # as in `_path_fits`, for `*` and the characters of the name
-        steps = 0
-        try:
-            while name_at < len(name):
-                steps += 1
-                token = pattern[pattern_at] if pattern_at < len(pattern) else None
-                if token is ANY:
-                    star_at, retry_at = pattern_at, name_at
-                    pattern_at += 1
-                elif token is not None and _accepts(token, name[name_at]):
-                    pattern_at, name_at = pattern_at + 1, name_at + 1
-                elif star_at >= 0:
-                    retry_at += 1
-                    pattern_at, name_at = star_at + 1, retry_at
-                else:
-                    return False
-            return all(token is ANY for token in pattern[pattern_at:])
-        finally:
-            self._charge(steps)
+    def _any_literal(self) -> re.Pattern[str]:
+        literals = {pattern.literal for pattern in self.patterns}
+        return re.compile("|".join(map(re.escape, sorted(literals))) if literals else NOTHING)
 
     def _charge(self, steps: int) -> None:
         """Count comparisons. Raises a `UsageError` if none are left."""
@@ -132,23 +97,6 @@ class Globs:
                 f"{self.source}: matching takes too long",
                 remedy="use fewer or simpler patterns, or name a smaller folder",
             )
-
-
-def _may_fit(texts: Sequence[str], name: str) -> bool:
-    """Return whether a name contains the texts between a pattern's wildcards, in whatever order."""
-    if not (name.startswith(texts[0]) and name.endswith(texts[-1])):
-        return False
-    return len(texts) <= 2 or all(text in name for text in texts[1:-1])
-
-
-def _describe_name(part: Part) -> tuple[str, str]:
-    """Return what the last part of a pattern says about a name: all of it, its first or last character, or nothing."""
-    text = _text(part)
-    if text is not None:
-        return "name", text
-    if isinstance(part[0], str):
-        return "first", part[0]
-    return ("last", part[-1]) if isinstance(part[-1], str) else ("any", "")
 
 
 def parse_globs(lines: Iterable[str], source: str = "the patterns") -> Globs:
@@ -161,85 +109,29 @@ def parse_globs(lines: Iterable[str], source: str = "the patterns") -> Globs:
     return Globs(patterns=tuple(glob for glob in parsed if glob is not None), source=source)
 
 
+NOTHING = "(?!)"
+NO_LITERAL = re.compile(r"\\.|\[.*|[*?/]", re.DOTALL)
+"""What separates the plain texts of a pattern. What follows a bracket is not looked at."""
+ONE = "[^/]"
+FOLDERS = "(?:[^/]+/)*"
 CLASSES = {
-    "alnum": str.isalnum,
-    "alpha": str.isalpha,
-    "blank": " \t".__contains__,
-    "cntrl": lambda char: not char.isprintable(),
-    "digit": str.isdecimal,
-    "graph": lambda char: char.isprintable() and not char.isspace(),
-    "lower": str.islower,
-    "print": str.isprintable,
-    "punct": lambda char: char.isprintable() and not char.isalnum() and not char.isspace(),
-    "space": str.isspace,
-    "upper": str.isupper,
-    "xdigit": "0123456789abcdefABCDEF".__contains__,
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\s",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
 }
-"""Name of a POSIX class, as in `[[:alpha:]]` -> whether a character belongs to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wildcard:
-    """A wildcard in a pattern.
-
-    Attributes:
-        kind: What it matches: `one` character, `any` number of characters, one character that is `in` a set,
-            or one that is `out` of it.
-        singles: The single characters of the set.
-        ranges: (first, last) character of each range of the set.
-        named: The POSIX classes in the set, such as `alpha`.
-    """
-
-    kind: str
-    singles: frozenset[str] = frozenset()
-    ranges: tuple[tuple[str, str], ...] = ()
-    named: tuple[str, ...] = ()
-
-    def accepts(self, char: str) -> bool:
-        """Return whether a character matches."""
-        if self.kind == "one":
-            return True
-        is_in_set = (
-            char in self.singles
-            or any(first <= char <= last for first, last in self.ranges)
-            or any(CLASSES[name](char) for name in self.named)
-        )
-        return is_in_set == (self.kind == "in")
-
-
-def _accepts(token: str | Wildcard, char: str) -> bool:
-    return token == char if isinstance(token, str) else token.accepts(char)
-
-
-ANY = Wildcard("any")
-ONE = Wildcard("one")
-Part = tuple[str | Wildcard, ...]
-"""A part of a pattern between two slashes: its characters and wildcards in their order."""
-FOLDERS: Part = (ANY, ANY)
-"""`**`: any number of folders."""
-
-
-@dataclass(frozen=True, slots=True)
-class Glob:
-    """A parsed line of a `.gitignore`.
-
-    Attributes:
-        negated: Whether it starts with `!` and cancels earlier patterns.
-        anchored: Whether it starts at the folder of its file; otherwise it matches names at any depth.
-        plain: The name to match, if the pattern is not anchored and has no wildcards.
-        suffix: The suffix to match, if the pattern is not anchored and a star at its beginning is the only
-            wildcard.
-        name_texts: The texts before, between and after the wildcards in the last part of the pattern. A name that
-            it matches contains them all.
-    """
-
-    parts: tuple[Part, ...]
-    negated: bool
-    folders_only: bool
-    anchored: bool
-    plain: str | None
-    suffix: str | None
-    name_texts: tuple[str, ...]
+"""Name of a POSIX class, as in `[[:alpha:]]` -> what a regular expression has for it inside of brackets."""
+STAR = None
+Part = list[str | None]
+"""A part of a pattern between two slashes: a regular expression for each character, and `STAR`."""
 
 
 def parse_glob(line: str) -> Glob | None:
@@ -252,34 +144,16 @@ def parse_glob(line: str) -> Glob | None:
     folders_only = text.endswith("/")
     text = text.removesuffix("/")
     anchored = "/" in text
-    parts = _parts(text.removeprefix("/"))
+    parts = _split(text.removeprefix("/"))
     if not text or parts is None:
         return None
-    name: Part = (ONE,) if anchored else parts[0]
     return Glob(
-        parts=parts,
+        expression=_translate_path(parts) if anchored else _translate_part(parts[0]),
+        literal=max(NO_LITERAL.split(text), key=len),
         negated=negated,
         folders_only=folders_only,
         anchored=anchored,
-        plain=_text(name),
-        suffix=_text(name[1:]) if name[0] is ANY else None,
-        name_texts=_texts_between_wildcards(parts[-1]),
     )
-
-
-def _text(part: Part) -> str | None:
-    """Return a part of a pattern as text, or `None` if it has wildcards."""
-    return "".join(map(str, part)) if all(isinstance(token, str) for token in part) else None
-
-
-def _texts_between_wildcards(part: Part) -> tuple[str, ...]:
-    texts = [""]
-    for token in part:
-        if isinstance(token, str):
-            texts[-1] += token
-        else:
-            texts.append("")
-    return tuple(texts)
 
 
 def _strip_spaces(line: str) -> str:
@@ -289,72 +163,88 @@ def _strip_spaces(line: str) -> str:
     return f"{stripped} " if backslashes % 2 and len(stripped) < len(line) else stripped
 
 
-def _parts(text: str) -> tuple[Part, ...] | None:
+def _translate_path(parts: Sequence[Part]) -> str:
+    """Return a regular expression for a path. `**` matches any folders; at the end, what is in the folder."""
+    sequences: list[list[str]] = [[]]
+    for part in parts:
+        if part == [STAR, STAR]:
+            sequences.append([])
+        else:
+            sequences[-1].append(_translate_part(part))
+    if len(sequences) == 1:
+        return "/".join(sequences[0])
+    first, *middle, last = ("".join(f"{part}/" for part in sequence) for sequence in sequences)
+    expression = first + "".join(f"(?>{FOLDERS}?{folders})" for folders in middle if folders)
+    return expression + (FOLDERS + last.removesuffix("/") if last else "(?s:.+)")
+
+
+def _translate_part(part: Part) -> str:
+    """Return a regular expression for one name in a path."""
+    texts = [""]
+    for token in part:
+        if token is STAR:
+            texts.append("")
+        else:
+            texts[-1] += token
+    if len(texts) == 1:
+        return texts[0]
+    first, *middle, last = texts
+    return f"{first}{''.join(f'(?>{ONE}*?{text})' for text in middle if text)}{ONE}*{last}"
+
+
+def _split(text: str) -> list[Part] | None:
     """Split a pattern at its slashes; return `None` if it can match nothing."""
-    parts: list[Part] = []
-    current: list[str | Wildcard] = []
+    parts: list[Part] = [[]]
     position = 0
     while position < len(text):
         char = text[position]
         position += 1
         if char == "/":
-            parts.append(_part(current))
-            current = []
+            parts.append([])
         elif char == "*":
-            current.append(ANY)
+            parts[-1].append(STAR)
         elif char == "?":
-            current.append(ONE)
+            parts[-1].append(ONE)
         elif char == "[":
-            parsed_set = _set(text, position)
-            if parsed_set is None:
+            translated = _translate_set(text, position)
+            if translated is None:
                 return None
-            wildcard, position = parsed_set
-            current.append(wildcard)
+            expression, position = translated
+            parts[-1].append(expression)
         elif char == "\\":
             if position == len(text):
                 return None
-            current.append(text[position])
+            parts[-1].append(re.escape(text[position]))
             position += 1
         else:
-            current.append(char)
-    return (*parts, _part(current))
+            parts[-1].append(re.escape(char))
+    return parts
 
 
-def _part(tokens: list[str | Wildcard]) -> Part:
-    if tuple(tokens) == FOLDERS:
-        return FOLDERS
-    # Several stars in a row mean the same as one.
-    return tuple(
-        token
-        for position, token in enumerate(tokens)
-        if token is not ANY or tokens[position - 1 : position] != [ANY]
-    )
-
-
-def _set(text: str, position: int) -> tuple[Wildcard, int] | None:
-    """Parse a set such as `[a-z]`; return (the set, position after it), or `None` if it does not end."""
-    kind = "out" if text[position : position + 1] in ("!", "^") else "in"
-    position += kind == "out"
-    singles: set[str] = set()
-    ranges: list[tuple[str, str]] = []
-    named: list[str] = []
+def _translate_set(text: str, position: int) -> tuple[str, int] | None:
+    """Translate a set such as `[a-z]`; return (expression, position after it), or `None` if it does not end."""
+    negated = text[position : position + 1] in ("!", "^")
+    position += negated
+    members = ""
     content_start = position
     while position < len(text) and (text[position] != "]" or position == content_start):
         if text.startswith("[:", position) and (end := text.find(":]", position + 2)) >= 0:
             if text[position + 2 : end] not in CLASSES:
                 return None
-            named.append(text[position + 2 : end])
+            members += CLASSES[text[position + 2 : end]]
             position = end + 2
             continue
         first, position = _char(text, position)
         if text[position : position + 1] == "-" and text[position + 1 : position + 2] not in ("", "]"):
             last, position = _char(text, position + 1)
-            ranges.append((first, last))
+            members += f"{re.escape(first)}-{re.escape(last)}" if first <= last else ""
         else:
-            singles.add(first)
+            members += re.escape(first)
     if position >= len(text):
         return None
-    return Wildcard(kind, frozenset(singles), tuple(ranges), tuple(named)), position + 1
+    if negated:
+        return f"[^/{members}]", position + 1
+    return f"(?!/)[{members}]" if members else NOTHING, position + 1
 
 
 def _char(text: str, position: int) -> tuple[str, int]:
