@@ -78,7 +78,7 @@ class Tally:
 
 
 async def fuzz(name: str, seed: int, seconds: float, case: int | None = None) -> Tally:
-    """Try cases of one target until the time is up, or a single case.
+    """Try at least one case of a target, and more until the time is up; or a single one.
 
     Args:
         name: The target.
@@ -89,7 +89,7 @@ async def fuzz(name: str, seed: int, seconds: float, case: int | None = None) ->
     began_s, tried, broken = time.monotonic(), 0, {}
     target = TARGETS[name]()
     try:
-        while time.monotonic() - began_s < seconds:
+        while tried == 0 or time.monotonic() - began_s < seconds:
             number = tried if case is None else case
             draw = random.Random(f"{seed}/{name}/{number}")
             try:

@@ -26,7 +26,7 @@ from suture.bench.running.benchmark import run_benchmark
 from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.bench.running.evaluation import EvaluationJob
 from suture.core.installation import format_install_command
-from suture.core.settings import Settings
+from suture.core.settings import SandboxSettings, Settings
 from suture.core.settings.setting_changes import encode_settings
 from suture.errors import PrerequisiteError
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
@@ -55,7 +55,8 @@ def open_lucky(settings: Settings, name: str) -> Model:
 async def measure(folder: Path, ids: list[str], *, cluster: str | None = None) -> None:
     """Run the benchmark, in this process or on a cluster."""
     plan = BenchmarkPlan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
-    await run_benchmark(plan, BenchFolder(folder), Settings(), parallel=2, cluster=cluster, opener=open_lucky)
+    settings = Settings(sandbox=SandboxSettings(check_timeout_s=60))  # a busy machine must not decide a row
+    await run_benchmark(plan, BenchFolder(folder), settings, parallel=2, cluster=cluster, opener=open_lucky)
 
 
 @pytest.mark.timeout(600)
