@@ -389,6 +389,12 @@ GO_SETS = (
     "func (b *Bag[T]) Equal(o *Bag[T]) bool { return b.n == o.n }\n\nfunc F() int { return 1 }\n"
 )
 GO_ROWS = "package a\n\nfunc (r rows) Less(i, j int) bool { return r[i].Name < r[j].Name }\n"
+GO_SCALED = (
+    "package a\n\nfunc (d Decimal) Cmp(o Decimal) int { return d.scale(o).value.Cmp(o.scale(d).value) }\n\n"
+    "func pair(a, b Decimal) (Decimal, Decimal) { return a.scale(b), b.scale(a) }\n"
+    "func first(a, b Decimal) (Decimal, Decimal) { return a.value, a.value }\n"
+)
+GO_PAIRED = "x, y := pair(d, o); return x.value.Cmp(y.value)"
 CLASSES = (
     "export const A = class { equals(o) { return this.x === o.x; } };\n"
     "export const B = class { equals(o) { return this.x === o.x && this.y === o.y; } };\nexport const c = 1;\n"
@@ -403,8 +409,10 @@ WEAKENED = [
     ("a.go", GO_MONEY, " && m.Unit == o.Unit", ""),
     ("a.go", GO_MONEY, "m.Amount == o.Amount", "m.Amount/10 == o.Amount/10"),
     ("a.go", GO_SETS, "s.n == o.n && s.m == o.m", "s.n == o.n"),
+    ("a.go", GO_SCALED, "return d.scale(o).value.Cmp(o.scale(d).value)", GO_PAIRED.replace("pair", "first")),
 ]
 KEPT = [
+    ("a.go", GO_SCALED, "return d.scale(o).value.Cmp(o.scale(d).value)", GO_PAIRED),
     ("a.js", MONEY, "this.currency === other.currency", "this.currency === other.amount"),
     (
         "a.js",

@@ -201,3 +201,9 @@ def test_a_proxy_that_decides_by_the_property_is_a_sign(change: str, count: int)
     after = MADE.replace("this.lines = [];", change)
     assert _find_tree_codes(after, "", MADE) == ["answers_by_property"] * 2 * count
     assert _find_tree_codes(after, "", after) == []
+
+
+@pytest.mark.parametrize("earlier", [PLAIN[0], DECIDING[0]])
+def test_a_file_that_traps_properties_already_may_decide_by_others(earlier: str) -> None:
+    before, after = (MADE.replace("this.lines = [];", text) for text in (earlier, DECIDING[1]))
+    assert _find_tree_codes(after, "", before) == []

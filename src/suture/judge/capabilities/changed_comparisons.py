@@ -51,7 +51,8 @@ def find_weakened_comparisons(before: Node, after: Node) -> Iterator[Use]:
         earlier = old.get((kind, name))
         if earlier is None or earlier.text == method.text:
             continue
-        reads_less = _list_own_members(method) < _list_own_members(earlier)
+        passed_on = _list_members_read_by_callees(method, after)
+        reads_less = _list_own_members(method) | passed_on < _list_own_members(earlier) | passed_on
         is_coarser = _count_roundings(method) > _count_roundings(earlier)
         demands_less = name in EQUALITY_METHODS and (
             len(_list_compared(method)) < len(_list_compared(earlier))
@@ -100,14 +101,35 @@ def _list_compared(method: Node) -> set[frozenset[str]]:
     return compared
 
 
+def _list_members_read_by_callees(method: Node, root: Node) -> set[str]:
+    """Return the members that functions of the file read to which a method passes its receiver as a whole."""
+    owners = _list_owners(method)
+    called = {
+        get_text(node.child_by_field_name("function"))
+        for node in walk(method)
+        if node.type == "call_expression"
+        for given in getattr(node.child_by_field_name("arguments"), "named_children", ())
+        if get_text(given) in owners
+    }
+    return {
+        get_text(get_field(part, "property", "field"))
+        for node in root.named_children
+        if node.type == "function_declaration" and get_text(node.child_by_field_name("name")) in called
+        for part in walk(node)
+        if part.type in MEMBERS
+    }
+
+
+def _list_owners(method: Node) -> set[str]:
+    """Return the names of the receiver of a method."""
+    receiver = method.child_by_field_name("receiver")
+    parts = walk(receiver) if receiver is not None else ()
+    return {"this"} | {get_text(part) for part in parts if part.type == "identifier"}
+
+
 def _list_own_members(method: Node) -> set[str]:
     """Return the members of the receiver that a method reads, or of the receiver's items."""
-    receiver = method.child_by_field_name("receiver")
-    owners = {"this"} | {
-        get_text(part)
-        for part in (walk(receiver) if receiver is not None else ())
-        if part.type == "identifier"
-    }
+    owners = _list_owners(method)
     return {
         get_text(get_field(node, "property", "field"))
         for node in walk(method)

@@ -49,7 +49,8 @@ def find_lazy_tree_signs(
     unread = tuple(sorted(name for name in lazy if _is_only_discarded(name, trees, new)))
     if unread:
         signs.append(TamperingWarning(code="never_runs", names=unread))
-    if _count_deciding_traps(new) > _count_deciding_traps(old):
+    # A change of a file that traps properties already is part of what it is for: the traps of libraries decide, too.
+    if not _find_traps(old) and any(_decides_by_property(trap, new) for trap in _find_traps(new)):
         signs.append(TamperingWarning(code="answers_by_property"))
     return tuple(signs)
 
@@ -107,15 +108,11 @@ def _count_calls(name: str, tree: SyntaxTree) -> Counter[bool]:
     return +calls
 
 
-def _count_deciding_traps(tree: SyntaxTree) -> int:
-    """Count the functions of Proxy handlers that decide by the name of a property."""
+def _find_traps(tree: SyntaxTree) -> list[Node]:
+    """Return the functions of Proxy handlers that get the name of a property."""
     if not MAKES_PROXY.search(tree.source):
-        return 0
-    return sum(
-        name_function(node, tree) in TRAPS and _decides_by_property(node, tree)
-        for node in walk(tree.root)
-        if node.type in FUNCTIONS
-    )
+        return []
+    return [node for node in walk(tree.root) if node.type in FUNCTIONS and name_function(node, tree) in TRAPS]
 
 
 def _decides_by_property(trap: Node, tree: SyntaxTree) -> bool:
