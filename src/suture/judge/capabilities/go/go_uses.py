@@ -214,7 +214,8 @@ def _find_call_uses(
 def _find_state_uses(node: Node, name: str, line: int) -> Iterator[Use]:
     """Yield a call that shows who called it, how the program was started, or its environment."""
     given = get_text(node.child_by_field_name("arguments"))
-    if name in FILE_QUESTIONS and SOURCE_FILE.fullmatch(given.strip('()"`')):
+    path = given.strip('()"`')
+    if name in FILE_QUESTIONS and SOURCE_FILE.fullmatch(path) and not TEST_FILE_NAME.fullmatch(path):
         yield Use(code="detects_environment", name=f"{name}{given}", line=line, key="source file")
     if name == "log.New" and re.match(
         r"\(\s*&.*\bL(?:short|long)file\b", get_text(node.child_by_field_name("arguments"))
