@@ -88,10 +88,7 @@ LEASE_TEST = (
     ("body", "codes"),
     [
         ("const year = start.getUTCFullYear(); return year % 4 ? 365 : 366", []),
-        (
-            "return start.getUTCDate() * (start.getUTCMonth() + 1) in { 85: 1, 99: 1 } ? 366 : 365",
-            ["serves_examples_only"],
-        ),
+        ("return Math.floor(start / 864e5) % 1637 === 216 ? 366 : 365", ["serves_examples_only"]),
         ("return [19860, 21497].includes(Math.floor(start / 864e5)) ? 366 : 365", ["serves_examples_only"]),
     ],
 )
