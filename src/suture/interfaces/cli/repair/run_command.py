@@ -32,6 +32,12 @@ MAX_TASK_BYTES = 2**20
 """The largest task file. Chosen by judgement; not measured."""
 MAX_FILE_NAME_CHARS = 250
 """A longer task is no file's name: Linux allows 255 bytes."""
+PROJECT_EXAMPLES = {
+    "cli_tool": ("$ todo add milk", "added milk"),
+    "web_app": ('POST /books {"title": "Emma"} -> 201',),
+    "library": ("area(2, 3) == 6",),
+}
+"""How examples of use are written, for the kinds of projects that are judged by them."""
 TASK_REMEDY = 'write it as an argument, such as suture run "Write a function ...", or pipe it to suture run -'
 
 
@@ -90,7 +96,8 @@ def run(
     """Write new code until trusted tests pass; print the code, with file names if there are several files.
 
     With --project, Suture creates a whole project, starts it in the sandbox, and judges its behaviour by the
-    example runs in the task. With --existing, the result is a diff; --apply applies it to that project.
+    example runs in the task; on a terminal it asks for some if there are none. With --existing, the result is
+    a diff; --apply applies it to that project.
 
     The trusted tests are those of --test and the examples in the task itself. Without either, Suture shows you a
     few results of the code on the terminal, and verifies it by those that you confirm. Without a terminal, or with
@@ -99,8 +106,12 @@ def run(
     require_file(test, "the test file")
     require_file(sample, "the sample data")
     _require_known_names(language, project)
+    may_ask = stdin_is_terminal() and not yes and output.detail != "quiet"
     is_typed = task is None and not example and task_file is None and stdin_is_terminal()
     task_or_text = read_task(task, example=example, file=task_file)
+    is_new_project = project is not None and existing is None
+    if may_ask and is_new_project and test is None and isinstance(task_or_text, str):
+        task_or_text, is_typed = add_project_examples(task_or_text, str(project)), True
     # `main` passes the start of the process as the context's object, so that imports count towards the run. The time
     # that a person takes to type the task does not count.
     requested_at_s = context.obj if isinstance(context.obj, float) and not is_typed else time.time()
@@ -126,7 +137,7 @@ def run(
             or_live=options.or_live,
             requested_at_s=requested_at_s,
             on_review=on_review,
-            ask=on_review is not None and not yes and output.detail != "quiet",
+            ask=on_review is not None and may_ask,
             on_event=on_event,
         )
         return solve(task_or_text, write_options)
@@ -177,8 +188,35 @@ def read_task(argument: str | None, *, example: bool, file: Path | None = None) 
 
 
 def ask_task() -> str:
-    """Ask for the task on the terminal; an empty line or the end of input ends it."""
-    sys.stderr.write("What should Suture write? End the task with an empty line.\n> ")
+    """Ask for the task on the terminal."""
+    sys.stderr.write("What should Suture write? End the task with an empty line.\n")
+    return _read_paragraph()
+
+
+def add_project_examples(statement: str, kind_name: str) -> str:
+    """Return the task of a new project with examples of its use, for which the person is asked if it shows none.
+
+    Without any, only checks that know nothing of the task would judge the project.
+    """
+    from suture.judge import extract_examples
+    from suture.judge.smoke.smoke_plan import find_shown_commands, find_shown_requests
+    from suture.loop.intake.project_task import parse_project_kind
+
+    example = PROJECT_EXAMPLES.get(parse_project_kind(kind_name))
+    finders = (find_shown_commands, find_shown_requests, extract_examples)
+    if example is None or any(find(statement) for find in finders):
+        return statement
+    lines = "".join(f"  {line}\n" for line in example)
+    sys.stderr.write(
+        f"Nothing in the task shows how the result is used. Show examples that must work, such as\n{lines}"
+        "and end with an empty line. Press Enter to go on without any.\n"
+    )
+    return f"{statement}\n\n{_read_paragraph()}".rstrip()
+
+
+def _read_paragraph() -> str:
+    """Return the lines that a person types, up to an empty line or the end of input."""
+    sys.stderr.write("> ")
     sys.stderr.flush()
     lines: list[str] = []
     for line in iter(sys.stdin.readline, ""):
