@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import subprocess
+import sys
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -135,3 +140,56 @@ def test_a_subfolder_of_a_project_is_not_healed(installed: Installed, tmp_path: 
 
     assert completed.returncode == 1
     assert f"--heal: start pytest in {str(tmp_path)!r}" in completed.stdout
+
+
+@pytest.fixture(scope="module")
+def installers(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
+    """Install pipx and uv, and return the folder of their programs."""
+    folder = tmp_path_factory.mktemp("installers")
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    completed = subprocess.run([*pip, "pipx", "uv"], capture_output=True, text=True, check=False)
+    require("package-index", completed.returncode == 0, completed.stderr.strip())
+    return folder / "bin"
+
+
+@pytest.mark.parametrize(
+    ("command", "adds_extra"),
+    [
+        ("uvx --from WHEEL suture", ""),
+        ("uv tool install --quiet WHEEL", "uv tool install 'suture[serve] @ file://"),
+        ("pipx install --quiet WHEEL", "pipx install --force 'suture[serve] @ file://"),
+    ],
+)
+def test_the_wheel_runs_with_uv_and_pipx(
+    installed: Installed, installers: Path, tmp_path: Path, command: str, adds_extra: str
+) -> None:
+    """The commands of the tutorial, and the one with which such an installation gets an extra."""
+    programs = tmp_path / "programs"
+    folders = {
+        "UV_TOOL_DIR": tmp_path / "uv",
+        "UV_TOOL_BIN_DIR": programs,
+        "PIPX_HOME": tmp_path / "pipx",
+        "PIPX_BIN_DIR": programs,
+        "HOME": tmp_path,
+    }
+    environ = {**os.environ, **{name: str(path) for name, path in folders.items()}}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+
+    program, *words = command.replace("WHEEL", str(installed.wheel)).split()
+    first = run(str(installers / program), *words, *([] if adds_extra else ["--version"]))
+    assert first.returncode == 0, first.stderr
+    if not adds_extra:
+        assert first.stdout == f"suture {version('suture')}\n"
+        return
+    suture = programs / "suture"
+    refused = run(str(suture), "serve")
+    assert refused.returncode == 3
+    remedy = refused.stderr.partition("try: ")[2]
+    assert remedy.startswith(adds_extra)
+    added = run(str(installers / program), *shlex.split(remedy)[1:])
+    assert added.returncode == 0, added.stderr
+    imported = run(str(suture.resolve().with_name("python")), "-c", "import uvicorn")
+    assert imported.returncode == 0, imported.stderr
