@@ -12,6 +12,8 @@ from unittest import TestCase
 from _pytest.assertion import rewrite
 from _pytest.outcomes import Failed, OutcomeException
 
+from .reach import ReachRecorder
+
 CATCHING_CALLS = ("raises", "suppress", "assertRaises")
 """Parts of the names of context managers with which a test catches its own failed asserts."""
 REPEATING_DECORATORS = ("given", "retry", "flaky", "rerun")
@@ -28,10 +30,12 @@ class FailedAsserts:
 
     Attributes:
         send: Sends a request to the audit hook, once there is one.
+        recorder: Records which functions run, once there is one.
     """
 
     def __init__(self) -> None:
         self.send: Callable[..., None] | None = None
+        self.recorder: ReachRecorder | None = None
         self._explain = vars(rewrite)["_format_explanation"]
         vars(rewrite)["_format_explanation"] = self.explain
         self._rewrite = vars(rewrite)["rewrite_asserts"]
@@ -63,7 +67,13 @@ class FailedAsserts:
         """Rewrite a test module as pytest does, and what it raises of `AssertionError`."""
         # Pytest adds no imports to a module that asks not to be rewritten.
         is_rewritten = "PYTEST_DONT_REWRITE" not in (ast.get_docstring(module, clean=False) or "")
-        self._rewrite(RaiseRewriter().visit(module) if is_rewritten else module, *more, **named)
+        if self.recorder is not None:
+            self.recorder.pause()
+        try:
+            self._rewrite(RaiseRewriter().visit(module) if is_rewritten else module, *more, **named)
+        finally:
+            if self.recorder is not None:
+                self.recorder.resume()
 
     def note_raised(self, error: Any) -> Any:
         """Return what a test is about to raise."""

@@ -63,9 +63,10 @@ class Reporter:
         config.pluginmanager.register(self._limits, "suture-time-limits")
         self._facts = FailureFacts(self._root, self._limits)
         self._start(config)
+        self.recorder = None  # type: ReachRecorder | None
         if parameters["reach"]:
-            recorder = ReachRecorder(self._root, parameters["reach"], self._id)
-            config.pluginmanager.register(recorder, "suture-reach")
+            self.recorder = ReachRecorder(self._root, parameters["reach"], self._id)
+            config.pluginmanager.register(self.recorder, "suture-reach")
 
     def _start(self, config: Any) -> None:
         """Report that pytest started and what it would collect, in case it never gets that far."""
@@ -345,7 +346,9 @@ def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
     for name in [name for name in sys.modules if name.startswith(__name__.rpartition(".")[0])]:
         del sys.modules[name]  # code under test must not find these modules by name
     failed_asserts.send = send
-    return Reporter({**parameters, "key": ""}, config, send, machinery.early)
+    reporter = Reporter({**parameters, "key": ""}, config, send, machinery.early)
+    failed_asserts.recorder = reporter.recorder
+    return reporter
 
 
 # Read at import time: pytest redirects stdin before it configures plugins, and no test file is loaded yet.

@@ -42,6 +42,7 @@ class ReachRecorder:
         self._make_id = make_id
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._numbers = {}  # type: dict[tuple[str, int], int]
+        self._paths = {}  # type: dict[str, str]
         self._test_codes = {}  # type: dict[int, Any]
         self._by_fixture = {}  # type: dict[int, tuple[dict[int, Any], bool]]
         self._starts_process = False
@@ -52,6 +53,14 @@ class ReachRecorder:
     def _note_process(self, event: str, arguments: Any) -> None:
         if event in PROCESS_EVENTS:
             self._starts_process = True
+
+    def pause(self) -> None:
+        """Stop following while pytest rewrites a test file, which takes several times as long when it is followed."""
+        self._tracer.pause()
+
+    def resume(self) -> None:
+        """Follow again after `pause`."""
+        self._tracer.resume()
 
     def pytest_collection_finish(self) -> None:
         """Record what ran while the tests were imported and their cases were made."""
@@ -104,12 +113,18 @@ class ReachRecorder:
     def _find_places(self, codes: Iterable[Any]) -> set[tuple[str, int]]:
         places = set()
         for code in codes:
-            name = os.path.abspath(code.co_filename)
-            is_own = name.startswith(self._own_folder) or "site-packages" in name
-            is_function = code.co_flags & CO_OPTIMIZED  # unlike a module and the body of a class
-            if name.startswith(self._root) and not is_own and is_function:
-                places.add((name[len(self._root) :], code.co_firstlineno))
+            path = self._paths.get(code.co_filename)
+            if path is None:
+                path = self._paths[code.co_filename] = self._find_path(code.co_filename)
+            if path and code.co_flags & CO_OPTIMIZED:  # unlike a module and the body of a class
+                places.add((path, code.co_firstlineno))
         return places
+
+    def _find_path(self, file: str) -> str:
+        """Return the path of the project's code relative to its folder; empty for other code."""
+        name = os.path.abspath(file)
+        is_own = name.startswith(self._own_folder) or "site-packages" in name
+        return name[len(self._root) :] if name.startswith(self._root) and not is_own else ""
 
     def _number(self, path: str, line: int) -> int:
         place = (path, line)
@@ -144,6 +159,16 @@ class ProfilerTracer:
             threading.setprofile(self._note_thread)
         self._active.append(self._make_profiler(subcalls=False, builtins=False))
         self._active[-1].enable()
+
+    def pause(self) -> None:
+        """Stop following until `resume`."""
+        if self._active:
+            self._active[-1].disable()
+
+    def resume(self) -> None:
+        """Follow what was followed before `pause`."""
+        if self._active:
+            self._active[-1].enable()
 
     def stop(self) -> dict[int, Any]:
         """Return the code that ran since the last start, by its identity."""
@@ -186,6 +211,12 @@ class MonitoringTracer:
             self._monitoring.set_events(self._tool, self._monitoring.events.PY_START)
         self._monitoring.restart_events()
         self._active.append({})
+
+    def pause(self) -> None:
+        """Do nothing: a function that was reported once costs nothing more."""
+
+    def resume(self) -> None:
+        """Do nothing."""
 
     def stop(self) -> dict[int, Any]:
         """Return the code that ran since the last start, by its identity."""
