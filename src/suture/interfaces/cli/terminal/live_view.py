@@ -130,7 +130,9 @@ class LiveView:
         tokens = sum(reply.tokens for reply in replies)
         start_s = min((reply.start_s for reply in replies), default=self._phase_start_s)
         if tokens > 1 and now_s > start_s:
-            parts.append(f"{tokens} tokens, {tokens / (now_s - start_s):.0f} a second")
+            speed = tokens / (now_s - start_s)
+            # A laptop that is busy writes less than one token a second.
+            parts.append(f"{tokens} tokens, {speed:.{0 if speed >= 10 else 1}f} a second")
         return " · ".join((*parts, f"{now_s - start_s:.0f} s"))
 
     def _start_phase(self, phase: str) -> None:
