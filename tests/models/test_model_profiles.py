@@ -159,7 +159,6 @@ def test_native_tools_follow_from_the_name_unless_they_are_set(name: str, tools:
     own_server = Settings(model=ModelSettings(name=name, base_url="http://127.0.0.1:8000/v1"))
     assert find_profile(name, own_server).tools is tools
     assert profile_with(name, tools=not tools).tools is not tools
-    assert not profile_with(name, tools=False).parallel_tools
 
 
 def test_a_profile_in_the_settings_describes_the_model_they_name_and_no_other() -> None:

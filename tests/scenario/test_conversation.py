@@ -111,7 +111,7 @@ def make_settings(
 ) -> Settings:
     return settings.model_copy(
         update={
-            "model": ModelSettings(profile=ProfileSettings(capable=True, tools=tools, parallel_tools=tools)),
+            "model": ModelSettings(profile=ProfileSettings(capable=True, tools=tools)),
             "loop": LoopSettings(recipe=recipe),
             "repair": RepairSettings(enabled=False),
             "certification": CertificationSettings(seconds=0, mutants=0),

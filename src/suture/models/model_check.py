@@ -30,7 +30,6 @@ Feature = Literal[
 PROFILE_ATTRIBUTES: Mapping[Feature, str] = {
     "thinking": "reasoning",
     "tools": "tools",
-    "parallel_tools": "parallel_tools",
     "structured_output": "structured_output",
 }
 """Feature -> the attribute of a profile, and the setting, that says whether the model has it."""
@@ -109,7 +108,7 @@ class ModelCheck:
             and check.works is not None
             and check.works != getattr(self.profile, PROFILE_ATTRIBUTES[check.feature])
             and (check.works or check.feature != "thinking")
-            and (self.profile.is_capable or check.feature not in ("tools", "parallel_tools"))
+            and (self.profile.is_capable or check.feature != "tools")
         )
 
 

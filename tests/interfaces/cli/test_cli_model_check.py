@@ -170,7 +170,6 @@ def test_what_does_not_work_is_named_with_the_setting_to_change(cli: Cli) -> Non
     assert works(answer)["prompt_cache"] is None
     assert [line.rpartition("; ")[2] for line in answer["suggestions"]] == [
         "set model.profile.tools = false",
-        "set model.profile.parallel_tools = false",
         "set model.profile.structured_output = false",
     ]
 

@@ -66,8 +66,6 @@ class ProfileSettings(SettingsGroup):
     """Max tokens of one reply, thinking included."""
     tools: bool | None = None
     """Whether the model calls tools through its provider's protocol."""
-    parallel_tools: bool | None = None
-    """Whether one reply may call several tools."""
     structured_output: bool | None = None
     """Whether the provider enforces a JSON schema."""
     reasoning: bool | None = None
@@ -219,14 +217,10 @@ class StoreSettings(SettingsGroup):
 
 
 class MemorySettings(SettingsGroup):
-    """What is remembered across runs, and how it is used (docs/runs.md)."""
+    """Whether anything is remembered across runs (docs/runs.md)."""
 
     use: Literal["off", "prompts"] = "off"
     """Whether prompts show memories of earlier runs, and runs leave memories."""
-    max_memories: int = Field(default=2, ge=0, le=20)
-    """Max memories in one prompt."""
-    max_chars: int = Field(default=400, ge=40, le=4000)
-    """Max characters of each memory in a prompt."""
 
 
 class LogSettings(SettingsGroup):

@@ -79,7 +79,6 @@ class ModelProfile:
         is_capable: Whether the model holds a conversation over a whole project. Other models get short prompts
             that let them write only what is missing.
         tools: Whether it calls tools through its provider's protocol.
-        parallel_tools: Whether one reply may call several tools.
         structured_output: Whether the provider enforces a JSON schema.
         reasoning: Whether it may think before it answers, at the cost of output tokens.
         reasoning_effort: The effort to request; empty leaves it to the provider.
@@ -95,7 +94,6 @@ class ModelProfile:
     max_output_tokens: int | None = None
     is_capable: bool = True
     tools: bool = False
-    parallel_tools: bool = False
     structured_output: bool = False
     reasoning: bool = False
     reasoning_effort: str = ""
@@ -189,7 +187,6 @@ def _provider_values(provider: str, model: str) -> dict[str, Any]:
     return {
         "is_capable": provider not in SMALL_MODEL_PROVIDERS,
         "tools": has_tools,
-        "parallel_tools": has_tools,
         "structured_output": provider in SCHEMA_PROVIDERS,
         "prefill": prefill,
         "prompt_cache": cache or ("automatic" if is_known and provider != "scripted" else "none"),
@@ -206,7 +203,7 @@ def _family_values(provider: str, model: str) -> dict[str, Any]:
     if family.max_output_tokens is not None:
         values["max_output_tokens"] = family.max_output_tokens
     if provider in (*TOOL_PROVIDERS, "ollama"):
-        values |= {"tools": family.tools, "parallel_tools": family.tools}
+        values["tools"] = family.tools
     if provider == "openai" and family.reasoning and re.match(r"gpt-[5-9]|o\d", model):
         values |= {"stop": False, "rejected_parameters": OPENAI_REASONING_REJECTS}
     return values
@@ -228,7 +225,6 @@ def _langchain_values(provider: str, model: str) -> dict[str, Any]:
         "structured_output": "structured_output",
         "reasoning": "reasoning_output",
         "tools": "tool_calling",
-        "parallel_tools": "tool_calling",
     }
     values = {ours: found[theirs] for ours, theirs in names.items() if found.get(theirs) not in (None, 0, "")}
     values |= {
@@ -262,8 +258,6 @@ def _consistent(values: dict[str, Any], origins: Mapping[str, ProfileOrigin]) ->
     """
     if not values["is_capable"] and origins["tools"] != "setting":
         values |= {"tools": False}
-    if not values["tools"]:
-        values |= {"parallel_tools": False}
     return values
 
 

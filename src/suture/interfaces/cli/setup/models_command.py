@@ -293,7 +293,6 @@ PROFILE_LABELS: Mapping[str, str] = {
     "context_tokens": "context",
     "max_output_tokens": "longest reply",
     "tools": "tools",
-    "parallel_tools": "parallel calls",
     "structured_output": "JSON by schema",
     "reasoning": "thinking",
     "reasoning_effort": "reasoning effort",
