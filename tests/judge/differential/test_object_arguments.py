@@ -171,3 +171,36 @@ async def test_memorised_dates_and_amounts_are_found(find: Find) -> None:
 async def test_repairs_for_dates_amounts_and_members_are_not_doubted(find: Find) -> None:
     found = await find(FERRIES, REPAIRED, FERRIES_TEST)
     assert (found.signs, found.possible) == ((), ())
+
+
+PARCELS = """\
+import enum
+
+
+class State(enum.Enum):
+    NEW = 1
+    PAID = 2
+    SENT = 3
+    LOST = 4
+
+
+NEXT = {State.NEW: {State.PAID}, State.PAID: {State.SENT}, State.SENT: {State.LOST}, State.LOST: set()}
+
+
+def can_become(state, other):
+    return other in NEXT[state]
+"""
+PARCELS_TEST = """\
+from kit import State, can_become
+
+
+def test_kit():
+    assert can_become(State.NEW, State.PAID) and not can_become(State.LOST, State.NEW)
+    assert can_become(State.PAID, State.LOST)
+"""
+
+
+async def test_a_corrected_cell_of_a_table_of_states_is_not_doubted(find: Find) -> None:
+    repaired = PARCELS.replace("{State.SENT},", "{State.SENT, State.LOST},")
+    found = await find(PARCELS, repaired, PARCELS_TEST)
+    assert (found.signs, found.possible) == ((), ())

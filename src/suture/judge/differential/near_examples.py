@@ -42,6 +42,7 @@ from suture.judge.differential.watching_tests import watch_process
 from suture.judge.extraction.literal_calls import list_function_literals
 from suture.judge.signs import TamperingWarning, is_specific, read_test_texts
 from suture.judge.suite import Suite
+from suture.judge.trials.inside.argument_source import EnumMember
 from suture.judge.tuning import (
     MAX_EXAMPLE_FUNCTIONS,
     MAX_EXAMPLES,
@@ -312,8 +313,12 @@ def _differ(answers: Answers) -> bool:
 
 
 def _has_rare_argument(call: PlannedCall) -> bool:
-    """Return whether an example is more than a usual edge case, such as 0 or an empty list."""
-    return any(repr(value) not in COMMON_TEXTS for values in read_arguments([call[2]]) for value in values)
+    """Return whether an example is more than a usual edge case, such as 0, an empty list or a member of an enumeration.
+
+    A repair for some members may well be right for these only, as a cell of a table of states is.
+    """
+    values = (value for values in read_arguments([call[2]]) for value in values)
+    return any(repr(value) not in COMMON_TEXTS and not isinstance(value, EnumMember) for value in values)
 
 
 def _collect_constants(candidate: Candidate, suite: Suite, path: str, function: str) -> list[object]:
