@@ -77,6 +77,10 @@ MAX_FINGERPRINTS = 2
 """Kinds of failures of one run that memory is queried for."""
 MAX_RECALLED_ITEMS = 20
 """Items that a recall returns."""
+MAX_PROMPT_MEMORIES = 2
+"""Memories in one prompt."""
+MAX_MEMORY_CHARS = 400
+"""Length of each of them there. Both are chosen by judgement; not measured."""
 
 # Vectors
 VECTOR_DIMENSIONS = 512

@@ -6,8 +6,7 @@ with a full-text index, the column `search_text` holds its words, see `suture.st
 
 from __future__ import annotations
 
-import sys
-from array import array
+import struct
 from typing import Any
 
 from sqlalchemy import (
@@ -60,11 +59,10 @@ def sanitise_text(text: str) -> str:
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
-class Embedding(TypeDecorator["array[float]"]):
+class Embedding(TypeDecorator[Any]):
     """A float32 vector: pgvector's `vector` in PostgreSQL, little-endian bytes in SQLite.
 
-    It accepts any sequence of numbers and returns an `array('f')`, which numpy reads without a copy
-    (`numpy.frombuffer`).
+    It accepts any sequence of numbers. The database compares vectors, or `vector_search` reads their bytes.
     """
 
     impl = LargeBinary
@@ -84,21 +82,7 @@ class Embedding(TypeDecorator["array[float]"]):
             return None
         if dialect.name == "postgresql":
             return [float(number) for number in value]
-        vector = array("f", value)
-        if sys.byteorder == "big":
-            vector.byteswap()
-        return vector.tobytes()
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> array[float] | None:
-        """Convert a stored value to a Python one."""
-        if value is None:
-            return None
-        if not isinstance(value, bytes):
-            return array("f", value.to_list() if hasattr(value, "to_list") else list(value))
-        vector = array("f", value)
-        if sys.byteorder == "big":
-            vector.byteswap()
-        return vector
+        return struct.pack(f"<{len(value)}f", *value)
 
 
 METADATA = MetaData(

@@ -105,37 +105,9 @@ def describe_difference(actual_source: str, expected_source: str) -> str:
     return f"another {type(expected).__name__}"
 
 
-def syntax_shape(source: str, line: int | None) -> str:
-    """Return the syntax node kinds around a line of Python: the enclosing statements, then what is in them.
-
-    Other text has no shape. The line is numbered from 1.
-    """
-    tree = parse_module(source)
-    if tree is None or line is None:
-        return ""
-    statements: list[ast.AST] = []  # those around the line, from the outermost to the innermost
-    node: ast.AST | None = tree
-    while node is not None:
-        node = next((child for child in ast.iter_child_nodes(node) if _is_statement_at(child, line)), None)
-        if node is not None:
-            statements.append(node)
-    if not statements:
-        return ""
-    inner_nodes = (node for node in ast.walk(statements[-1]) if isinstance(node, (ast.expr, ast.operator)))
-    inner_kinds = dict.fromkeys(type(node).__name__ for node in inner_nodes)
-    kinds = [*(type(statement).__name__ for statement in statements), *inner_kinds]
-    return " ".join(kinds[:MAX_SHAPE_NODES])
-
-
 def _replace_quoted(match: re.Match[str]) -> str:
     word = match.group()[1:-1]
     return f"'{word}'" if word in KEPT_TYPE_NAMES else "<value>"
-
-
-def _is_statement_at(node: ast.AST, line: int) -> bool:
-    if isinstance(node, ast.match_case):  # it has no position of its own
-        return node.pattern.lineno <= line <= (node.body[-1].end_lineno or 0)
-    return isinstance(node, (ast.stmt, ast.ExceptHandler)) and node.lineno <= line <= (node.end_lineno or 0)
 
 
 def _parse_literal(source: str) -> Any:
@@ -209,13 +181,12 @@ def _make_fingerprint(
     # One with a location comes first, because it says more.
     located = (example for example in counterexamples if example.file and example.line)
     example = next(located, counterexamples[0])
-    source, shape, name = "", "", ""
+    name, source = "", ""
     if example.file in texts and example.line:
-        shape = syntax_shape(texts[example.file], example.line)
         name, source = _find_enclosing_function(texts[example.file], example.line)
     if not source:
         name, source = _find_called_function(example.call or example.check_id, texts)
-        shape = _list_node_kinds(source)
+    shape = _list_node_kinds(source)
     parts = [
         example.call,
         f"expected {example.expected}" if example.expected else "",
@@ -267,7 +238,7 @@ def _find_called_function(call: str, texts: Mapping[str, str]) -> tuple[str, str
 
 
 def _list_node_kinds(source: str) -> str:
-    """Return the syntax node kinds of a function, which stand for its shape if the failing line is unknown."""
+    """Return the syntax node kinds of a function, which stand for its shape."""
     tree = parse_module(source)
     classes = (ast.stmt, ast.expr, ast.operator, ast.cmpop, ast.boolop)
     kinds = [type(node).__name__ for node in ast.walk(tree) if isinstance(node, classes)] if tree else []

@@ -13,7 +13,13 @@ from suture.errors import StorageError, SutureError
 from suture.storage.memory.extraction import extract_items
 from suture.storage.memory.fingerprints import FailureFingerprint, fingerprint_failures, fingerprint_task
 from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryTableName
-from suture.storage.tuning import MAX_FINGERPRINTS, MAX_QUERY_CHARS, MAX_RECALLED_ITEMS
+from suture.storage.tuning import (
+    MAX_FINGERPRINTS,
+    MAX_MEMORY_CHARS,
+    MAX_PROMPT_MEMORIES,
+    MAX_QUERY_CHARS,
+    MAX_RECALLED_ITEMS,
+)
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
@@ -42,7 +48,7 @@ def recall_for_run(settings: Settings, task: Task, verdict: Verdict | None) -> M
     try:
         with _open_store(settings) as store:
             matches = _recall_for_all(store, fingerprints, tables, task.language)
-            found = tuple(_describe_match(match, rank, settings) for rank, match in enumerate(matches))
+            found = tuple(_describe_match(match, rank) for rank, match in enumerate(matches))
             return MemoryRecalled(use=use, query=query, found=found)
     except SutureError as fault:
         return MemoryRecalled(use=use, query=query, fault=f"{type(fault).__name__}: {fault}")
@@ -129,10 +135,10 @@ def _recall_for_all(
     return matches[:MAX_RECALLED_ITEMS]
 
 
-def _describe_match(match: MemoryMatch, rank: int, settings: Settings) -> RecalledMemory:
+def _describe_match(match: MemoryMatch, rank: int) -> RecalledMemory:
     """Return a match with what prompts say of it; only the first ones are in prompts."""
-    is_shown = rank < settings.memory.max_memories
-    text = f"{RECALL_PREFIX}{match.item.text[: settings.memory.max_chars]}" if is_shown else ""
+    is_shown = rank < MAX_PROMPT_MEMORIES
+    text = f"{RECALL_PREFIX}{match.item.text[:MAX_MEMORY_CHARS]}" if is_shown else ""
     return RecalledMemory(
         key=match.item.key, table=match.item.table, text=text, score=round(match.similarity, 5)
     )
