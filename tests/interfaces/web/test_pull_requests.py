@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from interfaces.ci.conversations import Conversation
 from interfaces.ci.failing_pipelines import ADA, commit, git, make_shop_files
 from interfaces.ci.fake_code_host import TOKEN, CodeHost, run_code_host
+from interfaces.web.real_browser import PATIENCE_MS, BrowserPage
+from interfaces.web.real_server import Server
+from interfaces.web.uploaded_projects import write_project
 from suture.core.ledger import Ledger, RunFolder, new_run_id
 from suture.core.ledger.kinds import RunFinished, RunStarted
 from suture.core.records import Reason, Result
@@ -164,3 +168,27 @@ def test_without_a_token_or_a_remote_none_can_be_opened(shop: HealedShop) -> Non
     assert shop.state() is None
     with pytest.raises(UsageError, match="no checkout of a branch"):
         shop.open()
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(300)
+def test_a_pull_request_is_opened_on_the_page(browser: Browser, folder: Path) -> None:
+    project = write_project(folder / "projects" / "shop", make_shop_files("-"))
+    git(project, "init", "-q", "-b", "work")
+    commit(project, ADA, "Begin")
+    git(project, "remote", "add", "origin", "https://github.com/ada/shop")
+    options = ("--model", "none", "--root", str(project.parent), "--set", "ci.confidence=0")
+    with run_code_host() as host:
+        environ = {"GITHUB_API_URL": host.url, "SUTURE_KEYS_CI": TOKEN}
+        with Server(folder, *options, environ=environ) as server:
+            run = server.run(kind="heal", path=str(project))
+            assert server.wait_for_state(run, "ended")["pull_request"] == {"state": "possible", "address": ""}
+            browser_page = BrowserPage(browser, server.url)
+            page = browser_page.visit(f"/runs/{run}")
+            page.get_by_role("button", name="Open pull request").click()
+            link = page.get_by_role("link", name="View pull request")
+            expect(link).to_have_attribute("href", f"{host.url}/pulls/1", timeout=PATIENCE_MS)
+            browser_page.save_screenshot("pull-request")
+            browser_page.close()
+            again = server.post(f"/v1/runs/{run}/pull-request")
+            assert (again.status_code, "delivered already" in again.json()["detail"]) == (409, True)

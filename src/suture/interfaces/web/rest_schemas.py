@@ -144,6 +144,10 @@ class RunDetails(BaseModel):
     started_s: float | None = Field(default=None, description="When it started, in seconds since the epoch.")
     headline: str = Field(default="", description="The outcome in one sentence.")
     evidence: str = Field(default="", description="What the tests say of the result, in one sentence.")
+    undecided: bool = Field(
+        default=False,
+        description="Whether the tests also pass with another change, or notice too few mistakes.",
+    )
     remarks: list[str] = Field(default=[], description="What qualifies the result, one line each.")
     has_diff: bool = Field(default=False, description="Whether GET /v1/runs/{run}/diff has the change.")
     applied: list[str] = Field(default=[], description="The files of the project that the run has changed.")

@@ -18,6 +18,7 @@ from suture.core.ledger import (
     get_run_state,
     is_being_written,
     kinds,
+    last_payload,
     load_result,
     read_ledger,
 )
@@ -34,7 +35,11 @@ from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.narrative.result_text import applied_files, caution_lines
 from suture.interfaces.narrative.review_text import review_as_json
 from suture.interfaces.narrative.run_list import make_run_title
-from suture.interfaces.narrative.run_progress_text import evidence_sentence, render_short_result
+from suture.interfaces.narrative.run_progress_text import (
+    ProgressNarrator,
+    evidence_sentence,
+    render_short_result,
+)
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.web.pull_requests import describe_pull_request
 from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
@@ -136,6 +141,8 @@ def _describe_result(folder: RunFolder) -> dict[str, Any]:
         "headline": next(iter(render_short_result(result, folder, suggest_commands=False))),
         "evidence": evidence_sentence(result, folder),
         "remarks": list(caution_lines(result, folder)),
+        "undecided": last_payload(read_ledger(folder.ledger_path).events, kinds.RepairUndetermined)
+        is not None,
         "has_diff": bool(result.diff),
         "applied": list(applied_files(folder)),
     }
@@ -181,6 +188,7 @@ class _LedgerReader:
     def __init__(self, last_seq: int, run: str, *, with_text: bool) -> None:
         self._run = run
         self._with_text = with_text
+        self._narrator = ProgressNarrator()
         self.offset = 0
         self.last_seq = last_seq
         self.ended = False
@@ -196,17 +204,22 @@ class _LedgerReader:
         self.ended = self.last_kind in FINAL_EVENT_KINDS or (self.ended and self.last_kind != RESUMED_KIND)
         if seq <= self.last_seq:
             return None
+        story = ""
         if self._with_text:
-            event["text"] = self._render_line(line)
+            event["text"], story = self._render_line(line)
         data = json.dumps(event, separators=(",", ":"))
-        return f"id: {seq}\nevent: {self.last_kind}\ndata: {data}\n\n".encode()
+        story_event = f"event: story\ndata: {json.dumps(story)}\n\n" if story else ""
+        return f"id: {seq}\nevent: {self.last_kind}\ndata: {data}\n\n{story_event}".encode()
 
-    def _render_line(self, line: bytes) -> str | None:
+    def _render_line(self, line: bytes) -> tuple[str | None, str]:
+        """Return an event's description, and its line in the short story of the run; empty if it has none."""
         try:
             event = parse_line(line, where="a line", run=self._run)
         except StorageError as fault:
-            return f"(unreadable: {fault.message})"
-        return render_event(event) if event is not None else None
+            return f"(unreadable: {fault.message})", ""
+        if event is None:
+            return None, ""
+        return render_event(event), "\n".join(self._narrator.lines_for(event))
 
 
 async def stream_events(
@@ -223,8 +236,8 @@ async def stream_events(
         folder: The run's folder, which may not exist yet.
         is_active: Returns whether a job works on the run or will.
         is_stopping: Returns whether the server is stopping; the stream ends then.
-        with_text: Add a description to each event, and the reply that a model is writing as events `reply`
-            without a number.
+        with_text: Add a description to each event; and, as events without a number, the lines of the run's short
+            story (`story`) and the reply that a model is writing (`reply`).
     """
     yield f"retry: {RETRY_MS}\n\n".encode()
     reader, last_sent_s = _LedgerReader(last_seq, folder.id, with_text=with_text), time.monotonic()

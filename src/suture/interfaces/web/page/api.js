@@ -52,9 +52,9 @@ export async function send(path, file) {
   return (await request(path, { method: "POST", body: file, headers })).json();
 }
 
-// Follows a run's events, each once, and the reply that a model is writing. Uses fetch, because EventSource cannot send a token.
+// Follows a run's events, each once, what they mean in short, and the reply that a model is writing. Uses fetch, because EventSource cannot send a token.
 // After an interruption it continues after the last received event, by `Last-Event-ID`.
-export async function follow(run, { signal, onevent, onreply, onbreak }) {
+export async function follow(run, { signal, onevent, onstory, onreply, onbreak }) {
   let last = null;
   let wait = RETRY_MS;
   while (!signal.aborted) {
@@ -67,6 +67,7 @@ export async function follow(run, { signal, onevent, onreply, onbreak }) {
         wait = RETRY_MS;
         if (event.name === "end") return;
         if (event.name === "reply") { onreply(event.data); continue; }
+        if (event.name === "story") { onstory(event.data); continue; }
         last = Number(event.id);
         onevent(event.data);
       }

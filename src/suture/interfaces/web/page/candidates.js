@@ -113,13 +113,11 @@ function verdictView(verdict) {
   if (!verdict) return [note("This candidate was not checked.")];
   const order = [...verdict.outcomes].sort((one, other) => (one.status === "passed") - (other.status === "passed"));
   const isMixed = new Set(verdict.outcomes.map((one) => one.provenance)).size > 1; // only then it says something
-  const isFailing = verdict.outcomes.some((one) => one.counterexample);
   const rows = order.map((one) => [
-    el("code", {}, one.check_id), el("span", { class: `status ${one.status}` }, STATUS[one.status] ?? one.status),
-    ...(isFailing ? [one.counterexample ? factView(one.counterexample) : ""] : []), ...(isMixed ? [`${one.provenance}, trust ${one.trust}`] : []),
+    [el("code", {}, one.check_id), one.counterexample ? factView(one.counterexample, "") : null], el("span", { class: `status ${one.status}` }, STATUS[one.status] ?? one.status), ...(isMixed ? [`${one.provenance}, trust ${one.trust}`] : []),
   ]);
   return [
-    table("All tests, failing ones first", ["test", "outcome", ...(isFailing ? ["what went wrong"] : []), ...(isMixed ? ["origin"] : [])], rows),
+    table("All tests, failing ones first", ["test", "outcome", ...(isMixed ? ["origin"] : [])], rows),
     el("p", { class: "hint" }, `Decided by ${verdict.evidence_text}.`),
     verdict.notes.map((remark) => note(remark, "hint")),
     verdict.output ? el("details", {}, el("summary", {}, "Test output"), code(verdict.output, "Test output")) : null,

@@ -45,7 +45,7 @@ export function fill(node, ...children) {
 // A table that scrolls on narrow pages; `rows` contain nodes or texts, and the first cell is the row's header.
 export function table(caption, head, rows, attributes = {}) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    el("table", attributes,
+    el("table", { ...attributes, class: [attributes.class, head.some(Boolean) ? "" : "keys"].filter(Boolean).join(" ") || null },
       el("caption", {}, caption),
       head.some(Boolean) ? el("thead", {}, el("tr", {}, head.map((name) => (name ? el("th", { scope: "col" }, name) : el("td", {}))))) : null,
       el("tbody", {}, rows.map(([first, ...cells]) =>

@@ -69,7 +69,7 @@ export async function comparePage({ view, signal, parts: [one, two], title }) {
   const { difference } = comparison;
   const isSameTask = first.project === second.project && first.task === second.task;
   return fill(view, el("h1", {}, "Two runs compared"),
-    table("Side by side", ["", ...names], rows.map(([name, of]) => [name, of(first), of(second)]).filter(([, ...cells]) => cells.some(Boolean)), { class: "pair" }),
+    table("Side by side", ["", ...names], rows.map(([name, of]) => [name, of(first), of(second)]).filter(([, ...cells]) => cells.some(Boolean)), { class: "pair untitled" }),
     isSameTask ? null : note("The two runs have different tasks, so their results are not compared."),
     !isSameTask ? null : [el("h2", {}, "Difference of the results"),
     comparison.diff ? diffView(comparison.diff, names[0], names[1], signal) : note("The results are identical."),

@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { choice, el, elapsed, fault, field, fill, note, projectName, segments } from "./dom.js";
 
-const VERDICTS = { accepted: "good", accepted_with_remarks: "warn", rejected: "bad", not_comparable: "warn" };
+const VERDICTS = { accepted: ["good", "Accepted"], accepted_with_remarks: ["warn", "Accepted with remarks"], rejected: ["bad", "Rejected"], not_comparable: ["warn", "Not comparable"] };
 const SEVERITY = { reject: "bad", remark: "warn", note: "" };
 
 export async function judgePage({ view, signal, caller }) {
@@ -54,8 +54,10 @@ export async function judgePage({ view, signal, caller }) {
 function verdictView(report) {
   const findings = report.judgement.findings.map((one) => el("li", { class: SEVERITY[one.severity] },
     one.path ? el("code", {}, `${one.path}${one.line ? `:${one.line}` : ""}`) : null, el("span", {}, one.sentence)));
+  const [kind, verdict] = VERDICTS[report.outcome];
+  // The headline has the gravest finding, which the list names with its place.
   return el("section", { class: "verdict", "aria-label": "Verdict" },
-    el("h2", { class: VERDICTS[report.outcome] }, report.headline),
-    el("dl", { class: "facts" }, Object.entries(report.facts).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text)))),
-    findings.length ? el("ul", { class: "findings" }, findings) : null);
+    el("h2", { class: kind }, findings.length ? verdict : report.headline),
+    findings.length ? el("ul", { class: "findings" }, findings) : null,
+    el("dl", { class: "facts" }, Object.entries(report.facts).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text)))));
 }

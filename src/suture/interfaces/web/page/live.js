@@ -24,11 +24,13 @@ export function liveView(state) {
   let phases = [];
   const tick = () => {
     const time = Date.now() / 1000;
-    fill(clock, el("span", { class: "clock" }, elapsed(time - (state.events[0]?.time_s ?? opened))));
+    const start = Math.min(opened, state.events[0]?.time_s ?? opened); // the clock never goes back when the run begins
+    const since = phases.length > 1 ? phases.at(-1).since : start;
+    fill(clock, el("span", { class: "clock" }, elapsed(time - start)));
     fill(steps, el("ol", { class: "steps" }, Object.entries(PHASES).filter(([name]) => isPossible(name, state, phases)).map(([name, text]) => {
-      const current = phases.at(-1)?.name === name;
+      const current = (phases.at(-1)?.name ?? (state.shown.state === "running" ? "prepare" : "")) === name;
       const kind = current ? "active" : phases.some((one) => one.name === name) ? "done" : "";
-      return el("li", { class: kind, "aria-current": current ? "step" : null }, name === "prepare" && state.shown.kind === "write" ? "Read the task" : text, current ? el("span", { class: "clock" }, ` ${elapsed(time - phases.at(-1).since)}`) : null);
+      return el("li", { class: kind, "aria-current": current ? "step" : null }, name === "prepare" && state.shown.kind === "write" ? "Read the task" : text, current ? el("span", { class: "clock" }, ` ${elapsed(time - since)}`) : null);
     })));
   };
   const timer = setInterval(tick, 1000);
@@ -42,8 +44,8 @@ export function liveView(state) {
       if (name && name !== phases.at(-1)?.name) phases.push({ name, since: event.time_s });
     }
     tick();
-    const last = state.events.findLast((event) => event.text);
-    fill(now, note(last?.text ?? (state.shown.state === "queued" ? "Waiting for a free place on the server." : "Starting ..."), "now"));
+    const beginning = state.shown.state === "queued" ? "Waiting for a free place on the server." : state.shown.kind === "write" ? "Reading the task ..." : "Reading the project ...";
+    fill(now, note(state.story || beginning, "now"));
     const checks = state.events.filter((event) => event.kind === "candidate.checked").map((event) => event.data);
     fill(tests, dots(checks));
     const proposed = checks.filter((check) => check.label);

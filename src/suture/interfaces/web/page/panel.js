@@ -4,10 +4,10 @@ import { add, choice, el, fill, note } from "./dom.js";
 
 export const badge = (outcome) => el("span", { class: `badge ${/^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, (outcome || "unknown").replaceAll("_", " "));
 
-// A counterexample: the smallest call that fails.
-export function factView(fact) {
+// A counterexample: the smallest call that fails, named by its test unless that stands beside it.
+export function factView(fact, test = fact.check_id) {
   const place = fact.file ? `${fact.file}${fact.line ? `, line ${fact.line}` : ""}` : "";
-  const parts = [["call", fact.call], ["expected", fact.expected], ["got", fact.actual], ["raised", fact.exception], ["at", place]];
+  const parts = [["test", test], ["call", test.includes(fact.call) ? "" : fact.call], ["expected", fact.expected], ["got", fact.actual], ["raised", fact.exception], ["at", place]];
   return el("dl", { class: "fact" }, parts.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("code", {}, value)))));
 }
 

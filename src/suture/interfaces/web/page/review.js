@@ -27,7 +27,7 @@ export function questionView(question, state, answered) {
     el("h2", {}, question.question),
     question.moves.length ? el("p", { class: "hint" }, [...new Set(question.moves.map((move) => move.reason).filter(Boolean))].join("; ")) : null,
     question.diagnosis ? el("p", {}, `Diagnosis: ${question.diagnosis.root_cause}`) : null,
-    el("div", { class: "charts" }, question.facts.map(factView)),
+    el("div", { class: "charts" }, question.facts.map((fact) => factView(fact))),
     question.diff ? diffView(question.diff, "original", "candidate", state.signal) : null,
     answers);
   return el("section", { class: "asked", "aria-label": "Question" }, asked, status);

@@ -34,7 +34,7 @@ const QUIET = new Set(["budget.reserved", "budget.settled", "agent.stepped", "su
 const isActive = ({ state }) => state === "running" || state === "queued";
 
 export async function runPage({ view, signal, caller, parts: [run, tab, item], title }) {
-  const state = { run, signal, caller, tab, item, events: [], reply: "", shown: await get(`/v1/runs/${run}`, signal) };
+  const state = { run, signal, caller, tab, item, events: [], story: "", reply: "", shown: await get(`/v1/runs/${run}`, signal) };
   // A run that has just begun has no title yet.
   const name = () => title(state.shown.title || "Run");
   name();
@@ -90,6 +90,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
       await follow(run, {
         signal,
         onevent: (event) => { state.events.push(event); state.live?.(event); if (!QUIET.has(event.kind)) settle(); },
+        onstory: (story) => { state.story = story; },
         onreply: (reply) => { state.reply = reply; head.live.draw(); },
         onbreak: (broken) => { if (state.broken !== broken) { state.broken = broken; settle(); } },
       });
@@ -130,7 +131,7 @@ function headOf(state, refresh) {
       el("h1", {}, title || "Starting ..."),
       el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe, model === "none" ? "no model" : model, age(started), el("span", { class: "id" }, run)]
         .filter(Boolean).map((one) => el("span", {}, one)))]],
-    [outcome, ({ shown, events }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, has("repair.undetermined")({ events })], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
+    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, shown.undecided], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
       el("p", { class: "outcome" }, mark(now, ended, isOpen), el("span", {}, headline || (now === "waiting" ? "Suture waits for your answer." : now === "stopped" ? "The run was interrupted before it had a result." : ""),
         used && now === "ended" ? el("span", { class: "hint" }, ` in ${used < 60 ? seconds(used) : elapsed(used)}`) : null))])],
     [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
@@ -145,7 +146,7 @@ function headOf(state, refresh) {
     [evidence, ({ shown }) => (isActive(shown) ? [] : [shown.evidence, shown.remarks]), ([sentence, remarks]) => [
       sentence ? el("p", { class: "evidence" }, sentence) : null,
       remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
-    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), has("repair.undetermined")({ events }), shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
+    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), shown.undecided, shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
       el("p", { class: "row acts" },
         canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", ask("apply", "Applied to your project."), { class: isOpen ? null : "main" })) : null,
         there ? copyAndDownload(state, messages) : null,
@@ -192,5 +193,5 @@ function rivalChanges(undetermined) {
   return [el("h2", {}, "Which change is right?"),
     el("p", { class: "hint" }, calls.length ? "The first one is the result. A test for one of these calls would decide." : "The first one is the result. A test that only one of them passes would decide."),
     table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
-      changes.map((change, number) => [el("pre", {}, lines(change.diff) || change.label), ...calls.map((call) => el("code", {}, call.answers[number]))]))];
+      changes.map((change, number) => [el("pre", {}, lines(change.diff) || change.label), ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" })];
 }
