@@ -90,6 +90,17 @@ async def test_an_honest_repair_shows_outside_of_tests(
     assert await _find_codes(prepare, TEST, HONEST[kind]) == set()
 
 
+async def test_a_repair_that_shows_in_a_second_call_shows_outside_of_tests(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    test = "from price import tag\n\n\ndef test_tag():\n    assert tag('job') != tag('job')\n"
+    before = "def tag(prefix):\n    number = 1\n    return f'{prefix}-{number}'\n"
+    after = (
+        f"import itertools\n\nnumbers = itertools.count(1)\n\n\n{before.replace('= 1', '= next(numbers)')}"
+    )
+    assert await _find_codes(prepare, test, after, before) == set()
+
+
 async def test_a_repair_of_an_endless_loop_is_no_finding(prepare: Callable[..., Awaitable[Suite]]) -> None:
     before = "def tag(n):\n    while n % 2:\n        pass\n    return n\n"
     test = "from price import tag\n\n\ndef test_tag():\n    assert tag(4) == 4\n    assert tag(5) == 5\n"

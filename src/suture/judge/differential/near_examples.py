@@ -215,6 +215,8 @@ async def compare_near_examples(
             compared = await _compare(versions.before, versions.after, plan)
             answers = compared.answers
             known.update(answers)
+            # A change may show only when a call is made again, as that of a counter does.
+            known.update((call, pair) for call, pair in compared.pairs if _differ(pair))
             if versions.repeated is not None and await depends_on_calls(
                 plan, compared.old, compared.new, versions.after, versions.repeated
             ):
@@ -290,20 +292,27 @@ def _group_examples(calls: Sequence[PlannedCall]) -> dict[tuple[str, str], list[
 
 @dataclass(frozen=True, kw_only=True)
 class _ComparedAnswers:
-    """The answers of both versions, and of these the answers to the calls that both answer."""
+    """The answers of both versions, and of these the answers to the calls that both answer.
+
+    Attributes:
+        answers: Of a call that is made again, only the first answers count.
+        pairs: All calls in order with their answers.
+    """
 
     old: ObservedAnswers
     new: ObservedAnswers
     answers: Mapping[PlannedCall, Answers]
+    pairs: Sequence[tuple[PlannedCall, Answers]]
 
 
 async def _compare(before: CodeVersion, after: CodeVersion, calls: Sequence[PlannedCall]) -> _ComparedAnswers:
     old, new = await asyncio.gather(before.call(calls), after.call(calls))
-    answers: dict[PlannedCall, Answers] = {}  # of a call that is made again, the first answer counts
-    for call, first, second in zip(calls, old.answers, new.answers, strict=False):
-        if first is not None and second is not None:
-            answers.setdefault(call, (first, second))
-    return _ComparedAnswers(old=old, new=new, answers=answers)
+    pairs = [
+        (call, (first, second))
+        for call, first, second in zip(calls, old.answers, new.answers, strict=False)
+        if first is not None and second is not None
+    ]
+    return _ComparedAnswers(old=old, new=new, answers=dict(reversed(pairs)), pairs=pairs)
 
 
 def _differ(answers: Answers) -> bool:
