@@ -25,7 +25,7 @@ from suture.storage.database.projections import project_run
 from suture.storage.database.store import Store, open_store
 from suture.storage.database.tables import METADATA, RUN_TABLES
 from suture.storage.memory.memory_items import MemoryItem, MemoryTableName
-from suture.storage.memory.memory_store import iter_items, store_items
+from suture.storage.memory.memory_store import forget_items, iter_items, store_items
 from suture.storage.postgresql.shared_runs import SharedRun, read_shared_ledger
 
 TABLES: tuple[MemoryTableName, ...] = ("failures", "patterns", "lessons")
@@ -87,15 +87,19 @@ def test_the_rows_of_runs_are_whole_wherever_the_connection_closes(store: Store,
     close_everywhere(store, lambda: rebuild_projections(store, home), check)
 
 
-def test_memories_are_stored_once_wherever_the_connection_closes(store: Store) -> None:
-    def learn() -> None:
+def test_memories_are_stored_once_and_forgotten_wherever_the_connection_closes(store: Store) -> None:
+    def learn_and_forget() -> None:
         store_items(store, ITEMS)
+        for item in ITEMS:
+            forget_items(store, [(item.table, item.key)])
 
     def check() -> None:
-        learn()
-        assert sorted(item.key for item in iter_items(store)) == sorted(item.key for item in ITEMS)
+        learn_and_forget()
+        stored = list(iter_items(store, state=None))
+        assert [item.state for item in stored] == ["forgotten"] * len(ITEMS)
+        assert [item.text for item in stored] == [""] * len(ITEMS)
 
-    close_everywhere(store, learn, check)
+    close_everywhere(store, learn_and_forget, check)
 
 
 def test_the_rows_of_runs_are_whole_wherever_the_disk_is_full(

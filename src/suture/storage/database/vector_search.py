@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Double, LargeBinary, Table, select, type_coerce
+from sqlalchemy import ColumnElement, Double, LargeBinary, Table, select, type_coerce
 
 from suture.storage.database.store import Store
 from suture.storage.database.tables import METADATA
@@ -37,7 +37,8 @@ def find_nearest(store: Store, name: str, vector: Any, *, language: str = "", li
 def _search_with_pgvector(
     store: Store, table: Table, vector: Any, conditions: list[Any], limit: int
 ) -> list[tuple[int, float]]:
-    distance = table.c.vector.op("<#>", return_type=Double())(vector)  # the negative dot product
+    # This operator gives the negative dot product.
+    distance: ColumnElement[float] = table.c.vector.op("<#>", return_type=Double())(vector)
     query = select(table.c.id, distance).where(*conditions).order_by(distance, table.c.id).limit(limit)
     with store.read_transaction() as connection:
         return [(row_id, -negative) for row_id, negative in connection.execute(query)]
