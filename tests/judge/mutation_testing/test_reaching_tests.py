@@ -62,6 +62,28 @@ async def test_only_tests_that_run_the_changed_function_or_a_program_can_notice(
     assert {test.partition("::")[2] for test in tests} == {"test_clip", "test_label", "test_program"}
 
 
+async def test_only_the_projects_files_and_shared_fixtures_are_recorded(prepare: Prepare) -> None:
+    tests = """import os, pytest, prices
+
+@pytest.fixture(scope="module")
+def label(): return prices.Price().label()
+
+def test_first(label): assert label == "5"
+def test_second(label): assert os.path.join(label, label) == "5/5"
+"""
+    code = "def cache(function):\n    return function\n" + CODE
+    suite = await prepare({"prices.py": code, "test_prices.py": tests})
+    assert suite.command is not None
+
+    reach = await suite.command.record_reach(suite.task.files)
+
+    assert {path for path, _ in reach.tests_by_place} == {"prices.py", "test_prices.py"}
+    assert reach.tests_by_place["prices.py", 5] == {
+        "test_prices.py::test_first",
+        "test_prices.py::test_second",
+    }
+
+
 async def test_a_check_beside_a_large_suite_notices_mutants(
     sandbox: Sandbox, sandbox_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

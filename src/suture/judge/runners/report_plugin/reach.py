@@ -43,8 +43,8 @@ class ReachRecorder:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._numbers = {}  # type: dict[tuple[str, int], int]
         self._paths = {}  # type: dict[str, str]
-        self._test_codes = {}  # type: dict[int, Any]
-        self._by_fixture = {}  # type: dict[int, tuple[dict[int, Any], bool]]
+        self._test_numbers = set()  # type: set[int]
+        self._by_fixture = {}  # type: dict[int, tuple[set[int], bool]]
         self._starts_process = False
         self._tracer = MonitoringTracer() if hasattr(sys, "monitoring") else ProfilerTracer()  # type: Any
         sys.addaudithook(self._note_process)
@@ -64,21 +64,21 @@ class ReachRecorder:
 
     def pytest_collection_finish(self) -> None:
         """Record what ran while the tests were imported and their cases were made."""
-        self._write("import", self._number_all(self._tracer.stop()))
+        self._write("import", sorted(self._number_all(self._tracer.stop())))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, None]:
         """Record a test with what it uses of fixtures that another test may have set up."""
-        self._test_codes, self._starts_process = {}, False
+        self._test_numbers, self._starts_process = set(), False
         yield
-        codes, starts_process = self._test_codes, self._starts_process
+        numbers, starts_process = self._test_numbers, self._starts_process
         fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
         for definitions in fixtures.values():
             for definition in definitions:
-                fixture_codes, fixture_starts = self._by_fixture.get(id(definition), ({}, False))
-                codes.update(fixture_codes)
+                fixture_numbers, fixture_starts = self._by_fixture.get(id(definition), (set(), False))
+                numbers |= fixture_numbers
                 starts_process = starts_process or fixture_starts
-        self._write("test", self._make_id(item.nodeid), self._number_all(codes), starts_process)
+        self._write("test", self._make_id(item.nodeid), sorted(numbers), starts_process)
 
     # The wrappers below are the innermost, because following pytest itself takes longer than most tests.
 
@@ -87,14 +87,14 @@ class ReachRecorder:
         """Follow a test."""
         self._tracer.start()
         yield
-        self._test_codes.update(self._tracer.stop())
+        self._test_numbers |= self._number_all(self._tracer.stop())
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_runtest_teardown(self) -> Generator[None, Any, None]:
         """Follow what ends the fixtures."""
         self._tracer.start()
         yield
-        self._test_codes.update(self._tracer.stop())
+        self._test_numbers |= self._number_all(self._tracer.stop())
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, Any, None]:
@@ -102,13 +102,13 @@ class ReachRecorder:
         started_before, self._starts_process = self._starts_process, False
         self._tracer.start()
         yield
-        codes = self._tracer.stop()
-        self._by_fixture[id(fixturedef)] = codes, self._starts_process
-        self._test_codes.update(codes)
+        numbers = self._number_all(self._tracer.stop())
+        self._by_fixture[id(fixturedef)] = numbers, self._starts_process
+        self._test_numbers |= numbers
         self._starts_process = self._starts_process or started_before
 
-    def _number_all(self, codes: dict[int, Any]) -> list[int]:
-        return sorted({self._number(*place) for place in self._find_places(codes.values())})
+    def _number_all(self, codes: Iterable[Any]) -> set[int]:
+        return {self._number(*place) for place in self._find_places(codes)}
 
     def _find_places(self, codes: Iterable[Any]) -> set[tuple[str, int]]:
         places = set()
@@ -123,8 +123,9 @@ class ReachRecorder:
     def _find_path(self, file: str) -> str:
         """Return the path of the project's code relative to its folder; empty for other code."""
         name = os.path.abspath(file)
-        is_own = name.startswith(self._own_folder) or "site-packages" in name
-        return name[len(self._root) :] if name.startswith(self._root) and not is_own else ""
+        # Code without a file has a name such as `<string>` or `<frozen os>`, which is no path.
+        is_other = file.startswith("<") or name.startswith(self._own_folder) or "site-packages" in name
+        return name[len(self._root) :] if name.startswith(self._root) and not is_other else ""
 
     def _number(self, path: str, line: int) -> int:
         place = (path, line)
@@ -170,20 +171,20 @@ class ProfilerTracer:
         if self._active:
             self._active[-1].enable()
 
-    def stop(self) -> dict[int, Any]:
-        """Return the code that ran since the last start, by its identity."""
+    def stop(self) -> list[Any]:
+        """Return the code that ran since the last start."""
         if not self._active:
-            return {}
+            return []
         profiler = self._active.pop()
         profiler.disable()
-        codes = {id(entry.code): entry.code for entry in profiler.getstats()}
+        codes = [entry.code for entry in profiler.getstats() if not isinstance(entry.code, str)]
         if self._active:
             self._active[-1].enable()
         else:
             threading.setprofile(None)
-            codes.update(self._thread_codes)
+            codes += self._thread_codes.values()
             self._thread_codes.clear()
-        return {key: code for key, code in codes.items() if not isinstance(code, str)}
+        return codes
 
     def _note_thread(self, frame: Any, event: str, argument: Any) -> None:
         if event == "call":
@@ -218,14 +219,14 @@ class MonitoringTracer:
     def resume(self) -> None:
         """Do nothing."""
 
-    def stop(self) -> dict[int, Any]:
-        """Return the code that ran since the last start, by its identity."""
+    def stop(self) -> list[Any]:
+        """Return the code that ran since the last start."""
         if not self._active:
-            return {}
+            return []
         codes = self._active.pop()
         if not self._active:
             self._monitoring.set_events(self._tool, 0)
-        return codes
+        return [*codes.values()]
 
     def _note(self, code: Any, offset: int) -> Any:
         if self._active:
