@@ -469,6 +469,14 @@ def test_ordinary_javascript_is_not_reported(path: str, change: str) -> None:
     assert find_file_capabilities(path, JAVASCRIPT, JAVASCRIPT + change + "\n") == ()
 
 
+def test_code_that_knows_its_terminal_may_ask_for_the_colours_of_this_one() -> None:
+    before = "const width = () => (process.stdout.isTTY ? process.stdout.columns : 80);\n"
+    ask = "const shows = () => process.stdout.isTTY && process.stdout.hasColors();\n"
+    assert find_file_capabilities("a.js", before, before + ask) == ()
+    (use,) = find_file_capabilities("a.js", before, before + ask.replace("stdout.has", "stderr.has"))
+    assert use.name == "process.stderr.hasColors"
+
+
 @pytest.mark.parametrize(("code", "imported", "change"), GO_FINDINGS)
 def test_a_new_use_of_the_machinery_in_go_is_reported(code: str, imported: str, change: str) -> None:
     after = GO % (imported, change)

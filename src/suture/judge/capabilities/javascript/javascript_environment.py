@@ -76,7 +76,9 @@ def find_environment_path_uses(path: str, node: Node, line: int) -> Iterator[Use
         or path in START_PATHS[:2]
         or (path in START_PATHS and _is_compared_with_runner(node))
     ):
-        yield Use(code="detects_environment", name=path, line=line, key=path)
+        # What asks whether a stream is a terminal may as well ask for its colours.
+        key = owner if TERMINALS.fullmatch(path) else path
+        yield Use(code="detects_environment", name=path, line=line, key=key)
 
 
 def find_membership_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[Use]:
