@@ -57,7 +57,9 @@ def _add_extra(requirement: str, extra: str) -> str:
 
 def _find_repository(installed: Distribution) -> str:
     """Return the address of the source, which `pyproject.toml` sets."""
-    addresses = dict(entry.split(", ", 1) for entry in installed.metadata.get_all("Project-URL") or ())
+    addresses: dict[str, str] = dict(
+        entry.split(", ", 1) for entry in installed.metadata.get_all("Project-URL") or ()
+    )
     return addresses["Repository"]
 
 

@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from suture.errors import StorageError, UsageError
+from suture.errors import StorageError, UsageError, describe_fault
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """Errors of `open` for a path at which there is nothing, or a link, a socket or a device without a driver."""
@@ -116,7 +116,7 @@ def read_text_file(
         else:
             return content.decode("utf-8-sig")
     except (OSError, ValueError) as fault:  # ValueError: a NUL in the path, or text that is not UTF-8
-        why = os.strerror(fault.errno or 0) if isinstance(fault, OSError) else str(fault)
+        why = describe_fault(fault)
     raise UsageError(f"{what} {str(path)!r} cannot be read: {why}", remedy=remedy)
 
 

@@ -33,7 +33,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("run x --modle y", 2, "--model"),
     ("run x --test nowhere.py", 2, "'nowhere.py' does not exist"),
     ("run x --test empty", 2, "is a folder"),
-    (f"run x --test latin.py {MODEL_OPTION}", 2, "latin.py"),
+    (f"run x --test latin.py {MODEL_OPTION}", 2, "it is no UTF-8 text (byte "),
     (f"run x --test broken.py {MODEL_OPTION}", 2, "not Python at line"),
     (f"run x --test pipe {MODEL_OPTION}", 2, "regular file"),
     ("run x --test dangling " + MODEL_OPTION, 2, "dangling"),

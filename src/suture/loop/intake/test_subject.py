@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import basename
 
 from suture.core.safe_files import read_regular_file
-from suture.errors import UsageError
+from suture.errors import UsageError, describe_fault
 from suture.loop.tuning import (
     MAX_REQUESTED_FILES,
     MAX_STATEMENT_SCAN_CHARS,
@@ -201,7 +201,8 @@ def read_test_file(path: Path) -> str:
         return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as fault:
         raise UsageError(
-            f"the test file {str(path)!r} cannot be read: {fault}", remedy="save it as text in UTF-8"
+            f"the test file {str(path)!r} cannot be read: {describe_fault(fault)}",
+            remedy="save it as text in UTF-8",
         ) from fault
 
 
