@@ -181,8 +181,10 @@ def _fold(node: Node, tree: SyntaxTree, language: Language) -> str | None:
         return None
     try:
         left, right = (json.loads(_fold(side, tree, language) or "") for side in sides if side is not None)
-        divides_whole = tree.text(sign) == "/" and language == "go" and type(left) is type(right) is int
-        value = left // right if divides_whole else OPERATORS[tree.text(sign)](left, right)
+        are_whole = type(left) is type(right) is int and LANGUAGES[language].compiled
+        value = (
+            left // right if are_whole and tree.text(sign) == "/" else OPERATORS[tree.text(sign)](left, right)
+        )
     except (ValueError, TypeError, ArithmeticError):
         return None
     is_whole = isinstance(value, float) and value.is_integer()
