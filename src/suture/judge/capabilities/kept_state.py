@@ -294,7 +294,9 @@ def _get_root(node: Node) -> str:
 
 def _returns_only_literals(user: Node) -> bool:
     """Return whether the function around a node returns one of several numbers or texts, whatever it gets."""
-    pending = [node for node in walk(find_enclosing(user, FUNCTIONS)) if node.type == "return_statement"]
+    function = find_enclosing(user, FUNCTIONS)
+    nodes = walk(function) if function is not None else ()
+    pending = [node for node in nodes if node.type == "return_statement"]
     texts: set[str] = set()
     while pending:
         node = pending.pop()
