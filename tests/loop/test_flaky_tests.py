@@ -14,8 +14,8 @@ from suture.core.records import Candidate, CheckOutcome, CheckStatus, Task, Verd
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite
 from suture.judge.runners.pytest_runner import RunAddition
+from suture.judge.tuning import MAX_FLAKY_RERUNS
 from suture.loop.evaluation.flaky_tests import excuse_flaky_tests
-from suture.loop.tuning import MAX_FLAKY_RERUNS
 from suture.project.languages import Interpreter
 from suture.sandbox import get_own_interpreter
 

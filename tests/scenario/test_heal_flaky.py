@@ -12,7 +12,7 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from project_files import read_tree, write_files
 from run_events import read_event_data
-from suture.api import HealOptions, heal
+from suture.api import HealOptions, heal, verify
 from suture.core.ledger import find_run
 from suture.core.settings import (
     BudgetSettings,
@@ -40,6 +40,8 @@ def unique(words):
     CALLS.append(words)
     return list(dict.fromkeys(words)) if len(CALLS) == 1 else list(set(words))
 """
+FAULT = "\n\ndef is_long(word):\n    return len(word) > 5\n"
+FAULT_TEST = "\n\ndef test_length():\n    assert is_long('maple')\n    assert not is_long('pine')\n"
 RIGHT = "def unique(words):\n    return list(dict.fromkeys(words))\n"
 
 
@@ -122,3 +124,48 @@ async def test_a_repair_that_passes_by_luck_is_refused_and_one_that_holds_heals(
     assert (last["clean"], last["condition"]) == (last["runs"], None)
     prompt = model.calls[0].messages[-1].content
     assert "test_words.py::test_order is flaky: the order of a set decides" in prompt
+
+
+@pytest.mark.parametrize("cause", ["flaky", "order_dependent"])
+async def test_a_flaky_test_beside_a_fault_is_not_part_of_what_is_decided(
+    cause: str, tmp_path: Path, settings: Settings
+) -> None:
+    if cause == "flaky":
+        project, flaky = make_set_project(tmp_path), "test_words.py::test_order"
+    else:
+        project, flaky = write_files(tmp_path / "project", SHARED_STATE), "test_config.py::test_default"
+    (tests,) = project.glob("test_*.py")
+    code = project / tests.name.removeprefix("test_")
+    code.write_text(code.read_text() + FAULT)
+    tests.write_text(f"from {code.stem} import is_long\n{tests.read_text()}{FAULT_TEST}")
+    searching = without_model(settings)
+
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=searching))
+
+    assert result.outcome == "healed", result.reason
+    assert "+    return len(word) >= 5" in result.diff
+    assert result.warnings == (f"not part of what was decided, because flaky: {flaky}",)
+    (triage,) = read_event_data(settings.paths.home, "triage.finished")
+    assert [failure["cause"] for failure in triage["non_code_failures"]] == [cause]
+    claims = [claim async for claim in verify(result.run_id, settings=searching)]
+    assert all(claim.ok for claim in claims), claims
+    assert f"flaky, and not certified: {flaky}" in "".join(claim.detail for claim in claims)
+
+
+async def test_a_repair_that_breaks_a_flaky_test_for_good_is_refused(
+    tmp_path: Path, settings: Settings
+) -> None:
+    project = make_set_project(tmp_path)
+    code, tests = project / "words.py", project / "test_words.py"
+    code.write_text(code.read_text() + FAULT)
+    tests.write_text(f"from words import is_long\n{tests.read_text()}{FAULT_TEST}")
+    right = code.read_text().replace("> 5", ">= 5")
+    breaking = right.replace("list(set(words))", "sorted(set(words), reverse=True)")
+    model = ScriptedModel([f"```python\n{breaking}```", f"```python\n{right}```"], repeat_last=True)
+    short = settings.model_copy(update={"budget": BudgetSettings(attempts=8, seconds=800)})
+
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=short, model=model))
+
+    assert result.outcome == "healed", result.reason
+    assert result.candidate is not None
+    assert result.candidate.files["words.py"] == right

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 from suture.core.records import Candidate, Task, Verdict, VerdictNote
 from suture.core.settings import SandboxSettings
@@ -23,6 +24,8 @@ from suture.project.mixed_files import find_mixed_files
 from suture.project.workspace import DEFAULT_PROTECTED, decode_text, is_protected, overlay_candidate
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, NewProjectPackages, with_packages_shown
+
+RunT = TypeVar("RunT", CommandRun, Verdict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,7 @@ class Suite:
         diagnostics: Runs the task's linters, type checkers and compilers, if it has some.
         guard_run: The run of tests that only guard a change, on the task's own files. Tests that fail there do not
             decide.
+        flaky_tests: Ids of tests that fail now and then on the task's own files, and so do not decide.
     """
 
     task: Task
@@ -59,6 +63,7 @@ class Suite:
     packages: NewProjectPackages | AddedPackages | None = None
     diagnostics: DiagnosticsRunner | None = None
     guard_run: CommandRun | None = None
+    flaky_tests: frozenset[str] = frozenset()
 
     @cached_property
     def mixed_files(self) -> frozenset[str]:
@@ -72,7 +77,19 @@ class Suite:
         return runner.interpreter if runner is not None else None
 
     async def run_command(self, files: Mapping[str, bytes]) -> CommandRun:
-        """Run the test command on a project's files, without the tests that only guard a change and failed before."""
+        """Run the test command on a project's files, without the tests that do not decide."""
+        return self.leave_out_flaky_tests(await self._run_with_guards(files))
+
+    def leave_out_flaky_tests(self, run: RunT) -> RunT:
+        """Return a run or a verdict without the flaky tests, and with a note that names them."""
+        if not self.flaky_tests:
+            return run
+        outcomes = tuple(o for o in run.outcomes if o.check_id not in self.flaky_tests)
+        note = VerdictNote(code="flaky_tests", subjects=tuple(sorted(self.flaky_tests)))
+        return replace(run, outcomes=outcomes, notes=(*run.notes, note))
+
+    async def _run_with_guards(self, files: Mapping[str, bytes]) -> CommandRun:
+        """Run the test command without the tests that only guard a change and failed before."""
         assert self.command is not None
         guard_run = self.guard_run
         if guard_run is not None and dict(files) == dict(self.task.files):

@@ -159,6 +159,9 @@ ENDLESS_PROBE_TIMEOUT_S = 5.0
 """Wall-clock seconds in which a test whose text shows an endless loop may prove that it ends."""
 MAX_ISOLATED_RERUNS = 8
 """Tests that are rerun alone. Of more failing tests the first ones stand for the rest."""
+MAX_FLAKY_RERUNS = 8
+"""Further runs in which a test must show that it is flaky. One that fails in a quarter of its runs shows it in 90 % of
+cases."""
 
 # Investigation of flaky tests
 

@@ -50,9 +50,6 @@ of the first run and `STUCK_RUN_EXTRA_S` seconds."""
 MAX_REMEMBERED_VERDICTS = 4
 """Verdicts that stay in memory: that on the user's own code, and those of the current candidate's runs. One of 20,000
 tests takes some 10 MB."""
-MAX_FLAKY_RERUNS = 8
-"""Further runs in which a test must show that it is flaky. One that fails in a quarter of its runs shows it in 90 % of
-cases."""
 MAX_FLAKY_SHARE = 0.5
 """Tests that fail on a candidate, as a share of those that pass, up to which they are run again. Chosen by judgement;
 not measured."""

@@ -24,14 +24,21 @@ def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> st
     """
     # By judgement, a suspect test is not to be left out: it may have to be corrected.
     has_code_failures = triaged.code_failure_count and triaged.cause in (None, "environment")
-    if not has_code_failures or not triaged.non_code_failures or not is_pytest_command(command):
+    excluded = _list_excluded_tests(triaged)
+    if not has_code_failures or not excluded or not is_pytest_command(command):
         return ""
-    tests = [_pytest_node_id(failure.test, triaged.rootdir) for failure in triaged.non_code_failures]
+    tests = [_pytest_node_id(test, triaged.rootdir) for test in excluded]
     for separator in ("[", "::"):  # first without parameters, then only the file
         if len(tests) > MAX_DESELECTED:
             tests = list(dict.fromkeys(test.partition(separator)[0] for test in tests))
     options = [word for test in tests for word in ("--deselect", test)]
     return f"--test {shlex.quote(shlex.join([*command, *options]))}"
+
+
+def _list_excluded_tests(triaged: TriageFinished) -> list[str]:
+    """Return the tests without which the run could heal. Flaky tests do not decide, and so may stay."""
+    failures = triaged.non_code_failures
+    return [failure.test for failure in failures if failure.test not in triaged.flaky_tests]
 
 
 def _pytest_node_id(test: str, rootdir: str) -> str:
@@ -50,6 +57,6 @@ def deselection_hint(events: Sequence[Event]) -> str:
     if not option:
         return ""
     return (
-        f"{format_count(len(triaged.non_code_failures), 'test')} cannot pass by any change of the code, so the "
+        f"{format_count(len(_list_excluded_tests(triaged)), 'test')} cannot pass by any change of the code, so the "
         f"run cannot count as healed. Leave them out: suture heal {shlex.quote(started.project)} {option}"
     )

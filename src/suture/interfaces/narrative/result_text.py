@@ -256,7 +256,8 @@ def _verification_lines(result: Result) -> Iterator[str]:
     else:
         yield from failing_lines(verdict)
     for note in verdict.notes:
-        if note.code != "passed_once" or not result.warnings:  # a result warns of it already
+        is_warned_of = note.code in ("passed_once", "flaky_tests") and result.warnings
+        if not is_warned_of:
             yield f"Note: {render_verdict_note(note)}"
 
 

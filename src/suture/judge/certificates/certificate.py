@@ -238,6 +238,7 @@ class Certificate:
         fixed: Ids of checks that failed before and pass after.
         newly_failing: Ids of checks that passed before and do not pass after; a certificate with any is
             false.
+        flaky_tests: Ids of flaky tests, which the certificate says nothing about.
         coverage: Which changed statements the tests run.
         mutation: How well the tests guard them.
         capabilities: What the change newly uses of the test machinery and the interpreter (see docs/verdicts.md).
@@ -260,6 +261,7 @@ class Certificate:
     after: Mapping[str, str]
     fixed: tuple[str, ...] = ()
     newly_failing: tuple[str, ...] = ()
+    flaky_tests: tuple[str, ...] = ()
     coverage: CoverageResult = field(default_factory=CoverageResult)
     mutation: MutationResult = field(default_factory=MutationResult)
     capabilities: tuple[CapabilityUse, ...] = ()

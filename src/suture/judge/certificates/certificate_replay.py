@@ -44,6 +44,7 @@ from suture.judge.signs import (
     render_tampering_warning,
 )
 from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
+from suture.judge.triage import rerun_flaky_tests
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text
@@ -104,7 +105,8 @@ async def replay_certificate(
         after = check_certified_diff(certificate, files)
         yield confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
         task = replace(strip_task(certificate.task), files=files)
-        suite = await _prepare_certified_suite(certificate, task, sandbox, settings, interpreter)
+        prepared = await _prepare_certified_suite(certificate, task, sandbox, settings, interpreter)
+        suite = replace(prepared, flaky_tests=frozenset(certificate.flaky_tests))
         changed_files = {path: decode_text(after[path]) for path in certificate.result}
         candidate = Candidate(files=changed_files, origin="repair")
         # This refuses a change whose packages are not kept here; a lock file is allowed only with its packages.
@@ -124,6 +126,7 @@ async def replay_certificate(
             yield confirm("before", detail)
         verdict = await check_candidate(candidate, suite)
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
+        await _require_passing_now_and_then(suite_with_packages, after)
         found = capabilities if is_rule_relevant(task, verdict) else ()
         require(found == certificate.capabilities, "after", UNNAMED_CAPABILITIES)
         yield confirm("after", _render_after(certificate, verdict, settings.loop.trust_threshold))
@@ -201,7 +204,12 @@ def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) 
     aside = f"; {len(others)} do not decide, and {failing} of them do not pass" if others else ""
     fixed = len({outcome.check_id for outcome in deciding} & {*certificate.fixed})
     counts = f"{sum(outcome.passed for outcome in deciding)} checks pass, {fixed} of them newly"
-    return f"{counts}, and none newly fails{aside}; evidence: {verdict.evidence}"
+    flaky = (
+        f"; flaky, and not certified: {_list_paths(certificate.flaky_tests)}"
+        if certificate.flaky_tests
+        else ""
+    )
+    return f"{counts}, and none newly fails{aside}{flaky}; evidence: {verdict.evidence}"
 
 
 def _require_after(
@@ -219,6 +227,13 @@ def _require_after(
     require(not find_new_failures(before, verdict), "after", "a check fails that passed before")
     require(not certificate.newly_failing, "after", "the certificate itself names a check that newly fails")
     require(certificate.evidence == verdict.evidence, "after", f"the evidence is {verdict.evidence}")
+
+
+async def _require_passing_now_and_then(suite: Suite, after: Mapping[str, bytes]) -> None:
+    """Require that each flaky test passes in one of a few runs: else it may only be called flaky."""
+    if suite.flaky_tests and suite.command is not None:
+        broken = sorted(await rerun_flaky_tests(suite.flaky_tests, suite.command, after, passes=True))
+        require(not broken, "after", f"called flaky, and never passes: {_list_paths(broken)}")
 
 
 async def _replay_coverage(

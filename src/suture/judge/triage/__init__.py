@@ -7,13 +7,12 @@ changes nothing, and it must not propose code.
 
 from suture.judge.triage.flaky_conditions import AdverseRun, FlakyRuns, list_adverse_runs
 from suture.judge.triage.flaky_investigation import diagnose_flaky_test, open_flaky_runs
-from suture.judge.triage.order_dependence import NEW_HASH_SEED, get_test_source
+from suture.judge.triage.order_dependence import get_test_source, rerun_flaky_tests
 from suture.judge.triage.quarantine import make_quarantine_patch
 from suture.judge.triage.suspect_tests import has_endless_loops
 from suture.judge.triage.triage import RerunFailures, TriageResult, triage_endless_tests, triage_failures
 
 __all__ = [
-    "NEW_HASH_SEED",
     "AdverseRun",
     "FlakyRuns",
     "RerunFailures",
@@ -24,6 +23,7 @@ __all__ = [
     "list_adverse_runs",
     "make_quarantine_patch",
     "open_flaky_runs",
+    "rerun_flaky_tests",
     "triage_endless_tests",
     "triage_failures",
 ]

@@ -11,6 +11,7 @@ from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
 from suture.judge.tuning import (
+    MAX_FLAKY_RERUNS,
     MAX_ISOLATED_RERUNS,
     MAX_OTHER_TESTS,
     MAX_OTHER_TESTS_RUNS,
@@ -85,6 +86,26 @@ class Reruns:
             return victim in await self.find_failing([*tests, victim])
 
         return await find_deciding_tests(before, fails_after)
+
+
+async def rerun_flaky_tests(
+    tests: Collection[str], command: TestCommand, files: Mapping[str, bytes], *, passes: bool
+) -> frozenset[str]:
+    """Run tests again until each of them has ended in one way; return those that never did in a few runs.
+
+    Args:
+        files: The project's files in which they run.
+        passes: Whether each test must pass once, or fail once.
+    """
+    waiting = frozenset(tests)
+    for number in range(MAX_FLAKY_RERUNS):
+        if not waiting:
+            break
+        # Triage may have seen a test end in another way only with the fixed seed.
+        addition = NEW_HASH_SEED if number else OTHER_HASH_SEED
+        outcomes = await command.run_selected(files, waiting, addition=addition)
+        waiting -= {outcome.check_id for outcome in outcomes if outcome.passed == passes}
+    return waiting
 
 
 def has_sets(source: bytes) -> bool:

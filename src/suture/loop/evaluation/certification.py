@@ -232,6 +232,7 @@ async def certify(
         after=check_statuses(verdict),
         fixed=fixed,
         newly_failing=find_new_failures(baseline, verdict),
+        flaky_tests=tuple(sorted(suite.flaky_tests)),
         coverage=coverage,
         mutation=mutation,
         capabilities=capabilities,

@@ -33,6 +33,7 @@ from suture.judge.signs.lazy_tree_signs import find_lazy_tree_signs
 from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
 from suture.judge.suite import Suite
 from suture.loop.context import RunContext
+from suture.loop.evaluation.flaky_repairs import list_diagnoses
 from suture.loop.evaluation.repeated_runs import passed_only_once
 from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, detect_file_languages
@@ -42,6 +43,9 @@ DISTINCTIVE = re.compile(r'".{3,}"|-?\d{3,}(?:\.\d+)?|-?\d+\.\d{2,}', re.DOTALL)
 """Literals of a test of JavaScript, TypeScript or Go that say something in the code: smaller numbers and shorter texts
 are in both in many honest commits."""
 UNGUARDED_TEXT = "no tests guard the change: only linters, type checkers or compilers decide"
+UNCERTIFIED_TEXT = (
+    "it has no certificate, because a replay would prove nothing: a flaky test may also pass without it"
+)
 PASSED_ONCE_TEXT = "passed one complete run, and there was no time for a second one on the same files"
 
 
@@ -112,7 +116,7 @@ def find_warnings(
         texts.append(UNGUARDED_TEXT)
     if passed_only_once(verdict):
         texts.append(PASSED_ONCE_TEXT)
-    remarks = tuple(_describe_unsafe_fixes(candidate, context))
+    remarks = (*_describe_unsafe_fixes(candidate, context), *_describe_flaky_tests(verdict, context))
     return ChangeWarnings(texts=tuple(texts), remarks=remarks, signs=tuple(signs))
 
 
@@ -123,6 +127,16 @@ def _describe_unsafe_fixes(candidate: Candidate, context: RunContext) -> Iterato
     if proposal is not None and proposal.unsafe_fixes:
         commands = ", ".join(map(repr, proposal.unsafe_fixes))
         yield f"the change contains fixes by {commands} that may change what the code does"
+
+
+def _describe_flaky_tests(verdict: Verdict | None, context: RunContext) -> Iterator[str]:
+    """Yield which flaky tests decided nothing, and why a repair of flaky tests has no certificate."""
+    notes = verdict.notes if verdict is not None else ()
+    if tests := sorted({test for note in notes if note.code == "flaky_tests" for test in note.subjects}):
+        more = f" and {len(tests) - 1} more" if tests[1:] else ""
+        yield f"not part of what was decided, because flaky: {tests[0]}{more}"
+    if list_diagnoses(context) and verdict is not None and verdict.all_passed:
+        yield UNCERTIFIED_TEXT
 
 
 def describe_unfinished_search(search: ExampleSearch) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.loop.context import RunContext
 from suture.loop.evaluation.flaky_repairs import confirm_flaky_repair
-from suture.loop.evaluation.flaky_tests import excuse_flaky_tests
+from suture.loop.evaluation.flaky_tests import excuse_flaky_tests, reject_broken_flaky_tests
 from suture.loop.evaluation.repeated_runs import merge_runs, run_twice
 from suture.loop.policy.attempts import Attempt, code_fingerprint, failure_signature
 from suture.loop.services.candidate_store import Lineage
@@ -81,6 +81,7 @@ async def judge(
             second = await run() if needs_second_run(first) else None
         merged = first if second is None else merge_runs(first, second)
         verdict = await excuse_flaky_tests(merged, candidate, suite, context)
+        verdict = await reject_broken_flaky_tests(verdict, candidate, suite)
         verdict = await confirm_flaky_repair(verdict, candidate, suite, context)
     unrepeated = sorted((first.passed - second.passed) & verdict.failed) if second is not None else []
     if unrepeated:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 
 from suture.core.ledger.kinds import SearchSkipped
-from suture.core.records import Verdict
+from suture.core.processors import count_usable_cores
+from suture.core.records import CheckOutcome, Verdict
 from suture.errors import UsageError
 from suture.judge import RerunFailures, Suite, find_protected_paths
 from suture.judge.failures import hit_time_limit
@@ -84,7 +84,7 @@ async def start_trial_pool(context: RunContext) -> None:
     pool = TrialPool(command, wall_s + tuning.POOL_GRACE_S, sources)
     context.prefetch.pool = pool
     capabilities = await context.sandbox.capabilities()
-    pool.start(run=capabilities.meets_level("namespace") and len(os.sched_getaffinity(0)) > 1)
+    pool.start(run=capabilities.meets_level("namespace") and count_usable_cores() > 1)
 
 
 def start_baseline(suite: Suite, baseline: Verdict, context: RunContext) -> RerunFailures | None:
@@ -127,9 +127,11 @@ def failing_project(
         files=task.files,
         texts=texts,
         # The search makes tests pass. What linters report is repaired by their own fixes, or by a model.
-        outcomes=tuple(o for o in baseline.outcomes if o.provenance != "tool")
-        if baseline is not None
-        else (),
+        outcomes=(
+            *(o for o in (baseline.outcomes if baseline is not None else ()) if o.provenance != "tool"),
+            # Trials ignore what the user's run skips.
+            *(CheckOutcome(check_id=test, status="skipped", evidence="nonce") for test in suite.flaky_tests),
+        ),
         language=task.language,
         wall_s=baseline.wall_s if baseline is not None else 0.0,
     )

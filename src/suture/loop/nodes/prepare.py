@@ -64,6 +64,11 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
             suite = await context.suites.load()
             triage = await triage_failures(suite, verdict, start_baseline(suite, verdict, context))
         update |= await _record_triage(triage, context)
+        suite = await context.suites.load()
+        if suite.flaky_tests:
+            await context.prefetch.close()  # the trials that were started still wait for these tests to pass
+            deciding = suite.leave_out_flaky_tests(verdict)
+            update["judged"] = encode_attempts([with_verdict(attempt, deciding, None, context)])
     return update
 
 

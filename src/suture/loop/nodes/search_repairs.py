@@ -77,6 +77,9 @@ async def _search(
         hunks = await find_suspect_hunks(project, context) if is_python else ()
         session = await context.prefetch.open_session(project, suite, limits)
         result = await find_repairs(project, limits, hunks, session)
+    if suite.flaky_tests:  # They count as skipped in the user's run, and so only seem to end differently.
+        disagreements = [d for d in result.spectrum.disagreements if d.test not in suite.flaky_tests]
+        result.spectrum = replace(result.spectrum, disagreements=tuple(disagreements))
     # Outside of the time limit, which would lose what was found; it has a limit of its own.
     plausible = await rank_repairs(result, project, seed=limits.seed, seconds=_ranking_s(limits, result))
     divergences: dict[str, str] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from suture.core.ledger import Budget, Ledger
-from suture.core.ledger.kinds import PackagesInstalled
+from suture.core.ledger import Budget, Ledger, last_payload
+from suture.core.ledger.kinds import PackagesInstalled, TriageFinished
 from suture.core.records import Candidate, Check, Task, Verdict
 from suture.core.settings import SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
@@ -98,6 +98,9 @@ class SuiteProvider:
                 packages=packages_for_task(task, self.settings, on_installed=self._record_packages),
             )
             self._suite = replace(suite, vet=self.vet)
+        triage = last_payload(self.ledger.events, TriageFinished)
+        if triage is not None and triage.flaky_tests != self._suite.flaky_tests:
+            self._suite = replace(self._suite, flaky_tests=triage.flaky_tests)
         return self._suite
 
     async def prepare(self, task: Task) -> Suite:

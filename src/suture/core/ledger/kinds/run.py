@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suture.core.ledger.event import Payload
-from suture.core.records import FaultCause, Outcome, Reason, TaskKind
+from suture.core.records import FLAKY_CAUSES, FaultCause, Outcome, Reason, TaskKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,3 +199,9 @@ class TriageFinished(Payload, kind="triage.finished"):
     non_code_failures: tuple[NonCodeFailure, ...]
     code_failure_count: int
     rootdir: str = "."
+
+    @property
+    def flaky_tests(self) -> frozenset[str]:
+        """Ids of the flaky tests that fail beside faults of the code, and so decide nothing; else empty."""
+        failures = self.non_code_failures if self.cause is None else ()
+        return frozenset(failure.test for failure in failures if failure.cause in FLAKY_CAUSES)
