@@ -8,13 +8,15 @@ shared file system may be unknown to other machines, so the name says which mach
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from suture.core.file_locks import lock_file
+from suture.errors import StorageError
 
 __all__ = ["temporary_folder"]
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -30,24 +32,40 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
         parent: The folder to make it in; by default the system's for temporary files.
 
     Raises:
-        OSError: The folder cannot be made.
+        StorageError: The folder cannot be made.
     """
     parent = parent or Path(tempfile.gettempdir())
     _remove_abandoned(parent, prefix)
-    while True:
-        folder = tempfile.TemporaryDirectory(folder_suffix(), prefix, parent, ignore_cleanup_errors=True)
-        descriptor = _open_folder(folder.name)
-        if descriptor is not None and _is_held(descriptor) and Path(folder.name).exists():
-            break
-        # Another process has taken the folder for an abandoned one before it was locked.
-        folder.cleanup()
-        if descriptor is not None:
-            os.close(descriptor)
+    try:
+        folder, descriptor = _make_locked(parent, prefix)
+    except OSError as fault:
+        raise StorageError(
+            f"no temporary folder can be made in {str(parent)!r}: {fault.strerror or fault}",
+            remedy="free space and files there, or let the variable TMPDIR name another folder",
+        ) from fault
     try:
         yield Path(folder.name)
     finally:
         folder.cleanup()
-        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def _make_locked(parent: Path, prefix: str) -> tuple[tempfile.TemporaryDirectory[str], int]:
+    """Make a folder and lock it; return it with the descriptor that holds the lock."""
+    while True:
+        folder = tempfile.TemporaryDirectory(folder_suffix(), prefix, parent, ignore_cleanup_errors=True)
+        try:
+            descriptor = _open_folder(folder.name)
+        except OSError:
+            folder.cleanup()
+            raise
+        if descriptor is not None and _is_held(descriptor) and Path(folder.name).exists():
+            return folder, descriptor
+        # Another process has taken the folder for an abandoned one before it was locked.
+        folder.cleanup()
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 @functools.cache
@@ -101,7 +119,7 @@ def _open_folder(path: str) -> int | None:
 
 def _try_lock(descriptor: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(descriptor)
     except BlockingIOError:
         return False
     return True

@@ -7,6 +7,7 @@ not pay for them.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,12 @@ from pathlib import Path
 from suture.core.plugins import load_plugin
 from suture.core.settings.schema import IsolationLevel, KeySettings, SandboxSettings
 from suture.errors import SutureError, UsageError
-from suture.sandbox.bubblewrap.diagnosis import Requirement, diagnose_bubblewraps, diagnose_kernel
+from suture.sandbox.bubblewrap.diagnosis import (
+    Requirement,
+    diagnose_bubblewraps,
+    diagnose_kernel,
+    explain_unavailable,
+)
 from suture.sandbox.bubblewrap.launcher import find_bubblewraps
 from suture.sandbox.contract import Capabilities, MemoryEnforcement, Sandbox
 from suture.sandbox.self_test import SelfTestedSandbox
@@ -28,13 +34,25 @@ UNSAFE = "unsafe-subprocess"
 SandboxFactory = Callable[[SandboxSettings, KeySettings], Sandbox]
 
 
+def _require_linux() -> None:
+    """Refuse back ends that show this machine's own programs, which a sandbox cannot run if they are not Linux's.
+
+    Raises:
+        SandboxUnavailable: This is another system.
+    """
+    if sys.platform != "linux":
+        raise explain_unavailable({}, platform=sys.platform)
+
+
 def _create_bubblewrap(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    _require_linux()
     from suture.sandbox.bubblewrap import BubblewrapSandbox
 
     return BubblewrapSandbox(mode=settings.mode)
 
 
 def _create_container(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    _require_linux()
     from suture.sandbox.container import ContainerSandbox
 
     return ContainerSandbox(
@@ -50,6 +68,7 @@ def _create_e2b(settings: SandboxSettings, keys: KeySettings) -> Sandbox:
 
 
 def _create_unsafe_subprocess(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    _require_linux()
     from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
     if settings.minimum_level != "none":
@@ -148,7 +167,9 @@ def diagnose_backends(
     backends = [
         asyncio.run(_diagnose(name, factories[name], name == needed, minimum, cache)) for name in names
     ]
-    kernel = [replace(finding, needed=needed == "bubblewrap") for finding in diagnose_kernel()]
+    kernel = [
+        replace(finding, needed=needed == "bubblewrap") for finding in diagnose_kernel(platform=sys.platform)
+    ]
     return [*kernel, *diagnose_bubblewraps(paths), *backends]
 
 

@@ -8,7 +8,6 @@ process has left. What that process had to do is in the run's ledger.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import logging
@@ -25,6 +24,7 @@ from suture.api.delivery.applied_change import (
     find_unrecorded_commit,
     take_back,
 )
+from suture.core.file_locks import lock_file
 from suture.core.ledger import Ledger, RunFolder, last_payload
 from suture.core.ledger.event import Payload
 from suture.core.ledger.kinds import ApplyStarted, TreeUndone
@@ -175,7 +175,7 @@ def _open_journal(path: Path, *, timeout_s: float) -> Iterator[_Journal]:
 
 def _try_lock(descriptor: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(descriptor)
     except BlockingIOError:
         return False
     except OSError as fault:

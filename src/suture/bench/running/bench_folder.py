@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -16,6 +15,7 @@ from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Problem
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.benchmark_plan import BenchmarkPlan
+from suture.core.file_locks import lock_file
 from suture.core.records import content_hash, decode_record, encode_record
 from suture.core.safe_files import write_file_atomically
 from suture.errors import StorageError, UsageError
@@ -114,7 +114,7 @@ class BenchFolder:
             raise StorageError(f"{str(self.path)!r} cannot be made: {fault.strerror}") from fault
         with lock:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(lock)
             except BlockingIOError as fault:
                 raise UsageError(
                     f"another process uses {str(self.path)!r}", remedy="wait for it to end"

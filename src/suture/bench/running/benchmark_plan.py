@@ -15,6 +15,7 @@ from typing import Literal
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem, Regime
 from suture.bench.rows import BenchmarkRow, RowKey
+from suture.core.processors import count_usable_cores
 from suture.errors import UsageError
 from suture.models.llama_server.thread_calibration import cpu_name
 
@@ -109,7 +110,7 @@ def describe_environment(arguments: Sequence[str]) -> dict[str, str]:
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cpu": cpu_name(),
-        "cores": str(len(os.sched_getaffinity(0))),
+        "cores": str(count_usable_cores()),
         "memory": f"{memory_bytes / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),

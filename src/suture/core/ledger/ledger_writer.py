@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from suture.core.clock import Clock, SystemClock
+from suture.core.file_locks import lock_file
 from suture.core.ledger.event import Event, Payload, create_event, encode_event
 from suture.core.ledger.reading import LedgerLineTooLong, read_ledger, run_id_of
 from suture.core.tuning import MAX_EVENT_LINE_BYTES
@@ -74,7 +74,7 @@ class Ledger:
         except OSError as fault:
             raise StorageError(f"the ledger {str(path)!r} cannot be opened: {fault.strerror}") from fault
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(self._file)
             self._terminate_torn_line()
             self._events = list(read_ledger(path).events)
         except BlockingIOError as fault:

@@ -5,10 +5,10 @@ A run that failed can be resumed. The event of its earlier end then no longer co
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from suture.core.file_locks import lock_file
 from suture.core.ledger.event import Event, RawPayload, last_payload, select_events
 from suture.core.ledger.kinds import (
     BudgetSettled,
@@ -73,7 +73,7 @@ def is_being_written(run: RunFolder) -> bool:
     """Return whether a process is writing the run's ledger: it holds a lock on it as long as it lives."""
     with run.ledger_path.open("rb") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            lock_file(file, shared=True)
         except OSError:
             return True
     return False

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from suture.core.processors import count_usable_cores
 from suture.core.records import decode_record
 from suture.core.safe_files import write_file_atomically
 from suture.errors import ModelError
@@ -27,7 +28,7 @@ def usable_cores() -> int:
     """Return how many physical cores this process may use."""
     import psutil  # type: ignore[import-untyped]  # ships no type information
 
-    return max(1, min(psutil.cpu_count(logical=False) or 1, len(os.sched_getaffinity(0))))
+    return max(1, min(psutil.cpu_count(logical=False) or 1, count_usable_cores()))
 
 
 def cpu_name() -> str:

@@ -6,13 +6,13 @@ A file's hash is stored in a stamp beside it, so that it is computed again only 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from suture.core.file_locks import lock_file
 from suture.core.safe_files import write_file_atomically
 from suture.errors import PrerequisiteError, StorageError, UsageError
 
@@ -270,10 +270,10 @@ def lock_weights(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], No
         ) from fault
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(lock)
         except BlockingIOError:
             on_wait()
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock_file(lock, waits=True)
         yield
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import resource
 import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -237,11 +237,7 @@ def _read_output(process: subprocess.Popen[bytes], command: str, limits: GitLimi
     timer = threading.Timer(seconds, stop_at_timeout)
     timer.start()
     try:
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MAX_GIT_MEMORY_BYTES, MAX_GIT_MEMORY_BYTES))
-            if limits.file_bytes is not None:
-                max_file_bytes = (limits.file_bytes, limits.file_bytes)
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, max_file_bytes)
+        _limit_resources(process.pid, limits.file_bytes)
         assert process.stdout is not None
         answer = process.stdout.read(MAX_GIT_OUTPUT_BYTES + 1)
         if len(answer) > MAX_GIT_OUTPUT_BYTES:
@@ -255,6 +251,18 @@ def _read_output(process: subprocess.Popen[bytes], command: str, limits: GitLimi
     if timed_out.is_set():
         raise StorageError(f"git {command} did not end within {seconds:g} s")
     return answer
+
+
+def _limit_resources(pid: int, max_file_bytes: int | None) -> None:
+    """Limit the memory of a git process, and the size of the files that it writes. Only Linux can do that."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    with contextlib.suppress(ProcessLookupError):
+        resource.prlimit(pid, resource.RLIMIT_DATA, (MAX_GIT_MEMORY_BYTES, MAX_GIT_MEMORY_BYTES))
+        if max_file_bytes is not None:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

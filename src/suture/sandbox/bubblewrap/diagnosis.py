@@ -42,7 +42,9 @@ class Requirement:
 def diagnose_kernel(proc: Path = PROC, platform: str = sys.platform) -> list[Requirement]:
     """Return what the kernel says about user namespaces."""
     if platform != "linux":
-        remedy = "run Suture on Linux (also in a virtual machine or in WSL 2)"
+        remedy = (
+            "run Suture on Linux, in WSL 2 or in a container: docs/sandbox.md has the `docker run` command"
+        )
         return [Requirement(name="Linux", ok=False, detail=f"this is {platform}", remedy=remedy)]
     max_namespaces = _read_number(proc / "sys/user/max_user_namespaces")
     clone = _read_number(proc / "sys/kernel/unprivileged_userns_clone")

@@ -23,11 +23,15 @@ import _signal  # type: ignore[import-not-found] # `signal` itself pulls in `enu
 import errno
 import marshal
 import os
-import resource
 import select
 import stat
 import sys
 import time
+
+try:  # noqa: SIM105 - `contextlib` would cost time at each start
+    import resource
+except ImportError:  # On Windows, where Suture only reads the numbers of this file.
+    pass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +55,6 @@ WRITABLE = ("/box", "/tmp", "/dev/shm")
 """The folders of the sandbox that a program may write to."""
 INODE_BYTES = 1024
 """Roughly what the kernel uses for an in-memory file, however empty."""
-PAGE_BYTES = resource.getpagesize()
 ROOT = "."
 """The working directory, in which a request's files lie."""
 MAX_NEW_PATHS = 10_000
@@ -269,7 +272,7 @@ def resident_bytes(pid: str) -> int:
     """Return the resident memory of a process, shared or not."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * PAGE_BYTES
+            return int(file.read().split()[1]) * resource.getpagesize()
     except (OSError, IndexError):
         return 0  # it has just ended
 

@@ -7,7 +7,6 @@ does: `a/link/../b` is not `a/b`. The sandbox then shows the target and never th
 from __future__ import annotations
 
 import os
-import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -142,7 +141,9 @@ def _find_objection(real: Path, library: str, root: Path) -> str:
 def _find_homes(folder: Path) -> Iterator[Path]:
     yield resolve_path(os.path.expanduser("~"))  # noqa: PTH111 - Path.expanduser raises if there is no home
     yield Path("/root")
-    with suppress(KeyError):  # the owner has no account
+    with suppress(ImportError, KeyError):  # Windows has no such accounts; or the owner has none
+        import pwd
+
         yield resolve_path(pwd.getpwuid(folder.stat().st_uid).pw_dir)
 
 

@@ -10,7 +10,6 @@ import ctypes
 import errno
 import json
 import os
-import resource
 import socket
 import sys
 import time
@@ -188,6 +187,8 @@ def test_limits(limits: dict[str, int]) -> None:
     Args:
         limits: The fields of `ProgramLimits` and their values.
     """
+    import resource  # Here, because the host, which may be Windows, imports this module too.
+
     full = (errno.ENOSPC, errno.EDQUOT)
     results = {
         # Even an array of exactly `memory_mb` would be too large beside the interpreter. The 64 MiB are spare.

@@ -7,7 +7,6 @@ before it is used, events before the next step. Only one process, on whichever m
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from sqlalchemy import Connection, exc, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 
+from suture.core.file_locks import lock_file
 from suture.core.ledger import RunFolder, is_being_written
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE, RUN_ID
 from suture.core.safe_files import write_file_atomically
@@ -253,7 +253,7 @@ def _lock_folder(folder: RunFolder) -> Iterator[None]:
     """Keep two processes that share a home from copying one run at the same time."""
     descriptor = os.open(folder.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock_file(descriptor, waits=True)
         yield
     finally:
         os.close(descriptor)
