@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from pathlib import Path
 
-from faults import start_fork
+import pytest
+
+from faults import fault_at, raise_error, start_fork
 from suture.core.temporary_folders import folder_suffix, temporary_folder
+from suture.errors import StorageError
 
 
 def leave_folder(parent: Path) -> None:
@@ -49,3 +53,12 @@ def test_only_abandoned_folders_of_the_same_kind_are_removed(tmp_path: Path) -> 
         temporary_folder("suture-test-", tmp_path) as second,
     ):
         assert set(tmp_path.iterdir()) == {*before, first, second}
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path: Path, step: int) -> None:
+    is_broken = fault_at(step, raise_error(errno.EMFILE), match="suture-test-")
+    with is_broken, pytest.raises(StorageError, match="no temporary folder") as refusal:
+        temporary_folder("suture-test-", tmp_path).__enter__()
+    assert "TMPDIR" in refusal.value.remedy
+    assert list(tmp_path.iterdir()) == []
