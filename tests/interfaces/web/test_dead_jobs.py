@@ -34,7 +34,7 @@ async def test_the_key_of_a_job_that_died_before_it_began_starts_another(
         assert (end.exit_code, end.fault) == (6, "ProcessDied")
     assert jobs[0].id != jobs[1].id
 
-    described = run_details(service.pool, service.job_folder(jobs[0]))
+    described = run_details(service.pool, service.job_folder(jobs[0]), settings)
     assert (described.state, (described.error or {})["fault"]) == ("refused", "ProcessDied")
     with pytest.raises(RequestRefused, match=r"ended before it began: .* \(signal 9\)"):
         require_ledger(service, jobs[0].run)

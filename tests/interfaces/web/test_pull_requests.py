@@ -56,7 +56,7 @@ class HealedShop:
 
     def open(self, **ci: object) -> None:
         """Open a pull request."""
-        prepare_pull_request(self.folder.id, self.settings(**ci)).open()
+        prepare_pull_request(self.folder.id, self.settings(TOKEN, **ci)).open()
 
 
 @pytest.fixture

@@ -108,9 +108,10 @@ def _prepare_certified(
         return PipelineDelivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
     changed = sorted(path for path in after if task.files.get(path) != after[path])
     if not changed or task.files.keys() - after.keys():  # no heal of Suture does either
-        refusal = Refusal(reason="not_verified", detail="the change is empty or deletes a file")
-    else:
-        refusal = _gate_certificate(certificate, task, after, changed, settings)
+        return PipelineDelivery(
+            refusal=Refusal(reason="not_verified", detail="the change is empty or deletes a file")
+        )
+    refusal = _gate_certificate(certificate, task, after, changed, settings)
     if refusal is not None:
         return PipelineDelivery(refusal=refusal)
     change = _make_change(certificate, task.files, after, changed, checkout)
