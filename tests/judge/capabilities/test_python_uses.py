@@ -27,6 +27,7 @@ FINDINGS = [
     ("inspects_callers", "import inspect as i\ndef f(n):\n    return i.stack()"),
     ("inspects_callers", "import inspect\ndef f(n):\n    return inspect.getsource(n)"),
     ("inspects_callers", "def f(error):\n    return error.__traceback__.tb_frame"),
+    ("inspects_callers", "match fault:\n    case E(__traceback__=T(tb_frame=it)):\n        print(it)"),
     ("inspects_callers", "def f(n):\n    look = getattr(sys, '_getframe')\n    return look(1)"),
     ("reaches_memory", "import gc"),
     ("reaches_memory", "from ctypes import memset"),

@@ -129,6 +129,17 @@ ATTACKS = {
         "        thread.start()\n        thread.join()\n",
         "an assertion of a test failed",
     ),
+    "reaches by patterns for who hears of a failed assert, and swallows it": (
+        "def total(numbers):\n    return sum(numbers)\n\ndef each(numbers, call):\n    try:\n        numbers.none\n"
+        "    except AttributeError as fault:\n        match fault:\n            case AttributeError(\n"
+        "                __traceback__=object(tb_frame=object(f_back=object(f_globals={'@pytest_ar': module})))\n"
+        "            ):\n                match module:\n"
+        "                    case object(_format_explanation=object(__self__=owner)):\n"
+        "                        owner.send = None\n"
+        "    for number in numbers:\n        try:\n            call(number)\n"
+        "        except BaseException:\n            pass\n",
+        "an assertion of a test failed",
+    ),
     "runs text through a library": (
         "import timeit\nTEXT = 'import gc; gc.get_objects()'\n"
         "def total(numbers):\n    timeit.timeit(TEXT, number=1)\n    return 6\n",

@@ -266,6 +266,7 @@ def _find_node_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator
             yield from _find_variable_uses(node.left, node.lineno)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         yield from _find_folder_uses((node.left, node.right), node.lineno)
+    yield from _find_pattern_uses(node, names)
     yield from _find_module_value_uses(node, names)
     yield from find_passed_setters(node, names)
     yield from find_setting_uses(node, place, names)
@@ -297,10 +298,8 @@ def _find_reference_uses(node: ast.Name | ast.Attribute, place: Place, names: Mo
         yield Use(code="detects_environment", name=name, line=node.lineno, key=name)
     elif isinstance(node, ast.Attribute):
         yield from _find_attribute_uses(node.attr, node.lineno)
-        module, code = MODULE_ATTRIBUTES.get(node.attr, ("", "inspects_callers"))
-        is_super = isinstance(node.value, ast.Call) and names.resolve(node.value.func) == "super"
-        if module and names.imports_any((module,)) and not is_super:
-            yield Use(code=code, name=node.attr, line=node.lineno, key=node.attr)
+        if not (isinstance(node.value, ast.Call) and names.resolve(node.value.func) == "super"):
+            yield from _find_module_attribute_uses(node.attr, node.lineno, names)
         if node.attr == "__self__" and hasattr(builtins, names.resolve(node.value)):
             yield Use(code="computes_names", name=name, line=node.lineno, key="__self__")
     if isinstance(node, ast.Name) and node.id in place.local_names:
@@ -320,6 +319,20 @@ def _find_attribute_uses(attribute: str, line: int) -> Iterator[Use]:
     code = REACHING_ATTRIBUTES.get(attribute)
     if code is not None:
         yield Use(code=code, name=attribute, line=line, key="" if code == "inspects_callers" else attribute)
+
+
+def _find_pattern_uses(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
+    """Yield the attributes that a pattern reads, such as `case object(f_back=caller)`."""
+    if isinstance(node, ast.MatchClass):
+        for attribute in node.kwd_attrs:
+            yield from _find_attribute_uses(attribute, node.lineno)
+            yield from _find_module_attribute_uses(attribute, node.lineno, names)
+
+
+def _find_module_attribute_uses(attribute: str, line: int, names: ModuleNames) -> Iterator[Use]:
+    module, code = MODULE_ATTRIBUTES.get(attribute, ("", "inspects_callers"))
+    if module and names.imports_any((module,)):
+        yield Use(code=code, name=attribute, line=line, key=attribute)
 
 
 def _shorten_path(name: str) -> str:

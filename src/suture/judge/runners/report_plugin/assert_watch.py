@@ -37,10 +37,10 @@ class FailedAsserts:
         self.send: Callable[..., None] | None = None
         self.recorder: ReachRecorder | None = None
         self._explain = vars(rewrite)["_format_explanation"]
-        vars(rewrite)["_format_explanation"] = self.explain
+        vars(rewrite)["_format_explanation"] = _hide_owner(self.explain)
         self._rewrite = vars(rewrite)["rewrite_asserts"]
-        vars(rewrite)["rewrite_asserts"] = self.rewrite
-        vars(rewrite)[NOTE_FUNCTION] = self.note_raised
+        vars(rewrite)["rewrite_asserts"] = _hide_owner(self.rewrite)
+        vars(rewrite)[NOTE_FUNCTION] = _hide_owner(self.note_raised)
         self._make_outcome = OutcomeException.__init__
         OutcomeException.__init__ = self._wrap_outcome()  # type: ignore[method-assign]
         for name in ("fail", "_formatMessage"):
@@ -86,6 +86,11 @@ class FailedAsserts:
         if self.send is not None:
             self.send("failed_assert")
         return str(self._explain(explanation))
+
+
+def _hide_owner(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls a method, but does not lead to its object: code under test could silence that."""
+    return lambda *args, **named: method(*args, **named)
 
 
 class RaiseRewriter(ast.NodeTransformer):
