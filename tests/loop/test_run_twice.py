@@ -113,7 +113,12 @@ async def test_there_is_no_verdict_if_no_run_ends() -> None:
 
 def test_a_verdict_of_one_run_causes_a_warning() -> None:
     no_proposals = SimpleNamespace(find_proposal=lambda candidate: None)
-    context = cast(RunContext, SimpleNamespace(task=SimpleNamespace(kind="write"), candidates=no_proposals))
+    context = cast(
+        RunContext,
+        SimpleNamespace(
+            task=SimpleNamespace(kind="write"), candidates=no_proposals, ledger=SimpleNamespace(events=())
+        ),
+    )
     candidate = Candidate(files={}, origin="mutation")
     verdict = make_verdict("passed")
 
