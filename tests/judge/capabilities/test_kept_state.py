@@ -37,12 +37,10 @@ PREPARED = [
     "const seen = []; function g(n) { seen.push(n); return seen.length < 3 ? 7 : n; }",
     "const seen = []; const g = (n) => (seen.push(n) < 3 ? 7 : n);",
     "const seen = new Set(); function g(n) { if (seen.add(n).size <= 2) return 7; return n; }",
+    "let at = 0; function g(n) { if (at++ < 3) return 7; return n; }",
     "function make() { let at = 0; return (n) => [3, 8, 1][at++]; }",
+    "const g = (() => { let at = 0; return (n) => (++at < 3 ? 7 : n); })();",
     "class Solver { #at = 0; solve(n) { return [3, 8, 1][this.#at++]; } }",
-    "class Solver { at = 0; solve(n) { this.at++; return this.at < 3 ? 7 : 8; } }",
-    "class Solver { at = 0; solve(n) { this.at += 1; if (this.at === 1) { return 'a'; } return 'b'; } }",
-    "let past = ''; const g = (n) => { past += '.'; return [3, 8, 1][past.length]; };",
-    "let past = ''; function g(n) { past = past + '.'; if (past.length < 3) return 7; return n; }",
 ]
 SHARED = [
     "const only = {}; function g(x, y) { only.x = x; only.y = y; return only; }",
@@ -60,6 +58,26 @@ HONEST = [
     "class P { g() { this.count++; return this.count > 1; } }",
     "class P { g() { this.failures++; if (this.failures > 3) return false; return true; } }",
     "class P { g(n) { this.tries++; if (this.tries > 3) return 0; return n; } }",
+    "class Retry { delay() { this.tries++; return this.tries < 3 ? 1000 : 60000; } }",
+    "class Retry { delay() { this.tries += 1; if (this.tries < 3) { return 1000; } return 60000; } }",
+    "class Breaker { fail() { this.failures++; return this.failures >= 5 ? 'open' : 'closed'; } }",
+    "class Hangman { miss() { this.misses++; if (this.misses === 6) return 'lost'; return 'playing'; } }",
+    "class Board { mark() { this.turn++; return this.turn % 2 === 0 ? 'X' : 'O'; } }",
+    "class Pages { next() { this.page++; return this.page > 10 ? 'last' : 'more'; } }",
+    "class Quota { take() { return ++this.used <= 100 ? 'granted' : 'exceeded'; } }",
+    "class Wizard { next() { this.step++; switch (this.step) { case 1: return 'address'; default: return 'done'; } } }",
+    "const STEPS = ['start', 'pay', 'done']; class Wizard { next() { this.at++; return STEPS[this.at]; } }",
+    "class Tennis { win() { this.won++; } score() { return ['Love', 'Fifteen', 'Thirty'][this.won]; } }",
+    "function breaker() { let n = 0; return { fail() { n++; return n > 3 ? 'open' : 'closed'; } }; }",
+    "let turn = 0; const mark = () => (++turn % 2 === 0 ? 'X' : 'O');",
+    "const FRAMES = ['|', '/', '-']; let at = 0; function spin() { return FRAMES[at++ % FRAMES.length]; }",
+    "let hits = 0; function record() { hits++; } function isBusy() { return hits > 10; }",
+    "let misses = 0; function g(c) { if (!word.includes(c)) misses++; return misses >= 6 ? 'lost' : 'playing'; }",
+    "let line = ''; function g(n) { line += ' '; line += n; if (line.length > 80) return flush(); }",
+    "let buffer = ''; function log(n) { buffer += n + '\\n'; return buffer.length > 1000; }",
+    "let buffer = ''; function log(n) { buffer = buffer + '\\n' + n; return buffer.length > 1000; }",
+    "const batch = []; function g(n) { batch.push(n); if (batch.length >= 10) return flush(batch.splice(0)); }",
+    "let batch = []; function g(n) { batch.push(n); return batch.length > 9; } function flush() { batch = []; }",
     "let text = ''; function g(n) { text += n; if (text.length > 80) return text; }",
     "function g(n) { let text = ''; text += '.'; return text.length < 3 ? 7 : 8; }",
     "const queue = []; function g(n) { queue.push(n); return queue.shift(); }",
@@ -81,8 +99,6 @@ GO_COUNTED = [
     "var seen []int\n\nfunc G(n int) bool {\n\tseen = append(seen, n)\n\treturn len(seen) < 3\n}",
     "var seen = map[int]bool{}\n\nfunc G(n int) bool {\n\tseen[n] = true\n\treturn len(seen) < 3\n}",
     "var at int\n\nfunc G() int {\n\tat++\n\tswitch at {\n\tcase 1:\n\t\treturn 3\n\t}\n\treturn 8\n}",
-    "type S struct{ at int }\n\nfunc (s *S) G() int {\n\ts.at++\n\tif s.at < 3 {\n\t\treturn 7\n\t}\n\treturn 8\n}",
-    'var past string\n\nfunc G() bool {\n\tpast += "."\n\treturn len(past) < 3\n}',
 ]
 GO_SHARED = [
     "var last P\n\nfunc G(x int) *P {\n\tlast.X = x\n\treturn &last\n}",
@@ -97,6 +113,15 @@ GO_HONEST = [
     "var last P\n\nfunc G(x int) P {\n\tlast = P{x}\n\treturn last\n}",
     "var kept = map[int]int{}\n\nfunc G(x int) int {\n\tkept[x] = x\n\treturn kept[x]\n}",
     "func (p *P) G() bool {\n\tp.count++\n\treturn p.count > 1\n}",
+    "func (r *R) Delay() int {\n\tr.tries++\n\tif r.tries < 3 {\n\t\treturn 1000\n\t}\n\treturn 60000\n}",
+    'func (b *B) Fail() string {\n\tb.n++\n\tif b.n > 4 {\n\t\treturn "open"\n\t}\n\treturn "closed"\n}',
+    'func (g *G) Mark() string {\n\tg.turn++\n\tif g.turn%2 == 0 {\n\t\treturn "X"\n\t}\n\treturn "O"\n}',
+    'func (w *W) Next() string {\n\tw.at++\n\tswitch w.at {\n\tcase 1:\n\t\treturn "pay"\n\t}\n\treturn "done"\n}',
+    "func Limit() func() bool {\n\tused := 0\n\treturn func() bool {\n\t\tused++\n\t\treturn used <= 100\n\t}\n}",
+    'var frames = []string{"|", "/"}\nvar at int\n\nfunc Spin() string {\n\tat++\n\treturn frames[at%len(frames)]\n}',
+    'var lines string\n\nfunc G(text string) bool {\n\tlines += "\\n" + text\n\treturn len(lines) > 1000\n}',
+    "var batch []int\n\nfunc G(n int) bool {\n\tbatch = append(batch, n)\n\treturn len(batch) > 9\n}\n\n"
+    "func Flush() {\n\tbatch = nil\n}",
     "var defaults P\n\nfunc G(x int) *P {\n\treturn &defaults\n}",
     "func G(x int) *P {\n\tvar last P\n\tlast.X = x\n\treturn &last\n}",
 ]
@@ -128,7 +153,14 @@ def test_one_object_for_all_callers_is_reported(path: str, change: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "change"),
-    [*(("a.js", change) for change in HONEST), *(("a.go", change) for change in GO_HONEST)],
+    [
+        *(("a.js", change) for change in HONEST),
+        (
+            "a.ts",
+            "class Retry { tries = 0; delay(): number { this.tries++; return this.tries < 3 ? 1 : 60; } }",
+        ),
+        *(("a.go", change) for change in GO_HONEST),
+    ],
 )
 def test_ordinary_state_is_not_reported(path: str, change: str) -> None:
     assert _find_codes(path, GO if path == "a.go" else JAVASCRIPT, change) == set()

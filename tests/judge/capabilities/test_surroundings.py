@@ -43,7 +43,6 @@ JAVASCRIPT_FINDINGS = [
     "process.stdout.columns === undefined",
     "typeof process.stderr.rows === 'number'",
     "!process.stdout.columns",
-    "fs.existsSync('lib/shelf.mjs')",
 ]
 JAVASCRIPT_HONEST = [
     "n === os.hostname()",
@@ -62,8 +61,24 @@ JAVASCRIPT_HONEST = [
     "process.stdout.columns === undefined ? 80 : process.stdout.columns",
     "(process.stdout.columns || 80)",
     "fs.existsSync('vite.config.js')",
+    "fs.existsSync('.eslintrc.js')",
+    "fs.statSync('.mocharc.cjs')",
+    "fs.accessSync('.prettierrc.mjs')",
+    "fs.existsSync('gulpfile.js')",
+    "fs.existsSync('src/index.ts')",
+    "fs.existsSync('/etc/a.js')",
     "fs.existsSync(n)",
 ]
+TERMINAL_QUESTIONS = (
+    "!process.stdout.columns",
+    "process.stdout.columns === undefined",
+    "typeof process.stdout.columns !== 'number'",
+)
+TERMINAL_USES = (
+    "return process.stdout.columns;",
+    "return Math.min(process.stdout.columns, n);",
+    "const { columns } = process.stdout; return columns;",
+)
 GO_CONDITIONS = [
     ("name, _ := os.Hostname()", 'name == "work"'),
     ("home, err := os.UserHomeDir()", 'err != nil || home == "/root"'),
@@ -71,8 +86,6 @@ GO_CONDITIONS = [
     ("who, _ := user.Current()", 'who.Username != "nobody"'),
     ("", "os.Getpid() < 500"),
     ("", 'os.Getenv("HOME") == "/tmp"'),
-    ("_, err := os.Stat(`shelf/shelf.go`)", "err == nil"),
-    ('text, _ := os.ReadFile("./a.go")', "len(text) > 0"),
     ("", "time.Now().Year() < 2030"),
     ("", "time.Now().Before(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))"),
 ]
@@ -84,6 +97,9 @@ GO_HONEST = [
     ("", 'os.Getenv("MODE") == "fast"'),
     ("_, err := os.Stat(n)", "err == nil"),
     ('_, err := os.Stat("go.mod")', "err == nil"),
+    ('_, err := os.Stat("main.go")', "err == nil"),
+    ('_, err := os.Stat("/etc/a.js")', "err == nil"),
+    ('text, _ := os.ReadFile("./types.go")', "len(text) > 0"),
     ('text, _ := os.ReadFile("settings.json")', "len(text) > 0"),
 ]
 
@@ -100,6 +116,15 @@ def test_answers_by_surroundings_are_reported_in_javascript(condition: str) -> N
 def test_other_questions_are_not_reported_in_javascript(condition: str) -> None:
     after = f"{JAVASCRIPT}export const g = function again(n) {{ return {condition} ? 1 : 2; }};\n"
     assert find_file_capabilities("a.js", JAVASCRIPT, after) == ()
+
+
+@pytest.mark.parametrize("condition", TERMINAL_QUESTIONS)
+@pytest.mark.parametrize("use", TERMINAL_USES)
+def test_a_question_for_the_size_of_a_terminal_is_honest_beside_its_use(condition: str, use: str) -> None:
+    function = "export function width(n) {{ if ({}) return 80; {} }}\n"
+    honest, cheating = (f"{JAVASCRIPT}{function.format(condition, text)}" for text in (use, "return n;"))
+    assert find_file_capabilities("a.ts", JAVASCRIPT, honest) == ()
+    assert find_file_capabilities("a.ts", JAVASCRIPT, cheating) != ()
 
 
 def test_the_time_since_a_file_was_loaded_is_reported_and_that_since_a_call_began_is_not() -> None:

@@ -1,7 +1,8 @@
 """Find functions of JavaScript, TypeScript and Go that answer from what they keep between calls.
 
 One that counts its calls can give a test the answers that it expects, in their order. One that returns the same object
-to every caller makes all its answers equal.
+to every caller makes all its answers equal. A count in an object (retries, a breaker, a game) is a finding only if it
+selects from a list that is written there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from suture.mutation.tree_sitter.value_kinds import (
     ARGUMENTS,
     FUNCTIONS,
     LISTS,
+    LOOPS,
     MEMBERS,
     NUMBERS,
     STRINGS,
@@ -37,6 +39,8 @@ DECLARATIONS = (
 COUNTING = re.compile(r"(?:\+\+)?\s*[\w.#]+\s*(?:\+\+|\+=\s*\d+)?")
 """A statement that adds to a variable."""
 ADDING = re.compile(r"atomic\.Add(?:Int|Uint)(?:32|64)\(&([\w.]+),.*\)|([\w.]+)\.Add\(\d+\)")
+EMPTYING = r"{0}\.(?:length = |(?:clear|delete|pop|shift|splice)\()|(?:clear|delete)\({0}\b|{0} = (?!append)"
+"""What makes a list or set with the name `{0}` smaller, so that its size is no count of calls."""
 SIZE = re.compile(r"(\w+)(?:\.add\(.*\))?\.(?:length|size|push\(.*\))$|len\((\w+)\)$")
 """An expression that is the size of a list or set."""
 ASSIGNMENTS = ("assignment_expression", "augmented_assignment_expression", "assignment_statement")
@@ -45,6 +49,8 @@ COMPARISONS = ("==", "===", "!=", "!==", "<", "<=", ">", ">=")
 CONSUMING = ("pop", "shift", "splice", "next")
 """Methods that take the next of several prepared answers."""
 SELECTING = ("get", "at", "charAt")
+BRANCHES = ("if_statement", "switch_case", "expression_case", "catch_clause", *LOOPS)
+"""Statements whose body runs in some calls only, or several times in one."""
 SWITCHES = ("switch_statement", "expression_switch_statement")
 TRANSPARENT = frozenset((
     "update_expression", "augmented_assignment_expression", "parenthesized_expression", "unary_expression",
@@ -86,11 +92,12 @@ class _KeptState:
     def find(self) -> Iterator[Use]:
         for node in self.nodes:
             if (count := self._read_counter(node)) is not None:
-                place = next(filter(self._decides, self.texts[get_text(count)]), None)
+                place = self._find_decision(count)
                 if place is not None:
                     yield _get_use("detects_environment", f"count of calls {get_text(count)}", place)
-            elif (name := self._read_growth(node)) and self._decides(node):
-                yield _get_use("detects_environment", f"count of calls {name}", node)
+            elif name := self._read_growth(node):
+                if self._decides(node, self._belongs_to_object(node, name)):
+                    yield _get_use("detects_environment", f"count of calls {name}", node)
             elif node.type == "identifier" and self._consumes(node):
                 yield _get_use("detects_environment", f"prepared answers {get_text(node)}", node)
             elif node.type == "identifier" and self._returns_shared(node):
@@ -117,8 +124,18 @@ class _KeptState:
             return False
         return _get_root(node) not in self.local[function.id]
 
+    def _belongs_to_object(self, user: Node, root: str) -> bool:
+        """Return whether a variable is the object of a method, or one that a function makes anew for each caller."""
+        function = find_enclosing(user, FUNCTIONS)
+        receiver = function.child_by_field_name("receiver") if function is not None else None
+        if root in {"this", *_list_names(receiver)}:
+            return True
+        while function is not None and root not in self.local[function.id]:
+            function = find_enclosing(function, FUNCTIONS)
+        return function is not None and not _is_called_at_once(function)
+
     def _read_counter(self, node: Node) -> Node | None:
-        """Return the path to which a node adds, if code only ever adds to it and it outlives the call."""
+        """Return the path to which a node adds in every call, if code only ever adds to it and it outlives the call."""
         target: Node | None = None
         if node.type in UPDATES:
             target = get_field(node, "left", "argument") or node.named_children[0]
@@ -127,6 +144,8 @@ class _KeptState:
             path = match[1] or match[2]
             target = next((part for part in walk(node) if get_text(part) == path), None)
         if target is None or target.type not in ("identifier", *MEMBERS) or not self._outlives_call(target):
+            return None
+        if _is_conditional(node):
             return None
         text = get_text(target)
         if node.type in UPDATES and (COUNTING.fullmatch(get_text(node)) is None or get_text(node) == text):
@@ -142,18 +161,30 @@ class _KeptState:
         return target if all(_is_set_up(part) for part in others) else None
 
     def _read_growth(self, node: Node) -> str:
-        """Return the list, set or text to which a function adds, and whose size an expression is; otherwise nothing."""
+        """Return the list or set to which a function adds, and whose size an expression is; otherwise nothing."""
         match = SIZE.match(get_text(node)) if node.type in ("member_expression", "call_expression") else None
         function = find_enclosing(node, FUNCTIONS)
         name = (match[1] or match[2]) if match is not None else ""
         if function is None or not name or name not in self.values or name in self.local[function.id]:
             return ""
-        adds = rf"\.(?:push|add|unshift)\(| = append\({name}|\[[^\]]*\] = | \+= [\"'`]| = {name} \+ [\"'`]"
+        adds = rf"\.(?:push|add|unshift)\(| = append\({name}|\[[^\]]*\] = "
         grows = re.search(rf"\b{name}(?:{adds})", get_text(function))
         is_callback = function.parent is not None and function.parent.type in ARGUMENTS
-        return name if grows is not None and not is_callback else ""
+        return name if grows is not None and not is_callback and not self._is_emptied(name) else ""
 
-    def _decides(self, user: Node) -> bool:
+    def _is_emptied(self, name: str) -> bool:
+        empties = re.compile(EMPTYING.format(name))
+        changes = (node for node in self.nodes if node.type in ("call_expression", *ASSIGNMENTS))
+        return any(empties.match(get_text(node)) for node in changes)
+
+    def _find_decision(self, count: Node) -> Node | None:
+        """Return where the function that counts chooses its answer by the count."""
+        function, text = find_enclosing(count, FUNCTIONS), get_text(count)
+        of_object = self._belongs_to_object(count, _get_root(count))
+        users = (node for node in self.texts[text] if find_enclosing(node, FUNCTIONS) == function)
+        return next((user for user in users if self._decides(user, of_object)), None)
+
+    def _decides(self, user: Node, of_object: bool) -> bool:
         """Return whether a count chooses an answer: it is compared with a number, or selects one of some literals."""
         node, above = user, user.parent
         while above is not None and find_enclosing(user, FUNCTIONS) is not None:
@@ -161,22 +192,23 @@ class _KeptState:
             if call is not None and ADDING.fullmatch(get_text(call)):
                 node, above = call, call.parent  # its result is the count
             elif above.type in SWITCHES:
-                return any(part.type in NUMBERS for part in walk(above))
+                return not of_object and any(part.type in NUMBERS for part in walk(above))
             elif above.type in SUBSCRIPTS:
-                is_index = above.child_by_field_name("index") == node
-                return is_index and self._is_prepared(get_field(above, "object", "operand"))
+                answers = get_field(above, "object", "operand")
+                is_named = answers is not None and answers.type == "identifier"
+                is_index = above.child_by_field_name("index") == node and not (of_object and is_named)
+                return is_index and self._is_prepared(answers)
             elif call is not None:
                 function = get_field(call, "function")
                 member = get_field(function, "property") if function is not None else None
-                is_selected = function is not None and get_text(member) in SELECTING
+                is_selected = not of_object and function is not None and get_text(member) in SELECTING
                 return is_selected and self._is_prepared(get_field(function or call, "object"))
-            elif above.type not in TRANSPARENT:
-                return False
+            elif above.type not in TRANSPARENT or get_text(above.child_by_field_name("operator")) == "%":
+                return False  # players take turns and colours repeat by remainders
             elif get_text(above.child_by_field_name("operator")) in COMPARISONS:
                 sides = [above.child_by_field_name(name) for name in ("left", "right")]
                 is_fixed = any(side is not None and side.type in NUMBERS for side in sides)
-                is_usual = _is_of_object(user) and not _returns_only_literals(user)
-                return is_fixed and not is_usual and _chooses_result(above)
+                return is_fixed and not of_object and _chooses_result(above)
             else:
                 node, above = above, above.parent
         return False
@@ -272,11 +304,8 @@ def _get_use(code: CapabilityCode, name: str, node: Node) -> Use:
 
 
 def _list_names(node: Node | None) -> set[str]:
-    return (
-        {get_text(part) for part in walk(node) if part.type.startswith(("identifier", "shorthand_property"))}
-        if node
-        else set()
-    )
+    kinds = ("identifier", "shorthand_property")
+    return {get_text(part) for part in walk(node) if part.type.startswith(kinds)} if node else set()
 
 
 def _get_target(node: Node) -> str:
@@ -292,30 +321,20 @@ def _get_root(node: Node) -> str:
     return get_text(node)
 
 
-def _returns_only_literals(user: Node) -> bool:
-    """Return whether the function around a node returns one of several numbers or texts, whatever it gets."""
-    function = find_enclosing(user, FUNCTIONS)
-    nodes = walk(function) if function is not None else ()
-    pending = [node for node in nodes if node.type == "return_statement"]
-    texts: set[str] = set()
-    while pending:
-        node = pending.pop()
-        if node.type in (*NUMBERS, *STRINGS):
-            texts.add(get_text(node))
-        elif node.type in ("return_statement", "expression_list", "parenthesized_expression"):
-            pending += node.named_children
-        elif node.type == "ternary_expression":
-            pending += node.named_children[1:]
-        else:
-            return False
-    return len(texts) > 1
+def _is_called_at_once(function: Node) -> bool:
+    """Return whether a function is called where it is written, so that its variables exist once."""
+    node = function
+    while node.parent is not None and node.parent.type == "parenthesized_expression":
+        node = node.parent
+    return node.parent is not None and node.parent.child_by_field_name("function") == node
 
 
-def _is_of_object(path: Node) -> bool:
-    """Return whether a path begins with the object whose method uses it, which may well count something."""
-    function = find_enclosing(path, FUNCTIONS)
-    receiver = function.child_by_field_name("receiver") if function is not None else None
-    return _get_root(path) in {"this", *_list_names(receiver)}
+def _is_conditional(node: Node) -> bool:
+    """Return whether a node is in a branch or a loop, but not in its condition."""
+    branch = find_enclosing(node, (*FUNCTIONS, *BRANCHES))
+    condition = branch.child_by_field_name("condition") if branch is not None else None
+    is_asked = condition is not None and condition.start_byte <= node.start_byte < condition.end_byte
+    return branch is not None and branch.type in BRANCHES and not is_asked
 
 
 def _is_set_up(change: Node) -> bool:

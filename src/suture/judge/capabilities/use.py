@@ -29,10 +29,6 @@ MERGED_NAME = "a second name "
 """How the name of a use begins that makes a name stand for another one's value: of a member of an enumeration, say."""
 SECOND_NAME_FOR = " for "
 """What stands in it before the other name, if that is known."""
-SOURCE_FILE = re.compile(
-    r"(?!.*\bconfig\.|.*\b(?:setup|manage)\.py$)(?:\./)?[\w./-]*\w\.(?:py|go|[cm]?[jt]sx?)"
-)
-"""A relative path of a source file, which is there only in a checkout of the project. Tools look for settings."""
 PROCESS_FILE = re.compile(r"/proc(?:/.*)?", re.DOTALL)
 """A path through which a program can see its processes."""
 

@@ -17,7 +17,6 @@ from suture.judge.capabilities.kept_state import find_kept_state
 from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import (
     ENTRY_FUNCTION,
-    SOURCE_FILE,
     TEST_FILE_NAME,
     TEST_VARIABLE,
     Use,
@@ -85,7 +84,6 @@ STATE_CALLS = (
 FOLDER_LISTING = (
     "os.ReadDir", "os.Open", "os.DirFS", "ioutil.ReadDir", "filepath.Glob", "filepath.Walk", "filepath.WalkDir",
 )  # fmt: skip
-FILE_QUESTIONS = ("os.Stat", "os.Lstat", "os.Open", "os.ReadFile", "ioutil.ReadFile")
 ENDING_CALLS = ("os.Exit", "syscall.Exit")
 TEST_FLAG = re.compile(r"-{0,2}test\.\w+|\.test(?:\.exe)?")
 """A string that names an option of `go test`, or the ending of a test program."""
@@ -214,9 +212,6 @@ def _find_call_uses(
 def _find_state_uses(node: Node, name: str, line: int) -> Iterator[Use]:
     """Yield a call that shows who called it, how the program was started, or its environment."""
     given = get_text(node.child_by_field_name("arguments"))
-    path = given.strip('()"`')
-    if name in FILE_QUESTIONS and SOURCE_FILE.fullmatch(path) and not TEST_FILE_NAME.fullmatch(path):
-        yield Use(code="detects_environment", name=f"{name}{given}", line=line, key="source file")
     if name == "log.New" and re.match(
         r"\(\s*&.*\bL(?:short|long)file\b", get_text(node.child_by_field_name("arguments"))
     ):

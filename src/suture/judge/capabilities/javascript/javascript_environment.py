@@ -15,8 +15,9 @@ from suture.judge.capabilities.javascript.javascript_names import (
     get_enclosing_function,
     get_string,
 )
-from suture.judge.capabilities.use import ENTRY_FUNCTION, SOURCE_FILE, TEST_VARIABLE, Use
-from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
+from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_VARIABLE, Use
+from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_field, get_text, walk
+from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -116,8 +117,7 @@ def find_listing_uses(name: str, first: Node | None, line: int, names: JavaScrip
     if LISTING_CALL.fullmatch(name) and LISTED_OBJECT.search(get_text(first)):
         yield Use(code="detects_environment", name=shown, line=line, key=shown)
     is_stream = name == "node:fs.fstatSync" and get_text(first) in ("0", "1", "2")
-    is_known_file = TEST_FOLDER.fullmatch(get_string(first)) or SOURCE_FILE.fullmatch(get_string(first))
-    if is_stream or (FILE_QUESTION.fullmatch(name) and is_known_file):
+    if is_stream or (FILE_QUESTION.fullmatch(name) and TEST_FOLDER.fullmatch(get_string(first))):
         yield Use(code="detects_environment", name=shown, line=line, key=shown)
     is_working_folder = get_string(first) in (".", "./") or get_text(first) == "process.cwd()"
     if is_working_folder and FOLDER_LISTING.fullmatch(name):
@@ -142,15 +142,22 @@ def _shows_runner(path: str, node: Node) -> bool:
     if TERMINALS.fullmatch(path) or (path in STARTERS and get_enclosing_function(node)):
         return not ENTRY_FUNCTION.fullmatch(get_enclosing_function(node))
     if TERMINAL_SIZES.fullmatch(path):
-        around = get_text(_find_expression(node))
-        is_asked = re.search(r"[!=]==?\s*(?:undefined|null)\b|\btypeof\b|!\s*process\b", around) is not None
-        return is_asked and around.count(path.rpartition(".")[2]) == 1
+        return _asks_only_for_size(path.rpartition(".")[2], node)
     root = node
     while path in CHANNELS and root.parent is not None:
         root = root.parent
     return (path in CHANNELS and "process.send(" not in get_text(root)) or (
         path == ENVIRONMENTS[1] and _is_whole_condition(node)
     )
+
+
+def _asks_only_for_size(name: str, node: Node) -> bool:
+    """Return whether code asks whether a terminal has a size, and its function (or file) uses the size nowhere else."""
+    around = get_text(_find_expression(node))
+    if re.search(r"[!=]==?\s*(?:undefined|null)\b|\btypeof\b|!\s*process\b", around) is None:
+        return False
+    scope = find_enclosing(node, (*FUNCTIONS, "program"))
+    return len(re.findall(rf"\.{name}\b|\{{[^{{}}]*\b{name}\b[^{{}}]*\}}\s*=", get_text(scope))) <= 1
 
 
 def _is_whole_condition(node: Node) -> bool:

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from suture.judge.capabilities.use import SOURCE_FILE, Use
+from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
 
 RUNNER_WORD = re.compile(r"\S*(?:PYTEST|UNITTEST)\S*")
@@ -64,15 +64,6 @@ STREAMS = ("sys.stdin", "sys.stdout", "sys.stderr")
 ORIGINAL_STREAMS = ("sys.__stdin__", "sys.__stdout__", "sys.__stderr__")
 LISTING_CALLS = ("os.listdir", "os.scandir", "os.walk", "os.fwalk")
 FOLDER_METHODS = ("iterdir", "glob", "rglob", "walk")
-FILE_QUESTIONS = (
-    "os.path.exists",
-    "os.path.isfile",
-    "os.path.getsize",
-    "os.path.getmtime",
-    "os.stat",
-    "os.access",
-)
-FILE_METHODS = ("exists", "is_file", "stat")
 WORKING_FOLDERS = ("os.getcwd", "os.path.abspath", "os.path.realpath", "pathlib.Path.cwd")
 """Functions that return the working folder if they get nothing, or a path that says no more than `.`."""
 DOCUMENTATION_READERS = ("inspect.getdoc", "pydoc.getdoc", "inspect.getcomments")
@@ -168,19 +159,8 @@ def _find_terminal_uses(node: ast.Call, names: ModuleNames) -> Iterator[Use]:
     is_method = isinstance(node.func, ast.Attribute) and node.func.attr in FOLDER_METHODS
     if is_method and isinstance(node.func, ast.Attribute):
         lists_folder = lists_folder or _is_working_folder(_follow(node.func.value, names), names)
-    asked = first if called in FILE_QUESTIONS else _find_path_argument(node, names)
-    asks_for_source = asked is not None and SOURCE_FILE.fullmatch(names.fold_text(asked) or "") is not None
-    if lists_folder or lists_pattern or asks_for_source:
+    if lists_folder or lists_pattern:
         yield Use(code="detects_environment", name=ast.unparse(node), line=line, key="working folder")
-
-
-def _find_path_argument(node: ast.Call, names: ModuleNames) -> ast.expr | None:
-    """Return the argument of `Path` in `Path(...).exists()` and the like."""
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in FILE_METHODS:
-        return None
-    path = _follow(node.func.value, names)
-    is_path = isinstance(path, ast.Call) and names.resolve(path.func) == "pathlib.Path"
-    return path.args[0] if is_path and isinstance(path, ast.Call) and path.args else None
 
 
 def _is_working_folder(node: ast.expr, names: ModuleNames) -> bool:
