@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import replace
 from functools import partial
 
-from suture.errors import SandboxBroken, UsageError
+from suture.errors import SandboxBroken, StorageError, UsageError
 from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult
 from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.program import Program, SandboxNotStarted
@@ -191,8 +191,10 @@ class BaseSandbox(ABC):
         await program.kill_and_release()
 
 
-def system_error(action: str, fault: OSError) -> SandboxBroken:
+def system_error(action: str, fault: OSError | StorageError) -> SandboxBroken:
     """Return the exception to raise if the operating system refuses `action`, which a sandbox needs."""
+    if isinstance(fault, StorageError):
+        return SandboxBroken(f"{action}: {fault.message}", remedy=fault.remedy)
     remedy = "raise the limit on open files (`ulimit -n`), or run fewer programs at once"
     return SandboxBroken(f"{action}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN_FILES else "")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from suture.core.settings.schema import IsolationLevel
-from suture.errors import SandboxUnavailable
+from suture.errors import SandboxUnavailable, StorageError
 from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
 from suture.sandbox.execution.base_sandbox import system_error
 from suture.sandbox.self_test.probe import HOLE_TEXT, ProbeReport, attack_sandbox
@@ -97,7 +97,7 @@ class SelfTestedSandbox:
             folders = [self.cache] if self.cache is not None and _make_folder(self.cache) else []
             try:
                 report = await attack_sandbox(self._create, claim.level, folders=folders)
-            except OSError as fault:
+            except (OSError, StorageError) as fault:
                 raise system_error(f"{self.name} could not be tested", fault) from fault
             # A limit may fail once on a busy machine. Such a report is not saved, so the next process tests
             # again.

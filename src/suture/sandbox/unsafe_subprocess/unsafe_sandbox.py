@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from suture.core.temporary_folders import temporary_folder
-from suture.errors import UsageError
+from suture.errors import StorageError, UsageError
 from suture.sandbox.contract import BOX, LIMIT_NAMES, Capabilities, RunRequest, RunResult
 from suture.sandbox.execution.base_sandbox import BaseSandbox, FrameChannel, make_room, system_error
 from suture.sandbox.execution.process import ColdRun, SupervisedRun, read_source
@@ -94,7 +94,7 @@ class UnsafeSubprocess:
         stack = ExitStack()
         try:
             folder = await asyncio.to_thread(stack.enter_context, _make_folder())
-        except OSError as fault:
+        except (OSError, StorageError) as fault:
             raise system_error(f"{self.name} cannot make a folder for a program", fault) from fault
         single_run = _SingleRun(folder)
         self._runs.add(single_run)
