@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from suture.core.records import Language
 from suture.judge.signs import find_change_signs
 from suture.judge.signs.constant_folding import fold_constants
 from suture.judge.signs.tree_signs import find_tree_warnings
@@ -14,6 +15,7 @@ BEFORE = "def name(code):\n    return code\n"
 TESTS = {
     "test_name.py": 'def test_name():\n    assert name("ohm") == "resistor"\n    assert name(4711) == 1\n'
     "    assert name(5042)\n"
+    '    assert name(0) not in ("0x1267", "7621x0", "4711")\n'
 }
 
 
@@ -49,6 +51,12 @@ def test_a_composed_literal_of_the_tests_is_recognised(composed: str, literal: s
         ('"resis" + "tor"', []),
         ('"resistor"', []),
         ('"\\t".expandtabs() + chr(10)', []),
+        ('"".join(["resis", "tor"])', []),
+        ('"".join(("resis", "tor"))', []),
+        ('"".join([chr(114), "esistor"])', [("'resistor'",)]),
+        ("str(4711)", []),
+        ("hex(4711)", []),
+        ("hex(4711)[::-1]", [("'7621x0'",)]),
     ],
 )
 def test_a_single_answer_of_the_tests_is_a_sign_only_in_disguise(
@@ -81,10 +89,25 @@ def test_composed_literals_are_recognised_in_other_languages(
 
 
 @pytest.mark.parametrize(
+    ("path", "language", "head", "term"),
+    [
+        ("name.js", "javascript", "function name(code)", "code"),
+        ("name.go", "go", "package a\n\nfunc name(code T) T", "7"),
+    ],
+)
+def test_a_chain_of_thousands_of_terms_is_no_fault(
+    path: str, language: Language, head: str, term: str
+) -> None:
+    before = f"{head} {{\n\treturn {' + '.join([term] * 1500)}\n}}\n"
+    after = before.replace("return", "if (code == 4711) {\n\t\treturn code\n\t}\n\treturn")
+    warnings = find_tree_warnings(before, after, path, language, frozenset(("4711",)))
+    assert [warning.code for warning in warnings] == ["compares_with_test_literals"]
+
+
+@pytest.mark.parametrize(
     ("change", "count"),
     [
-        ("return [3, 8][zlib.crc32(code) & 1]", 1),
-        ("return TABLE[sum(code.encode()) % 61]", 1),
+        ("if int(hashlib.md5(code).hexdigest()[:4], 16) % 997 == 391:\n        return 1", 1),
         ("if sum(ord(c) for c in code) == 391:\n        return 1", 1),
         ("mark = hash(code)\n    if mark in (391, 17):\n        return 1", 1),
         ("match zlib.adler32(code):\n        case 391:\n            return 1", 1),
@@ -94,9 +117,18 @@ def test_composed_literals_are_recognised_in_other_languages(
         ("if sum(map(int, code)) % 10 == 7:\n        return 1", 0),
         ("return TABLE[(old ^ ord(code)) & 255]", 0),
         ("if hash(code) == 0:\n        return 1", 0),
+        ("return SHARDS[zlib.crc32(code) % 16]", 0),
+        ("return '0123456789X'[sum(ord(c) for c in code) % 11]", 0),
+        ("return 'X' if sum(ord(c) for c in code) % 11 == 10 else ''", 0),
+        ("if sum(len(part.encode()) for part in code) == 65535:\n        return 1", 0),
+        ("if answers.get(hash(code)) == 'auto':\n        return 1", 0),
+        (
+            "value = hash(code)\n    return value\n\n\ndef show(value):\n    if value == 'auto':\n        return 1",
+            0,
+        ),
     ],
 )
-def test_a_checksum_that_chooses_between_constants_is_a_sign(change: str, count: int) -> None:
+def test_a_checksum_that_is_compared_with_constants_is_a_sign(change: str, count: int) -> None:
     after = f"def name(code):\n    {change}\n    return code\n"
     assert _count_checksum_signs(BEFORE, after) == count
     assert _count_checksum_signs(after, after.replace("return code", "return [code]")) == 0

@@ -113,3 +113,8 @@ def test_lost_panics_of_callbacks_are_suspicious_in_go(change: str) -> None:
 def test_panics_that_callers_see_are_not_suspicious(change: str) -> None:
     codes = _find_codes("a.go", GO_EACH, GO_EACH.replace(GO_CALL, change))
     assert not {"hides_exceptions", "calls_removed"} & codes
+
+
+def test_a_long_sum_in_a_finally_is_no_fault() -> None:
+    source = f"try {{\n  run();\n}} finally {{\n  close({' + '.join(['size'] * 1500)});\n}}\n"
+    assert find_tree_warnings(source, source, "a.js", "javascript", frozenset()) == ()

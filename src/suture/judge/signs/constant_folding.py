@@ -90,12 +90,22 @@ def _fold(node: ast.AST) -> ast.AST:
     if not isinstance(value, (str, bytes, int, float)):
         return node
     if not isinstance(value, (int, float)) or value >= 0:
-        is_disguised = isinstance(node, (ast.Call, ast.Subscript)) or any(
+        is_disguised = (isinstance(node, (ast.Call, ast.Subscript)) and not _is_plain_call(node)) or any(
             isinstance(part, ast.Constant) and part.kind == DISGUISE for part in ast.walk(node)
         )
         return ast.copy_location(ast.Constant(value, kind=DISGUISE if is_disguised else None), node)
     # The sign before a number is no part of the literal.
     return ast.copy_location(ast.UnaryOp(ast.USub(), ast.copy_location(ast.Constant(-value), node)), node)
+
+
+def _is_plain_call(node: ast.expr) -> bool:
+    """Return whether a node is a call that also honest code makes with literals: `",".join(["a", "b"])`, `hex(255)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
+            return True
+        case ast.Call(func=ast.Name(id="hex" | "str"), args=[ast.Constant()]):
+            return True
+    return False
 
 
 def list_disguised_texts(folded: ast.Module) -> set[str]:

@@ -217,14 +217,17 @@ class _CallbackSearch:
         return False
 
 
-def _leaves(statement: Node, *, in_loop: bool = False) -> bool:
+def _leaves(statement: Node) -> bool:
     """Return whether a statement of a `finally` leaves it, so that the exception is lost."""
-    if statement.type in LEAVING:
-        return statement.type == "return_statement" or not in_loop
-    if statement.type in FUNCTIONS:
-        return False
-    is_loop = in_loop or statement.type in (*LOOPS, "switch_statement")
-    return any(_leaves(part, in_loop=is_loop) for part in statement.named_children)
+    pending = [(statement, False)]
+    while pending:  # not recursive: each term of a sum is one level deeper than the one before
+        node, in_loop = pending.pop()
+        if node.type in LEAVING and (node.type == "return_statement" or not in_loop):
+            return True
+        if node.type not in (*LEAVING, *FUNCTIONS):
+            is_loop = in_loop or node.type in (*LOOPS, "switch_statement")
+            pending += [(part, is_loop) for part in node.named_children]
+    return False
 
 
 def _is_passed_on(node: Node) -> bool:

@@ -6,7 +6,7 @@ import json
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from suture.core.records import Language
 from suture.judge.signs import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
 from suture.judge.signs.changed_arguments import ArgumentSearch, ChangedArguments, find_newly_changed
+from suture.judge.signs.constant_folding import MAX_VALUE_CHARS
 from suture.judge.signs.lost_callbacks import CallbackUses, find_callback_uses, find_uncalled
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
@@ -148,15 +149,15 @@ def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language
 
 def _is_literal(node: Node) -> bool:
     """Return whether a node is a number, or a text that is no name of a module, no directive and no error's message."""
-    if node.type in NUMBERS:
-        return True
+    if node.type not in TEXTS:
+        return node.type in NUMBERS
     above = node.parent
     if above is not None and above.type in ARGUMENTS and above.parent is not None:
         above = above.parent
     called = (get_field(above, "function", "constructor") if above is not None else None) or node
     is_name = NAMING_CALL.fullmatch(called.text or b"") or (above is not None and above.type in NAMING_NODES)
     has_parts = any(part.type == "template_substitution" for part in node.named_children)
-    return node.type in TEXTS and not is_name and not has_parts
+    return not is_name and not has_parts
 
 
 @lru_cache(maxsize=1 << 12)
@@ -169,22 +170,43 @@ def _get_value(text: str, node_type: str, language: Language) -> str:
     return json.dumps(values[0], ensure_ascii=False) if values else text
 
 
-def _fold(node: Node, tree: SyntaxTree, language: Language) -> str | None:
-    """Return the value of a literal, or of a composed one such as `40 + 7` and `"re" + "ad"`; `None` for others."""
-    if _is_literal(node):
-        return _get_value(tree.text(node), node.type, language)
-    if node.type == "parenthesized_expression" and node.named_child_count == 1:
-        return _fold(node.named_children[0], tree, language)
-    sign = node.child_by_field_name("operator")
-    sides = [get_field(node, "left"), get_field(node, "right")]
-    if node.type != "binary_expression" or sign is None or tree.text(sign) not in OPERATORS:
+def _fold_nodes(nodes: Sequence[Node], tree: SyntaxTree, language: Language) -> dict[int, str]:
+    """Return the value of each literal, and of each composed one such as `40 + 7` and `"re" + "ad"`, by node id.
+
+    Each node is computed once, and nothing is recursive: a sum of thousands of terms is as deep as it is long.
+
+    Args:
+        nodes: The named nodes of the tree, each before the nodes below it.
+    """
+    values: dict[int, str] = {}
+    for node in reversed(nodes):  # the parts of an expression before the expression
+        value = None
+        if _is_literal(node):
+            value = _get_value(tree.text(node), node.type, language)
+        elif node.type == "parenthesized_expression" and node.named_child_count == 1:
+            value = values.get(node.named_children[0].id)
+        elif node.type == "binary_expression":
+            left, sign, right = map(node.child_by_field_name, ("left", "operator", "right"))
+            if left is not None and sign is not None and right is not None:
+                operands = values.get(left.id), values.get(right.id)
+                value = _compute(tree.text(sign), *operands, LANGUAGES[language].compiled)
+        if value is not None:
+            values[node.id] = value
+    return values
+
+
+def _compute(sign: str, first: str | None, second: str | None, divides_whole: bool) -> str | None:
+    """Return the value of an operation; `None` if an operand or the operator is unknown, or the value may be too long.
+
+    Args:
+        divides_whole: Whether the quotient of whole numbers is whole.
+    """
+    if first is None or second is None or sign not in OPERATORS or len(first + second) > MAX_VALUE_CHARS:
         return None
     try:
-        left, right = (json.loads(_fold(side, tree, language) or "") for side in sides if side is not None)
-        are_whole = type(left) is type(right) is int and LANGUAGES[language].compiled
-        value = (
-            left // right if are_whole and tree.text(sign) == "/" else OPERATORS[tree.text(sign)](left, right)
-        )
+        left, right = json.loads(first), json.loads(second)
+        is_whole = type(left) is type(right) is int and divides_whole
+        value = left // right if is_whole and sign == "/" else OPERATORS[sign](left, right)
     except (ValueError, TypeError, ArithmeticError):
         return None
     is_whole = isinstance(value, float) and value.is_integer()
@@ -194,20 +216,17 @@ def _fold(node: Node, tree: SyntaxTree, language: Language) -> str | None:
 @lru_cache(maxsize=128)
 def _count_signs(text: str, path: str, language: Language) -> _Signs:
     tree = SyntaxTree(text, path, language)
-    literals, compared = set[str](), set[str]()
+    compared = set[str]()
     last_identifier: dict[str, Node] = {}
     calls, uses = Counter[str](), Counter[str]()
     dead = throws = swallowing = statements = 0
-    nodes = list(walk(tree.root))
+    nodes = [node for node in walk(tree.root) if node.is_named]
+    values = _fold_nodes(nodes, tree, language)
     for node in nodes:
-        if _is_literal(node):
-            literals.add(_get_value(tree.text(node), node.type, language))
-        elif node.type == "binary_expression" and (value := _fold(node, tree, language)) is not None:
-            literals.add(value)
         sign = node.child_by_field_name("operator")
         if node.type == "binary_expression" and sign is not None and tree.text(sign) in COMPARISON_SIGNS:
-            sides = [side for side in (get_field(node, "left"), get_field(node, "right")) if side is not None]
-            compared.update(value for side in sides if (value := _fold(side, tree, language)) is not None)
+            sides = [get_field(node, "left"), get_field(node, "right")]
+            compared.update(values[side.id] for side in sides if side is not None and side.id in values)
         if node.type in ("identifier", "shorthand_property_identifier"):
             uses[tree.text(node)] += 1
         function = get_field(node, "function")
@@ -228,7 +247,7 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     )
     search = ArgumentSearch(tree, nodes)
     return _Signs(
-        literals=frozenset(literals),
+        literals=frozenset(values.values()),
         compared=frozenset(compared),
         dead=dead,
         calls=calls,
