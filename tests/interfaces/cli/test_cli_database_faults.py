@@ -1,4 +1,4 @@
-"""A full, newer or unreachable database gives a one-line error with its exit code and loses no data."""
+"""A full, outdated or unreachable database gives a one-line error with its exit code and loses no data."""
 
 from __future__ import annotations
 
@@ -43,18 +43,25 @@ def test_a_full_disk_is_a_one_line_error_and_a_rebuild_recovers(
     assert cli("db", "check").exit_code == 0
 
 
-def test_a_newer_database_is_refused_by_every_command_that_reads_it(cli: Cli, home: Path) -> None:
+def test_a_database_of_an_earlier_checkout_is_refused_by_every_command_that_reads_it(
+    cli: Cli, home: Path
+) -> None:
+    write_run(home, "run-1", 4)
     with open_store(None, home) as store, store.write_transaction() as connection:
-        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0002'"))
     before = (home / DATABASE_FILE).read_bytes()
 
     for arguments in (("db", "check"), ("db", "rebuild"), ("memory", "list"), ("history", "--search", "x")):
         result = cli(*arguments)
         assert result.exit_code == 3, result.stderr
-        assert "has version '9999'" in result.stderr
+        assert "has version '0002'" in result.stderr
         assert "nothing was changed" in result.stderr
 
     assert (home / DATABASE_FILE).read_bytes() == before
+
+    (home / DATABASE_FILE).unlink()  # the remedy
+    assert "1 runs read" in cli("db", "rebuild").stdout
+    assert cli("db", "check").exit_code == 0
 
 
 @pytest.mark.parametrize(

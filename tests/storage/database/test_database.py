@@ -156,12 +156,15 @@ def test_several_processes_can_create_the_database_at_once(tmp_path: Path) -> No
     assert (tmp_path / DATABASE_FILE).is_file()
 
 
-def test_a_newer_database_is_refused(database: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["0001", "0002", "0003", "0004", "9999"])
+def test_a_database_of_an_unknown_version_is_refused(database: str, tmp_path: Path, version: str) -> None:
     with open_store(database, tmp_path, init=True) as store, store.write_transaction() as connection:
-        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
-    with pytest.raises(PrerequisiteError, match="has version '9999'") as caught:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '{version}'"))
+    with pytest.raises(PrerequisiteError, match=f"has version '{version}'") as caught:
         open_store(database, tmp_path, init=True)
-    assert LATEST_VERSION in caught.value.message
+    assert repr(LATEST_VERSION) in caught.value.message
+    remedy = "delete the file and run `suture db rebuild`" if "sqlite" in database else "another database"
+    assert remedy in caught.value.remedy
     assert "nothing was changed" in caught.value.remedy
 
 

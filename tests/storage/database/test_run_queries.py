@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
 from storage.database.sample_runs import write_run, write_sample_runs
@@ -18,7 +18,7 @@ from suture.interfaces.narrative.run_list import make_run_title
 from suture.storage.database.projection_updates import catch_up
 from suture.storage.database.run_queries import query_runs, summarise_runs
 from suture.storage.database.run_query import RunQuery
-from suture.storage.database.store import VERSION_TABLE, Store, open_store
+from suture.storage.database.store import Store
 from suture.storage.database.tables import tasks
 
 
@@ -45,25 +45,15 @@ def test_all_runs_are_listed_newest_first(store: Store, runs: list[RunFolder]) -
     assert ([row["run_id"] for row in rows], total) == (run_ids[:2], len(runs))
 
 
-def test_a_migrated_database_counts_the_first_failures_of_earlier_runs(database: str, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    write_sample_runs(home)
-    with open_store(database, home, init=True) as store:
-        catch_up(store, home)
-        with store.write_transaction() as connection:
-            for column in ("failing", "failing_test"):
-                connection.execute(text(f"ALTER TABLE tasks DROP COLUMN {column}"))
-            connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
-
-    with open_store(database, home, init=True) as store:
-        catch_up(store, home)
-        assert {row["failing"] for row in query_runs(store, RunQuery(), 99)[0]} == {1}
+def test_a_query_returns_how_many_tests_failed_at_first(store: Store, runs: list[RunFolder]) -> None:
+    assert {row["failing"] for row in query_runs(store, RunQuery(), 99)[0]} == {1}
 
 
 @pytest.mark.parametrize(
     ("failing", "test", "title"),
     [
         (1, "tests/test_cart.py::TestCart::test_total[1-2]", "cart: test_total[1-2] fails"),
+        (1, "tests/test_cart.py::test_total[a::b]", "cart: test_total[a::b] fails"),
         (3, "a cart adds prices", "cart: a cart adds prices and 2 more fail"),
         (2, "", "cart: 2 failing tests"),
         (0, "", "heal cart"),

@@ -60,7 +60,7 @@ def _find_remedy(fault: Exception, reason: str) -> str:
     return "see `suture db check`; runs keep their ledgers without it"
 
 
-VERSIONS = ("0001", "0002")
+VERSIONS = ("1",)
 """All schema versions, the oldest first; a test compares them with the migration scripts."""
 LATEST_VERSION = VERSIONS[-1]
 VERSION_TABLE = "suture_schema"
@@ -78,15 +78,6 @@ def schema_version_of(connection: Connection) -> str:
         return ""
     version = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
     return str(version or "")
-
-
-def require_known_version(version: str, location: str) -> None:
-    """Refuse a database that a newer Suture made."""
-    if version and version not in VERSIONS:
-        raise PrerequisiteError(
-            f"the database {location} has version {version!r}, and this Suture knows {LATEST_VERSION!r}",
-            remedy="install the Suture that made it; nothing was changed",
-        )
 
 
 def upgrade_schema(connection: Connection) -> None:
@@ -191,7 +182,7 @@ def open_store(url: str | None, home: Path, *, namespace: str = "default", init:
     Raises:
         UsageError: The URL is invalid, or of another kind of database.
         PrerequisiteError: The driver is not installed; or the tables are missing (`TablesMissing`), old, or
-            made by a newer Suture.
+            of an unknown version.
         StorageError: The database cannot be reached, opened or written.
     """
     address = database_url(url, home)
@@ -199,7 +190,7 @@ def open_store(url: str | None, home: Path, *, namespace: str = "default", init:
     try:
         with store.read_transaction() as connection:
             version = schema_version_of(connection)
-        require_known_version(version, store.location)
+        _require_known_version(store, version)
         if version != LATEST_VERSION:
             if store.is_postgresql and not init:
                 problem = f"Suture's tables are needed, and the database {store.location} has"
@@ -308,9 +299,23 @@ def _create_sqlite_engine(address: URL) -> Engine:
     return engine
 
 
+def _require_known_version(store: Store, version: str) -> None:
+    """Refuse tables of a newer Suture, or of a checkout from before the first release."""
+    if not version or version in VERSIONS:
+        return
+    if store.is_postgresql:  # which may hold the only copy of shared runs
+        replacement = "set store.url to another database and run `suture db init`"
+    else:
+        replacement = "delete the file and run `suture db rebuild`, which reads the runs from their folders"
+    raise PrerequisiteError(
+        f"the database {store.location} has version {version!r}, and this Suture reads {LATEST_VERSION!r}",
+        remedy=f"install the Suture that made it if it is newer; otherwise {replacement}; nothing was changed",
+    )
+
+
 def _migrate(store: Store) -> None:
     with store.write_transaction() as connection:
         version = schema_version_of(connection)  # another process may have migrated meanwhile
-        require_known_version(version, store.location)
+        _require_known_version(store, version)
         if version != LATEST_VERSION:
             upgrade_schema(connection)
