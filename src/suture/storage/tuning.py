@@ -54,7 +54,7 @@ MAX_SIGNATURE_CHARS = 200
 MAX_LITERAL_CHARS = 2000
 """Length of a value that is parsed in order to compare it with another."""
 MAX_SHAPE_NODES = 24
-"""Node kinds that describe the syntax around a failure."""
+"""Node kinds that describe the syntax of a failing function."""
 MAX_CODE_CHARS = 1200
 """Code and output in the search text of a failure."""
 MAX_FAILURES_PER_RUN = 5
@@ -70,7 +70,7 @@ MAX_PATTERN_SOLUTION_CHARS = 700
 
 # Recall
 SEARCH_DEPTH = 40
-"""Nearest items of each table, among which the repaired ones are chosen."""
+"""Nearest items of each table, before those that say the same are merged."""
 MAX_QUERY_CHARS = 200
 """Statement of a task in the event that records a recall. Chosen by judgement; not measured."""
 MAX_FINGERPRINTS = 2

@@ -19,6 +19,7 @@ from suture.storage.memory.memory_store import (
     store_items,
 )
 from suture.storage.memory.recall import recall_memories
+from suture.storage.tuning import SEARCH_DEPTH
 
 
 def make_failure(subject: str, **changes: object) -> MemoryItem:
@@ -76,6 +77,17 @@ def test_recall_filters_its_results(store: Store) -> None:
     assert [match.item.text for match in recall_memories(store, query, language="go")] == [DATES.text]
     assert all(match.item.repaired for match in recall_memories(store, query, repaired=True))
     assert recall_memories(store, query, tables=("lessons",)) == []
+
+
+def test_nearer_items_of_the_other_kind_displace_no_repaired_item(store: Store) -> None:
+    unrepaired = [
+        make_failure(f"{n}", repaired=False, patch="", code_shape="For") for n in range(SEARCH_DEPTH)
+    ]
+    store_items(store, [*unrepaired, CART, ROUTE])
+    query = FailureFingerprint(signature=CART.error_signature, shape="For")
+
+    recalled = recall_memories(store, query, repaired=True)
+    assert {match.item.text for match in recalled} == {CART.text, ROUTE.text}
 
 
 def test_memories_are_found_by_all_of_some_words(store: Store) -> None:
@@ -142,7 +154,17 @@ def test_an_export_can_be_imported(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["", "[1]", '{"table": "tasks", "run_id": "x"}', '{"table": "failures"}', "x" * 300_000]
+    "line",
+    [
+        "",
+        "[1]",
+        '{"table": "tasks", "run_id": "x"}',
+        '{"table": "failures"}',
+        '{"table": "failures", "run_id": "x", "text": "\\ud800"}',
+        '{"table": "failures", "run_id": "x", "\\ud800": ""}',
+        '{"table": "failures", "run_id": "x", "created_s": NaN}',
+        "x" * 300_000,
+    ],
 )
 def test_an_invalid_line_is_named_and_nothing_is_imported(store: Store, line: str) -> None:
     store_items(store, [CART])

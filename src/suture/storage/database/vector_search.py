@@ -10,7 +10,15 @@ from suture.storage.database.store import Store
 from suture.storage.database.tables import METADATA
 
 
-def find_nearest(store: Store, name: str, vector: Any, *, language: str = "", limit: int) -> dict[int, float]:
+def find_nearest(
+    store: Store,
+    name: str,
+    vector: Any,
+    *,
+    language: str = "",
+    repaired: bool | None = None,
+    limit: int,
+) -> dict[int, float]:
     """Return row id -> dot product of the active rows with the nearest vectors, the nearest first.
 
     Args:
@@ -18,6 +26,7 @@ def find_nearest(store: Store, name: str, vector: Any, *, language: str = "", li
         name: The table.
         vector: The query's unit vector; a vector of zeros is near nothing.
         language: Only rows of this language; all if empty.
+        repaired: Only rows that were, or were not, repaired; all if `None`.
         limit: Maximum number of rows.
     """
     if not vector.any():
@@ -28,6 +37,7 @@ def find_nearest(store: Store, name: str, vector: Any, *, language: str = "", li
         table.c.state == "active",
         table.c.vector.is_not(None),
         *([table.c.language == language] if language else []),
+        *([table.c.repaired == repaired] if repaired is not None else []),
     ]
     search = _search_with_pgvector if store.is_postgresql else _scan_vectors
     matches = search(store, table, vector, conditions, limit)

@@ -41,7 +41,7 @@ class MemoryItem:
         text: Shown to people and models.
         error_signature: See `fingerprints.error_signature`.
         counterexample: The call, and the expected and actual values.
-        code_shape: Kinds of syntax nodes around the failure.
+        code_shape: Kinds of syntax nodes of the failing function.
         patch: The change that repaired the failure, or the code that solved the task.
         tests: Ids or sources of the tests that passed.
         repaired: Whether the run healed.
@@ -92,10 +92,12 @@ def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
     """
     try:
         # A strict parser takes an object only from JSON; a lax one would take "yes" for a Boolean.
-        return _item_parser().validate_json(json.dumps(plain), strict=True)
+        return _item_parser().validate_json(json.dumps(plain, allow_nan=False), strict=True)
     except ValidationError as fault:
         first = fault.errors()[0]
-        raise ValueError(f"{first['loc'][-1]!r}: {first['msg']}") from fault
+        # Text that is no JSON for Pydantic, such as half a pair of surrogates, has no location.
+        field = f"{first['loc'][-1]!r}: " if first["loc"] else ""
+        raise ValueError(f"{field}{first['msg']}") from fault
 
 
 @cache

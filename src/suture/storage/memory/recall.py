@@ -49,12 +49,12 @@ def recall_memories(
     for name in tables:
         # Only failures have an error and a code shape; patterns and lessons are found by their texts.
         vector = failure_vector if name == "failures" else text_vector
-        nearest = find_nearest(store, name, vector, language=language, limit=SEARCH_DEPTH)
+        nearest = find_nearest(store, name, vector, language=language, repaired=repaired, limit=SEARCH_DEPTH)
         items = items_by_id(store, name, nearest)
         matches += [
             MemoryMatch(item=items[row_id], similarity=similarity)
             for row_id, similarity in nearest.items()
-            if row_id in items and (repaired is None or items[row_id].repaired == repaired)
+            if row_id in items
         ]
     matches.sort(key=lambda match: -match.similarity)
     distinct: dict[tuple[str, str], MemoryMatch] = {}
