@@ -24,8 +24,9 @@ CLI_INTRODUCTION = """\
 - The result goes to stdout: `run` prints code and `heal` prints a diff, so both can be piped into a file.
   Progress and the ending go to stderr.
 - `--json` prints one JSON document instead. `-` reads the task from stdin.
-- Suture asks questions only if stdin is a terminal: `suture run` without a task, `suture trust`, `--ask`, and
-  when `--autonomy` requires it.
+- Suture asks questions only if stdin is a terminal: `suture run` for a missing task, and without `--yes` for
+  examples of a new project and for results that no test judges; `suture trust`; `--ask`; and when `--autonomy`
+  requires it.
 - Your files change only with `--apply` or `--commit`, and only if the result passed every trusted check.
   `suture undo` reverts the change.
 - Control characters in text from others (a model, a program, a project, a run, a server) are shown as escapes

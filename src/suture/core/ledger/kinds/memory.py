@@ -16,7 +16,7 @@ class RecalledMemory:
         key: Key of the memory in the store.
         table: Kind of memory: a failure, a pattern or a lesson.
         text: Text that prompts show; empty if it is not among the first.
-        score: Rank by the searches; higher is better.
+        score: Similarity of the memory to the task, from -1 to 1: the dot product of their vectors.
     """
 
     key: str
