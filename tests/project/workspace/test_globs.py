@@ -35,6 +35,9 @@ PATTERNS = st.lists(
             "[a-b]",
             "[]a]",
             "[a-]",
+            "[b-a]",
+            "[--/]",
+            "[[:alpha:]-z]",
             "**/",
             "/*",
             "!/a/b",
@@ -128,6 +131,12 @@ def test_a_pattern_that_is_longer_than_any_path_is_dropped() -> None:
         ("x/**", "x", False),
         ("a*[-_.]secret*.json", "a-b_secret.json", True),
         ("x[+-9]y/z", "x/y/z", False),
+        ("[z-a]", "z", True),
+        ("[!z-a]", "z", False),
+        ("[z-a]", "a", False),
+        ("[[:alpha:]-z]", "-", True),
+        ("[--/]", ".x", False),
+        ("x[--/]y", "x.y", True),
     ],
 )
 def test_texts_between_wildcards_match_in_their_order(pattern: str, name: str, fits: bool) -> None:

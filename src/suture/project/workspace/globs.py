@@ -237,7 +237,8 @@ def _translate_set(text: str, position: int) -> tuple[str, int] | None:
         first, position = _char(text, position)
         if text[position : position + 1] == "-" and text[position + 1 : position + 2] not in ("", "]"):
             last, position = _char(text, position + 1)
-            members += f"{re.escape(first)}-{re.escape(last)}" if first <= last else ""
+            # As in git, a range that runs backwards matches its first character.
+            members += f"{re.escape(first)}-{re.escape(last)}" if first <= last else re.escape(first)
         else:
             members += re.escape(first)
     if position >= len(text):
