@@ -162,6 +162,12 @@ MAX_ISOLATED_RERUNS = 8
 MAX_FLAKY_RERUNS = 8
 """Further runs in which a test must show that it is flaky. One that fails in a quarter of its runs shows it in 90 % of
 cases."""
+MAX_FLAKY_PROOF_RERUNS = 24
+"""Runs on the unchanged files in which a test must fail once if a certificate calls it flaky and it fails with the
+change. Of certificates with a test that fails in 3 % of its runs, whatever the code is, at most 9 % are refuted
+wrongly; with eight runs it would be 25 % at worst."""
+MAX_FLAKY_COMPLETE_RERUNS = 3
+"""The same for runs of all tests, which a test needs that fails only after others or in a random order."""
 
 # Investigation of flaky tests
 

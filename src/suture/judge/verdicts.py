@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.core.records import (
@@ -114,11 +114,16 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     return Verdict(
         candidate=candidate.hash,
         outcomes=tuple(outcomes),
-        evidence=max((outcome.evidence for outcome in outcomes), key=EVIDENCE_ORDER.index, default="split"),
+        evidence=find_weakest_evidence(outcomes),
         output="\n".join(text for text in outputs if text),
         wall_s=max(time.monotonic() - started_s, command_wall_s),  # the command's run may be an earlier one
         notes=(*notes, *_note_live_objects(outcomes, suite.task.checks)),
     )
+
+
+def find_weakest_evidence(outcomes: Iterable[CheckOutcome]) -> Evidence:
+    """Return the evidence of a verdict with these outcomes."""
+    return max((outcome.evidence for outcome in outcomes), key=EVIDENCE_ORDER.index, default="split")
 
 
 async def run_programs(

@@ -8,9 +8,14 @@ from dataclasses import dataclass, replace
 from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.judge import Suite, check_candidate, prepare_suite
+from suture.judge import Suite, prepare_suite
 from suture.judge.capabilities import find_change_capabilities, is_rule_relevant
 from suture.judge.certificates.certificate import Certificate, check_statuses, find_new_failures, strip_task
+from suture.judge.certificates.flaky_claims import (
+    check_with_flaky_tests,
+    list_flaky_tests,
+    require_flaky_tests,
+)
 from suture.judge.certificates.static_checks import (
     MAX_LISTED,
     ClaimName,
@@ -44,7 +49,6 @@ from suture.judge.signs import (
     render_tampering_warning,
 )
 from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
-from suture.judge.triage import rerun_flaky_tests
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text
@@ -120,13 +124,13 @@ async def replay_certificate(
             f"; newly uses {use.name} ({use.path}:{use.line})" for use in certificate.capabilities
         )
         yield confirm("files", f"it changes no test and no protected file{newly_used}")
-        before = await _replay_before(certificate, suite)
+        complete_before, before = await _replay_before(certificate, suite)
         if before is not None:
             detail = f"{len(before.failed)} checks fail and {len(before.passed)} pass, as certified"
             yield confirm("before", detail)
-        verdict = await check_candidate(candidate, suite)
+        complete_after, verdict = await check_with_flaky_tests(candidate, suite)
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
-        await _require_passing_now_and_then(suite_with_packages, after)
+        await require_flaky_tests(suite_with_packages, after, complete_before, complete_after)
         found = capabilities if is_rule_relevant(task, verdict) else ()
         require(found == certificate.capabilities, "after", UNNAMED_CAPABILITIES)
         yield confirm("after", _render_after(certificate, verdict, settings.loop.trust_threshold))
@@ -187,13 +191,16 @@ async def _prepare_certified_suite(
     )
 
 
-async def _replay_before(certificate: Certificate, suite: Suite) -> Verdict | None:
+async def _replay_before(
+    certificate: Certificate, suite: Suite
+) -> tuple[Verdict, Verdict] | tuple[None, None]:
+    """Return (verdict on all tests, verdict on those that decide) before the change; `None` for new code."""
     if suite.task.kind == "write":
         require(not certificate.before, "before", "new code has no state before the change")
-        return None
-    verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
+        return None, None
+    complete, verdict = await check_with_flaky_tests(Candidate(files={}, origin="user"), suite)
     require_equal("before", certificate.before, check_statuses(verdict))
-    return verdict
+    return complete, verdict
 
 
 def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) -> str:
@@ -205,7 +212,7 @@ def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) 
     fixed = len({outcome.check_id for outcome in deciding} & {*certificate.fixed})
     counts = f"{sum(outcome.passed for outcome in deciding)} checks pass, {fixed} of them newly"
     flaky = (
-        f"; flaky, and not certified: {_list_paths(certificate.flaky_tests)}"
+        f"; flaky, and not certified: {list_flaky_tests(certificate.flaky_tests)}"
         if certificate.flaky_tests
         else ""
     )
@@ -227,13 +234,6 @@ def _require_after(
     require(not find_new_failures(before, verdict), "after", "a check fails that passed before")
     require(not certificate.newly_failing, "after", "the certificate itself names a check that newly fails")
     require(certificate.evidence == verdict.evidence, "after", f"the evidence is {verdict.evidence}")
-
-
-async def _require_passing_now_and_then(suite: Suite, after: Mapping[str, bytes]) -> None:
-    """Require that each flaky test passes in one of a few runs: else it may only be called flaky."""
-    if suite.flaky_tests and suite.command is not None:
-        broken = sorted(await rerun_flaky_tests(suite.flaky_tests, suite.command, after, passes=True))
-        require(not broken, "after", f"called flaky, and never passes: {_list_paths(broken)}")
 
 
 async def _replay_coverage(

@@ -89,21 +89,29 @@ class Reruns:
 
 
 async def rerun_flaky_tests(
-    tests: Collection[str], command: TestCommand, files: Mapping[str, bytes], *, passes: bool
+    tests: Collection[str],
+    command: TestCommand,
+    files: Mapping[str, bytes],
+    *,
+    passes: bool,
+    max_runs: int = MAX_FLAKY_RERUNS,
+    among_all: bool = False,
 ) -> frozenset[str]:
     """Run tests again until each of them has ended in one way; return those that never did in a few runs.
 
     Args:
         files: The project's files in which they run.
         passes: Whether each test must pass once, or fail once.
+        among_all: Whether all tests of the command run, and not only these.
     """
     waiting = frozenset(tests)
-    for number in range(MAX_FLAKY_RERUNS):
+    for number in range(max_runs):
         if not waiting:
             break
         # Triage may have seen a test end in another way only with the fixed seed.
         addition = NEW_HASH_SEED if number else OTHER_HASH_SEED
-        outcomes = await command.run_selected(files, waiting, addition=addition)
+        selected = () if among_all else waiting
+        outcomes = await command.run_selected(files, selected, addition=addition)
         waiting -= {outcome.check_id for outcome in outcomes if outcome.passed == passes}
     return waiting
 
