@@ -9,13 +9,21 @@ from typing import Any
 
 import pytest
 
-from suture.core.ledger.kinds import CandidateChecked, SearchFinished, TrialAgreement, TrialDisagreement
-from suture.core.records import Candidate, CheckOutcome, CheckStatus, Task, Verdict, content_hash
+from suture.core.ledger.kinds import (
+    CandidateChecked,
+    NonCodeFailure,
+    SearchFinished,
+    TrialAgreement,
+    TrialDisagreement,
+)
+from suture.core.records import Candidate, CheckOutcome, CheckStatus, FaultCause, Task, Verdict, content_hash
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite
 from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.tuning import MAX_FLAKY_RERUNS
-from suture.loop.evaluation.flaky_tests import excuse_flaky_tests
+from suture.loop.evaluation.flaky_tests import excuse_flaky_tests, reject_broken_flaky_tests
+from suture.loop.nodes.prepare import list_recorded_failures
+from suture.loop.tuning import MAX_LISTED_TESTS
 from suture.project.languages import Interpreter
 from suture.sandbox import get_own_interpreter
 
@@ -111,3 +119,34 @@ async def test_a_failing_test_that_the_change_must_mend_is_not_run_again() -> No
     verdict = await judge(make_verdict("a", "b", failed=["c"]), base, command)
     assert verdict.failed == {"c"}
     assert not command.runs
+
+
+class AddedDependency:
+    """Installs a package without which no test of the changed code can run."""
+
+    def __init__(self) -> None:
+        self.installed: list[Mapping[str, bytes]] = []
+
+    async def install_for(self, files: Mapping[str, bytes], interpreter: Interpreter) -> None:
+        self.installed.append(files)
+
+
+async def test_packages_are_installed_before_flaky_tests_run_on_a_candidate() -> None:
+    command, packages = AlternatingCommand(alternates=(), passes=(b"new",)), AddedDependency()
+    task = Task(statement="", kind="heal", files=CODE, test_command=("pytest",))
+    parts: Any = {"command": command, "sandbox": None, "packages": packages}
+    suite = Suite(task=task, settings=SandboxSettings(), flaky_tests=frozenset({"odd"}), **parts)
+    verdict = await reject_broken_flaky_tests(make_verdict("a"), CHANGED, suite)
+    assert not verdict.failed
+    assert packages.installed == [{"code.py": b"new"}]
+
+
+def test_the_ledger_records_all_flaky_tests_however_many_fail() -> None:
+    def make_failure(number: int, cause: FaultCause) -> NonCodeFailure:
+        return NonCodeFailure(test=str(number), cause=cause, explanation="")
+
+    failures = [make_failure(number, "environment") for number in range(MAX_LISTED_TESTS + 1)]
+    failures.append(make_failure(-1, "flaky"))
+    recorded = list_recorded_failures(failures)
+    assert len(recorded) == MAX_LISTED_TESTS + 1
+    assert recorded[-1].test == "-1"

@@ -7,6 +7,7 @@ show themselves only when they fail on a candidate.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from suture.core.ledger import first_payload, last_payload
@@ -38,7 +39,7 @@ async def excuse_flaky_tests(
     unproven = failed - flaky
     if before is None or not unproven <= before.passed:
         return verdict  # a test that always fails on the unchanged code decides
-    if await rerun_flaky_tests(failed, command, overlay_unprotected(candidate, suite), passes=True):
+    if await _find_never_passing(failed, candidate, suite):
         return verdict
     if await rerun_flaky_tests(unproven, command, dict(suite.task.files), passes=False):
         return verdict
@@ -54,12 +55,20 @@ async def reject_broken_flaky_tests(verdict: Verdict, candidate: Candidate, suit
     """Return a verdict in which flaky tests that decide nothing have failed if no run on the candidate passes them."""
     if suite.command is None or candidate.origin == "user" or verdict.failed:
         return verdict
-    files = overlay_unprotected(candidate, suite)
-    broken = await rerun_flaky_tests(suite.flaky_tests, suite.command, files, passes=True)
+    broken = await _find_never_passing(suite.flaky_tests, candidate, suite)
     outcomes = (
         CheckOutcome(check_id=test, status="failed", evidence=verdict.evidence) for test in sorted(broken)
     )
     return replace(verdict, outcomes=(*verdict.outcomes, *outcomes))
+
+
+async def _find_never_passing(tests: Collection[str], candidate: Candidate, suite: Suite) -> frozenset[str]:
+    """Return the tests that fail in all of a few runs on a candidate, with the packages that it asks for."""
+    if not tests:
+        return frozenset()
+    equipped, files = await suite.install_packages(overlay_unprotected(candidate, suite))
+    assert equipped.command is not None
+    return await rerun_flaky_tests(tests, equipped.command, files, passes=True)
 
 
 def overlay_unprotected(candidate: Candidate, suite: Suite) -> dict[str, bytes]:

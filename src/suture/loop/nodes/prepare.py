@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.core.ledger.kinds import TaskPrepared, TriageFinished
-from suture.core.records import Candidate, Task, Verdict, encode_record
+from suture.core.ledger.kinds import NonCodeFailure, TaskPrepared, TriageFinished
+from suture.core.records import FLAKY_CAUSES, Candidate, Task, Verdict, encode_record
 from suture.errors import BudgetExceeded
 from suture.judge import (
     TriageResult,
@@ -163,12 +164,21 @@ async def _record_triage(result: TriageResult, context: RunContext) -> dict[str,
     context.ledger.append(
         TriageFinished(
             cause=result.ending_cause,
-            non_code_failures=result.not_code[:MAX_LISTED_TESTS],
+            non_code_failures=list_recorded_failures(result.not_code),
             code_failure_count=len(result.code_failures),
             rootdir=command.rootdir if command is not None else ".",
         )
     )
     return {"cause": result.ending_cause or "", "cause_detail": result.reason}
+
+
+def list_recorded_failures(failures: Sequence[NonCodeFailure]) -> tuple[NonCodeFailure, ...]:
+    """Return the failures that the ledger records: the first ones, and all flaky ones, which do not decide."""
+    return tuple(
+        failure
+        for number, failure in enumerate(failures)
+        if number < MAX_LISTED_TESTS or failure.cause in FLAKY_CAUSES
+    )
 
 
 def _require_complete_run(baseline: Verdict, context: RunContext) -> None:

@@ -190,7 +190,7 @@ class TriageFinished(Payload, kind="triage.finished"):
 
     Attributes:
         cause: Why no change of the code can help; null if a change may help.
-        non_code_failures: Failing tests that are not the code's fault, at most 500.
+        non_code_failures: Failing tests that are not the code's fault: the first 500, and all flaky ones.
         code_failure_count: Number of failing tests that are the code's fault.
         rootdir: Folder that pytest's test ids are relative to, as a path in the project.
     """
