@@ -92,6 +92,30 @@ def test_a_repository_is_installed_again_at_its_revision(install_from: Install, 
     assert requirement("ray") == [expected]
 
 
+@pytest.mark.parametrize("origin", [{}, [], {"url": 1}, {"url": "https://example.org", "vcs_info": {"x": 1}}])
+def test_damaged_metadata_still_give_a_command(install_from: Install, origin: Any) -> None:
+    install_from(origin)
+
+    assert requirement("serve") == ["suture[serve]"]
+
+
+def test_metadata_that_are_no_json_still_give_a_command(install_from: Install, tmp_path: Path) -> None:
+    install_from({})
+    (tmp_path / "site" / "suture-0.1.0.dist-info" / "direct_url.json").write_text("{")
+
+    assert requirement("serve") == ["suture[serve]"]
+
+
+def test_a_wheel_that_is_gone_without_a_known_repository_is_named(
+    install_from: Install, tmp_path: Path
+) -> None:
+    install_from({"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}})
+    metadata = tmp_path / "site" / "suture-0.1.0.dist-info" / "METADATA"
+    metadata.write_text("Metadata-Version: 2.4\nName: suture\nVersion: 0.1.0\nProject-URL: damaged\n")
+
+    assert requirement("local") == ["suture[local]"]
+
+
 def test_pip_understands_the_command() -> None:
     """The command for this very checkout, as pip reads it without installing anything."""
     words = shlex.split(format_install_command())
@@ -122,3 +146,30 @@ def test_the_tool_that_made_the_environment_changes_it(
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
 
     assert format_install_command("serve").startswith(f"{tool} ")
+
+
+@pytest.mark.parametrize(
+    ("receipt", "expected"),
+    [
+        ('{ name = "suture", extras = ["postgres"] }', ["suture[postgres,serve]"]),
+        ('{ name = "suture", extras = ["serve"] }', ["suture[serve]"]),
+        (
+            '{ name = "suture" }, { name = "plugin", extras = ["fast"], specifier = ">=2" }',
+            ["suture[serve]", "--with", "plugin[fast]>=2"],
+        ),
+        (
+            '{ name = "suture" }, { name = "plugin", directory = "/my/plugin" }',
+            ["suture[serve]", "--with", "plugin @ /my/plugin"],
+        ),
+        ('"suture"', ["suture[serve]"]),
+        ("{", ["suture[serve]"]),
+    ],
+)
+def test_uv_keeps_what_the_tool_was_installed_with(
+    install_from: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receipt: str, expected: list[str]
+) -> None:
+    install_from(None)
+    (tmp_path / "uv-receipt.toml").write_text(f"[tool]\nrequirements = [{receipt}]\n")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+
+    assert requirement("serve") == expected
