@@ -24,6 +24,7 @@ REQUIRED_FIELDS = {
     r"POST git/commits": {"message", "tree", "parents"},
     r"POST git/refs": {"ref", "sha"},
     r"PATCH git/refs/heads/.+": {"sha"},
+    r"DELETE git/refs/heads/.+": set[str](),
     r"POST pulls": {"title", "head", "base"},
     r"POST pulls/7/reviews": {"commit_id", "event", "body", "comments"},
     r"POST issues/\d+/comments": {"body"},
@@ -49,10 +50,12 @@ class CodeHost:
         url: The address of the server.
         calls: The method, the path below the repository, and the body of each call, in order.
         refusals: Statuses and headers with which the next calls are refused.
+        refused_paths: Path -> status with which each POST to it is refused.
         token_may_check: Whether the token may create check runs, which needs a GitHub App.
         pull: The pull request as GitHub describes it.
         patches: Path -> patch of the pull request's files.
         permissions: Login -> permission of the people who know the repository.
+        drafts: The pull requests that were created, as GitHub describes them.
         refs: Name -> commit of each branch.
         commits: Hash -> message and parents.
         comments: Comments and notes, by their id; those of issues have the issue's number.
@@ -65,10 +68,12 @@ class CodeHost:
     url: str = ""
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
     refusals: list[tuple[int, Mapping[str, str]]] = field(default_factory=list)
+    refused_paths: dict[str, int] = field(default_factory=dict)
     token_may_check: bool = True
     pull: dict[str, Any] = field(default_factory=dict)
     patches: dict[str, str] = field(default_factory=dict)
     permissions: dict[str, str] = field(default_factory=lambda: {"ada": "write"})
+    drafts: list[dict[str, Any]] = field(default_factory=list)
     refs: dict[str, str] = field(default_factory=dict)
     commits: dict[str, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -118,6 +123,8 @@ class CodeHost:
             self.calls.append((method, name, body))
             if self.refusals:
                 return *self.refusals.pop(0), {"message": "not now"}
+            if method == "POST" and name in self.refused_paths:
+                return self.refused_paths[name], {}, {"message": "not here"}
             if method == "GET":
                 query = {key: values[0] for key, values in parse_qs(url.query).items()}
                 return 200, {}, self._read(name, query)
@@ -138,6 +145,8 @@ class CodeHost:
             return {"permission": self.permissions.get(match[1], "read")}
         if match := re.fullmatch(r"git/commits/(\w+)", name):
             return {"sha": match[1], **self.commits.get(match[1], {"message": "", "parents": []})}
+        if name == "pulls":
+            return [pull for pull in self.drafts if f"ada:{pull['head']['ref']}" == query["head"]]
         entries = self._list(name)
         page, size = int(query.get("page", 1)), int(query.get("per_page", 30))
         return entries[(page - 1) * size : page * size]
@@ -164,7 +173,7 @@ class CodeHost:
         created = {"sha": hash_of(body), "id": 1, "html_url": address, "web_url": address}
         parts = name.split("/")
         if parts[0] in ("git", "repository"):
-            return self._write_git(name, body, created)
+            return self._write_git(method, name, body, created)
         match parts:
             case ["issues", "comments", _, "reactions"]:
                 self.reactions.append((number, body["content"]))
@@ -178,20 +187,27 @@ class CodeHost:
                 return self._review(body, created)
             case ["issues", *_]:
                 return self._write_issue(number, body, address)
+            case ["pulls"]:
+                head = {"ref": body["head"], "sha": self.refs[f"refs/heads/{body['head']}"]}
+                self.drafts.append({**created, "state": "open", "head": head})
             case ["check-runs"] if not self.token_may_check:
                 return 403, {"message": "You must authenticate via a GitHub App."}
             case ["check-runs"]:
                 self.checks.append(body)
         return 201, created
 
-    def _write_git(self, name: str, body: Any, created: Mapping[str, Any]) -> Answer:
+    def _write_git(self, method: str, name: str, body: Any, created: Mapping[str, Any]) -> Answer:
         if name == "git/commits":
             sha = hash_of([body, len(self.commits)])
             parents = [{"sha": parent} for parent in body["parents"]]
             self.commits[sha] = {"message": body["message"], "parents": parents}
             return 201, {"sha": sha}
+        if method == "DELETE":
+            return (422, {}) if self.refs.pop(name.removeprefix("git/"), None) is None else (200, {})
         if name.startswith("git/refs/"):
             return self._move_branch(name.removeprefix("git/"), body)
+        if name == "git/refs" and body["ref"] in self.refs:
+            return 422, {"message": "Reference already exists"}
         if name == "git/refs":
             self.refs[body["ref"]] = body["sha"]
         if name == "repository/commits":
@@ -257,7 +273,7 @@ def run_code_host() -> Iterator[CodeHost]:
             self.end_headers()
             self.wfile.write(response_body)
 
-        do_GET = do_POST = do_PATCH = do_PUT = _do
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _do
 
         def log_message(self, *arguments: object) -> None:
             """Say nothing."""

@@ -15,12 +15,12 @@ from interfaces.ci.fake_code_host import TOKEN, CodeHost, run_code_host
 from interfaces.web.real_browser import PATIENCE_MS, BrowserPage
 from interfaces.web.real_server import Server
 from interfaces.web.uploaded_projects import write_project
-from suture.core.ledger import Ledger, RunFolder, new_run_id
+from suture.core.ledger import Ledger, RunFolder, new_run_id, read_ledger
 from suture.core.ledger.kinds import RunFinished, RunStarted
 from suture.core.records import Reason, Result
 from suture.core.settings import Settings
 from suture.core.settings.setting_changes import encode_settings
-from suture.errors import PrerequisiteError, UsageError
+from suture.errors import CodeHostError, PrerequisiteError, UsageError
 from suture.interfaces.ci.pipeline_heal import load_heal_task
 from suture.interfaces.narrative.certificate_rendering import delivery_lines
 from suture.interfaces.web.problem_details import RequestRefused
@@ -55,8 +55,15 @@ class HealedShop:
         return described.state if described else None
 
     def open(self, **ci: object) -> None:
-        """Open a pull request."""
-        prepare_pull_request(self.folder.id, self.settings(TOKEN, **ci)).open()
+        """Open a pull request, as the route does after the verification."""
+        prepared = prepare_pull_request(self.folder.id, self.settings(TOKEN, **ci))
+        if prepared is not None:
+            prepared.open()
+
+    def addresses(self) -> list[str]:
+        """Return the addresses of the pull requests that the run records."""
+        events = read_ledger(self.folder.ledger_path).events
+        return [event.data["address"] for event in events if event.kind == "pull_request.opened"]
 
 
 @pytest.fixture
@@ -69,11 +76,11 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HealedShop
         yield HealedShop(talk=talk, folder=record_repair(talk, tmp_path / "home"))
 
 
-def record_repair(talk: Conversation, home: Path, **more_files: bytes) -> RunFolder:
+def record_repair(talk: Conversation, home: Path, claims: float = 0.9, **more_files: bytes) -> RunFolder:
     """Record a run that has repaired the shop, whose project has some more files; return its folder."""
     run = RunFolder(home / "runs" / new_run_id())
     run.path.mkdir(parents=True)
-    task, certificate = load_heal_task(talk.request, Settings()), talk.make_certificate()
+    task, certificate = load_heal_task(talk.request, Settings()), talk.make_certificate(claims)
     task = replace(task, files={**task.files, **more_files})
     run.write_text("certificate.json", render_certificate(certificate))
     result = Result(run_id=run.id, outcome="healed", reason=Reason(code="checks_pass"), diff=certificate.diff)
@@ -142,13 +149,71 @@ def test_a_file_that_git_ignores_need_not_be_in_the_commit(shop: HealedShop) -> 
     assert "pulls" in shop.talk.host.posts()
 
 
-def test_a_second_pull_request_of_the_same_commit_is_refused(shop: HealedShop) -> None:
+def test_the_change_of_another_run_on_the_same_commit_is_refused(shop: HealedShop) -> None:
+    shop.open()
+    other = replace(shop, folder=record_repair(shop.talk, shop.home, claims=0.8))
+
+    with pytest.raises(RequestRefused, match=r"has been delivered already: http.*/pulls/1") as refused:
+        other.open()
+
+    assert (refused.value.status, other.addresses()) == (409, [])
+
+
+def test_a_second_request_sends_nothing_and_keeps_the_address(shop: HealedShop) -> None:
+    shop.open()
+    calls = len(shop.talk.host.calls)
+
     shop.open()
 
-    with pytest.raises(RequestRefused, match="has been delivered already") as refused:
-        shop.open()
+    assert (len(shop.talk.host.calls), shop.addresses()) == (calls, [f"{shop.talk.host.url}/pulls/1"])
 
-    assert refused.value.status == 409
+
+def test_two_requests_that_are_verified_at_the_same_time_open_one(shop: HealedShop) -> None:
+    prepared = [prepare_pull_request(shop.folder.id, shop.settings()) for _ in range(2)]
+
+    for one in prepared:
+        assert one is not None
+        one.open()
+
+    assert (len(shop.talk.host.drafts), len(shop.addresses())) == (1, 1)
+
+
+def test_a_refused_pull_request_leaves_no_branch_and_can_be_opened_later(shop: HealedShop) -> None:
+    host = shop.talk.host
+    before = dict(host.refs)
+    for status, error in ((422, CodeHostError), (403, PrerequisiteError)):
+        host.refused_paths["pulls"] = status
+        with pytest.raises(error, match=f"/pulls was refused with status {status}"):
+            shop.open()
+        assert (host.refs, shop.state()) == (before, "possible")
+
+    host.refused_paths.clear()
+    shop.open()
+
+    assert shop.state() == "opened"
+
+
+def test_a_pull_request_without_a_record_is_found_by_its_branch(shop: HealedShop) -> None:
+    recorded = shop.folder.ledger_path.read_bytes()
+    shop.open()
+    shop.folder.ledger_path.write_bytes(recorded)  # a crash came first
+
+    assert prepare_pull_request(shop.folder.id, shop.settings()) is None
+
+    assert (len(shop.talk.host.drafts), shop.addresses()) == (1, [f"{shop.talk.host.url}/pulls/1"])
+
+
+def test_a_branch_without_a_pull_request_is_replaced(shop: HealedShop) -> None:
+    host, recorded = shop.talk.host, shop.folder.ledger_path.read_bytes()
+    shop.open()
+    shop.folder.ledger_path.write_bytes(recorded)
+    host.drafts.clear()  # a crash came between the branch and the pull request
+
+    shop.open()
+
+    (draft,) = host.drafts
+    assert draft["head"]["sha"] == host.refs[f"refs/heads/{draft['head']['ref']}"]
+    assert shop.state() == "opened"
 
 
 def test_the_gates_of_pipelines_apply(shop: HealedShop) -> None:
@@ -185,10 +250,13 @@ def test_a_pull_request_is_opened_on_the_page(browser: Browser, folder: Path) ->
             assert server.wait_for_state(run, "ended")["pull_request"] == {"state": "possible", "address": ""}
             browser_page = BrowserPage(browser, server.url)
             page = browser_page.visit(f"/runs/{run}")
-            page.get_by_role("button", name="Open pull request").click()
+            opening = page.get_by_role("button", name="Open pull request")
+            opening.click()
+            expect(opening).to_be_disabled()
             link = page.get_by_role("link", name="View pull request")
             expect(link).to_have_attribute("href", f"{host.url}/pulls/1", timeout=PATIENCE_MS)
             browser_page.save_screenshot("pull-request")
             browser_page.close()
             again = server.post(f"/v1/runs/{run}/pull-request")
-            assert (again.status_code, "delivered already" in again.json()["detail"]) == (409, True)
+            opened = {"state": "opened", "address": f"{host.url}/pulls/1"}
+            assert (again.status_code, again.json()["pull_request"]) == (200, opened)

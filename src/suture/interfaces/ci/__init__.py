@@ -8,7 +8,7 @@ Markdown only through `markdown_summary`. A token is sent only to the service's 
 from suture.interfaces.ci.branch_issue import read_report, update_branch_issue
 from suture.interfaces.ci.ci_checkout import read_remote
 from suture.interfaces.ci.ci_pipeline import Pipeline, read_pipeline
-from suture.interfaces.ci.code_host import CodeHost
+from suture.interfaces.ci.code_host import DeliveredChange
 from suture.interfaces.ci.comment_commands import (
     CommandReply,
     CommentCommand,
@@ -21,28 +21,27 @@ from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, Refusal
 from suture.interfaces.ci.github import GitHub
 from suture.interfaces.ci.heal_report import REFUSED, HealReport
 from suture.interfaces.ci.pipeline_delivery import (
-    PipelineDelivery,
     check_open_heals,
     deliver_change,
     open_github,
     open_host,
     prepare_delivery,
     prepare_run_delivery,
+    require_change,
 )
 from suture.interfaces.ci.pipeline_heal import HealRequest, heal_in_pipeline, plan_heal
 
 __all__ = [
     "REFUSAL_TEXTS",
     "REFUSED",
-    "CodeHost",
     "CommandReply",
     "CommentCommand",
+    "DeliveredChange",
     "GitHub",
     "HealReport",
     "HealRequest",
     "OfferedHeal",
     "Pipeline",
-    "PipelineDelivery",
     "Refusal",
     "check_open_heals",
     "deliver_change",
@@ -57,6 +56,7 @@ __all__ = [
     "read_remote",
     "read_report",
     "render_reply",
+    "require_change",
     "respond_to_command",
     "update_branch_issue",
 ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import SecretStr
 
-from suture.errors import CodeHostError, UsageError
+from suture.errors import CodeHostError, PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.code_host import (
     DeliveredChange,
@@ -60,6 +61,19 @@ class PostedHeal:
     body: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeliveredPull:
+    """A pull request that delivers a change of a commit.
+
+    Attributes:
+        address: Where it can be viewed.
+        certificate_matches: Whether its last commit was made for the same certificate.
+    """
+
+    address: str
+    certificate_matches: bool
+
+
 class GitHub:
     """The code host of a pipeline on GitHub.
 
@@ -88,23 +102,58 @@ class GitHub:
         )
 
     def open_draft(self, change: DeliveredChange) -> str:
-        """Create a commit, a branch for it, and a draft pull request into the pipeline's branch."""
+        """Create a commit, a branch for it, and a draft pull request into the pipeline's branch.
+
+        The branch is deleted if there can be no pull request, because a branch counts as a delivered change.
+        """
         missing = (HTTP_NOT_FOUND, HTTP_UNPROCESSABLE)
         status, _ = self.rest.call("GET", f"/git/commits/{change.parent}", ok=missing)
         if status in missing:
             raise UsageError(f"GitHub has no commit {change.parent[:12]}", remedy="push the branch first")
         commit = self._create_commit(change, change.message)
-        branch = branch_stem(self._pipeline.branch) + change.parent
+        branch = self._heal_branch(change)
         self.rest.post("/git/refs", ref=f"refs/heads/{branch}", sha=commit)
-        pull = self.rest.post(
-            "/pulls",
-            title=change.title,
-            head=branch,
-            base=self._pipeline.branch,
-            body=change.text,
-            draft=True,
-        )
+        try:
+            pull = self.rest.post(
+                "/pulls",
+                title=change.title,
+                head=branch,
+                base=self._pipeline.branch,
+                body=change.text,
+                draft=True,
+            )
+        except (CodeHostError, PrerequisiteError):
+            with suppress(CodeHostError, PrerequisiteError):  # the first error says what to do
+                self.delete_branch(change)
+            raise
         return str(pull.get("html_url", ""))
+
+    def find_pull(self, change: DeliveredChange) -> DeliveredPull | None:
+        """Return the pull request of the branch for a change, an open one if there is one."""
+        branch = self._heal_branch(change)
+        head = quote(f"{self._pipeline.repository.partition('/')[0]}:{branch}", safe="")
+        found = [
+            pull
+            for pull in self.rest.list_entries(f"/pulls?state=all&head={head}")
+            if isinstance(pull.get("head"), dict) and pull["head"].get("ref") == branch
+        ]
+        if not found:
+            return None
+        pull = next((pull for pull in found if pull.get("state") == "open"), found[0])
+        commit = self.rest.get(f"/git/commits/{quote(str(pull['head'].get('sha')), safe='')}")
+        return DeliveredPull(
+            address=str(pull.get("html_url", "")),
+            certificate_matches=f"(certificate {change.seal[:12]})" in str(commit.get("message")),
+        )
+
+    def delete_branch(self, change: DeliveredChange) -> None:
+        """Delete the branch for a change, if it exists."""
+        path = f"/git/refs/heads/{quote(self._heal_branch(change))}"
+        self.rest.call("DELETE", path, ok=(HTTP_NOT_FOUND, HTTP_UNPROCESSABLE))
+
+    def _heal_branch(self, change: DeliveredChange) -> str:
+        """Return the name of the branch that delivers a change; all changes of a commit have the same."""
+        return branch_stem(self._pipeline.branch) + change.parent
 
     def comment(self, change: DeliveredChange) -> str:
         """Create or update Suture's comment on the pull request; then suggest the lines that are in its diff."""

@@ -131,13 +131,18 @@ def deliver_change(prepared: PipelineDelivery, host: CodeHost | None, settings: 
         PrerequisiteError: The token lacks permission.
         CodeHostError: The service refuses.
     """
-    change, how = prepared.change, settings.ci.delivery
-    if change is None:
-        raise ValueError("a refused change cannot be delivered")
+    change, how = require_change(prepared), settings.ci.delivery
     if host is None:
         return PipelineDelivery(change=change, how=how)
     address = host.comment(change) if how == "comment" else host.open_draft(change)
     return PipelineDelivery(change=change, how=how, address=address)
+
+
+def require_change(prepared: PipelineDelivery) -> DeliveredChange:
+    """Return the change of a delivery that no gate has refused."""
+    if prepared.change is None:
+        raise ValueError("a refused change cannot be delivered")
+    return prepared.change
 
 
 def check_open_heals(prepared: PipelineDelivery, host: CodeHost | None, settings: Settings) -> Refusal | None:

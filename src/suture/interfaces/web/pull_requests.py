@@ -12,13 +12,13 @@ from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.interfaces.ci import (
     REFUSAL_TEXTS,
-    CodeHost,
-    PipelineDelivery,
+    DeliveredChange,
+    GitHub,
     check_open_heals,
-    deliver_change,
-    open_host,
+    open_github,
     prepare_run_delivery,
     read_remote,
+    require_change,
 )
 from suture.interfaces.web.problem_details import RequestRefused
 from suture.interfaces.web.rest_schemas import PullRequest
@@ -38,25 +38,51 @@ def describe_pull_request(folder: RunFolder, project: Path, settings: Settings) 
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedPullRequest:
-    """A pull request that can be opened once its change has been verified again."""
+    """A pull request that can be opened once its change has been verified again.
+
+    Attributes:
+        has_branch: Whether the branch for the change exists already.
+    """
 
     folder: RunFolder
-    delivery: PipelineDelivery
-    host: CodeHost | None
-    settings: Settings
+    change: DeliveredChange
+    host: GitHub
+    has_branch: bool
+
+    def find_address(self) -> str | None:
+        """Return the address of this pull request, or `None` if it is not on GitHub.
+
+        Raises:
+            RequestRefused: The pull request of this commit delivers the change of another run.
+        """
+        pull = self.host.find_pull(self.change) if self.has_branch else None
+        if pull is None:
+            return None
+        if not pull.certificate_matches:
+            raise RequestRefused(409, f"{REFUSAL_TEXTS['already_delivered']}: {pull.address}")
+        return pull.address
 
     def open(self) -> None:
-        """Open the pull request, and record it in the run's ledger."""
+        """Open the pull request unless it is there, and record it in the run's ledger."""
         with Ledger(self.folder.ledger_path, SystemClock()) as ledger:
-            delivered = deliver_change(self.delivery, self.host, self.settings)
-            ledger.append(kinds.PullRequestOpened(address=delivered.address))
+            if last_payload(ledger.events, kinds.PullRequestOpened) is not None:
+                return  # another request has just opened it
+            address = self.find_address()
+            if address is None:
+                if self.has_branch:  # an interrupted delivery has left it
+                    self.host.delete_branch(self.change)
+                address = self.host.open_draft(self.change)
+            ledger.append(kinds.PullRequestOpened(address=address))
 
 
-def prepare_pull_request(run: str, settings: Settings) -> PreparedPullRequest:
+def prepare_pull_request(run: str, settings: Settings) -> PreparedPullRequest | None:
     """Check the gates of `suture ci` for the change of a run, before time is spent on verification.
 
+    Returns:
+        The pull request to open; `None` if it is open already. Its address is in the ledger then.
+
     Raises:
-        RequestRefused: A gate refuses the change.
+        RequestRefused: A gate refuses the change, or the commit has a pull request with another change.
         UsageError: The run is somebody else's, its project is no checkout from GitHub, or the commit there is not
             what the run has repaired.
         PrerequisiteError: The server has no token, or the token lacks permission.
@@ -68,10 +94,18 @@ def prepare_pull_request(run: str, settings: Settings) -> PreparedPullRequest:
     recorded = load_recorded_run(run, settings)
     if not recorded.is_own:
         raise UsageError(f"run {run} is not among your own runs", remedy="repair the project here")
+    if last_payload(recorded.events, kinds.PullRequestOpened) is not None:
+        return None
     pipeline = read_remote(recorded.project, os.environ)
-    host = open_host(pipeline, settings)
+    host = open_github(pipeline, settings)
     delivery = prepare_run_delivery(recorded, pipeline, settings)
     refusal = delivery.refusal or check_open_heals(delivery, host, settings)
-    if refusal is not None:
+    has_branch = refusal is not None and refusal.reason == "already_delivered"
+    if refusal is not None and not has_branch:
         raise RequestRefused(409, f"{REFUSAL_TEXTS[refusal.reason]}: {refusal.detail}")
-    return PreparedPullRequest(folder=recorded.folder, delivery=delivery, host=host, settings=settings)
+    change = require_change(delivery)
+    prepared = PreparedPullRequest(folder=recorded.folder, change=change, host=host, has_branch=has_branch)
+    if prepared.find_address() is not None:
+        prepared.open()  # it was opened, but the record was lost in a crash
+        return None
+    return prepared

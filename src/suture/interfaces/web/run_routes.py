@@ -179,11 +179,14 @@ async def undo_change(run: Run, service: WebServiceDependency, _: Admin) -> RunD
 async def open_pull_request(run: Run, service: WebServiceDependency, caller: Admin) -> RunDetails:
     """Verify the change of a healed run again, and open a draft pull request with it; responds when done.
 
+    If the pull request is open already, the response has its address.
     The project is a checkout of a branch from GitHub below one of serve.roots, with what the run has repaired
     committed, and the server has a token (SUTURE_KEYS_CI). The gates of `suture ci` apply.
     """
     _require_own_project(service, run)
     prepared = await asyncio.to_thread(prepare_pull_request, run, service.settings)
+    if prepared is None:
+        return await _describe_run(service, run)
     check = await _verify_certificate(service, caller, run)
     if not check.ok:
         raise RequestRefused(

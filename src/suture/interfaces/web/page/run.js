@@ -122,9 +122,11 @@ function headOf(state, refresh) {
   const mayRun = caller.role !== "viewer";
   // The server allows the same: a run belongs to the caller who started it, and to admins.
   const mayChange = caller.role === "admin" || (mayRun && state.shown.caller === caller.name);
-  const ask = (path, done, doing = "Working ...") => async () => {
+  const ask = (path, done, doing = "Working ...") => async ({ currentTarget: pressed }) => {
+    pressed.disabled = true;
     fill(messages, note(doing, "loading"));
     try { await post(`/v1/runs/${run}/${path}`); await refresh(); fill(messages, done ? note(done, "hint") : null); } catch (error) { fill(messages, fault(error)); }
+    pressed.disabled = false;
   };
   const parts = [
     [about, ({ shown }) => [shown.title, shown.project, shown.kind, shown.recipe, shown.model, shown.started_s], ([title, project, kind, recipe, model, started]) => [
