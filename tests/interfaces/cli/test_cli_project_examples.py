@@ -28,7 +28,7 @@ def test_typed_examples_become_part_of_the_task(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, task: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", StringIO(typed))
-    assert add_project_examples(TODO, "cli_tool") == task
+    assert add_project_examples(TODO, "cli_tool") == (task, True)
     assert "$ todo add milk" in capsys.readouterr().err
 
 
@@ -45,7 +45,7 @@ def test_a_task_that_shows_its_use_is_not_asked_about(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], statement: str, kind: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", StringIO("unexpected\n"))
-    assert add_project_examples(statement, kind) == statement
+    assert add_project_examples(statement, kind) == (statement, False)
     assert capsys.readouterr().err == ""
 
 

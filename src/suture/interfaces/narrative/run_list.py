@@ -115,7 +115,9 @@ def make_run_title(row: Mapping[str, Any]) -> str:
         project, failing = PurePath(row.get("project", "")).name, row.get("failing", 0)
         if not failing:
             return f"heal {project}".strip()
-        test = str(row.get("failing_test", "")).rpartition("::")[2]
+        # The parameters of a test may contain colons, too.
+        path, bracket, parameters = str(row.get("failing_test", "")).partition("[")
+        test = path.rpartition("::")[2] + bracket + parameters
         if not test:
             return f"{project}: {format_count(failing, 'failing test')}"
         name = test if len(test) <= MAX_TEST_CHARS else f"{test[: MAX_TEST_CHARS - 3]}..."

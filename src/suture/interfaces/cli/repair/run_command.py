@@ -111,7 +111,8 @@ def run(
     task_or_text = read_task(task, example=example, file=task_file)
     is_new_project = project is not None and existing is None
     if may_ask and is_new_project and test is None and isinstance(task_or_text, str):
-        task_or_text, is_typed = add_project_examples(task_or_text, str(project)), True
+        task_or_text, was_asked = add_project_examples(task_or_text, str(project))
+        is_typed = is_typed or was_asked
     # `main` passes the start of the process as the context's object, so that imports count towards the run. The time
     # that a person takes to type the task does not count.
     requested_at_s = context.obj if isinstance(context.obj, float) and not is_typed else time.time()
@@ -193,10 +194,13 @@ def ask_task() -> str:
     return _read_paragraph()
 
 
-def add_project_examples(statement: str, kind_name: str) -> str:
-    """Return the task of a new project with examples of its use, for which the person is asked if it shows none.
+def add_project_examples(statement: str, kind_name: str) -> tuple[str, bool]:
+    """Ask the person for examples of a new project's use if its task shows none.
 
     Without any, only checks that know nothing of the task would judge the project.
+
+    Returns:
+        The task with the examples, and whether the person was asked.
     """
     from suture.judge import extract_examples
     from suture.judge.smoke.smoke_plan import find_shown_commands, find_shown_requests
@@ -205,13 +209,13 @@ def add_project_examples(statement: str, kind_name: str) -> str:
     example = PROJECT_EXAMPLES.get(parse_project_kind(kind_name))
     finders = (find_shown_commands, find_shown_requests, extract_examples)
     if example is None or any(find(statement) for find in finders):
-        return statement
+        return statement, False
     lines = "".join(f"  {line}\n" for line in example)
     sys.stderr.write(
         f"Nothing in the task shows how the result is used. Show examples that must work, such as\n{lines}"
         "and end with an empty line. Press Enter to go on without any.\n"
     )
-    return f"{statement}\n\n{_read_paragraph()}".rstrip()
+    return f"{statement}\n\n{_read_paragraph()}".rstrip(), True
 
 
 def _read_paragraph() -> str:
