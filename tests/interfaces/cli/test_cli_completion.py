@@ -65,7 +65,55 @@ def test_completion_offers_runs_newest_first(environ: dict[str, str], home: Path
 def test_recipes_and_models_are_offered() -> None:
     assert complete_recipe("best") == ["best_of_k"]
     assert complete_model("loc") == ["local:qwen2.5-coder-1.5b", "local:qwen2.5-coder-0.5b"]
-    assert "openai:" in complete_model("")
+    assert not any(name.endswith(":") for name in complete_model(""))  # the shell would add a blank
+
+
+def test_recipes_are_offered_without_importing_the_loop() -> None:
+    from suture.loop import list_installed_recipes, list_recipes
+
+    assert complete_recipe("") == [*list_recipes(), *list_installed_recipes()]
+    code = (
+        "import sys; from suture.interfaces.cli.terminal.value_completion import complete_recipe;"
+        "complete_recipe(''); assert 'suture.loop' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["suture", "heal", "--model", "local", ":", "qwen2.5-coder-0"], ["qwen2.5-coder-0.5b"]),
+        (["suture", "heal", "--model", "local", ":"], ["qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b"]),
+        (["suture", "heal", "--model", "non"], ["none"]),
+    ],
+)
+def test_bash_completes_behind_a_colon(environ: dict[str, str], words: list[str], offered: list[str]) -> None:
+    """Bash passes a word with a colon in parts, and replaces the last part only."""
+    suture = str(Path(sys.executable).with_name("suture"))
+    script = subprocess.run(
+        [suture, "completion", "bash"], env=environ, capture_output=True, text=True
+    ).stdout
+    script += f"COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1}\n"
+    script += f"_suture_completion {suture}\n" + "printf '%s\\n' \"${COMPREPLY[@]}\"\n"
+    completed = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True)
+
+    assert completed.stdout.split() == offered
+    assert completed.stderr == ""
+
+
+def test_completion_in_a_deleted_folder_is_silent(environ: dict[str, str], tmp_path: Path) -> None:
+    suture = shlex.quote(str(Path(sys.executable).with_name("suture")))
+    environ |= {
+        "_SUTURE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "suture show l",
+        "COMP_CWORD": "2",
+    }
+    command = f"mkdir gone && cd gone && rmdir ../gone && {suture}"
+    completed = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True
+    )
+
+    assert (completed.stdout.strip(), completed.stderr) == ("", "")
 
 
 def test_no_run_is_offered_if_the_settings_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,23 @@ from suture.interfaces.cli.terminal.terminal_output import format_table, print_a
 from suture.interfaces.narrative.plain_text import escape_unprintable
 
 config_app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True)
+BASH_COMPLETION = r"""
+_suture_completion() {
+    # Bash splits words at colons and replaces only what follows the last one, but `local:NAME` is one value.
+    local IFS=$'\n' words=("${COMP_WORDS[0]}") word before=""
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
+        if [[ $word == :* || ${words[-1]} == *: ]]; then words[-1]+=$word; else words+=("$word"); fi
+    done
+    word=${words[-1]}
+    if [[ $word == *:* && $COMP_WORDBREAKS == *:* ]]; then before=${word%:*}:; fi
+    COMPREPLY=( $( env COMP_WORDS="${words[*]}" COMP_CWORD=$(( ${#words[@]} - 1 )) \
+                   COMPLETE_VARIABLE=complete_bash $1 ) )
+    COMPREPLY=( "${COMPREPLY[@]#"$before"}" )
+}
+
+complete -o default -F _suture_completion suture
+""".lstrip()
+"""Like Typer's script, which completes nothing behind a colon."""
 SETTINGS_TEMPLATE = """\
 # Suture's settings for this project. `suture config show` lists all settings; docs/settings.md explains them.
 # Without `suture trust`, only harmless settings of a project's own file apply.
@@ -120,4 +137,8 @@ def completion(
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # in no `__all__`
 
-    typer.echo(get_completion_script(prog_name="suture", complete_var=COMPLETE_VARIABLE, shell=shell))
+    if shell == "bash":
+        script = BASH_COMPLETION.replace("COMPLETE_VARIABLE", COMPLETE_VARIABLE).rstrip()
+    else:
+        script = get_completion_script(prog_name="suture", complete_var=COMPLETE_VARIABLE, shell=shell)
+    typer.echo(script)
