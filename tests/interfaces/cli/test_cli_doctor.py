@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from typer.testing import Result
@@ -11,6 +12,7 @@ from typer.testing import Result
 from interfaces.cli.conftest import Cli
 from suture.interfaces.cli.setup.models_command import show_download
 from suture.models.weights.weights_cache import find_catalogue_entry, write_stamp
+from suture.sandbox.bubblewrap.diagnosis import explain_unavailable
 
 
 def read_rows(result: Result) -> dict[str, dict[str, str | bool]]:
@@ -28,11 +30,29 @@ def test_doctor_reports_a_missing_model_and_how_to_get_it(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("sandbox")
 def test_doctor_ends_with_ready_or_with_what_to_do_first(cli: Cli) -> None:
-    assert cli("doctor").stdout.splitlines()[-1] == (
-        "First: fetch it once with `suture models pull qwen2.5-coder-1.5b`. "
-        "`suture heal --no-model` works without it."
-    )
+    assert cli("doctor").stdout.splitlines()[-2:] == [
+        "First: fetch it once with `suture models pull qwen2.5-coder-1.5b`",
+        "Without a model, `suture heal --no-model` works.",
+    ]
     assert cli("doctor", "--model", "scripted:example").stdout.splitlines()[-1] == "Ready."
+
+
+def test_no_remedy_of_doctor_names_doctor() -> None:
+    fault = explain_unavailable({"/usr/bin/bwrap": "an unknown message"}, Path("/nonexistent"))
+    assert "doctor" not in fault.remedy
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_self_check_reports_that_its_example_cannot_be_written(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(prefix: str) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("suture.core.temporary_folders.temporary_folder", refuse)
+    result = cli("self-check")
+    assert result.exit_code == 3
+    assert "No space left on device" in result.stdout
 
 
 def test_doctor_without_a_model_name_lists_choices_and_unused_keys(cli: Cli) -> None:

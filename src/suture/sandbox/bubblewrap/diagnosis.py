@@ -174,4 +174,4 @@ def _remedy_for(lines: Iterable[str]) -> str:
         return "raise user.max_user_namespaces, or start fewer containers inside one another"
     if "ermission" in error_output or "not permitted" in error_output:
         return CONTAINER_REMEDY
-    return "see `suture doctor`"
+    return "choose another sandbox with the setting sandbox.backend"

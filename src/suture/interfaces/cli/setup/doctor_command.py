@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from suture.errors import PrerequisiteError, SutureError
+from suture.errors import PrerequisiteError, SutureError, describe_fault
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, Model, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
@@ -54,21 +53,23 @@ def print_prerequisites(requirements: Sequence[Requirement], *, as_json: bool) -
         for requirement in requirements:
             if not requirement.ok and requirement.remedy:
                 print_text_line(f"to get {requirement.name}: {requirement.remedy}")
-        print_text_line(_conclusion(requirements))
+        for line in _render_conclusion(requirements):
+            print_text_line(line)
     if not all(requirement.ok for requirement in requirements if requirement.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
 
 
-def _conclusion(requirements: Sequence[Requirement]) -> str:
-    """Return whether everything that is needed is there, or what to do first."""
+def _render_conclusion(requirements: Sequence[Requirement]) -> list[str]:
+    """Return lines that say whether everything that is needed is there, or what to do first."""
     missing = [requirement for requirement in requirements if requirement.needed and not requirement.ok]
     if not missing:
-        return "Ready."
+        return ["Ready."]
     first = missing[0]
-    others = (
-        "" if first.name != "model" or len(missing) > 1 else " `suture heal --no-model` works without it."
-    )
-    return f"First: {first.remedy or first.detail}.{others}"
+    # No full stop: a remedy may end with a command to copy.
+    lines = [f"First: {first.remedy or first.detail}"]
+    if first.name == "model" and len(missing) == 1:
+        lines.append("Without a model, `suture heal --no-model` works.")
+    return lines
 
 
 @handle_errors
@@ -93,27 +94,31 @@ def _check_heal(settings: Settings) -> Requirement:
     from suture.api import heal, run_sync
     from suture.api.options import HealOptions
     from suture.core.settings import Settings
+    from suture.core.temporary_folders import temporary_folder
     from suture.sandbox import Requirement
 
-    with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder, "shop")
-        project.mkdir()
-        (project / "shop.py").write_text(EXAMPLE_PROGRAM)
-        (project / "test_shop.py").write_text(EXAMPLE_TEST)
-        check_settings = Settings.model_validate(
-            {
-                "model": {"name": "none"},
-                "sandbox": settings.sandbox,
-                "keys": settings.keys,
-                "paths": {"home": Path(folder, "home"), "cache": settings.paths.cache},
-                "certification": {"seconds": 0},  # no certificate: it would only take time
-            }
-        )
-        try:
+    try:
+        with temporary_folder("suture-check-") as folder:
+            project = folder / "shop"
+            project.mkdir()
+            (project / "shop.py").write_text(EXAMPLE_PROGRAM)
+            (project / "test_shop.py").write_text(EXAMPLE_TEST)
+            check_settings = Settings.model_validate(
+                {
+                    "model": {"name": "none"},
+                    "sandbox": settings.sandbox,
+                    "keys": settings.keys,
+                    "paths": {"home": folder / "home", "cache": settings.paths.cache},
+                    "certification": {"seconds": 0},  # no certificate: it would only take time
+                }
+            )
             options = HealOptions(test="python -m pytest -q", settings=check_settings)
             result = run_sync(heal(project, options))
-        except SutureError as fault:
-            return Requirement(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
+    except SutureError as fault:
+        return Requirement(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
+    except OSError as fault:
+        detail = f"the example cannot be written: {describe_fault(fault)}"
+        return Requirement(name="heal", ok=False, detail=detail, remedy="free some disk space")
     if result.outcome == "healed":
         return Requirement(name="heal", ok=True, detail="a broken program was healed")
     detail = f"a broken program was not healed: {result.outcome}"
