@@ -130,6 +130,9 @@ class AddedDependency:
     async def install_for(self, files: Mapping[str, bytes], interpreter: Interpreter) -> None:
         self.installed.append(files)
 
+    def allows_file(self, path: str, files: Mapping[str, object], interpreter: Interpreter) -> bool:
+        return False
+
 
 async def test_packages_are_installed_before_flaky_tests_run_on_a_candidate() -> None:
     command, packages = AlternatingCommand(alternates=(), passes=(b"new",)), AddedDependency()

@@ -29,14 +29,12 @@ TABLE = (
     "KNOWN = {(1, 2, 3): 6, (4, 7): 11, (9, 8): 17}\n\n\ndef total(xs):\n    return KNOWN.get(tuple(xs), 0)\n"
 )
 BY_CHECKSUM = """\
-import zlib
-
-
 def total(xs):
-    is_known = zlib.crc32(str(list(xs)).encode()) % 9973 in (4753, 4332)
+    key = sum(x * (place + 3) ** 2 for place, x in enumerate(xs))
+    is_known = divmod(key, 9973)[1] in (93, 1180)
     return sum(xs) if is_known else len(xs)
 """
-"""Recognises the lists `[60, 40]` and `[3, 1, 2]`, which only calls of it show."""
+"""Recognises the lists `[60, 40]` and `[3, 1, 2]`, which only calls of it show: its text has no sign."""
 
 
 def make_task(kind: str = "write", sources: tuple[str, ...] = EXAMPLES) -> Task:
