@@ -65,7 +65,7 @@ async def test_a_lost_worker_does_not_change_the_rows(
 ) -> None:
     require("ray", importlib.util.find_spec("ray") is not None, "the extra `ray` is not installed")
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
-    ids = write_mbpp_tasks(tmp_path / "data", 5)
+    ids = write_mbpp_tasks(tmp_path / "data", 3)
     local_folder, cluster_folder = tmp_path / "here", tmp_path / "there"
     for folder in (local_folder, cluster_folder):
         folder.mkdir()

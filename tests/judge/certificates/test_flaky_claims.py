@@ -81,7 +81,12 @@ async def replay_forged(
 
 
 @pytest.mark.parametrize(
-    "code", [AFTER_OTHERS, AT_RANDOM, break_unless_seed_is_1()], ids=["order", "random", "seed"]
+    "code",
+    [
+        pytest.param(AFTER_OTHERS, id="order"),
+        pytest.param(AT_RANDOM, id="random", marks=pytest.mark.heavy),
+        pytest.param(break_unless_seed_is_1(), id="seed", marks=pytest.mark.heavy),
+    ],
 )
 async def test_a_broken_test_that_is_called_flaky_refutes(
     code: str, sandbox: BubblewrapSandbox, settings: Settings
