@@ -70,10 +70,7 @@ def _make_locked(parent: Path, prefix: str) -> tuple[tempfile.TemporaryDirectory
 
 @functools.cache
 def folder_suffix() -> str:
-    """Return the end of the names of this machine's folders.
-
-    Those of versions that did not lock their folders end otherwise, and may be in use.
-    """
+    """Return the end of the names of this machine's folders."""
     try:
         machine = BOOT_ID.read_text("ascii")[:8]
     except OSError:

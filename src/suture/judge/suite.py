@@ -84,7 +84,7 @@ class Suite:
         """Return a run or a verdict without the flaky tests, and with a note that names them."""
         if not self.flaky_tests:
             return run
-        outcomes = tuple(o for o in run.outcomes if o.check_id not in self.flaky_tests)
+        outcomes = tuple(each for each in run.outcomes if each.check_id not in self.flaky_tests)
         note = VerdictNote(code="flaky_tests", subjects=tuple(sorted(self.flaky_tests)))
         return replace(run, outcomes=outcomes, notes=(*run.notes, note))
 
