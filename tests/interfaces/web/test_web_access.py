@@ -57,6 +57,7 @@ ROUTES = (
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/verify", minimum_role="runner"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/apply", minimum_role="admin"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/undo", minimum_role="admin"),
+    Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/pull-request", minimum_role="admin"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/cancel", minimum_role="runner"),
     Route(
         method="POST",
