@@ -115,7 +115,7 @@ class CatchingLines:
     def contain(self, path: str, line: int) -> bool:
         """Whether a line stands in a `try` with handlers, a catching `with`, or a function that is repeated."""
         if path not in self._spans:
-            self._spans[path] = _find_catching_spans(_read(path))
+            self._spans[path] = _find_catching_spans(read_text(path))
         return any(first <= line <= last for first, last in self._spans[path])
 
 
@@ -145,7 +145,7 @@ def _find_catching_spans(text: str) -> list[tuple[int, int]]:
 
 def find_replaceable_names(path: str) -> frozenset[str]:
     """Return the names that a test file uses as builtins or imports by name, if it also has an `import *`."""
-    text = _read(path)
+    text = read_text(path)
     if "import *" not in text:
         return frozenset()
     try:
@@ -163,7 +163,8 @@ def find_replaceable_names(path: str) -> frozenset[str]:
     return frozenset(imported | (used & vars(builtins).keys()))
 
 
-def _read(path: str) -> str:
+def read_text(path: str) -> str:
+    """Return the text of a file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import os
 import sys
+from os import stat
 from typing import Any
 
+ENCODING = sys.getfilesystemencoding()
 # Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 
@@ -72,6 +74,27 @@ def make_absolute(path: str, folder: str) -> str:
         elif part not in ("", "."):
             parts.append(part)
     return os.sep + os.sep.join(parts)
+
+
+def decode_path(path: Any) -> str:
+    """Return the path of an audit event as it is used; empty for a file descriptor.
+
+    Code under test may have made its class, so that no method of that may run.
+    """
+    if isinstance(path, (bytearray, memoryview)):  # Python before 3.12
+        path = memoryview(path).tobytes()
+    if isinstance(path, bytes):
+        return bytes.decode(path, ENCODING, "surrogateescape")
+    return str.__str__(path) if isinstance(path, str) else ""
+
+
+def identify_file(path: str) -> tuple[int, ...]:
+    """Return device and number of a file; empty if there is none."""
+    try:
+        facts = stat(path)
+    except (OSError, ValueError):
+        return ()
+    return facts.st_dev, facts.st_ino
 
 
 def get_file(frame: Any) -> str:

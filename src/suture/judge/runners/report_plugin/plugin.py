@@ -229,7 +229,7 @@ class Reporter:
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         """Record where an exception came from while its traceback exists, and which process saw it."""
         if call.when != "setup":
-            self._send("look", call.when, find_test_function(item))
+            self._send("look", call.when, find_test_function(item), getattr(item, "module", None))
         self._record_fact(item, call)  # before pytest makes the report, which copies the properties
         cut_sections(getattr(item, "_report_sections", []))
         outcome = yield

@@ -21,10 +21,11 @@ from sys import _getframe as get_frame
 from types import FunctionType
 from typing import Any
 
-from .assert_watch import CatchingLines, find_replaceable_names
+from .assert_watch import CatchingLines, find_replaceable_names, read_text
 from .machinery import TestMachinery, make_readers
-from .origins import Origins, get_file, get_library_name, make_absolute
+from .origins import Origins, decode_path, get_file, get_library_name, identify_file, make_absolute
 from .signing import SignedReport
+from .test_classes import TestClasses
 
 # Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
@@ -53,18 +54,22 @@ WRITING_EVENTS = {
 }
 """Audit event of an operation that changes a file -> position of its path."""
 WRITING_FLAGS = O_WRONLY | O_RDWR
-EVENTS = OPERATIONS.union(ATTRIBUTES, WRITING_EVENTS, ("open", REQUEST))
+RENAMING_EVENTS = frozenset(("os.rename", "os.link", "os.symlink"))
+"""Audit events of operations after which a file can be read under another name. Its own name comes first."""
+EVENTS = OPERATIONS.union(ATTRIBUTES, WRITING_EVENTS, RENAMING_EVENTS, ("open", REQUEST))
 CODE_SUFFIXES = (".py", ".pyc")
 ACTING_FILES = frozenset((
     "inspect.py", "timeit.py", "cProfile.py", "profile.py", "doctest.py", "code.py", "codeop.py", "trace.py",
-    "bdb.py", "runpy.py",
+    "bdb.py", "pdb.py", "cmd.py", "runpy.py",
 ))  # fmt: skip
-"""Files of the library that hand frames on to their caller, or run text for it."""
-RENDERING_FILES = frozenset(("warnings.py", "traceback.py", "logging/__init__.py"))
+"""Files of the library that hand frames on to their caller, or run text for it. What such a text does itself is
+reported for all files."""
+RENDERING_FILES = frozenset(("warnings.py", "traceback.py", "logging/__init__.py", "base_tasks.py"))
 """Files of the library that read frames, and lines of source code, to show them."""
-FUNCTIONS_FOR_CALLERS = frozenset(
-    ("walk_tb", "walk_stack", "extract_stack", "format_stack", "print_stack", "findCaller", "formatwarning")
-)
+FUNCTIONS_FOR_CALLERS = frozenset((
+    "walk_tb", "walk_stack", "extract_stack", "format_stack", "print_stack", "findCaller", "formatwarning",
+    "_task_get_stack",
+))  # fmt: skip
 """Functions in these files that hand on what they read to a caller outside of them."""
 IMPORTING_FUNCTION = "exec_module"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
@@ -102,13 +107,14 @@ class Watch:
         self._new_changes = []  # type: list[tuple[str, str]]
         """Those that the next line reports. They do not wait for the end, which a stopped run never writes."""
         self._catching_lines = CatchingLines()
+        self._classes = TestClasses(machinery.find_file, origins.is_candidate)
         self._tests_left = 0
         self._passed_phases = []  # type: list[dict[str, Any]]
         """The phases of the current test that are not written yet: those of a test that passes are one field of the
         next line, which saves two lines out of three. None of the last test wait, because the process may end."""
         self._failed_asserts = []  # type: list[str]
-        """For each assert that failed in the current test: the candidate's file that called it, if one did, or the
-        test's file."""
+        """For each assert that failed since the last phase of a test: the candidate's file that called it, if one did,
+        or the test's file."""
 
     def handle(self, event: str, arguments: Any, frame: Any, own_codes: frozenset[Any]) -> None:
         """Do what a request says, or report an operation of the candidate's code.
@@ -123,13 +129,17 @@ class Watch:
             if self._is_own_request(frame, own_codes):
                 self._receive(*arguments)
         elif event == "open":
-            self._report_opening(arguments[0], frame)
+            path = decode_path(arguments[0])
+            self._report_opening(path, frame)
             if arguments[2] & WRITING_FLAGS:
-                self._report_use_by_test("written", arguments[0], frame)
+                self._report_use_by_test("written", path, frame)
             elif self.lists_opened:
-                self._report_use_by_test("opened", arguments[0], frame)
-        elif event in WRITING_EVENTS:
-            self._report_use_by_test("written", arguments[WRITING_EVENTS[event]], frame)
+                self._report_use_by_test("opened", path, frame)
+        elif event in WRITING_EVENTS or event in RENAMING_EVENTS:
+            if event in RENAMING_EVENTS:
+                self._report_opening(decode_path(arguments[0]), frame)
+            if event in WRITING_EVENTS:
+                self._report_use_by_test("written", decode_path(arguments[WRITING_EVENTS[event]]), frame)
         else:
             if event == "object.__setattr__":
                 self._machinery.note_new_code(arguments[0], arguments[2])
@@ -157,6 +167,8 @@ class Watch:
                 if details[0] == "teardown" or (file and self._origins.is_candidate(file)):
                     self._note_change(name, file)
             self._look_at_test_function(details[1])
+            for name, file in self._classes.find_changes(details[2], is_over=details[0] == "teardown"):
+                self._note_change(name, file)
         elif request == "collected":
             self._look_at_test_modules(*details)
         elif request == "isolate":
@@ -171,17 +183,17 @@ class Watch:
             details[0][:] = [self._report.count]
 
     def _write(self, event: dict[str, Any]) -> None:
-        is_call = event["event"] == "phase" and event["when"] == "call"
-        if is_call and event["outcome"] == "passed":
-            for file in self._failed_asserts:
+        if event["event"] in ("phase", "start", "end"):
+            # Threads may also fail while fixtures are torn down, or between two tests.
+            for file in self._failed_asserts if event.get("outcome", "passed") == "passed" else ():
                 self._note(LOST_FAILURE, file)
-        if is_call or event["event"] == "start":
             self._failed_asserts = []
         if event["event"] == "end":
             changes_left = {**self._machinery.added(), **self._machinery.changed()}
             event = {**event, "changed": sorted(changes_left.items())}
         elif event["event"] == "items":
             self._tests_left = len(event["ids"])
+            self._failed_asserts = []  # files that cannot be collected are failures already
         elif event["event"] == "start":
             self._tests_left -= 1
         if not self._defer_pass(event):
@@ -238,6 +250,8 @@ class Watch:
         """Report names of test modules that an `import *` binds to the candidate's code instead."""
         for module in modules:
             path = str(getattr(module, "__file__", ""))
+            for name, file in self._classes.add(module, read_text(path)):
+                self._note_change(name, file)
             for name in find_replaceable_names(path):
                 value = vars(module).get(name)
                 file = self._machinery.find_file(value)
@@ -259,12 +273,14 @@ class Watch:
             self._new_changes.append((name, file))
 
     def _report_operation(self, name: str, frame: Any) -> None:
-        is_for_caller = True
+        is_for_caller, is_text = True, False
         while frame is not None and not self._origins.is_project(get_file(frame)):
             name_in_library = get_library_name(frame)
             if name_in_library in RENDERING_FILES:
                 is_for_caller = frame.f_code.co_name in FUNCTIONS_FOR_CALLERS
-            elif name_in_library not in ACTING_FILES and name_in_library[:1] != "<":
+            elif name_in_library[:1] == "<":
+                is_text = True  # whoever ran it, such as `typing.get_type_hints`
+            elif name_in_library not in ACTING_FILES and not is_text:
                 return
             frame = frame.f_back
         if frame is not None and is_for_caller and self._origins.is_candidate(get_file(frame)):
@@ -272,11 +288,12 @@ class Watch:
 
     def _report_opening(self, path: str, frame: Any) -> None:
         """Report that the candidate's code opens a secret file."""
-        what = self._secret_files.get(make_absolute(path, getcwd()))
-        while what is not None and frame is not None:
+        while frame is not None:
             file = get_file(frame)
             if self._origins.is_candidate(file):
-                self._note(what, file)
+                what = self._find_secret(path)
+                if what:
+                    self._note(what, file)
             if frame.f_code.co_name == IMPORTING_FUNCTION:
                 return  # the importer does not get the text
             is_rendering = get_library_name(frame) in RENDERING_FILES
@@ -284,6 +301,19 @@ class Watch:
             if (is_rendering and not is_for_caller) or self._origins.is_project(file):
                 return
             frame = frame.f_back
+
+    def _find_secret(self, path: str) -> str:
+        """Return what a file is that the candidate has no reason to open; empty for another file."""
+        what = self._secret_files.get(make_absolute(path, getcwd()))
+        if what is not None:
+            return what
+        name = path.rpartition("/")[2]
+        identity = identify_file(path) if name in self.secret_names else ()
+        for file, what in self._secret_files.items():
+            # The same file may have other paths, such as `/proc/self/cwd/test_x.py`.
+            if identity and file.rpartition("/")[2] == name and identify_file(file) == identity:
+                return what
+        return ""
 
     def _report_use_by_test(self, use: str, path: str, frame: Any) -> None:
         """Report that a test opens or writes, or that the candidate overwrites, a file that is no code."""
@@ -309,9 +339,10 @@ class Watch:
 def install_watch(watch: Watch) -> Callable[..., None]:
     """Start to watch this process, and return the function that sends a request to the hook.
 
-    Requests are `write` with an event, `look` with the phase that is over and not yet reported and the function of the
-    test, `collected` with the test modules, `isolate` in a child that continues this report, `skip_to` and `count` with
-    the number of lines, and `derive` with a label and a list that receives the name and the key of another process.
+    Requests are `write` with an event, `look` with the phase that is over and not yet reported, the function of the
+    test and its module, `collected` with the test modules, `isolate` in a child that continues this report, `skip_to`
+    and `count` with the number of lines, and `derive` with a label and a list that receives the name and the key of
+    another process.
     """
     package = __name__.rpartition(".")[0] + "."
     readers = [*make_readers(_list_own_names(package))]
@@ -333,14 +364,12 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     def concerns(event: str, arguments: Any) -> Any:
         """Whether an audit event must be looked at."""
         if event == "open":
-            path = arguments[0]
-            if not isinstance(path, str):
-                return False
+            path = decode_path(arguments[0])
             is_data = not path.endswith(CODE_SUFFIXES)
-            is_listed = is_data and (lists_opened or arguments[2] & WRITING_FLAGS)
+            is_listed = path and is_data and (lists_opened or arguments[2] & WRITING_FLAGS)
             return is_listed or path.rpartition("/")[2] in secret_names
         if event in WRITING_EVENTS:
-            return isinstance(arguments[WRITING_EVENTS[event]], str)
+            return decode_path(arguments[WRITING_EVENTS[event]])
         return event not in attributes or arguments[1] in attributes[event]
 
     def is_intact() -> bool:
