@@ -15,12 +15,12 @@ from typing import get_args
 import pytest
 
 from suture.judge.signs import count_dead_code
-from suture.mutation import Edit, apply_edits, generate_mutants
+from suture.mutation import Edit, apply_edits, generate_mutants, generate_tree_mutants
 from suture.mutation.changes import Change
 from suture.mutation.edits import edits_overlap
 from suture.mutation.python.operators import OPERATORS, PythonOperator
 from suture.mutation.python.operators.calls import WRAPPERS
-from suture.mutation.python.python_tree import PythonTree
+from suture.mutation.python.python_tree import PythonTree, parse_python_tree
 from suture.mutation.python.scope_names import ValueKind
 
 FAULTS = {
@@ -225,6 +225,41 @@ def test_a_wrong_boundary_is_likelier_than_another_check_for_none(check: str, ot
         apply_edits(source, m.edits): m.prior for m in generate_mutants(source, operators=["comparison"])
     }
     assert prior[source.replace("<", "<=")] > prior[source.replace(check, other)]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("shop.py", "def f(lines):\n    total = 0\n    for price, count in lines:\n        total += price\n    return total\n"),
+        ("shop.js", "function f(lines) {\n  let total = 0\n  for (const [price, count] of lines)\n    total += price\n  return total\n}\n"),
+    ],
+)  # fmt: skip
+def test_a_change_that_reads_a_variable_which_nothing_reads_is_likelier(path: str, source: str) -> None:
+    def prior_of(text: str) -> float:
+        line = {source[: source.index("total +=")].count("\n") + 1}
+        mutants = (
+            generate_mutants(text, line)
+            if path == "shop.py"
+            else generate_tree_mutants(text, path, "javascript", line)
+        )
+        repaired = text.replace("+= price", "+= price * count")
+        return max(mutant.prior for mutant in mutants if apply_edits(text, mutant.edits) == repaired)
+
+    assert prior_of(source) > 2 * prior_of(source.replace("return total", "return total - count"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(self, n):\n    for i in range(n):\n        g(n)\n",
+        "def f(lines):\n    for _price, _ in lines:\n        g(lines)\n",
+        "def f(a):\n    def g():\n        return a\n    return g\n",
+    ],
+)
+def test_some_variables_need_no_reading(source: str) -> None:
+    tree = parse_python_tree(source)
+    assert tree is not None
+    assert not tree.weigh_unread(tree.functions_in_order[0].body[0])
 
 
 def test_mutants_are_deterministic() -> None:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -30,6 +30,7 @@ Node = Any
 """A node of a syntax tree, of Python or of tree-sitter."""
 OperatorChanges = tuple[OperatorName, Callable[[], Iterator[Change]]]
 """An operator, and a function that yields its changes of one node."""
+WORD = re.compile(r"[^\W\d]\w*")
 RepeatKey = tuple[Hashable | None, OperatorName, str, bytes, str]
 """`(function, operator, assigned variable, text before, text after)` of a change that may be needed at several places.
 
@@ -52,6 +53,8 @@ class MutableSource:
         repeats_in_file: Whether a change may be made in several functions at once.
         find_variable: Returns the variable to which a node's value is assigned; empty if there is none. Where the
             same variable is assigned again, the same mistake may have been made again.
+        weigh_unread: Returns the variables of the function around a node that the function binds and never reads, and
+            how much likelier a change is that reads each.
     """
 
     raw: bytes
@@ -62,6 +65,7 @@ class MutableSource:
     node_factor: Callable[[Node], float] = lambda node: 1.0
     repeats_in_file: bool = False
     find_variable: Callable[[Node], str] = lambda node: ""
+    weigh_unread: Callable[[Node], Mapping[str, float]] = lambda node: {}
 
 
 def generate_from(
@@ -117,6 +121,8 @@ class _Generator:
             edits = change.trimmed_edits(source.raw)
             if all(edit.start < edit.end or edit.text for edit in edits):  # else nothing is left to change
                 changes.append((change, edits))
+        if changes and (unread := source.weigh_unread(node)):
+            changes = [(_favour_reads(unread, change), edits) for change, edits in changes]
         changes.sort(key=lambda pair: -pair[0].weight)
         rank, node_factor = 1, source.node_factor(node) if changes else 1.0
         for change, edits in changes:
@@ -172,6 +178,13 @@ class _Generator:
                 group.append((mutant.edits[0], mutant))
 
 
+def _favour_reads(unread: Mapping[str, float], change: Change) -> Change:
+    """Return the change, with more weight if its new text has a variable that nothing reads."""
+    words = {word for edit in change.edits for word in WORD.findall(edit.text)}
+    factor = max((unread[word] for word in words & unread.keys()), default=1.0)
+    return change if factor == 1.0 else replace(change, weight=change.weight * factor)
+
+
 UNEDITABLE = (ast.FormattedValue, ast.pattern)
 """Nodes that take no other expression in their place."""
 
@@ -218,6 +231,7 @@ def _make_mutable(tree: PythonTree, operators: Collection[OperatorName] | None) 
         nodes=[(_line(node), node) for node in _editable_nodes(tree.module)],
         list_operators=list_operators,
         find_function=tree.enclosing_function,
+        weigh_unread=tree.weigh_unread,
         repeats_in_file=True,
         lies_in_body=lies_in_body,
         node_factor=lambda node: ANNOTATION_FACTOR if node in tree.annotations else 1.0,

@@ -39,6 +39,11 @@ CROWDING_EXPONENT = 0.5
 """A change weighs less by its place among the changes of one operator at one node, to this power."""
 ANNOTATION_FACTOR = 0.1
 """Weight of a change of a type annotation: almost nothing reads annotations at run time."""
+UNREAD_VARIABLE_FACTOR = 8.0
+"""Weight of a change that reads a local variable which its function never reads: 1 in 100 functions of working packages
+has one (10,256 functions of installed packages, 2026-11-28). Chosen by judgement."""
+UNREAD_PARAMETER_FACTOR = 1.5
+"""The same for a parameter: 4 in 100 have one."""
 REPEATED_FACTOR = 0.4
 """Weight of the same change at all places of a function or file, beside the likeliest of its parts."""
 MAX_REPEATED_PLACES = 8

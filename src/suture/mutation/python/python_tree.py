@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from suture.mutation.changes import Change, ValueDifference, shorten
 from suture.mutation.edits import Edit, OperatorName
 from suture.mutation.python.scope_names import ScopeNames, collect_scope_names
+from suture.mutation.tuning import UNREAD_PARAMETER_FACTOR, UNREAD_VARIABLE_FACTOR
 from suture.project.python_source.parsing import parse_module
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -61,6 +62,7 @@ class PythonTree:
         self._cache: dict[str, Any] = {}
         self._functions: dict[ast.AST, Function | None] = {}
         self._nodes: dict[Function, tuple[ast.AST, ...]] = {}
+        self._unread: dict[Function, dict[str, float]] = {}
 
     def cached(self, key: str, compute: Callable[[PythonTree], T]) -> T:
         """Return what `compute` returns for this tree, and call it only once for each key."""
@@ -159,6 +161,18 @@ class PythonTree:
             child = parent
         return None
 
+    def weigh_unread(self, node: ast.AST) -> dict[str, float]:
+        """Return each variable and parameter that the function around a node never reads -> the weight of reading it.
+
+        Those that need no reading are left out: `self`, names that begin with `_`, and what counts in a `range`.
+        """
+        function = self.enclosing_function(node)
+        if function is None:
+            return {}
+        if function not in self._unread:
+            self._unread[function] = _weigh_unread(self.nodes_of(function))
+        return self._unread[function]
+
     def enclosing_statement(self, node: ast.AST) -> ast.stmt:
         """Return the innermost statement that holds a node, or the node itself if it is one."""
         if isinstance(node, ast.stmt):
@@ -256,6 +270,23 @@ class PythonTree:
             if isinstance(node, ast.Attribute) and not isinstance(self.parent(node), ast.Call):
                 counts[node.attr] = counts.get(node.attr, 0) + 1
         return counts
+
+
+def _weigh_unread(nodes: Iterable[ast.AST]) -> dict[str, float]:
+    bound, read = {}, {"self", "cls"}
+    for node in nodes:
+        match node:
+            case ast.arg(arg=name):
+                bound[name] = UNREAD_PARAMETER_FACTOR
+            case ast.Name(id=name, ctx=ast.Store()):
+                bound.setdefault(name, UNREAD_VARIABLE_FACTOR)
+            case ast.Name(id=name):
+                read.add(name)
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
+                read.add(name)
+            case _:
+                pass
+    return {name: weight for name, weight in bound.items() if name not in read and not name.startswith("_")}
 
 
 def body_lines(function: Function) -> range:

@@ -5,6 +5,7 @@ Offsets are bytes of the UTF-8 source, as in `Edit`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -26,7 +27,7 @@ from suture.mutation.tree_sitter.value_kinds import (
     get_syntax,
     parse_source_tree,
 )
-from suture.mutation.tuning import MAX_SIBLING_CHARS
+from suture.mutation.tuning import MAX_SIBLING_CHARS, UNREAD_PARAMETER_FACTOR, UNREAD_VARIABLE_FACTOR
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,6 +41,8 @@ PARENTHESISED_STATEMENTS = (
 """Statements whose syntax has parentheses around an expression."""
 VALUELESS_FIELDS = ("function", "name", "constructor", "parameter", "label", "type", "key", "path", "source")
 """Fields that hold no expression whose value is used."""
+MENTIONS = ("identifier", "shorthand_property_identifier")
+"""Nodes that name a variable."""
 UNREAD_PARENTS = (
     "expression_statement", "import_specifier", "namespace_import", "import_clause", "pair_pattern",
 )  # fmt: skip
@@ -66,6 +69,7 @@ class SyntaxTree:
         self.root = parse_source_tree(text, path, language)
         self._function_facts: dict[int, tuple[dict[str, list[range]], list[tuple[str, Node]]]] = {}
         self._kinds: dict[int, dict[str, ValueKind]] = {}
+        self._unread: dict[int, dict[str, float]] = {}
         self._cache: dict[str, Any] = {}
 
     def cached(self, key: str, compute: Callable[[SyntaxTree], T]) -> T:
@@ -214,6 +218,26 @@ class SyntaxTree:
         """Return name of each function of the file -> its text."""
         functions = ((function_name(node), node) for node in walk(self.root) if node.type in FUNCTIONS)
         return {self.text(name): self.text(node) for name, node in functions if name is not None}
+
+    def weigh_unread(self, node: Node) -> dict[str, float]:
+        """Return each name that the function around a node declares and never mentions again -> the weight of its use.
+
+        Names that begin with `_` are left out.
+        """
+        function = self.enclosing_function(node)
+        if function is None:
+            return {}
+        if function.id not in self._unread:
+            mentions = [part for part in walk(function) if part.type in MENTIONS]
+            counts = Counter(map(self.text, mentions))
+            body = function.child_by_field_name("body")
+            start = function.end_byte if body is None else body.start_byte
+            self._unread[function.id] = {
+                name: UNREAD_PARAMETER_FACTOR if part.start_byte < start else UNREAD_VARIABLE_FACTOR
+                for part in mentions
+                if _is_declared(part) and counts[name := self.text(part)] == 1 and not name.startswith("_")
+            }
+        return self._unread[function.id]
 
     def _function_facts_for(self, function: Node) -> tuple[dict[str, list[range]], list[tuple[str, Node]]]:
         """Return the scopes of the names that a function declares, and the result of `expressions`."""

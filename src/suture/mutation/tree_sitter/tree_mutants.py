@@ -59,6 +59,7 @@ def generate_tree_mutants(
         find_function=find_function,
         lies_in_body=lambda node, change: tree.enclosing_function(node) is not None,
         find_variable=partial(_assigned_variable, tree=tree),
+        weigh_unread=tree.weigh_unread,
     )
     return generate_from(source, lines)
 
