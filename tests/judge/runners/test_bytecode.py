@@ -67,6 +67,25 @@ async def test_forged_bytecode_of_a_test_is_not_kept(prepare: Prepare) -> None:
     assert {o.check_id: o.status for o in run.outcomes}["test_mod.py::test_value"] == "failed"
 
 
+PLUGIN_TEST = """\
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+
+def test_plugin_is_compiled():
+    (source,) = Path().glob("**/suture_report/watch.py")
+    loader = SourceFileLoader("watch", str(source))
+    loader.source_to_code = None
+    assert loader.get_code("watch").co_filename == str(source)
+"""
+
+
+async def test_the_plugin_is_not_compiled_in_each_run(prepare: Prepare) -> None:
+    suite = await prepare({"test_plugin.py": PLUGIN_TEST})
+    run = await suite.command.run(suite.task.files)
+    assert [outcome.status for outcome in run.outcomes] == ["passed"]
+
+
 def test_bytecode_is_placed_beside_its_source() -> None:
     compiled_files = read_compiled_files(HEAD + b"abcde", SOURCES)
     assert compiled_files.select_unchanged(SOURCES) == {

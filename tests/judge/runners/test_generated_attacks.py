@@ -264,7 +264,8 @@ def list_attacks(route: str, time: str) -> list[Attack]:
 
 def list_plugin_names() -> Iterator[tuple[str, str]]:
     """Yield (module, name) of each function, method and imported name of our plugin: `("...", "Reporter._write")`."""
-    for path, source in load_plugin().items():
+    sources = {path: content for path, content in load_plugin().items() if path.endswith(".py")}
+    for path, source in sources.items():
         module = f"{PLUGIN}.{Path(path).stem}"
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef):

@@ -7,6 +7,7 @@ of later runs, which would otherwise compile them again.
 from __future__ import annotations
 
 import json
+import marshal
 import posixpath
 import secrets
 import sys
@@ -16,6 +17,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
+from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from itertools import chain, pairwise
 from typing import Any
 
@@ -36,6 +38,8 @@ BYTECODE_FILE = "compiled"
 """The file in Suture's own folder that brings the bytecode back."""
 BYTECODE_PATH = f"{PRIVATE_FOLDER}/{BYTECODE_FILE}"
 CACHE_FOLDER = "__pycache__"
+UNCHECKED_FLAGS = 1
+"""The flags of bytecode that Python does not compare with its source (PEP 552)."""
 PRELOAD_CODE = """
 import os, sys
 import pytest
@@ -304,12 +308,24 @@ def is_misused(result: RunResult, report: PytestReport) -> bool:
 
 @cache
 def load_plugin() -> dict[str, bytes]:
-    """Return the files of the reporting plugin at their paths inside the sandbox."""
+    """Return the files of the reporting plugin at their paths inside the sandbox.
+
+    Their bytecode is beside them, because compiling them takes a tenth of a short run. An interpreter of another
+    version than Suture's looks for other files, and compiles the sources.
+    """
     folder = resources.files("suture.judge.runners").joinpath("report_plugin")
-    files = [
-        file for file in folder.iterdir() if file.name.endswith(".py") and file.name not in OTHER_PLUGINS
-    ]
-    return {f"{PRIVATE_FOLDER}/{PLUGIN}/{file.name}": file.read_bytes() for file in files}
+    files: dict[str, bytes] = {}
+    for file in folder.iterdir():
+        if file.name.endswith(".py") and file.name not in OTHER_PLUGINS:
+            source, path = file.read_bytes(), f"{PRIVATE_FOLDER}/{PLUGIN}/{file.name}"
+            files |= {path: source, cache_from_source(path): compile_module(source)}
+    return files
+
+
+def compile_module(source: bytes) -> bytes:
+    """Return the bytecode of a module as Python stores it, in the form that no time stamp or hash can make stale."""
+    code = compile(source, "", "exec", dont_inherit=True, optimize=0)
+    return MAGIC_NUMBER + UNCHECKED_FLAGS.to_bytes(4, "little") + source_hash(source) + marshal.dumps(code)
 
 
 @dataclass(frozen=True, kw_only=True)
