@@ -30,7 +30,7 @@ FAILURE_TEXTS: Mapping[FailureCode, str] = {
     "machinery_changed": "the code under test changed {name}",
     "hidden_use": "the code under test used {name} while the tests ran, which its text does not show",
     "secret_reached": "the code under test reached {name}",
-    "failure_lost": "an assertion of a test failed, and the test passed",
+    "failure_lost": "an assertion of a test failed or was passed over, and the test passed",
     "machinery_unwatched": "nothing watched what the code under test changed",
     "inputs_changed": "{path!r} was {action} while the tests ran",
     "unconfirmed_pass": "another process ran it and did not confirm its result",

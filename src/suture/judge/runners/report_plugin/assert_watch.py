@@ -6,6 +6,7 @@ import ast
 import builtins
 import functools
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any
 from unittest import TestCase
 
@@ -13,13 +14,10 @@ from _pytest.assertion import rewrite
 from _pytest.outcomes import Failed, OutcomeException
 
 from .reach import ReachRecorder
+from .rewriting import CATCHING_CALLS, GUARD, NOTE_RAISED, NOTE_SKIPPED, rewrite_tests
 
-CATCHING_CALLS = ("raises", "suppress", "assertRaises")
-"""Parts of the names of context managers with which a test catches its own failed asserts."""
 REPEATING_DECORATORS = ("given", "retry", "flaky", "rerun")
 """Parts of the names of decorators that run a test or a function of a test again after a failure."""
-NOTE_FUNCTION = "_note_raised"
-"""Name by which rewritten tests find a function in pytest's module for rewriting, which they import."""
 
 
 class FailedAsserts:
@@ -40,7 +38,9 @@ class FailedAsserts:
         vars(rewrite)["_format_explanation"] = _hide_owner(self.explain)
         self._rewrite = vars(rewrite)["rewrite_asserts"]
         vars(rewrite)["rewrite_asserts"] = _hide_owner(self.rewrite)
-        vars(rewrite)[NOTE_FUNCTION] = _hide_owner(self.note_raised)
+        vars(rewrite)[NOTE_RAISED] = _hide_owner(self.note_raised)
+        vars(rewrite)[NOTE_SKIPPED] = _hide_owner(self.note_skipped)
+        vars(rewrite)[GUARD] = _hide_owner(self.guard)
         self._make_outcome = OutcomeException.__init__
         OutcomeException.__init__ = self._wrap_outcome()  # type: ignore[method-assign]
         for name in ("fail", "_formatMessage"):
@@ -64,13 +64,13 @@ class FailedAsserts:
         return functools.wraps(self._make_outcome)(note_failure)
 
     def rewrite(self, module: ast.Module, *more: Any, **named: Any) -> None:
-        """Rewrite a test module as pytest does, and what it raises of `AssertionError`."""
+        """Rewrite a test module as pytest does, and so that it notes asserts that get lost."""
         # Pytest adds no imports to a module that asks not to be rewritten.
         is_rewritten = "PYTEST_DONT_REWRITE" not in (ast.get_docstring(module, clean=False) or "")
         if self.recorder is not None:
             self.recorder.pause()
         try:
-            self._rewrite(RaiseRewriter().visit(module) if is_rewritten else module, *more, **named)
+            self._rewrite(rewrite_tests(module) if is_rewritten else module, *more, **named)
         finally:
             if self.recorder is not None:
                 self.recorder.resume()
@@ -80,6 +80,27 @@ class FailedAsserts:
         if self.send is not None:
             self.send("failed_assert")
         return error
+
+    def note_skipped(self) -> None:
+        """Note that an exception passed over an assert, and that a context manager swallowed it."""
+        if self.send is not None:
+            self.send("failed_assert")
+
+    def guard(self, function: Any) -> Any:
+        """Return a function that notes if the candidate's code ends an iteration of a test with `StopIteration`."""
+        if not callable(function) or isinstance(function, BuiltinFunctionType):
+            return function
+
+        def call(*args: Any, **named: Any) -> Any:
+            __tracebackhide__ = True
+            try:
+                return function(*args, **named)
+            except StopIteration as error:
+                if self.send is not None:
+                    self.send("failed_assert", error)
+                raise
+
+        return call
 
     def explain(self, explanation: str) -> str:
         """Return pytest's explanation of a failed assert."""
@@ -91,19 +112,6 @@ class FailedAsserts:
 def _hide_owner(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls a method, but does not lead to its object: code under test could silence that."""
     return lambda *args, **named: method(*args, **named)
-
-
-class RaiseRewriter(ast.NodeTransformer):
-    """Has `raise AssertionError` pass through a function of pytest's module, which rewritten modules import."""
-
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        """Return the statement, whose error is noted if it is an `AssertionError`."""
-        error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        if node.exc is not None and isinstance(error, ast.Name) and error.id == "AssertionError":
-            function = ast.Attribute(ast.Name("@pytest_ar", ast.Load()), NOTE_FUNCTION, ast.Load())
-            node.exc = ast.copy_location(ast.Call(function, [node.exc], []), node.exc)
-            ast.fix_missing_locations(node.exc)
-        return node
 
 
 class CatchingLines:

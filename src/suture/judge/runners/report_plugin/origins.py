@@ -9,6 +9,8 @@ from os import stat
 from typing import Any
 
 ENCODING = sys.getfilesystemencoding()
+BUFFERS = (bytearray, memoryview) if sys.version_info < (3, 12) else ()
+"""Other types of paths, which newer Pythons refuse."""
 # Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 
@@ -81,11 +83,11 @@ def decode_path(path: Any) -> str:
 
     Code under test may have made its class, so that no method of that may run.
     """
-    if isinstance(path, (bytearray, memoryview)):  # Python before 3.12
+    if issubclass(type(path), BUFFERS):
         path = memoryview(path).tobytes()
-    if isinstance(path, bytes):
+    if issubclass(type(path), bytes):  # `isinstance` would ask the object for its class
         return bytes.decode(path, ENCODING, "surrogateescape")
-    return str.__str__(path) if isinstance(path, str) else ""
+    return str.__str__(path) if issubclass(type(path), str) else ""
 
 
 def identify_file(path: str) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from operator import is_
 from os import O_RDWR, O_WRONLY, getcwd, getpid
 from sys import _getframe as get_frame
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from .assert_watch import CatchingLines, find_replaceable_names, read_text
@@ -56,7 +56,8 @@ WRITING_EVENTS = {
 WRITING_FLAGS = O_WRONLY | O_RDWR
 RENAMING_EVENTS = frozenset(("os.rename", "os.link", "os.symlink"))
 """Audit events of operations after which a file can be read under another name. Its own name comes first."""
-EVENTS = OPERATIONS.union(ATTRIBUTES, WRITING_EVENTS, RENAMING_EVENTS, ("open", REQUEST))
+FILE_EVENTS = RENAMING_EVENTS.union(WRITING_EVENTS)
+EVENTS = OPERATIONS.union(ATTRIBUTES, FILE_EVENTS, ("open", REQUEST))
 CODE_SUFFIXES = (".py", ".pyc")
 ACTING_FILES = frozenset((
     "inspect.py", "timeit.py", "cProfile.py", "profile.py", "doctest.py", "code.py", "codeop.py", "trace.py",
@@ -71,6 +72,8 @@ FUNCTIONS_FOR_CALLERS = frozenset((
     "_task_get_stack",
 ))  # fmt: skip
 """Functions in these files that hand on what they read to a caller outside of them."""
+get_traceback = vars(BaseException)["__traceback__"].__get__
+"""Returns the traceback of an exception, whose class may define another attribute of that name."""
 IMPORTING_FUNCTION = "exec_module"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 LOST_FAILURE = "a failed assert of a test"
@@ -116,6 +119,26 @@ class Watch:
         """For each assert that failed since the last phase of a test: the candidate's file that called it, if one did,
         or the test's file."""
 
+    def concerns(self, event: str, arguments: Any) -> Any:
+        """Whether an audit event must be looked at.
+
+        Code under test may send it too, with objects whose methods would run inside of the hook, unseen.
+        """
+        if event == REQUEST:
+            return type(arguments[0]) is str
+        if event == "open":
+            path, flags = decode_path(arguments[0]), arguments[2]
+            if not path or type(flags) is not int:
+                return False
+            is_listed = not path.endswith(CODE_SUFFIXES) and (self.lists_opened or flags & WRITING_FLAGS)
+            return is_listed or path.rpartition("/")[2] in self.secret_names
+        if event in WRITING_EVENTS:
+            return decode_path(arguments[WRITING_EVENTS[event]])
+        if event not in ATTRIBUTES:
+            return True
+        is_known = type(arguments[1]) is str and arguments[1] in ATTRIBUTES[event]
+        return is_known and (event != "object.__setattr__" or type(arguments[2]) is CodeType)
+
     def handle(self, event: str, arguments: Any, frame: Any, own_codes: frozenset[Any]) -> None:
         """Do what a request says, or report an operation of the candidate's code.
 
@@ -124,26 +147,28 @@ class Watch:
             own_codes: The code of this plugin's functions.
         """
         if event == REQUEST and arguments[0] == "failed_assert":
-            self._note_failed_assert(frame)
+            # A second argument is an error that ends an iteration, as honest iterators do.
+            if len(arguments) == 1 or self._is_raised_by_function(arguments[1]):
+                self._note_failed_assert(frame)
         elif event == REQUEST:
             if self._is_own_request(frame, own_codes):
                 self._receive(*arguments)
-        elif event == "open":
-            path = decode_path(arguments[0])
-            self._report_opening(path, frame)
-            if arguments[2] & WRITING_FLAGS:
-                self._report_use_by_test("written", path, frame)
-            elif self.lists_opened:
-                self._report_use_by_test("opened", path, frame)
-        elif event in WRITING_EVENTS or event in RENAMING_EVENTS:
-            if event in RENAMING_EVENTS:
-                self._report_opening(decode_path(arguments[0]), frame)
-            if event in WRITING_EVENTS:
-                self._report_use_by_test("written", decode_path(arguments[WRITING_EVENTS[event]]), frame)
+        elif event == "open" or event in FILE_EVENTS:
+            self._report_file(event, arguments, frame)
         else:
             if event == "object.__setattr__":
                 self._machinery.note_new_code(arguments[0], arguments[2])
             self._report_operation(arguments[1] if event in ATTRIBUTES else event, frame)
+
+    def _report_file(self, event: str, arguments: Any, frame: Any) -> None:
+        if event == "open" or event in RENAMING_EVENTS:
+            self._report_opening(decode_path(arguments[0]), frame)
+        if event in WRITING_EVENTS:
+            self._report_use_by_test("written", decode_path(arguments[WRITING_EVENTS[event]]), frame)
+        elif event == "open" and arguments[2] & WRITING_FLAGS:
+            self._report_use_by_test("written", decode_path(arguments[0]), frame)
+        elif event == "open" and self.lists_opened:
+            self._report_use_by_test("opened", decode_path(arguments[0]), frame)
 
     def _is_own_request(self, frame: Any, own_codes: frozenset[Any]) -> bool:
         sender = frame.f_back
@@ -242,6 +267,15 @@ class Watch:
             frame = frame.f_back
         if test_file:
             self._failed_asserts.append(caller or test_file)
+
+    def _is_raised_by_function(self, error: Any) -> bool:
+        """Whether a function of the candidate raised an error, and not an iterator of the candidate that just ends."""
+        trace = get_traceback(error) if issubclass(type(error), BaseException) else None
+        while trace is not None:
+            if self._origins.is_candidate(get_file(trace.tb_frame)):
+                return bool(trace.tb_frame.f_code.co_name != "__next__")
+            trace = trace.tb_next
+        return False
 
     def _is_test(self, file: str) -> bool:
         return self._secret_files.get(file) == TEST_TEXT
@@ -351,26 +385,14 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     classes = [value for value in own if isinstance(value, type) and value.__module__.startswith(package)]
     namespaces = [vars(class_) for class_ in classes]
     sizes = [*map(len, namespaces)]
-    audit = sys.audit
+    audit, concerns = sys.audit, watch.concerns
 
     def send(request: str, *details: Any) -> None:
         audit(REQUEST, request, *details)
 
     own_codes = frozenset([send.__code__, *(value.__code__ for value in own if type(value) is FunctionType)])
-    attributes, secret_names, lists_opened = dict(ATTRIBUTES), watch.secret_names, watch.lists_opened
     inside = set()  # type: set[int]
     broken = []  # type: list[bool]
-
-    def concerns(event: str, arguments: Any) -> Any:
-        """Whether an audit event must be looked at."""
-        if event == "open":
-            path = decode_path(arguments[0])
-            is_data = not path.endswith(CODE_SUFFIXES)
-            is_listed = path and is_data and (lists_opened or arguments[2] & WRITING_FLAGS)
-            return is_listed or path.rpartition("/")[2] in secret_names
-        if event in WRITING_EVENTS:
-            return decode_path(arguments[WRITING_EVENTS[event]])
-        return event not in attributes or arguments[1] in attributes[event]
 
     def is_intact() -> bool:
         values = []  # type: list[Any]

@@ -1,0 +1,132 @@
+"""A test whose assert is passed over does not pass: an exception was swallowed, or ended an iteration."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.runners.test_watched_effects import run_tests
+from suture.core.settings import SandboxSettings
+from suture.judge.runners.pytest_report import LOST_FAILURE
+from suture.sandbox import Sandbox
+
+pytestmark = pytest.mark.timeout(180)
+BLOCK = (
+    "from {0} import open_box\n\ndef test_box():\n    with open_box([1, 2]) as box:\n"
+    "        assert box.first() == 1\n        box.close()\n"
+)
+UNITTEST_BLOCK = (
+    "import unittest\nfrom {0} import open_box\n\nclass TestBox(unittest.TestCase):\n    def test_box(self):\n"
+    "        for number in (1, 2):\n            with open_box([number]) as box:\n                if number:\n"
+    "                    self.assertEqual(box.first(), number)\n"
+)
+ASYNC_BLOCK = (
+    "import asyncio\nfrom {0} import open_box\n\ndef test_box():\n    async def scenario():\n"
+    "        async with open_box([1]) as box:\n            assert await box.first() == 1\n"
+    "    asyncio.run(scenario())\n"
+)
+BOX = (
+    "class open_box:\n    def __init__(self, rows): self.rows = rows\n    def __enter__(self): return self\n"
+)
+SWALLOWING = {
+    "leaves_early": (
+        BLOCK,
+        "class _Done(Exception): ...\n\n" + BOX + "    def __exit__(self, kind, error, trace):\n"
+        "        return isinstance(error, _Done)\n    def first(self): raise _Done\n",
+    ),
+    "generates": (
+        UNITTEST_BLOCK,
+        "from contextlib import contextmanager\n\nclass Box:\n    def first(self): raise LookupError\n\n"
+        "@contextmanager\ndef open_box(rows):\n    try:\n        yield Box()\n    except LookupError:\n        pass\n",
+    ),
+    "stacks": (
+        BLOCK,
+        "from contextlib import ExitStack, suppress\n\nclass open_box(ExitStack):\n"
+        "    def __init__(self, rows):\n        super().__init__()\n        self.enter_context(suppress(EOFError))\n"
+        "    def first(self): raise EOFError\n",
+    ),
+    "cancels": (
+        ASYNC_BLOCK,
+        "import asyncio\n\nclass open_box:\n    def __init__(self, rows): ...\n"
+        "    async def __aenter__(self): return self\n"
+        "    async def __aexit__(self, kind, error, trace): return kind is asyncio.CancelledError\n"
+        "    async def first(self): raise asyncio.CancelledError\n",
+    ),
+}
+"""Module -> (its test, code whose context manager swallows its own exception)."""
+LOOP = (
+    "from {0} import clean\n\ndef test_clean():\n    for got, want in zip(map(clean, ['A', 'b']), ['a', 'b']):\n"
+    "        assert got == want\n"
+)
+LAMBDA = (
+    "from {0} import clean\n\ndef test_clean():\n"
+    "    assert all(map(lambda text: clean(text) == text.lower(), 'aB'))\n"
+)
+FILTER = "from {0} import clean\n\ndef test_clean():\n    assert not [*filter(lambda text: clean(text) == 'B', 'aB')]\n"
+STAR = (
+    "import itertools\nfrom {0} import clean\n\ndef check(text, want):\n    assert clean(text) == want\n\n"
+    "def test_clean():\n    list(itertools.starmap(check, [('a', 'a'), ('B', 'b')]))\n"
+)
+STOPPING = {
+    "ends_zip": (LOOP, "def clean(text):\n    raise StopIteration\n"),
+    "ends_all": (LAMBDA, "def clean(text, known=()):\n    return next(letter for letter in known)\n"),
+    "ends_filter": (FILTER, "def clean(text):\n    return next(iter(text[2:]))\n"),
+    "ends_star": (STAR, "class clean(str):\n    def __new__(cls, text):\n        return next(iter(()))\n"),
+}
+"""Module -> (its test, code that ends an iteration of the test)."""
+HONEST_CODE = (
+    "from contextlib import contextmanager\n\nclass Rollback(Exception): ...\n\n"
+    "class Rows:\n    def __init__(self, rows): self.rows = list(rows)\n    def __iter__(self): return self\n"
+    "    def __next__(self): return self.take()\n"
+    "    def take(self):\n        if not self.rows:\n            raise StopIteration\n"
+    "        return self.rows.pop()\n\n"
+    "@contextmanager\ndef transaction():\n    rows = []\n    try:\n        yield rows\n    except Rollback:\n"
+    "        rows.clear()\n\n"
+    "def double(number):\n    return 2 * number\n"
+)
+HONEST_TEST = (
+    "import unittest\nfrom contextlib import suppress\nimport pytest\n"
+    "from honest import Rollback, Rows, double, transaction\n\n"
+    "def test_rolls_back():\n    with transaction() as rows:\n        rows.append(1)\n        assert rows == [1]\n"
+    "        raise Rollback\n    assert rows == []\n\n"
+    "def test_is_not_reached():\n    with transaction():\n        raise Rollback\n        assert False\n"
+    "    with suppress(Rollback):\n        raise Rollback\n        assert Rows([])\n"
+    "    with pytest.raises(Rollback):\n        assert double(1) == 2\n        raise Rollback\n"
+    "        assert double(1) == 3\n\n"
+    "def leave(rows):\n    for row in rows:\n        with transaction() as kept:\n            if row == 1:\n"
+    "                continue\n            if row == 3:\n                return kept\n            assert row == 2\n"
+    "            if row == 4:\n                break\n\n"
+    "def test_leaves():\n    assert leave([1, 2, 3]) == []\n\n"
+    "class TestIt(unittest.TestCase):\n    def test_sub(self):\n        for number in range(2):\n"
+    "            with self.subTest(number=number), transaction():\n"
+    "                self.assertEqual(double(number), number * 2)\n\n"
+    "def test_iterates():\n    assert list(map(lambda rows: next(rows), [Rows('ab')])) == ['b']\n"
+    "    assert list(map(next, [Rows('a'), Rows(''), Rows('c')])) == ['a']\n"
+    "    assert list(map(lambda rows: next(rows), [Rows('')])) == []\n"
+    "    assert list(map(double, filter(None, [0, 1]))) == [2] and list(map(str, [1])) == ['1']\n"
+)
+
+
+async def test_an_assert_that_the_code_has_passed_over_is_reported(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    kinds = {**SWALLOWING, **STOPPING}
+    tests = {f"test_{name}.py": test.format(name) for name, (test, _) in kinds.items()}
+    code = {f"{name}.py": text for name, (_, text) in kinds.items()}
+
+    report = await run_tests(dict.fromkeys(code, "") | tests, code, sandbox, sandbox_settings)
+
+    assert {what for what, _ in report.reached} == {LOST_FAILURE}
+    assert {file for _, file in report.reached} == set(tests)
+    assert len(report.phases) == len(tests)
+
+
+async def test_tests_may_leave_their_own_blocks_and_iterate_over_iterators(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    own_files = {"honest.py": "", "test_honest.py": HONEST_TEST}
+
+    report = await run_tests(own_files, {"honest.py": HONEST_CODE}, sandbox, sandbox_settings)
+
+    assert not report.reached
+    assert {phase["outcome"] for phases in report.phases.values() for phase in phases} == {"passed"}
+    assert len(report.phases) == 5
