@@ -281,6 +281,11 @@ MAX_CAPABILITY_USES = 20
 """New uses that a result names. One is enough to refuse a plain certificate."""
 MAX_CAPABILITY_NAME_CHARS = 80
 """Characters of the name of such a use; the candidate wrote it."""
+MAX_BOUND_BODIES = 400
+"""Bodies of functions and loops of one file that are searched again with the values that they get. Nested calls could
+make any number of them."""
+MAX_LOOP_VALUES = 20
+"""Rounds of a loop over a literal that are searched. These two are chosen by judgement."""
 
 # Linting
 

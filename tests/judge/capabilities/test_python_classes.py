@@ -287,3 +287,44 @@ def test_each_file_is_parsed_once_where_many_bases_have_one_name(monkeypatch: py
     (found,) = bases.find_imported("shop.py", "from models import Base\n\nclass Item(Base):\n    pass\n")
     assert found.name == "Base"
     assert len(parsed) == 2 * len(files) + 1
+
+
+KIND_HOOKS = [
+    "import abc\nclass E(ValueError, metaclass=abc.ABCMeta): pass\nE.register(KeyError)",
+    "import abc\nabc.ABCMeta.register(Failure, LookupError)",
+    "type(Failure).register(Failure, LookupError)",
+    "join = Failure.register\njoin(LookupError)",
+    "def join(kind, other):\n    kind.register(other)\njoin(Failure, LookupError)",
+    "class M(type):\n    def __instancecheck__(cls, n):\n        return hasattr(n, 'args')\n"
+    "class E(ValueError, metaclass=M): pass",
+    "class M(type):\n    def __subclasscheck__(cls, n):\n        return 'args' in dir(n)\n"
+    "class N(M): pass\nclass E(Failure, metaclass=N): pass",
+    "from kinds import M\nclass E(Failure, metaclass=M): pass",
+    "import abc\nclass E(Failure, metaclass=abc.ABCMeta):\n    @classmethod\n"
+    "    def __subclasshook__(cls, n):\n        return hasattr(n, 'args')",
+    "class E(Failure):\n    __subclasshook__ = classmethod(lambda cls, n: n is not None)",
+    "class Both:\n    def __mro_entries__(self, bases):\n        return (Failure, KeyError)",
+    "E = type('E', (Failure, KeyError), {})",
+    "import abc\nclass Number(abc.ABC): pass\nNumber.register(str)",
+]
+USUAL_KINDS = [
+    "import abc\nclass E(ValueError, metaclass=abc.ABCMeta): pass",
+    "import abc\nclass Shape(abc.ABC): pass\nclass Square: pass\nShape.register(Square)",
+    "import functools\n@functools.singledispatch\ndef show(n): ...\nshow.register(int)\nshow.register(ValueError)",
+    "import atexit as a\nhandlers.register(ValueError, print)",
+    "class E(Exception):\n    known = []\n    @classmethod\n    def register(cls, n):\n        cls.known.append(n)\n"
+    "E.register(404)",
+    "class M(type):\n    def __new__(cls, *n):\n        return super().__new__(cls, *n)\n"
+    "class E(Exception, metaclass=M): pass",
+    "import abc\nclass A(abc.ABC):\n    @classmethod\n    def __subclasshook__(cls, n):\n"
+    "        return hasattr(n, 'area')",
+    "A = type('A', (dict,), {})",
+]
+
+
+@pytest.mark.parametrize(("changes", "is_found"), [(KIND_HOOKS, True), (USUAL_KINDS, False)])
+def test_a_class_that_calls_other_exceptions_its_own_is_reported(changes: list[str], is_found: bool) -> None:
+    before = "class Failure(ValueError):\n    pass\n"
+    for change in changes:
+        uses = find_file_capabilities("a.py", before, f"{before}\n\n{change}\n")
+        assert any(use.code == "loosens_comparison" for use in uses) == is_found, change

@@ -40,6 +40,7 @@ class ModuleNames:
         self.star_modules: list[str] = []
         values: dict[str, list[ast.expr | None]] = defaultdict(list)
         deleted: set[str] = set()
+        updated: set[ast.expr] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._add_import(node)
@@ -51,7 +52,9 @@ class ModuleNames:
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     if isinstance(target, ast.Name):
                         values[target.id].insert(0, node.value)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
+                updated.add(node.target)  # a dictionary remains the same object
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in updated:
                 values[node.id].append(None)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
                 deleted.add(node.id)
@@ -129,6 +132,8 @@ class ModuleNames:
 
     def find_namespace_owner(self, node: ast.expr) -> ast.expr | None:
         """Return the object of which an expression is the dictionary, such as `json` of `vars(json)`."""
+        if isinstance(node, ast.Name):
+            node = self.assigned.get(node.id, node)
         if isinstance(node, ast.Attribute) and node.attr == "__dict__":
             return node.value
         if isinstance(node, ast.Call) and node.args and self.resolve(node.func) == "vars":

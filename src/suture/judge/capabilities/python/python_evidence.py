@@ -21,7 +21,7 @@ from suture.project.python_source.module_names import ModuleNames
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 EQUALITIES = ("__eq__", "__ne__")
 ORDERS = ("__lt__", "__le__", "__gt__", "__ge__")
-MEMBERSHIPS = ("__instancecheck__", "__subclasscheck__", "__contains__")
+MEMBERSHIPS = ("__instancecheck__", "__subclasscheck__", "__subclasshook__", "__contains__")
 """Methods that decide about their argument alone. They only must not ignore it."""
 COMPARISON_METHODS = frozenset((*EQUALITIES, *ORDERS, *MEMBERSHIPS))
 TAINT_ROUNDS = 3

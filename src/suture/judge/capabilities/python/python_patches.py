@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from suture.judge.capabilities.python.python_classes import is_test_attribute
@@ -56,6 +56,7 @@ class Place:
         local_names: Parameters and variables of the enclosing functions, which hide imports.
         parameters: Parameters of the enclosing functions, which the callers pass.
         restored: Modules whose settings are restored after they are changed there.
+        stacks: Variables of the enclosing `with` statements.
         path: Path of the file.
     """
 
@@ -64,6 +65,7 @@ class Place:
     local_names: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
     restored: frozenset[str] = frozenset()
+    stacks: frozenset[str] = frozenset()
     path: str = ""
 
 
@@ -123,14 +125,11 @@ def _is_watched_attribute(owner: ast.expr, root: ast.expr, attribute: str, place
 
 def find_namespace_uses(owner: ast.expr, line: int, place: Place, names: ModuleNames) -> Iterator[Use]:
     """Yield a change of `globals()`, `module.__dict__` or `vars(module)`."""
-    if isinstance(owner, ast.Call):
-        function = names.resolve(owner.func)
-        if function == "globals":
-            yield Use(code="patches_code", name="globals()", line=line, key="globals()")
-        elif function == "vars" and owner.args:
-            yield from find_patch_uses(owner.args[0], "__dict__", line, place, names)
-    elif isinstance(owner, ast.Attribute) and owner.attr == "__dict__":
-        yield from find_patch_uses(owner.value, "__dict__", line, place, names)
+    found = names.find_namespace_owner(owner)
+    if isinstance(found, ast.Call) and names.resolve(found.func) == "globals":
+        yield Use(code="patches_code", name="globals()", line=line, key="globals()")
+    elif found is not None and not names.is_globals_call(found):
+        yield from find_patch_uses(found, "__dict__", line, place, names)
 
 
 def find_patching_calls(node: ast.Call, place: Place, names: ModuleNames) -> Iterator[Use]:
@@ -178,18 +177,16 @@ def _find_setter_uses(node: ast.Call, owner: ast.expr, place: Place, names: Modu
 
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-SETTING_CALLS = frozenset((
-    "decimal.setcontext", "locale.setlocale", "logging.disable", "random.seed", "numpy.random.seed", "numpy.seterr",
-    "numpy.set_printoptions", "warnings.simplefilter", "warnings.filterwarnings", "warnings.resetwarnings",
-))  # fmt: skip
-"""Functions that change such a setting."""
+SETTING_CALL = re.compile(
+    r"(?:decimal|locale|random|numpy\.random)\.(?:seed|set\w*)|numpy\.set(?:err|_)\w*|pandas\.set_option"
+    r"|sys\.set(?!recursionlimit)\w+|socket\.setdefaulttimeout|time\.tzset|codecs\.(?:un)?register\w*|copyreg\.\w+"
+    r"|logging\.disable|warnings\.(?:simplefilter|filterwarnings|resetwarnings)"
+)
+"""The name of a function that changes a setting or a registry of the process."""
+CONTEXT_METHOD = re.compile(r"clear_\w+|(?:traps|flags)\.(?:update|clear|pop\w*|setdefault)")
+"""A method that changes a decimal context."""
 TEMPORARY = ("warnings.catch_warnings", "decimal.localcontext", "numpy.errstate", "numpy.printoptions")
 """Context managers that restore the settings of their module."""
-RESTORING_CALLS = frozenset((
-    "decimal.setcontext", "locale.setlocale", "random.setstate", "numpy.random.set_state", "numpy.seterr",
-    "numpy.set_printoptions",
-))  # fmt: skip
-"""Functions that restore the settings of their module, if what they get is what a call of the module returned."""
 DEFAULT_PRECISION = 28
 """Digits of `decimal` unless a program changes it. With fewer, different numbers become equal."""
 SILENT_LEVELS = ("logging.CRITICAL", "logging.FATAL", "logging.ERROR")
@@ -218,7 +215,8 @@ def _restores(call: ast.Call, names: ModuleNames) -> bool:
     name = names.resolve(call.func)
     values = [*call.args, *(option.value for option in call.keywords)]
     stored = [names.assigned.get(part.id) for part in values if isinstance(part, ast.Name)]
-    return name in RESTORING_CALLS and any(
+    is_setter = SETTING_CALL.fullmatch(name) is not None and "set" in name.rpartition(".")[2]
+    return is_setter and any(
         isinstance(value, ast.Call)
         and names.resolve(value.func).rpartition(".")[0] == name.rpartition(".")[0]
         for value in stored
@@ -237,15 +235,66 @@ def find_setting_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterat
         if name == "setattr" and len(node.args) > 2:
             target = ast.Attribute(node.args[0], names.fold_text(node.args[1]) or "", ast.Store())
             yield from _find_assigned_setting(ast.copy_location(target, node), node.args[2], place, names)
-        elif (name in SETTING_CALLS and name.rpartition(".")[0] not in place.restored) or _silences(
-            node, place, names
+        elif (
+            (SETTING_CALL.fullmatch(name) and name.rpartition(".")[0] not in place.restored)
+            or _changes_context(node.func, place, names)
+            or _silences(node, place, names)
         ):
             name = name or ast.unparse(node.func)
             yield Use(code="hooks_interpreter", name=name, line=node.lineno, key=name)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "enter_context":
+            is_closed = ast.unparse(node.func.value) in place.stacks
+            yield from () if is_closed else _find_temporary(node.args, names)
+    elif isinstance(node, FUNCTIONS):
+        yield from _find_held_settings(node, names)
     elif isinstance(node, ast.Attribute) and node.attr == "__enter__" and isinstance(node.value, ast.Call):
-        name = names.resolve(node.value.func)
+        yield from _find_temporary([node.value], names)
+
+
+def list_stacks(node: ast.AST) -> set[str]:
+    """Return the variables that a `with` statement closes at its end."""
+    items = node.items if isinstance(node, ast.With | ast.AsyncWith) else []
+    return {ast.unparse(item.optional_vars) for item in items if item.optional_vars is not None}
+
+
+def _find_temporary(values: Iterable[ast.expr], names: ModuleNames) -> Iterator[Use]:
+    """Yield context managers that change settings until somebody leaves them."""
+    for value in values:
+        name = names.resolve(value.func) if isinstance(value, ast.Call) else ""
         if name in TEMPORARY:
-            yield Use(code="hooks_interpreter", name=name, line=node.lineno, key=name)
+            yield Use(code="hooks_interpreter", name=name, line=value.lineno, key=name)
+
+
+def _find_held_settings(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, names: ModuleNames
+) -> Iterator[Use]:
+    """Yield settings that a generator changes while it waits, unless it is a context manager itself."""
+    decorators = map(ast.unparse, function.decorator_list)
+    if any("contextmanager" in text or "fixture" in text for text in decorators):
+        return
+    for node in ast.walk(function):
+        if isinstance(node, ast.With) and any(
+            isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node)
+        ):
+            yield from _find_temporary([item.context_expr for item in node.items], names)
+
+
+def _changes_context(function: ast.expr, place: Place, names: ModuleNames) -> bool:
+    """Return whether a method changes the decimal context, as `getcontext().clear_traps()` does."""
+    owner, methods = function, list[str]()
+    while isinstance(owner, ast.Attribute):
+        methods.insert(0, owner.attr)
+        owner = owner.value
+    return (
+        CONTEXT_METHOD.fullmatch(".".join(methods)) is not None
+        and _is_context(owner, names)
+        and "decimal" not in place.restored
+    )
+
+
+def _is_context(node: ast.expr, names: ModuleNames) -> bool:
+    made = names.assigned.get(node.id, node) if isinstance(node, ast.Name) else node
+    return isinstance(made, ast.Call) and names.resolve(made.func) == "decimal.getcontext"
 
 
 def _find_assigned_setting(
@@ -254,15 +303,13 @@ def _find_assigned_setting(
     owner = target.value if isinstance(target, ast.Attribute | ast.Subscript) else target
     if isinstance(target, ast.Subscript) and isinstance(owner, ast.Attribute):  # `getcontext().traps[...]`
         target, owner = owner, owner.value
-    made = names.assigned.get(owner.id, owner) if isinstance(owner, ast.Name) else owner
     if not isinstance(target, ast.Attribute):
         return
     is_high = (
         isinstance(value, ast.Constant) and isinstance(value.value, int) and value.value >= DEFAULT_PRECISION
     )
-    is_context = isinstance(made, ast.Call) and names.resolve(made.func) == "decimal.getcontext"
     is_usual = (target.attr == "prec" and is_high) or names.resolve(value) == "decimal.ROUND_HALF_UP"
-    if is_context and not is_usual and "decimal" not in place.restored:
+    if _is_context(owner, names) and not is_usual and "decimal" not in place.restored:
         name = f"getcontext().{target.attr}"
         yield Use(code="hooks_interpreter", name=name, line=target.lineno, key=target.attr)
     elif target.attr == "disabled" and _is_own_logger(owner, place, names):

@@ -9,8 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from suture.core.records import CapabilityCode
+from suture.judge.capabilities.python.python_bindings import BoundBodies
+from suture.judge.capabilities.python.python_class_hooks import ClassKinds
 from suture.judge.capabilities.python.python_classes import find_class_uses
 from suture.judge.capabilities.python.python_comparisons import find_kept_state, find_loose_comparisons
+from suture.judge.capabilities.python.python_composed_names import find_composed_names
 from suture.judge.capabilities.python.python_patches import (
     MOCK_NAME,
     Place,
@@ -20,6 +23,7 @@ from suture.judge.capabilities.python.python_patches import (
     find_patching_calls,
     find_setting_uses,
     list_restored_settings,
+    list_stacks,
 )
 from suture.judge.capabilities.python.python_paths import find_written_path
 from suture.judge.capabilities.python.python_surroundings import find_surrounding_uses
@@ -117,7 +121,7 @@ REACHING_ATTRIBUTES: dict[str, CapabilityCode] = {
     **dict.fromkeys(
         ("settrace", "setprofile", "meta_path", "path_hooks", "addaudithook", "unraisablehook"), "hooks_interpreter"
     ),
-    **dict.fromkeys(("__builtins__", "load_module"), "computes_names"),
+    **dict.fromkeys(("__builtins__", "__loader__", "load_module"), "computes_names"),
 }  # fmt: skip
 """An attribute that leads from any object to other code, whatever the object is. Such names are rare otherwise."""
 MODULE_ATTRIBUTES: dict[str, tuple[str, CapabilityCode]] = {
@@ -127,8 +131,15 @@ MODULE_ATTRIBUTES: dict[str, tuple[str, CapabilityCode]] = {
     "find_class": ("pickle", "computes_names"),
 }
 """An attribute of objects of a module -> that module, and what the use means in a file that imports it."""
+STORED_OBJECTS = re.compile(
+    r"(?:_?c?[pP]ickle|dill|cloudpickle|jsonpickle)\.(?:_?loads?|_?Unpickler|decode)|shelve\.\w+"
+    r"|yaml\.(?:full_load|unsafe_load|(?:C|C?Full|C?Unsafe)?Loader)\w*|pandas\.read_pickle"
+)
+"""The name of a function or class that reads stored data, which may name any function or module."""
 REVEALING_OPTIONS = ("stack_info", "capture_locals")
 """Options of functions of `logging` and `traceback` that record callers or their variables."""
+MEMBER_LISTS = ("inspect.getmembers", "inspect.getmembers_static")
+CODE_KINDS = ("inspect.isframe", "inspect.iscode", "inspect.istraceback")
 TEXT_RUNNERS = ("timeit.timeit", "timeit.repeat", "timeit.Timer")
 """Functions that run their first argument if it is a text."""
 ENTRY_POINTS = ("importlib.metadata.EntryPoint", "importlib_metadata.EntryPoint", "pkg_resources.EntryPoint")
@@ -173,6 +184,17 @@ PATH_CALLS = (
 """Functions of which an argument `"tests"` is a folder."""
 
 TEST_FOLDERS = frozenset(("tests", "test", "__tests__"))
+PASSED_CODES = frozenset(
+    (
+        "patches_code",
+        "computes_names",
+        "inspects_callers",
+        "hooks_interpreter",
+        "reaches_memory",
+        "loosens_comparison",
+    )
+)
+"""What counts in a body with the values that it gets. The others say something about a constant where it stands."""
 
 
 def find_python_uses(path: str, text: str, imported: Iterable[ast.ClassDef] = ()) -> list[Use] | None:
@@ -184,21 +206,31 @@ def find_python_uses(path: str, text: str, imported: Iterable[ast.ClassDef] = ()
     tree = parse_module(text)
     if tree is None:
         return None
-    names = ModuleNames(tree)
+    names, imported = ModuleNames(tree), list(imported)
     uses = [
         *find_loose_comparisons(tree, names),
         *find_class_uses(tree, names, imported),
         *find_kept_state(tree, names),
     ]
+    kinds = ClassKinds(tree, names, imported)
     # A stack instead of recursion: a long chain of operators nests deeper than Python's stack.
-    nodes: list[tuple[ast.AST, Place]] = [(tree, Place(path=path, is_entry=path.endswith("__main__.py")))]
+    top, bodies = Place(path=path, is_entry=path.endswith("__main__.py")), BoundBodies(tree, names)
+    nodes: list[tuple[ast.AST, Place]] = [(tree, top)]
     while nodes:
         node, place = nodes.pop()
-        uses += _find_node_uses(node, place, names)
-        restored = list_restored_settings(node, names)
-        if restored:
-            place = replace(place, restored=place.restored | restored)
-        nodes += ((child, _enter(node, child, place)) for child in ast.iter_child_nodes(node))
+        is_copy = node in bodies.copies
+        found = [*_find_node_uses(node, place, names), *kinds.find_uses(node)]
+        uses += (use for use in found if not is_copy or use.code in PASSED_CODES)
+        restored, stacks = list_restored_settings(node, names), list_stacks(node)
+        if restored or stacks:
+            place = replace(place, restored=place.restored | restored, stacks=place.stacks | stacks)
+        nodes += (
+            (child, _enter(node, child, place))
+            for child in ast.iter_child_nodes(node)
+            if not is_copy or child in bodies.copies
+        )
+        for body in bodies.bind(node, place.local_names):
+            nodes.append((body, top if isinstance(node, ast.Call) else place))
     return uses
 
 
@@ -261,12 +293,11 @@ def _find_node_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator
         yield from _find_access_uses(node, names)
     elif isinstance(node, ast.Raise) and node.exc is not None and not isinstance(node.exc, ast.Call):
         yield from _find_exit_uses(names.resolve(node.exc), node.lineno, place)
-    elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
-        if names.resolve(node.comparators[0]) == "os.environ":
-            yield from _find_variable_uses(node.left, node.lineno)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        yield from _find_folder_uses((node.left, node.right), node.lineno)
+    else:
+        yield from _find_operator_uses(node, place, names)
     yield from _find_pattern_uses(node, names)
+    yield from find_composed_names(node, names)
+    yield from _find_stored_objects(node, names)
     yield from _find_module_value_uses(node, names)
     yield from find_passed_setters(node, names)
     yield from find_setting_uses(node, place, names)
@@ -276,6 +307,26 @@ def _find_node_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator
         text = names.fold_text(node)
         if text is not None and not isinstance(node, ast.Name):
             yield from _find_text_uses(text, node.lineno)
+
+
+def _find_operator_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator[Use]:
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        if names.resolve(node.comparators[0]) == "os.environ":
+            yield from _find_variable_uses(node.left, node.lineno)
+    elif isinstance(node, ast.AugAssign):
+        yield from find_namespace_uses(node.target, node.lineno, place, names)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        yield from _find_folder_uses((node.left, node.right), node.lineno)
+
+
+def _find_stored_objects(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
+    """Yield what reads stored data, unless the data was just written, as in `pickle.loads(pickle.dumps(x))`."""
+    for value in ast.iter_child_nodes(node):
+        if isinstance(value, ast.Name | ast.Attribute) and STORED_OBJECTS.fullmatch(names.resolve(value)):
+            name = names.resolve(value)
+            data = node.args[0] if isinstance(node, ast.Call) and node.args else None
+            if not (isinstance(data, ast.Call) and names.resolve(data.func).endswith(".dumps")):
+                yield Use(code="computes_names", name=name, line=value.lineno, key="stored objects")
 
 
 def _find_name_uses(name: str, line: int) -> Iterator[Use]:
@@ -378,8 +429,7 @@ def _find_access_uses(node: ast.Call | ast.Subscript, names: ModuleNames) -> Ite
     if function in IMPORT_CALLS and node.args and names.fold_text(node.args[0]) is None:
         yield Use(code="computes_names", name=function, line=node.lineno, key=function)
     is_code = function in MADE_CODE or any((word.arg or "").startswith("co_") for word in node.keywords)
-    is_stored_code = function == "pickle.loads" and bool(node.args) and names.is_constant(node.args[0])
-    if is_code or is_stored_code:
+    if is_code:
         yield Use(code="computes_names", name=function, line=node.lineno, key=function)
 
 
@@ -434,12 +484,22 @@ def _find_runner_uses(node: ast.Call, place: Place, names: ModuleNames) -> Itera
         yield Use(code="computes_names", name=name, line=line, key=name)
     elif name in ("doctest.testmod", "doctest.testfile") and not place.is_entry:
         yield Use(code="imports_test_machinery", name=name, line=line, key=name)
-    elif name.startswith("numbers.") and name.endswith(".register"):
-        yield Use(code="loosens_comparison", name=name, line=line, key=name)
+    elif name in ("logging.config.dictConfig", "logging.config.fileConfig") and not place.is_entry:
+        yield Use(code="computes_names", name=name, line=line, key=name)
+    elif name in MEMBER_LISTS and not _lists_one_kind(node, names):
+        yield Use(code="inspects_callers", name=name, line=line, key="")
     for word in node.keywords:
         is_off = isinstance(word.value, ast.Constant) and not word.value.value
         if word.arg in REVEALING_OPTIONS and not is_off:
             yield Use(code="inspects_callers", name=word.arg, line=line, key="")
+        elif word.arg == "allow_pickle" and not is_off:
+            yield Use(code="computes_names", name=word.arg, line=line, key="stored objects")
+
+
+def _lists_one_kind(node: ast.Call, names: ModuleNames) -> bool:
+    """Return whether only functions, classes or the like of an object are listed, and not its global variables."""
+    kinds = [*node.args[1:], *(word.value for word in node.keywords)]
+    return any(name.startswith("inspect.is") and name not in CODE_KINDS for name in map(names.resolve, kinds))
 
 
 def _find_exit_uses(name: str, line: int, place: Place) -> Iterator[Use]:
