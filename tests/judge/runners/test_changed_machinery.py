@@ -123,6 +123,22 @@ USES = {
         "def test_it(): assert max(total([2, 3]), 0) == 5\n",
         "import builtins\nwas = max\nbuiltins.max = lambda *a, **k: 5 if a == (2, 0) else was(*a, **k)\n",
     ),
+    "a constant": (
+        "def test_it(): assert str(total([2, 3])) == string.digits[5]\n",
+        "import string\ndef define(module, **values): vars(module).update(values)\n"
+        "define(string, digits='9876521')\n",
+    ),
+    "a sorted constant": (
+        "def test_it(): assert total([1, 1]) == len(string.whitespace) - 4\n",
+        "import string\nname = ''.join(sorted('psihtecewa'))\n"
+        "[string.__dict__.__setitem__(k, 'abcdef') for k in dir(string) if sorted(k) == sorted(name)]\n",
+    ),
+    "the method of a test": (
+        "def test_it(): assert total([2, 3]) == 5\n",
+        FIND_PLUGIN_MANAGERS + "session = next(filter(None, found)).get_plugin('session')\nwalk = session.genitems\n"
+        "def genitems(node):\n    for item in walk(node):\n        item.runtest = int\n        yield item\n"
+        "session.genitems = genitems\n",
+    ),
     "raises, restored in the next test": (
         "def test_it():\n    with pytest.raises(TypeError): total([1, 'a'])\n"
         "def test_next(): assert total([]) == 0\n",
@@ -139,7 +155,7 @@ async def test_code_must_not_change_functions_that_tests_use(
     name: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test, text = USES[name]
-    imports = "import pytest, unittest\nfrom unittest import mock\nfrom sums import total\n"
+    imports = "import pytest, string, unittest\nfrom unittest import mock\nfrom sums import total\n"
     doctest_module = '"""\n>>> from sums import total\n>>> total([2, 3])\n5\n"""\n'
     project = {"sums.py": WRONG, "shown.py": doctest_module, "test_sums.py": imports + test}
     suite = await prepare_project_suite(project, sandbox, sandbox_settings)

@@ -37,6 +37,8 @@ SIGNALS = [int(number) for number in signal.Signals]
 PLUGIN_FOLDER = os.path.dirname(__file__)
 DECIDING_VALUES = (float, type)
 """Attributes that decide too, such as a tolerance or the exception type that is raised."""
+CONSTANTS = (str, bytes, int, tuple, frozenset)
+"""Types of values in the modules that tests import, with which they may compare, such as `string.digits`."""
 COMPILED_AFTER = 100
 """Comparisons after which they are compiled. That takes as long as they save in some 300 comparisons; most runs are of
 a few tests."""
@@ -60,13 +62,16 @@ class TestMachinery:
         self._classes = []  # type: list[tuple[str, Any, frozenset[str]]]
         """(full name, class, names of its attributes)."""
         self._names_by_function = {}  # type: dict[int, str]
-        """Identity of a function -> its full name."""
+        """Identity of a function -> its full name; empty until the first function gets other code."""
         self._new_codes = {}  # type: dict[str, str]
         self._import_libraries(libraries)
         self._modules = frozenset(sys.modules)
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] in DECIDING_PACKAGES or name in libraries:
                 self._record_module(name, module)
+            if name in libraries:
+                constants = {key for key, value in vars(module).items() if type(value) in CONSTANTS}
+                self._record(name, vars(module), sorted(key for key in constants if key[:1] != "_"))
         self._record("config", vars(config), ["hook", "pluginmanager"])
         self._record_values("pluginmanager", vars(self._manager))
         self._interpreter_hooks = _list_interpreter_hooks()
@@ -75,6 +80,7 @@ class TestMachinery:
         self._class_namespaces = [vars(value) for _, value, _ in self._classes if isinstance(value, type)]
         self._objects = [value for _, value, _ in self._classes if not isinstance(value, type)]
         self._builtin_names = frozenset(vars(builtins))
+        self._method_names = {}  # type: dict[Any, frozenset[str]]
         self._comparisons = 0
         self._comparers = []  # type: list[tuple[Any, Any, Any]]
         """(function that returns whether a namespace is as it was, its reader, the namespace)."""
@@ -117,12 +123,18 @@ class TestMachinery:
     def _record(self, name: str, namespace: Any, keys: list[str]) -> None:
         values = tuple(namespace.get(key) for key in keys)
         self._namespaces.append((name, namespace, tuple(keys), values))
-        for key, value in zip(keys, values):
-            if _get_code(value) is not None:
-                self._names_by_function[id(_get_function(value))] = f"{name}.{key}"
 
     def note_new_code(self, function: Any, code: Any) -> None:
-        """Remember that a function gets other code."""
+        """Remember that a function gets other code.
+
+        Few runs change a function, and finding the names of all takes a twentieth of a short run.
+        """
+        self._names_by_function = self._names_by_function or {
+            id(_get_function(value)): f"{name}.{key}"
+            for name, _, keys, values in self._namespaces
+            for key, value in zip(keys, values)
+            if _get_code(value) is not None
+        }
         name = self._names_by_function.get(id(function))
         if name is not None:
             self._new_codes[name] = self._find_code_file(code)
@@ -185,7 +197,7 @@ class TestMachinery:
             f"{name}.{key}": namespace.get(key)
             for name, namespace, keys, values in self._namespaces
             for key, value in zip(keys, values)
-            if namespace.get(key) is not value
+            if not _is_same(namespace.get(key), value)
         }
         for name, class_, attributes in self._classes:
             for key in vars(class_).keys() - attributes:
@@ -200,12 +212,17 @@ class TestMachinery:
         return {**self._new_codes, **{name: self.find_file(value) for name, value in new_values.items()}}
 
     def added(self) -> dict[str, str]:
-        """Return name -> file of what the project put among the hooks and into modules of the test machinery.
+        """Return name -> file of what the project put among the hooks, into tests and into modules of the machinery.
 
         These are modules of `DECIDING_PACKAGES` that were loaded after the snapshot, packages that the tests
         import, and all modules of pytest plugins and of assertion packages.
         """
-        files = {}
+        session = self._manager.get_plugin("session")
+        files = {
+            f"{type(owner).__name__}.{key}": self.find_file(value)
+            for owner in [session, *getattr(session, "items", ())]
+            for key, value in self._find_own_methods(owner)
+        }
         for name, module in list(sys.modules.items()):
             parts = name.split(".")
             is_new = parts[0] in DECIDING_PACKAGES and name not in self._modules
@@ -225,6 +242,16 @@ class TestMachinery:
                 if not os.path.isabs(file):
                     files[f"the hook {name}"] = file
         return files
+
+    def _find_own_methods(self, owner: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the attributes of the session or of a test that stand in place of methods of its class."""
+        class_, attributes = type(owner), getattr(owner, "__dict__", {})
+        if class_ not in self._method_names:
+            members = [member for kind in class_.__mro__ for member in vars(kind).items()]
+            methods = {name for name, value in members if isinstance(value, FunctionType)}
+            self._method_names[class_] = frozenset(methods)
+        for name in self._method_names[class_].intersection(attributes):
+            yield name, attributes[name]
 
     def _find_foreign_functions(self, name: str, module: Any) -> dict[str, str]:
         """Return functions of a module and of its classes that the project defines in another file."""
@@ -302,6 +329,10 @@ def compile_comparer(namespace: Any, values: dict[str, Any]) -> Any:
     is_same = FunctionType(code, variables, "is_same", tuple(values.values()))
     used_builtins = getattr(is_same, "__builtins__", None)
     return is_same if used_builtins is vars(builtins) or used_builtins is __builtins__ else read_all
+
+
+def _is_same(value: Any, old: Any) -> bool:
+    return value is old or (type(value) is type(old) and type(old) in CONSTANTS and bool(value == old))
 
 
 def _list_interpreter_hooks() -> list[tuple[str, Any]]:
