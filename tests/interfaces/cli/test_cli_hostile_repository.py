@@ -59,11 +59,9 @@ def setting_lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     (root / ".gitconfig").write_text(IDENTITY)
     for arguments in (("init", "-q"), ("commit", "-qm", "first", "--allow-empty")):
         git(root, environ, *arguments)
-    lines = [
-        line for name in list_setting_names(root, environ) if (line := format_setting(root, environ, name))
-    ]
-    assert len(lines) > 100, "git has changed the way in which it lists its settings"
-    return lines
+    names = select_accepted(root, environ, list_setting_names(root, environ))
+    assert len(names) > 100, "git has changed the way in which it lists its settings"
+    return [format_setting(name) for name in names]
 
 
 @pytest.fixture
@@ -111,15 +109,36 @@ def list_setting_names(root: Path, environ: dict[str, str]) -> list[str]:
     )
 
 
-def format_setting(root: Path, environ: dict[str, str], name: str) -> str:
-    """Return the configuration lines of a setting, or "" if git fails in a repository that has it."""
+def format_setting(name: str) -> str:
+    """Return the two configuration lines of a setting."""
     section, _, rest = name.partition(".")
     middle, _, variable = rest.rpartition(".")
     head = f'[{section} "{middle}"]' if middle else f"[{section}]"
-    line = f'{head}\n\t{variable} = "EVIL"\n'
+    return f'{head}\n\t{variable} = "EVIL"\n'
+
+
+def select_accepted(root: Path, environ: dict[str, str], names: list[str]) -> list[str]:
+    """Return the settings with which git works. A message of git usually names the setting that it refuses."""
+    while names and (error := find_error(root, environ, names)):
+        config = (root / ".git" / "config").read_text()
+        refused = [name for name in names if f"'{name.lower()}'" in error.lower()]
+        if not refused and (line := re.search(r"bad config line (\d+)", error)):
+            refused = [names[(int(line[1]) - config.count("\n") - 1) // 2]]
+        if not refused and len(names) > 1:
+            middle = len(names) // 2
+            return [
+                *select_accepted(root, environ, names[:middle]),
+                *select_accepted(root, environ, names[middle:]),
+            ]
+        names = [name for name in names if refused and name not in refused]
+    return names
+
+
+def find_error(root: Path, environ: dict[str, str], names: list[str]) -> str:
+    """Return the message of git if it fails in a repository with some settings, else ""."""
     config = root / ".git" / "config"
     original = config.read_text()
-    config.write_text(original + line)
+    config.write_text(original + "".join(map(format_setting, names)))
     try:
         git(root, environ, "read-tree", "HEAD")
         git(root, environ, "update-ref", "--create-reflog", "refs/heads/x", "HEAD")
@@ -128,11 +147,14 @@ def format_setting(root: Path, environ: dict[str, str], name: str) -> str:
         git(root, environ, "-c", "core.fsmonitor=false", "commit", "-qm", "x", "--allow-empty")
         git(root, environ, "-c", "core.fsmonitor=false", "status")
         git(root, environ, "-c", "core.fsmonitor=false", "log", "-1")
-    except subprocess.CalledProcessError:
-        return ""
+    except subprocess.CalledProcessError as fault:
+        # A warning names a setting that git accepts.
+        return (
+            "\n".join(line for line in str(fault.stderr).splitlines() if "warning:" not in line) or "failed"
+        )
     finally:
         config.write_text(original)
-    return line
+    return ""
 
 
 def git(root: Path, environ: dict[str, str], *arguments: str, stdin: str = "") -> str:
