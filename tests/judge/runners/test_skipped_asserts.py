@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from judge.conftest import PYTEST, PYTHON
 from judge.runners.test_watched_effects import run_tests
+from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
+from suture.judge import check_candidate, prepare_suite
 from suture.judge.runners.pytest_report import LOST_FAILURE
 from suture.sandbox import Sandbox
 
@@ -130,3 +133,54 @@ async def test_tests_may_leave_their_own_blocks_and_iterate_over_iterators(
     assert not report.reached
     assert {phase["outcome"] for phases in report.phases.values() for phase in phases} == {"passed"}
     assert len(report.phases) == 5
+
+
+EVENTS_TEST = (
+    "import threading, unittest\nimport pytest\nfrom events import Bus, double, start\n\n"
+    "def test_callback():\n    def check(number):\n        assert number == 2\n"
+    "    bus = Bus()\n    bus.subscribe(check)\n    bus.send(1)\n\n"
+    "@pytest.mark.parametrize('number', [1, 2])\ndef test_rows(number):\n    for row in Bus().rows(number):\n"
+    "        assert row == 2 * number\n\n"
+    "class TestThreads(unittest.TestCase):\n    def test_thread(self):\n        errors = []\n"
+    "        def work():\n            try:\n                self.check()\n"
+    "            except AssertionError as error:\n                errors.append(error)\n"
+    "        thread = threading.Thread(target=work)\n        thread.start()\n        thread.join()\n"
+    "        if errors:\n            raise errors[0]\n\n"
+    "    def check(self):\n        self.assertEqual(\n            start(1),\n            2,\n        )\n\n"
+    "def test_refuses():\n    try:\n        double('x')\n        assert double('x') == 0\n"
+    "    except TypeError:\n        pass\n    with pytest.raises(TypeError):\n        double('x')\n\n"
+    "def test_fails():\n    if double(1) != 2:\n        assert False, 'wrong'\n"
+)
+EVENTS = (
+    "class Bus:\n    def __init__(self): self.calls = []\n    def subscribe(self, call): self.calls.append(call)\n"
+    "    def send(self, number):\n        for call in self.calls: call({0})\n"
+    "    def rows(self, number): return {1}\n\n"
+    "def double(number): {2}\n\ndef start(number): {3}\n"
+)
+WRONG_EVENTS = EVENTS.format("number", "[number]", "return number", "return number")
+RIGHT_EVENTS = EVENTS.format("2 * number", "[2 * number]", "return 2 * (number + 0)", "return 2 * number")
+EMPTY_EVENTS = EVENTS.format("2", "[]", "return 2 * (number + 0)", "raise SystemExit").replace(
+    "for call in self.calls: call(2)", "pass"
+)
+
+
+async def test_a_test_that_passes_without_its_failed_assertion_is_named(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    files = {"events.py": WRONG_EVENTS.encode(), "test_events.py": EVENTS_TEST.encode()}
+    task = Task(statement="", kind="heal", files=files, test_command=tuple(PYTEST.split()))
+    suite = await prepare_suite(task, sandbox, sandbox_settings, PYTHON, run=True)
+
+    notes = {}
+    for name, text in (("right", RIGHT_EVENTS), ("empty", EMPTY_EVENTS)):
+        verdict = await check_candidate(Candidate(files={"events.py": text}, origin="sample"), suite)
+        assert verdict.all_passed, verdict.counterexamples
+        notes[name] = {note.code: note.subjects for note in verdict.notes}
+
+    assert "assert_not_reached" not in notes["right"]
+    assert notes["empty"]["assert_not_reached"] == (
+        "test_events.py::TestThreads::test_thread",
+        "test_events.py::test_callback",
+        "test_events.py::test_rows[1]",
+        "test_events.py::test_rows[2]",
+    )

@@ -71,6 +71,7 @@ VerdictNoteCode = Literal[
     "passed_once",
     "not_repeated",
     "answers_by_order",
+    "assert_not_reached",
     "flaky_tests",
     "diagnostics",
     "guard_tests_failing",

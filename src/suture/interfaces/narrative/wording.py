@@ -87,6 +87,7 @@ VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "all that was asked",
     "passed_once": "passed one whole run, and there was no time for a second one on the same files",
     "answers_by_order": "the answers depend on the order of the calls: in another order they are different",
+    "assert_not_reached": "passed without reaching the assertion at which they failed before: {subjects}",
     "not_repeated": "passed in one run and not in the next, on the same files: {subjects}",
     "flaky_tests": "failed and passed on the same files, and did not decide: {subjects}",
     "diagnostics": "{subjects}: its diagnostics are checks, told apart by file, rule, message and function",

@@ -95,6 +95,8 @@ def make_notes(
     notes = [VerdictNote(code="shared_process")]
     if _is_unwatched(base):
         notes.append(VerdictNote(code="unwatched_processes"))
+    if report.unreached:
+        notes.append(VerdictNote(code="assert_not_reached", subjects=tuple(sorted(report.unreached))))
     if was_cut_off(report, result, outcomes):
         notes.append(VerdictNote(code="cut_off"))
     return tuple(notes)

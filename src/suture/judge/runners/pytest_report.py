@@ -65,6 +65,7 @@ class PytestReport:
         overwritten: Such files that the candidate's code wrote or removed.
         may_rerun: Whether pytest-rerunfailures is installed, which repeats failed tests.
         has_reruns: Whether a failed test was repeated.
+        unreached: Ids of tests that passed without the assertion at which they failed before the change.
         exit_code: The exit code of pytest; `None` if it did not come to its end.
     """
 
@@ -91,6 +92,7 @@ class PytestReport:
     overwritten: frozenset[str] = frozenset()
     may_rerun: bool = False
     has_reruns: bool = False
+    unreached: frozenset[str] = frozenset()
     others: dict[str, PytestReport] = field(default_factory=dict)
     exit_code: int | None = None
     last_used_s: float = 0.0
@@ -109,6 +111,7 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
     report.others = {name: other for name, other in reports.items() if other.begun or other.phases}
     for other in reports.values():
         report.reached |= other.reached
+        report.unreached |= other.unreached
         report.opened |= other.opened
         report.written |= other.written
         report.overwritten |= other.overwritten
@@ -162,6 +165,8 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
             report.started.append(event["id"])
             report.last_used_s, report.last_limit_s = event.get("used_s", 0.0), event.get("limit_s", 0.0)
         case "phase":
+            if event.get("unreached") is True:
+                report.unreached |= {event["id"]}
             report.has_reruns |= event["outcome"] == "rerun"
             report.phases.setdefault(event["id"], []).append(event)
         case "isolated":
@@ -340,6 +345,18 @@ def _are_details(fact: Mapping[str, Any]) -> bool:
         and isinstance(compared, list)
         and tuple(map(type, compared)) == (str, str)
     )
+
+
+def list_failed_asserts(report: PytestReport, test_files: Collection[str]) -> list[tuple[str, str, int]]:
+    """Return (test, path, line) of the place in a test file at which each failed test ended."""
+    places = []
+    for test, phases in report.phases.items():
+        failed = (phase for phase in phases if phase["outcome"] == "failed" and phase["when"] == "call")
+        frames = _read_frames(next(failed, {}).get("fact") or {})
+        frame = next((frame for frame in reversed(frames) if frame.file in test_files), None)
+        if frame is not None:
+            places.append((test, frame.file, frame.line))
+    return places
 
 
 def find_unstable_functions(ids: Sequence[str], other_ids: Sequence[str]) -> frozenset[str]:

@@ -22,7 +22,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from suture.judge.runners.command_line import CommandLine
-from suture.judge.runners.pytest_report import PytestReport, read_report
+from suture.judge.runners.pytest_report import PytestReport, list_failed_asserts, read_report
 from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.test_imports import find_test_imports, select_libraries
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
@@ -146,6 +146,7 @@ class PytestRunner:
         records_reach: bool = False,
         recorded: BaseRunRecord | None = None,
         addition: RunAddition | None = None,
+        before: PytestReport | None = None,
     ) -> tuple[RunResult, PytestReport]:
         """Run pytest once, and return how it ended and its report.
 
@@ -160,6 +161,8 @@ class PytestRunner:
                 may forge the record.
             recorded: The result of an earlier run on the same files, which takes the place of this one.
             addition: What the run has besides the reporting plugin.
+            before: The report on the task's own files. The new one then names the tests that pass without the assertion
+                at which they failed there.
         """
         project_files = drop_private_files(files)
         run = recorded.load() if recorded is not None else None
@@ -174,6 +177,7 @@ class PytestRunner:
                 "key": key.hex(),
                 "only": sorted(only),
                 "isolated": sorted(isolated),
+                "failed_at": list_failed_asserts(before, self._test_files) if before is not None else [],
                 "root": BOX,
                 "wall_s": wall_s or self._line.settings.test_timeout_s,
             }

@@ -276,7 +276,9 @@ class TestCommand:
             first_run, self._first_run = self._first_run, None
             return first_run
         watched = self._task.files.keys() if is_base else self._inputs.files
-        result, report = await self._pytest.run(files, only=self._only, watched=watched)
+        first_report = self._first_run[1] if self._first_run is not None else None
+        before = None if is_base else self._base_report or first_report
+        result, report = await self._pytest.run(files, only=self._only, watched=watched, before=before)
         ids = self._collected.ids
         if is_base:
             self._base_result = result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import BuiltinFunctionType
 from typing import Any
 from unittest import TestCase
@@ -14,7 +14,7 @@ from _pytest.assertion import rewrite
 from _pytest.outcomes import Failed, OutcomeException
 
 from .reach import ReachRecorder
-from .rewriting import CATCHING_CALLS, GUARD, NOTE_RAISED, NOTE_SKIPPED, rewrite_tests
+from .rewriting import CATCHING_CALLS, GUARD, NOTE_PASSED, NOTE_RAISED, NOTE_SKIPPED, rewrite_tests
 
 REPEATING_DECORATORS = ("given", "retry", "flaky", "rerun")
 """Parts of the names of decorators that run a test or a function of a test again after a failure."""
@@ -26,12 +26,18 @@ class FailedAsserts:
     Pytest explains a failed assert, and unittest words its message, with functions that they look up each time. These
     are wrapped here. `raise AssertionError` in a test is rewritten, and `pytest.fail` makes an object of a class.
 
+    Args:
+        places: The places of assertions, by file and line, that are noted whenever they hold.
+
     Attributes:
         send: Sends a request to the audit hook, once there is one.
+        noted_places: Those of the places at which there are assertions, in the files that are rewritten.
         recorder: Records which functions run, once there is one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, places: Collection[tuple[str, int]]) -> None:
+        self._places = places
+        self.noted_places = set()  # type: set[tuple[str, int]]
         self.send: Callable[..., None] | None = None
         self.recorder: ReachRecorder | None = None
         self._explain = vars(rewrite)["_format_explanation"]
@@ -40,6 +46,7 @@ class FailedAsserts:
         vars(rewrite)["rewrite_asserts"] = _hide_owner(self.rewrite)
         vars(rewrite)[NOTE_RAISED] = _hide_owner(self.note_raised)
         vars(rewrite)[NOTE_SKIPPED] = _hide_owner(self.note_skipped)
+        vars(rewrite)[NOTE_PASSED] = _hide_owner(self.note_passed)
         vars(rewrite)[GUARD] = _hide_owner(self.guard)
         self._make_outcome = OutcomeException.__init__
         OutcomeException.__init__ = self._wrap_outcome()  # type: ignore[method-assign]
@@ -63,14 +70,18 @@ class FailedAsserts:
 
         return functools.wraps(self._make_outcome)(note_failure)
 
-    def rewrite(self, module: ast.Module, *more: Any, **named: Any) -> None:
+    def rewrite(self, module: ast.Module, source: Any, path: Any = None, *more: Any, **named: Any) -> None:
         """Rewrite a test module as pytest does, and so that it notes asserts that get lost."""
         # Pytest adds no imports to a module that asks not to be rewritten.
         is_rewritten = "PYTEST_DONT_REWRITE" not in (ast.get_docstring(module, clean=False) or "")
         if self.recorder is not None:
             self.recorder.pause()
         try:
-            self._rewrite(rewrite_tests(module) if is_rewritten else module, *more, **named)
+            if is_rewritten:
+                lines = [line for file, line in self._places if file == str(path)]
+                module, noted_lines = rewrite_tests(module, lines)
+                self.noted_places.update((str(path), line) for line in noted_lines)
+            self._rewrite(module, source, path, *more, **named)
         finally:
             if self.recorder is not None:
                 self.recorder.resume()
@@ -85,6 +96,11 @@ class FailedAsserts:
         """Note that an exception passed over an assert, and that a context manager swallowed it."""
         if self.send is not None:
             self.send("failed_assert")
+
+    def note_passed(self, line: int) -> None:
+        """Note that an assertion holds whose place was asked for."""
+        if self.send is not None:
+            self.send("passed_assert", line)
 
     def guard(self, function: Any) -> Any:
         """Return a function that notes if the candidate's code ends an iteration of a test with `StopIteration`."""

@@ -335,13 +335,15 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
     """Start to watch this process and to report; no test and no conftest.py is loaded yet."""
     root = parameters["root"]
-    failed_asserts = FailedAsserts()
+    failed_at = {test: (os.path.join(root, path), line) for test, path, line in parameters["failed_at"]}
+    failed_asserts = FailedAsserts({*failed_at.values()})
     machinery = TestMachinery(config, ROOT, parameters["libraries"], parameters["imported"])
     report = SignedReport(parameters["report"], bytes.fromhex(parameters["key"]), parameters.get("name", ""))
     secret_files = {parameters["report"]: OWN_REPORT}
     secret_files.update((os.path.join(root, path), TEST_TEXT) for path in parameters["tests"])
     origins = Origins(root, parameters["unchanged"], os.path.dirname(__file__))
     watch = Watch(report, machinery, origins, secret_files, lists_opened=parameters["lists_opened"])
+    watch.asserts.failed_at, watch.asserts.noted_places = failed_at, failed_asserts.noted_places
     send = install_watch(watch)
     for name in [name for name in sys.modules if name.startswith(__name__.rpartition(".")[0])]:
         del sys.modules[name]  # code under test must not find these modules by name

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import Any
 
-CATCHING_CALLS = ("raises", "suppress", "assertRaises", "subtest", "subTest", "move_on")
-"""Parts of the names of context managers with which a test ends its own block early."""
-NOTE_RAISED, NOTE_SKIPPED, GUARD = "_note_raised", "_note_skipped", "_guard_function"
+CATCHING_CALLS = ("raises", "suppress", "assertRaises")
+"""Parts of the names of context managers with which a test catches its own failed asserts."""
+LEAVING_CALLS = (*CATCHING_CALLS, "subtest", "subTest", "move_on")
+"""The same of those with which a test may end its own block early."""
+NOTE_RAISED, NOTE_SKIPPED, NOTE_PASSED = "_note_raised", "_note_skipped", "_note_passed"
+GUARD = "_guard_function"
 """Names by which rewritten tests find functions in pytest's module for rewriting, which they import."""
 STOPPED_CALLS = frozenset(("map", "filter", "starmap", "takewhile", "dropwhile", "filterfalse"))
 """Compiled functions of the library that end early if the function that is their first argument raises
@@ -15,17 +19,23 @@ STOPPED_CALLS = frozenset(("map", "filter", "starmap", "takewhile", "dropwhile",
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-def rewrite_tests(module: ast.Module) -> ast.Module:
+def rewrite_tests(module: ast.Module, lines: Collection[int]) -> tuple[ast.Module, set[int]]:
     """Return a test file that notes what it raises of `AssertionError`, and which of its asserts are passed over.
 
     An exception passes over the rest of a `with` block if the context manager swallows it, and over the rest of an
     iteration if it is a `StopIteration`.
+
+    Args:
+        lines: Lines of statements that are noted whenever they hold, if they are assertions.
+
+    Returns:
+        The file, and those of the lines.
     """
     imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom)]
     aliases = {alias.asname or alias.name for node in imports for alias in node.names}
     replaced = {"map", "filter"} if "*" in aliases else aliases & {"map", "filter"}
-    rewritten = TestRewriter(STOPPED_CALLS - replaced).visit(module)
-    return ast.fix_missing_locations(rewritten)  # type: ignore[no-any-return]
+    rewriter = TestRewriter(STOPPED_CALLS - replaced, lines)
+    return ast.fix_missing_locations(rewriter.visit(module)), rewriter.noted_lines
 
 
 class TestRewriter(ast.NodeTransformer):
@@ -33,12 +43,18 @@ class TestRewriter(ast.NodeTransformer):
 
     Args:
         stopped_calls: Names of the functions that end early if the function that they get raises `StopIteration`.
+        lines: Lines of statements that are noted whenever they hold, if they are assertions.
+
+    Attributes:
+        noted_lines: Those of the lines.
     """
 
     __test__ = False  # keeps pytest from collecting this class
 
-    def __init__(self, stopped_calls: frozenset[str]) -> None:
+    def __init__(self, stopped_calls: frozenset[str], lines: Collection[int]) -> None:
         self._stopped_calls = stopped_calls
+        self._lines = lines
+        self.noted_lines = set()  # type: set[int]
         self._count = 0
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
@@ -61,7 +77,7 @@ class TestRewriter(ast.NodeTransformer):
         self.generic_visit(node)
         last = max((at for at, part in enumerate(node.body) if _holds_assertion(part)), default=None)
         heads = [_get_name(part) for item in node.items for part in ast.walk(item.context_expr)]
-        if last is None or any(word in name for name in heads for word in CATCHING_CALLS):
+        if last is None or any(word in name for name in heads for word in LEAVING_CALLS):
             return node
         self._count += 1
         name = f"@suture_with_{self._count}"  # a local variable, so that threads and tasks have their own
@@ -72,6 +88,18 @@ class TestRewriter(ast.NodeTransformer):
         return [_make_assignment(name, value=False, place=node), node, ast.copy_location(check, node)]
 
     visit_AsyncWith = visit_With
+
+    def visit_Assert(self, node: Any) -> Any:
+        """Note that an assertion holds if one of its lines is asked for."""
+        self.generic_visit(node)
+        lines = [line for line in self._lines if node.lineno <= line <= (node.end_lineno or node.lineno)]
+        if not lines or not _holds_assertion(node):
+            return node
+        self.noted_lines.update(lines)
+        notes = [ast.Expr(_make_call(NOTE_PASSED, ast.Constant(line))) for line in lines]
+        return [node, *(ast.copy_location(note, node) for note in notes)]
+
+    visit_Expr = visit_Assert
 
 
 def _holds_assertion(statement: ast.AST) -> bool:

@@ -21,7 +21,8 @@ from sys import _getframe as get_frame
 from types import CodeType, FunctionType
 from typing import Any
 
-from .assert_watch import CatchingLines, find_replaceable_names, read_text
+from .assert_notes import ASSERT_REQUESTS, AssertNotes
+from .assert_watch import find_replaceable_names, read_text
 from .machinery import TestMachinery, make_readers
 from .origins import Origins, decode_path, get_file, get_library_name, identify_file, make_absolute
 from .signing import SignedReport
@@ -72,8 +73,6 @@ FUNCTIONS_FOR_CALLERS = frozenset((
     "_task_get_stack",
 ))  # fmt: skip
 """Functions in these files that hand on what they read to a caller outside of them."""
-get_traceback = vars(BaseException)["__traceback__"].__get__
-"""Returns the traceback of an exception, whose class may define another attribute of that name."""
 IMPORTING_FUNCTION = "exec_module"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 LOST_FAILURE = "a failed assert of a test"
@@ -83,6 +82,9 @@ PASS_FIELDS = 4
 
 class Watch:
     """What the hook knows and does.
+
+    Attributes:
+        asserts: What the assertions of the tests have sent.
 
     Args:
         secret_files: Absolute path -> what it is, of files that the candidate has no reason to open.
@@ -109,15 +111,12 @@ class Watch:
         self._changed_by_tests = set()  # type: set[tuple[str, str]]
         self._new_changes = []  # type: list[tuple[str, str]]
         """Those that the next line reports. They do not wait for the end, which a stopped run never writes."""
-        self._catching_lines = CatchingLines()
+        self.asserts = AssertNotes(self._is_test, origins.is_candidate)
         self._classes = TestClasses(machinery.find_file, origins.is_candidate)
         self._tests_left = 0
         self._passed_phases = []  # type: list[dict[str, Any]]
         """The phases of the current test that are not written yet: those of a test that passes are one field of the
         next line, which saves two lines out of three. None of the last test wait, because the process may end."""
-        self._failed_asserts = []  # type: list[str]
-        """For each assert that failed since the last phase of a test: the candidate's file that called it, if one did,
-        or the test's file."""
 
     def concerns(self, event: str, arguments: Any) -> Any:
         """Whether an audit event must be looked at.
@@ -146,10 +145,8 @@ class Watch:
             frame: The innermost frame of Python code.
             own_codes: The code of this plugin's functions.
         """
-        if event == REQUEST and arguments[0] == "failed_assert":
-            # A second argument is an error that ends an iteration, as honest iterators do.
-            if len(arguments) == 1 or self._is_raised_by_function(arguments[1]):
-                self._note_failed_assert(frame)
+        if event == REQUEST and arguments[0] in ASSERT_REQUESTS:
+            self.asserts.receive(*arguments, frame=frame)
         elif event == REQUEST:
             if self._is_own_request(frame, own_codes):
                 self._receive(*arguments)
@@ -210,17 +207,20 @@ class Watch:
     def _write(self, event: dict[str, Any]) -> None:
         if event["event"] in ("phase", "start", "end"):
             # Threads may also fail while fixtures are torn down, or between two tests.
-            for file in self._failed_asserts if event.get("outcome", "passed") == "passed" else ():
+            failed = self.asserts.take_failed()
+            for file in failed if event.get("outcome", "passed") == "passed" else ():
                 self._note(LOST_FAILURE, file)
-            self._failed_asserts = []
         if event["event"] == "end":
             changes_left = {**self._machinery.added(), **self._machinery.changed()}
             event = {**event, "changed": sorted(changes_left.items())}
         elif event["event"] == "items":
             self._tests_left = len(event["ids"])
-            self._failed_asserts = []  # files that cannot be collected are failures already
+            self.asserts.take_failed()  # files that cannot be collected are failures already
         elif event["event"] == "start":
             self._tests_left -= 1
+            self.asserts.passed.clear()
+        elif (event["event"], event.get("when"), event.get("outcome")) == ("phase", "call", "passed"):
+            event = {**event, "unreached": True} if self.asserts.lacks_assertion(event["id"]) else event
         if not self._defer_pass(event):
             self._append(event)
 
@@ -249,33 +249,6 @@ class Watch:
             event, waiting = {**event, "passed": waiting[0]["id"]}, []
         for phase in (*waiting, event):
             self._report.write(phase)
-
-    def _note_failed_assert(self, frame: Any) -> None:
-        """Remember a failed assert, whose exception may get lost: in the candidate's code, a thread, a library.
-
-        What the test itself catches is left out.
-        """
-        test_file, caller = "", ""
-        while frame is not None:
-            file = get_file(frame)
-            if self._is_test(file):
-                test_file = test_file or file
-                if self._catching_lines.contain(file, frame.f_lineno):
-                    return
-            elif test_file and not caller and self._origins.is_candidate(file):
-                caller = file
-            frame = frame.f_back
-        if test_file:
-            self._failed_asserts.append(caller or test_file)
-
-    def _is_raised_by_function(self, error: Any) -> bool:
-        """Whether a function of the candidate raised an error, and not an iterator of the candidate that just ends."""
-        trace = get_traceback(error) if issubclass(type(error), BaseException) else None
-        while trace is not None:
-            if self._origins.is_candidate(get_file(trace.tb_frame)):
-                return bool(trace.tb_frame.f_code.co_name != "__next__")
-            trace = trace.tb_next
-        return False
 
     def _is_test(self, file: str) -> bool:
         return self._secret_files.get(file) == TEST_TEXT
