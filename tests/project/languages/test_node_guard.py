@@ -59,14 +59,36 @@ HONEST = [
 ]
 SURFACED = ["a.pass((n) => assert.strictEqual(n, 2), 1);"]
 
+PATCHES = """
+const put = (owner, key, value) => Reflect.set(owner, key, value);
+const { iterator } = Symbol, { prototype: list } = Array;
+put(Object.getPrototypeOf([]), iterator, ((was) => function () { return was.call(this); })(list[iterator]));
+Object.assign(Map.prototype, { get: ((was) => function (key) { return was.call(this, key); })(Map.prototype.get) });
+Object.defineProperty(RangeError, Symbol.hasInstance, { value: () => true });
+Object.defineProperty(Array, Symbol.species, { get: () => Array });
+Object.getPrototypeOf(Uint8Array.prototype).at = () => 1;
+Object.getPrototypeOf(new Set().values()).next = ((was) => function () { return was.call(this); })(
+  Object.getPrototypeOf(new Set().values()).next);
+Object.getPrototypeOf(function* () {}).prototype.return = (value) => ({ value, done: true });
+Object.setPrototypeOf(EvalError.prototype, null);
+Date.prototype[Symbol.toStringTag] = 'Date';
+Object.prototype.toJSON = undefined;
+Error.prepareStackTrace = (error) => `${error}`;
+"""
+PATCHED = {
+    "Array.prototype[Symbol.iterator]", "Map.prototype.get", "RangeError[Symbol.hasInstance]", "Array[Symbol.species]",
+    "TypedArray.prototype.at", "the iterator of Set.next", "what a generator returns.return",
+    "the prototype of EvalError.prototype", "Date.prototype[Symbol.toStringTag]", "Error.prepareStackTrace",
+}  # fmt: skip
 
-def run_tests(body: list[str], folder: Path, require: Require) -> list[dict[str, Any]]:
+
+def run_tests(body: list[str], folder: Path, require: Require, code: str = CODE) -> list[dict[str, Any]]:
     """Return what the reporter says of the test file, whose test N is in line N + 1."""
     node = shutil.which("node")
     require("node", node is not None, "it is not on PATH")
     shutil.copytree(REPORTERS, folder / "_suture", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     tests = "".join(f"test('{at}', async () => {{ {text} }});\n" for at, text in enumerate(body))
-    for path, text in (("src/code.js", CODE), ("test/a.test.js", HEAD + tests)):
+    for path, text in (("src/code.js", code), ("test/a.test.js", HEAD + tests)):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text)
     given = {"report": str(folder / "report"), "key": "00" * 32}
@@ -98,3 +120,9 @@ def test_a_failed_assertion_that_no_test_shows_is_reported(
     lost = [name for name in names if not (name.startswith(LOST_ASSERTION) and caught.contain(name))]
     found = {int(re.split(r"[ :]", name)[-1]) for name in lost}
     assert found == ({*range(2, 2 + len(LOST))} if bodies is LOST else set())
+
+
+def test_changed_classes_of_the_language_are_reported(tmp_path: Path, require: Require) -> None:
+    events = run_tests(["assert.ok(a);"], tmp_path, require, f"{CODE}{PATCHES}")
+    (watched,) = [event for event in events if event["event"] == "watched"]
+    assert set(watched["changed"]) == PATCHED

@@ -4,14 +4,11 @@
 "use strict";
 const Module = require("node:module");
 const { containsMatcher, findCallingCode, findTestPlaces, isOwnPromise, watchAssertionErrors } = require("./answers.cjs");
+const { append, Baseline } = require("./realm_baseline.cjs");
 const { apply, ownKeys } = Reflect;
-const { getOwnPropertyDescriptor: own, getOwnPropertySymbols: symbolsOf, getPrototypeOf } = Object;
+const { getOwnPropertySymbols: symbolsOf, getPrototypeOf } = Object;
 const { getOwnPropertyDescriptors: descriptors, defineProperties, defineProperty } = Object;
 
-const REALM = ["Object", "Function", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "RegExp", "Promise"];
-REALM.push("Map", "Set", "WeakMap", "WeakSet", "Error", "TypeError", "RangeError", "Reflect", "Proxy", "JSON");
-REALM.push("Math", "ArrayBuffer", "DataView", "Uint8Array");
-const ITERABLE = ["Array", "Set", "Map", "String"];
 const GLOBALS = ["expect", "it", "test", "describe", "fit", "xit", "xtest", "fdescribe", "xdescribe"];
 GLOBALS.push("beforeAll", "beforeEach", "afterEach", "afterAll");
 const MATCHERS = Symbol.for("$$jest-matchers-object");
@@ -19,50 +16,8 @@ const RETRIES = Symbol.for("RETRY_TIMES");
 /** Assertions per test before which everything is compared, because code may restore it afterwards. */
 const MAX_COMPARED_ASSERTIONS = 20;
 
-/** The value of a property, or its getter or setter. */
-function valueOf(owner, key) {
-  const found = own(owner, key);
-  return found && ("value" in found ? found.value : (found.get ?? found.set));
-}
-
-function append(list, item) {
-  defineProperty(list, list.length, { value: item, enumerable: true, configurable: true, writable: true });
-}
-
-/** What decides the outcome of tests, as it was: [name, owner, key, value]. */
-class Baseline {
-  parts = [];
-
-  add(name, owner, key) {
-    append(this.parts, [name, owner, key, valueOf(owner, key)]);
-  }
-
-  addFunction(name, owner, key) {
-    if (typeof valueOf(owner, key) === "function") this.add(name, owner, key);
-  }
-
-  addFunctions(name, owner) {
-    for (const key of ownKeys(owner)) {
-      // Jest itself replaces `prepareStackTrace` for moments.
-      if (key !== "constructor" && key !== "prepareStackTrace") this.addFunction(`${name}.${String(key)}`, owner, key);
-    }
-  }
-
-  addRealm(global) {
-    for (const name of REALM) {
-      const one = global[name];
-      this.addFunction(name, global, name);
-      if (one) this.addFunctions(name, one);
-      if (one?.prototype) this.addFunctions(`${name}.prototype`, one.prototype);
-    }
-    // Fake timers replace `Date` by one with the same prototype.
-    if (global.Date) this.addFunctions("Date.prototype", global.Date.prototype);
-    for (const name of ITERABLE) {
-      const iterator = global[name] && getPrototypeOf(new global[name]()[Symbol.iterator]());
-      if (iterator) this.addFunctions(`the iterator of ${name}`, iterator);
-    }
-  }
-
+/** What decides the outcome of tests in the realm of Jest's tests and code. */
+class JestBaseline extends Baseline {
   addGlobals(global) {
     for (const name of GLOBALS) {
       this.addFunction(name, global, name);
@@ -77,21 +32,6 @@ class Baseline {
     if (state?.customEqualityTesters) this.addList("expect's testers of equality", state, "customEqualityTesters");
     for (const symbol of symbolsOf(global)) {
       if (Array.isArray(global[symbol])) this.addList(symbol.description, global, symbol);
-    }
-  }
-
-  addList(name, owner, key) {
-    const list = owner[key];
-    this.add(name, owner, key);
-    this.add(name, list, "length");
-    for (let at = 0; at < list.length; at += 1) this.add(name, list, at);
-  }
-
-  /** Append the names of what is different now. */
-  findChanges(names) {
-    for (let at = 0; at < this.parts.length; at += 1) {
-      const part = this.parts[at];
-      if (valueOf(part[1], part[2]) !== part[3]) append(names, part[0]);
     }
   }
 }
@@ -115,7 +55,7 @@ class Watch {
     this.global = environment.global;
     this.testPath = testPath;
     this.promises = [this.global.Promise, Promise];
-    this.baseline = new Baseline();
+    this.baseline = new JestBaseline();
     this.baseline.addRealm(this.global);
     this.outer = new Baseline();
     this.outer.addRealm(globalThis);
@@ -126,8 +66,9 @@ class Watch {
   }
 
   compare() {
-    this.baseline.findChanges(this.names);
-    this.outer.findChanges(this.names);
+    const note = (name) => this.note(name);
+    this.baseline.findChanges(note);
+    this.outer.findChanges(note);
   }
 
   /** Begin with what Jest has defined; nothing of the project is loaded except `setupFiles`. */

@@ -1,11 +1,11 @@
 // Loaded first in each process of node:test that runs a test file. At its end, `node:assert`, as tests get it then, must
-// still detect failures. A process in which it does not has decided nothing, and fails. This also reports which
-// functions were replaced, and failed assertions that code under test may have caught.
+// still detect failures. A process in which it does not has decided nothing, and fails. This also reports what was
+// changed of `node:assert` and of the language's own classes, and failed assertions that code under test may have caught.
 "use strict";
 const { findCalledBackLine, findTestPlaces, watchAssertionErrors } = require("./answers.cjs");
+const { append, Baseline } = require("./realm_baseline.cjs");
 const { reallyExit } = process;
 const { apply } = Reflect;
-const { defineProperty: define } = Object;
 const { stringify } = JSON;
 const { writeSync } = require("node:fs");
 
@@ -37,10 +37,12 @@ function idle(assert) {
   });
 }
 
-/** Functions of `node:assert` that are others than at the beginning; to make one strict is to make it no weaker. */
-function changed(kept, strict) {
-  const others = kept.filter(({ owner, key, value }) => owner[key] !== value && owner[key] !== strict[key]);
-  return [...new Set(others.map(({ key }) => `assert.${key}`))];
+/** Note functions of `node:assert` that are others than at the beginning; to make one strict is to make it no weaker. */
+function findChangedAsserts(kept, strict, note) {
+  for (let at = 0; at < kept.length; at += 1) {
+    const { owner, key, value } = kept[at];
+    if (owner[key] !== value && owner[key] !== strict[key]) note(`assert.${key}`);
+  }
 }
 
 /** Failed assertions that are reported; tests that expect failures may have many. */
@@ -56,8 +58,7 @@ function noteFailures(AssertionError, noted) {
     const line = findCalledBackLine(testPath);
     const places = findTestPlaces(testPath);
     if (line === undefined && places === undefined) return;
-    const item = `${stringify({ line, places, message: `${error.message}`.slice(0, MAX_MESSAGE) })}`;
-    define(noted, noted.length, { value: item, writable: true, enumerable: true, configurable: true });
+    append(noted, `${stringify({ line, places, message: `${error.message}`.slice(0, MAX_MESSAGE) })}`);
   });
 }
 
@@ -69,13 +70,18 @@ if (process.env.NODE_TEST_CONTEXT) {
   );
   const say = writeSync;
   const noted = Object.assign([], { isOpen: true });
+  const realm = new Baseline();
+  realm.addRealm(globalThis);
+  // What it returns is searched for the places of failed assertions.
+  realm.add("Error.prepareStackTrace", Error, "prepareStackTrace");
   noteFailures(first.AssertionError, noted);
   process.on("exit", () => {
     noted.isOpen = false;
     for (let at = 0; at < noted.length; at += 1) say(2, `suture: an assertion failed ${noted[at]}\n`);
-    // The reporter reads this line. The run on the user's own code shows whether it is a fault.
-    const names = changed(kept, strict);
-    if (names.length) say(2, `suture: the code or its tests changed ${names.join(" ")}\n`);
+    // The reporter reads these lines. The run on the user's own code shows whether a change is a fault.
+    const note = (name) => say(2, `suture: the code or its tests changed ${name}\n`);
+    findChangedAsserts(kept, strict, note);
+    realm.findChanges(note);
     const assert = require("node:assert");
     const found = idle(assert) ?? idle(assert.strict);
     if (!found) return;

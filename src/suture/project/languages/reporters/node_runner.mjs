@@ -47,7 +47,7 @@ export default async function* report(source) {
 /** What `node_guard.cjs` said in a file's process. */
 function changed(complaint = "") {
   const lines = complaint.matchAll(/^suture: the code or its tests changed (.+)$/gm);
-  return [...new Set([...lines].flatMap(([, names]) => names.split(" ")))];
+  return [...new Set(Array.from(lines, ([, name]) => name))];
 }
 
 /** Failed assertions of a file that no failed test shows: they got lost. */

@@ -6,16 +6,14 @@ import * as vitest from "vitest";
 import { VitestTestRunner } from "vitest/runners";
 import { getFn } from "vitest/suite";
 import answers from "./answers.cjs";
+import realm from "./realm_baseline.cjs";
 import signing from "./signing.cjs";
 
 const { containsMatcher, findCallingCode, findTestPlaces, isOwnPromise, watchAssertionErrors } = answers;
+const { append, Baseline, valueOf } = realm;
 const { createWriter, delegate } = signing;
 const { apply, ownKeys } = Reflect;
 const { getOwnPropertyDescriptor: own, defineProperty: define, getPrototypeOf } = Object;
-const REALM = ["Object", "Function", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "RegExp", "Promise"];
-REALM.push("Map", "Set", "WeakMap", "WeakSet", "Error", "TypeError", "RangeError", "Reflect", "Proxy", "JSON");
-REALM.push("Math", "ArrayBuffer", "DataView", "Uint8Array");
-const ITERABLE = ["Array", "Set", "Map", "String"];
 const WORDS = ["expect", "assert", "it", "test", "describe", "suite", "beforeAll", "beforeEach", "afterEach", "afterAll"];
 /** Assertions per test before which everything is compared, because code may restore it afterwards. */
 const MAX_COMPARED_ASSERTIONS = 20;
@@ -24,7 +22,7 @@ const Assertion = getPrototypeOf(vitest.expect(0));
 const flag = vitest.chai?.util.flag;
 const matcherClass = getPrototypeOf(getPrototypeOf(vitest.expect.anything()));
 const promises = [Promise];
-const parts = [];
+const baseline = new Baseline();
 let names = [];
 let writer;
 /** The test that runs; several may run at once. */
@@ -33,38 +31,13 @@ let running = 0;
 /** Where the assertions of tests stand that have failed since the last test that failed or passed. */
 let lost = [];
 
-function append(list, item) {
-  define(list, list.length, { value: item, enumerable: true, configurable: true, writable: true });
-}
-
 function note(name) {
   append(names, name);
 }
 
-/** The value of a property, or its getter or setter. */
-function valueOf(owner, key) {
-  const found = own(owner, key);
-  return found && ("value" in found ? found.value : (found.get ?? found.set));
-}
-
-function add(name, owner, key) {
-  append(parts, [name, owner, key, valueOf(owner, key)]);
-}
-
-function addFunction(name, owner, key) {
-  if (typeof valueOf(owner, key) === "function") add(name, owner, key);
-}
-
-function addFunctions(name, owner) {
-  for (const key of ownKeys(owner)) if (key !== "constructor") addFunction(`${name}.${String(key)}`, owner, key);
-}
-
 /** Note what has changed since the beginning. */
 function compare() {
-  for (let at = 0; at < parts.length; at += 1) {
-    const part = parts[at];
-    if (valueOf(part[1], part[2]) !== part[3]) note(part[0]);
-  }
+  baseline.findChanges(note);
 }
 
 function noteFailedAssertion() {
@@ -147,22 +120,15 @@ if (flag) {
   wrapPromise("resolves");
   wrapPromise("rejects");
 }
-for (const name of REALM) {
-  addFunction(name, globalThis, name);
-  addFunctions(name, globalThis[name]);
-  if (globalThis[name].prototype) addFunctions(`${name}.prototype`, globalThis[name].prototype);
-}
-addFunctions("Date.prototype", Date.prototype); // fake timers replace `Date` by one with the same prototype
-for (const name of ITERABLE) {
-  addFunctions(`the iterator of ${name}`, getPrototypeOf(new globalThis[name]()[Symbol.iterator]()));
-}
+baseline.addRealm(globalThis);
+baseline.addFunction("Error.prepareStackTrace", Error, "prepareStackTrace");
 for (const name of WORDS) {
-  addFunction(name, globalThis, name);
-  if (typeof vitest[name] === "function") addFunctions(name, vitest[name]);
+  baseline.addFunction(name, globalThis, name);
+  if (typeof vitest[name] === "function") baseline.addFunctions(name, vitest[name]);
 }
 if (shared?.matchers) {
-  add("expect()", shared, "matchers");
-  addFunctions("expect()", shared.matchers);
+  baseline.add("expect()", shared, "matchers");
+  baseline.addFunctions("expect()", shared.matchers);
 }
 // Each `expect` of a test's own context defines some methods again.
 const defined = { __proto__: null };
@@ -170,13 +136,13 @@ for (const name of ownKeys(Assertion)) defined[name] = valueOf(Assertion, name);
 vitest.createExpect?.();
 for (const name of ownKeys(Assertion)) {
   const isStable = name !== "constructor" && defined[name] === valueOf(Assertion, name);
-  if (isStable) addFunction(`chai.Assertion.${String(name)}`, Assertion, name);
+  if (isStable) baseline.addFunction(`chai.Assertion.${String(name)}`, Assertion, name);
 }
-if (vitest.chai) addFunctions("chai.util", vitest.chai.util);
+if (vitest.chai) baseline.addFunctions("chai.util", vitest.chai.util);
 const testers = shared?.customEqualityTesters;
 if (testers) {
-  add("expect's testers of equality", shared, "customEqualityTesters");
-  add("expect's testers of equality", testers, "length");
+  baseline.add("expect's testers of equality", shared, "customEqualityTesters");
+  baseline.add("expect's testers of equality", testers, "length");
 }
 
 /** Take the key of this process, before the project is loaded, out of where the project could read it. */
