@@ -31,6 +31,16 @@ JAVASCRIPT_FINDINGS = [
     ("patches_code", "Object.is = () => true;"),
     ("patches_code", "Object.defineProperty(Object.prototype, 'x', {});"),
     ("patches_code", "Object.assign(JSON, {});"),
+    (
+        "patches_code",
+        "function p(o, k, v) { Reflect.set(o, k, v); } p(Object.getPrototypeOf([]), 'at', () => 1);",
+    ),
+    ("patches_code", "const p = (o, k) => { o[k] = () => 1; }; p(Array.prototype, 'at');"),
+    ("patches_code", "class A { put(o) { o.at = 1; } get() { this.put([].constructor.prototype); } }"),
+    ("patches_code", "const p = Object.getPrototypeOf(new Map()); p[Symbol.iterator] = () => [];"),
+    ("patches_code", "const p = [].__proto__; Object.defineProperty(p, 'at', {});"),
+    ("patches_code", "Object.setPrototypeOf(Uint8Array.prototype, {});"),
+    ("patches_code", "RangeError.prototype.name = 'TypeError';"),
     ("ends_process", "export function g() { process.exit(0); }"),
     ("hooks_interpreter", "process.on('exit', () => {});"),
     ("detects_environment", "export const a = process.env.JEST_WORKER_ID;"),
@@ -145,6 +155,10 @@ JAVASCRIPT_FINDINGS = [
     ("detects_environment", "export const a = console.constructor.name;"),
 ]
 JAVASCRIPT_HONEST = [
+    "const plain = (v) => { const p = Object.getPrototypeOf(v); return p === null || p === Object.prototype; };",
+    "function fill(o, k) { o[k] = 1; return o; } export const a = fill(Object.create(Object.getPrototypeOf(b)), 'x');",
+    "function fill(o, k) { o[k] = 1; } export class A { constructor() { fill(this, 'x'); } }",
+    "function read(o, k) { return o[k]; } export const a = read(Array.prototype, 'map');",
     "export const a = (text) => wrap(text, process.stdout.columns || 80, process.stdout.rows);",
     "const fs = require('fs'); export const size = (file) => fs.fstatSync(file).size;",
     "import { existsSync } from 'fs'; export const a = () => existsSync('./settings.json');",

@@ -33,6 +33,13 @@ LOSING = [
     "for (const item of items) Promise.resolve(item).then(visit, () => null);",
     "Promise.allSettled(items.map((item) => new Promise((done) => done(visit(item)))));",
     "items.forEach(async (item) => { visit(item); });",
+    "class Done extends Error {}\n try { items.forEach(visit); } catch (error) {"
+    " if (!(error instanceof Done)) throw error; }",
+    "try { items.forEach(visit); } catch (error) { if (error.code === 'DONE') return 1; throw error; }",
+    "try { items.forEach(visit); } catch (error) { const { code } = error; if (code !== 'DONE') throw error; }",
+    "try { items.forEach(visit); } catch (error) { switch (error.name) { case 'Done': break; default: throw error; } }",
+    "try { items.forEach(visit); } catch (error) { if (isDone(error)) return 0; else throw error; }",
+    "Promise.resolve(items).then(visit).catch((error) => { if (error !== DONE) throw error; });",
     "(async () => { for (const item of items) visit(item); })();",
     "for (const item of items) new Promise((done) => done(visit(item)));",
     "for (const item of items) Promise.resolve().then(() => visit(item));",
@@ -41,6 +48,10 @@ LOSING = [
 PASSING_ON = [
     "try { items.forEach(visit); } catch (error) { throw new TypeError(error.message); }",
     "try { items.forEach(visit); } catch (error) { console.error(error); }",
+    "try { items.forEach(visit); } catch (error) { if (error.code === 'DONE') throw Error('x'); else throw error; }",
+    "try { items.forEach(visit); } catch (error) { const { name } = error; if (error !== 1) throw error; log(name); }",
+    "for (let n = 0; ; n += 1) { try { return visit(n); } catch (error) { if (error.code !== 'AGAIN') throw error; } }",
+    "for (let n = 0; ; n += 1) { try { visit(n); break; } catch (error) { if (n > 3) throw error; } }",
     "const lost = []; try { items.forEach(visit); } catch (error) { lost.push(error); } if (lost[0]) throw lost[0];",
     "try { items = JSON.parse(items); } catch { items = []; } items.forEach(visit);",
     "try { items = Buffer.from(items); } catch { return 0; } items.forEach(visit);",
@@ -71,6 +82,13 @@ GO_LOSING = [
     "func() {\n defer func() { recover() }()\n visit(item)\n }()",
     "func() {\n defer func() { _ = recover() }()\n visit(item)\n }()",
     "func() {\n defer func() {\n if r := recover(); r != nil {\n return\n }\n }()\n visit(item)\n }()",
+    "func() {\n defer func() {\n r := recover()\n if _, ok := r.(done); r != nil && !ok {\n panic(r)\n }\n }()\n"
+    " visit(item)\n }()",
+    "func() {\n defer func() {\n if r := recover(); r != nil && r != done {\n panic(r)\n }\n }()\n visit(item)\n }()",
+    "func() {\n defer func() {\n switch r := recover().(type) {\n case nil, done:\n default:\n panic(r)\n }\n }()\n"
+    " visit(item)\n }()",
+    "func() {\n defer func() {\n if err, ok := recover().(error); ok && !errors.Is(err, done) {\n panic(err)\n }\n"
+    " }()\n visit(item)\n }()",
     "go visit(item)",
     "go func(n int) { visit(n) }(item)",
 ]
@@ -78,6 +96,9 @@ GO_PASSING_ON = [
     "func() {\n defer func() {\n if r := recover(); r != nil {\n panic(fmt.Sprint(r))\n }\n }()\n visit(item)\n }()",
     "done := make(chan int)\n go func() { visit(item); done <- 1 }()\n <-done",
     "func() {\n defer func() { log.Print(recover()) }()\n visit(item)\n }()",
+    "func() {\n defer func() {\n if r := recover(); r != nil {\n if d, ok := r.(done); ok {\n err = d.err\n return\n"
+    " }\n panic(r)\n }\n }()\n visit(item)\n }()",
+    "func() {\n defer func() {\n if r := recover(); r != nil {\n err = r.(error)\n }\n }()\n visit(item)\n }()",
     "func() {\n defer func() {\n lost := recover()\n errs = append(errs, lost)\n }()\n visit(item)\n }()",
     "visit(item + 1)",
 ]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from suture.judge.signs.changed_arguments import ArgumentSearch, name_function
+from suture.judge.signs.handled_failures import RECOVER, ignores_failure, leaves_handler, loses_panic
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
-from suture.mutation.tree_sitter.value_kinds import ARGUMENTS, FUNCTIONS, LOOPS, MEMBERS
+from suture.mutation.tree_sitter.value_kinds import FUNCTIONS, MEMBERS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,7 +24,6 @@ CALLING_METHODS = (
     "forEach", "map", "filter", "reduce", "some", "every", "find", "findIndex", "flatMap", "then", "apply", "call",
 )  # fmt: skip
 """Methods of JavaScript that call a function which they get."""
-LEAVING = ("return_statement", "break_statement", "continue_statement")
 LATE_CALLS = re.compile(
     r"setTimeout|setImmediate|queueMicrotask|process\.nextTick|.*\.forEach|new Promise|Promise\.\w+|.*\.(?:map|then)"
 )
@@ -119,47 +119,24 @@ class _CallbackSearch:
     def _loses_failure(self, node: Node) -> bool:
         if node.type == "try_statement":
             handler, final = node.child_by_field_name("handler"), node.child_by_field_name("finalizer")
-            is_hidden = handler is not None and self._ignores_failure(handler)
-            is_left = final is not None and any(map(_leaves, final.named_children))
+            is_hidden = handler is not None and ignores_failure(handler, self.names)
+            is_left = final is not None and any(map(leaves_handler, final.named_children))
             return is_left or (is_hidden and self._calls_parameter(node.child_by_field_name("body")))
         if node.type == "call_expression":
             return self._loses_rejection(node)
         if node.type == "expression_statement" and self.tree.is_javascript:
             return self._is_not_awaited(node.named_children[0]) if node.named_children else False
         if node.type == "defer_statement":
-            return "recover()" in self.tree.text(node) and not self._reads_panic(node)
+            if RECOVER not in self.tree.text(node) or not loses_panic(node, self.names):
+                return False
+            # Many a parser ends by a panic of its own, which concerns no caller's function.
+            selects = "panic(" in self.tree.text(node)
+            return not selects or self._calls_parameter(self.tree.enclosing_function(node))
         if node.type == "go_statement":
             function = self.tree.enclosing_function(node)
             waits = function is not None and WAITING.search(self.tree.text(function)) is not None
             return not waits and self._calls_parameter(node)
         return False
-
-    def _ignores_failure(self, handler: Node) -> bool:
-        """Return whether a `catch`, or a function that gets a failure, throws nothing and does not use the failure."""
-        body, parameter = handler.child_by_field_name("body"), get_field(handler, "parameter", "parameters")
-        parts = list(walk(body)) if body is not None else []
-        if any(part.type == "throw_statement" for part in parts):
-            return False
-        words = {self.tree.text(part) for part in walk(parameter)} if parameter is not None else set[str]()
-        return not any(
-            part.type in ("identifier", "shorthand_property_identifier")
-            and self.tree.text(part) in words
-            and not self._is_only_collected(part)
-            and not (part.parent is not None and self.tree.text(part.parent).startswith("void "))
-            for part in parts
-        )
-
-    def _is_only_collected(self, node: Node) -> bool:
-        """Return whether a name is given to a list that nobody reads: `lost.push(error)`."""
-        call = node.parent.parent if node.parent is not None and node.parent.type in ARGUMENTS else None
-        function = get_field(call, "function") if call is not None else None
-        member, owner = (
-            (get_field(function, "property"), get_field(function, "object"))
-            if function is not None
-            else (None, None)
-        )
-        is_added = member is not None and self.tree.text(member) in ("push", "add", "unshift")
-        return is_added and owner is not None and self.names[self.tree.text(owner)] == 2
 
     def _loses_rejection(self, call: Node) -> bool:
         """Return whether a handler ignores why a promise was rejected, or nobody asks for it."""
@@ -175,7 +152,7 @@ class _CallbackSearch:
             if len(given) > 1 and name.endswith(".then")
             else None
         )
-        is_hiding = handler is not None and handler.type in FUNCTIONS and self._ignores_failure(handler)
+        is_hiding = handler is not None and handler.type in FUNCTIONS and ignores_failure(handler, self.names)
         return is_hiding and self._calls_parameter(call if name.endswith(".then") else function)
 
     def _is_not_awaited(self, value: Node) -> bool:
@@ -194,40 +171,9 @@ class _CallbackSearch:
         is_async = any(self.tree.text(part).startswith("async") for part in callbacks)
         is_timer = name in ("setTimeout", "setImmediate", "queueMicrotask", "process.nextTick")
         handlers = [part for part in walk(value) if part.type == "catch_clause"]
-        is_handled = any(not self._ignores_failure(part) for part in handlers)
+        is_handled = any(not ignores_failure(part, self.names) for part in handlers)
         is_lost = is_late and (is_async or is_started or is_timer) and not is_handled
         return is_lost and self._calls_parameter(value)
-
-    def _reads_panic(self, statement: Node) -> bool:
-        """Return whether deferred code of Go uses what `recover` returns for more than a comparison with nil."""
-        parts = list(walk(statement))
-        for node in parts:
-            holder = node.parent
-            if self.tree.text(node) != "recover()" or holder is None or holder.type == "call_expression":
-                continue
-            left = holder.parent.child_by_field_name("left") if holder.parent is not None else None
-            name = self.tree.text(left) if left is not None and holder.type == "expression_list" else ""
-            readers = [part for part in parts if part.type == "identifier" and self.tree.text(part) == name]
-            is_read = any(
-                part.parent is not None and part.parent.type not in ("binary_expression", "expression_list")
-                for part in readers
-            )
-            if is_read or holder.type in ("argument_list", "return_statement"):
-                return True
-        return False
-
-
-def _leaves(statement: Node) -> bool:
-    """Return whether a statement of a `finally` leaves it, so that the exception is lost."""
-    pending = [(statement, False)]
-    while pending:  # not recursive: each term of a sum is one level deeper than the one before
-        node, in_loop = pending.pop()
-        if node.type in LEAVING and (node.type == "return_statement" or not in_loop):
-            return True
-        if node.type not in (*LEAVING, *FUNCTIONS):
-            is_loop = in_loop or node.type in (*LOOPS, "switch_statement")
-            pending += [(part, is_loop) for part in node.named_children]
-    return False
 
 
 def _is_passed_on(node: Node) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.tree_sitter.syntax_tree import get_field, get_text
+from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_field, get_text
 from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
 from suture.project.tuning import MAX_NAME_PARTS
 
@@ -20,9 +20,14 @@ TEST_GLOBALS = (
 """Names that test runners define without an import."""
 BUILT_IN = (
     r"(?:Array|ArrayBuffer|BigInt|Boolean|Date|Error|Function|JSON|Map|Math|Number|Object|Promise|Proxy|Reflect"
-    r"|RegExp|Set|String|Symbol|TypeError|WeakMap|WeakSet|assert|console|expect|process)"
+    r"|RegExp|Set|String|Symbol|WeakMap|WeakSet|assert|console|expect|process|SharedArrayBuffer|DataView|Atomics"
+    r"|Iterator|(?:Type|Range|Syntax|Reference|Eval|URI|Aggregate)Error|(?:Big)?(?:Int|Uint|Float)\d+(?:Clamped)?Array)"
 )
 """Objects of the language, of Node and of test runners that tests rely on."""
+PATCHING_CALL = re.compile(
+    r"(?:Object|Reflect)\.(?:defineProperty|defineProperties|assign|setPrototypeOf|set|deleteProperty)"
+)
+"""A function that changes the properties of its first argument."""
 LISTING_CALL = re.compile(
     r"(?:Object|Reflect)\.(?:keys|values|entries|ownKeys|getOwnPropertyNames|getOwnPropertySymbols"
     r"|getOwnPropertyDescriptors)"
@@ -55,6 +60,7 @@ class JavaScriptNames:
         declared: Names that the file declares: a local function `expect` is not the test runner's.
         functions: Names of functions that the file declares.
         assigned: Name -> the value that it is first declared with.
+        patching: Names of functions that change the properties of one of their parameters.
     """
 
     def __init__(self, nodes: list[Node]) -> None:
@@ -66,6 +72,7 @@ class JavaScriptNames:
         }
         self.assigned: dict[str, Node] = {}
         self._aliases: dict[str, str] = {}
+        self.patching = {get_enclosing_function(node) for node in nodes if _changes_parameter(node)} - {""}
         for node in nodes:
             if node.type == "import_statement":
                 self._add_import(node)
@@ -154,6 +161,24 @@ def _get_copied(node: Node) -> Node | None:
     parts = node.named_children if node.type == "object" else []
     is_copy = len(parts) == 1 and parts[0].type == "spread_element"
     return parts[0].named_children[0] if is_copy else None
+
+
+def _changes_parameter(node: Node) -> bool:
+    """Return whether a node changes a property of what the function around it gets."""
+    changed = None
+    if node.type == "assignment_expression":
+        changed = get_field(get_field(node, "left") or node, "object")
+    elif node.type == "call_expression" and PATCHING_CALL.fullmatch(get_text(get_field(node, "function"))):
+        changed = get_first_argument(node)
+    function = (
+        find_enclosing(node, FUNCTIONS) if changed is not None and changed.type == "identifier" else None
+    )
+    while function is not None and changed is not None:
+        parameters = get_field(function, "parameters", "parameter")
+        if parameters is not None and re.search(rf"\b{re.escape(get_text(changed))}\b", get_text(parameters)):
+            return True
+        function = find_enclosing(function, FUNCTIONS)
+    return False
 
 
 def get_enclosing_function(node: Node) -> str:

@@ -27,6 +27,7 @@ from suture.judge.capabilities.javascript.javascript_names import (
     get_first_argument,
     get_string,
 )
+from suture.judge.capabilities.javascript.javascript_patches import find_changed_argument, is_changed_built_in
 from suture.judge.capabilities.kept_state import find_kept_state
 from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_RUNNER, Use, find_path_uses
@@ -42,30 +43,6 @@ TEST_MODULE = re.compile(
 """A module of a test runner or of an assertion library."""
 TEST_STATE = re.compile(r"\$\$jest-[\w-]+|JEST_\w+|__vitest_\w+|RETRY_TIMES|suture\w*", re.IGNORECASE)
 """A string that names something that test runners keep in the global object."""
-GLOBAL_OBJECT = r"(?:globalThis|global)"
-PATCHED_TARGET = re.compile(
-    rf"{GLOBAL_OBJECT}[.\[].*|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?[.\[].+"
-    r"|node:\w+\..+"
-    r"|(?:\[\]|''|\"\"|\(.*\)|Object\.getPrototypeOf\(.*\)|Reflect\.getPrototypeOf\(.*\))[.\[].+"
-    r"|.*\.__proto__[.\[].+",
-    re.DOTALL,
-)
-"""The left side of an assignment that changes the global object, a built-in object, a module of Node or a prototype
-that is taken from a value."""
-PATCHED_OBJECT = re.compile(
-    rf"{GLOBAL_OBJECT}|(?:{GLOBAL_OBJECT}\.)?{BUILT_IN}(?:\.prototype)?|.*\bgetPrototypeOf\(.*\)|.*\.__proto__",
-    re.DOTALL,
-)
-"""The object that `PATCHING_CALL` changes, such as `Array.prototype`."""
-HARMLESS_TARGET = re.compile(
-    r"process\.(?:exitCode|title|env|argv)\b.*|Error\.stackTraceLimit|node:https?\.globalAgent.*",
-    re.DOTALL,
-)
-"""The left side of an assignment that sets a status or a setting, and changes no code."""
-PATCHING_CALL = re.compile(
-    r"(?:Object|Reflect)\.(?:defineProperty|defineProperties|assign|setPrototypeOf|set|deleteProperty)"
-)
-"""A function that changes the properties of its first argument."""
 CALL_CODES: dict[str, CapabilityCode] = {
     **dict.fromkeys(
         ("process.on", "process.once", "process.addListener", "process.prependListener", "process.emit"),
@@ -207,12 +184,9 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
     name = names.resolve(function) or get_text(function)
     yield from _find_loading_uses(name, first, line, names)
     yield from find_listing_uses(name, first, line, names)
-    if (
-        PATCHING_CALL.fullmatch(name)
-        and first is not None
-        and PATCHED_OBJECT.fullmatch(_resolve(first, names))
-    ):
-        yield Use(code="patches_code", name=get_text(first), line=line, key=get_text(first))
+    changed = find_changed_argument(node, name, names)
+    if changed:
+        yield Use(code="patches_code", name=changed, line=line, key=changed)
     elif LISTING_CALL.fullmatch(name) and names.resolve(first) in GLOBAL_OBJECTS:
         yield Use(code="computes_names", name=f"{name}({get_text(first)})", line=line, key=name)
     elif name in ("Object.defineProperty", "Reflect.defineProperty", "Reflect.set"):
@@ -245,10 +219,6 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
         yield Use(code=code, name=shown, line=line, key=event if code == "hooks_interpreter" else name)
 
 
-def _resolve(node: Node, names: JavaScriptNames) -> str:
-    return names.resolve(node) or get_text(node)
-
-
 def _find_loading_uses(name: str, first: Node | None, line: int, names: JavaScriptNames) -> Iterator[Use]:
     """Yield what a call of `require` or `import` loads, or that its text does not show it."""
     if name not in ("require", "import") or first is None:
@@ -271,9 +241,7 @@ def _find_assignment_uses(node: Node, line: int, names: JavaScriptNames) -> Iter
     if left is None or left.type not in ("member_expression", "subscript_expression"):
         return
     target = names.resolve(left) or get_text(left)
-    root = re.split(r"[.\[]", target)[0]
-    is_own_name = root in names.declared and target == get_text(left)
-    if PATCHED_TARGET.fullmatch(target) and not HARMLESS_TARGET.fullmatch(target) and not is_own_name:
+    if is_changed_built_in(left, target, names):
         yield Use(code="patches_code", name=get_text(left), line=line, key=target)
     elif left.type == "member_expression" or get_string(get_field(left, "index")):
         member = target.rpartition(".")[2]
