@@ -149,3 +149,14 @@ def test_a_reply_about_the_example_is_recognised(
 
 def test_some_kinds_have_no_skeleton() -> None:
     assert find_skeleton("go", "library") is None
+
+
+@pytest.mark.parametrize("skeleton", [("python", "web_app")], indirect=True)
+def test_the_tests_of_a_web_application_show_where_it_raises(skeleton: Skeleton, tmp_path: Path) -> None:
+    faulty = skeleton.example.replace("if self.height < 0:", "if self.depth < 0:")
+    (tmp_path / skeleton.file).write_text(faulty)
+
+    completed = run_tests(skeleton, tmp_path)
+
+    assert completed.returncode == 1
+    assert "AttributeError: 'Plant' object has no attribute 'depth'" in completed.stdout

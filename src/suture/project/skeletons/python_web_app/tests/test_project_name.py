@@ -17,7 +17,9 @@ def database(tmp_path):
 
 @pytest.fixture
 def client(database):
-    return create_app(database).test_client()
+    app = create_app(database)
+    app.testing = True  # so that a fault ends a test with its traceback, and not with an answer 500
+    return app.test_client()
 
 
 def make_sample(resource):
