@@ -83,7 +83,7 @@ async def test_a_run_that_needs_a_model_is_refused_without_one(tmp_path: Path) -
             ),
         )
 
-    with pytest.raises(PrerequisiteError, match="the search is off"):
+    with pytest.raises(PrerequisiteError, match="this recipe makes no small edits"):
         await heal(
             tmp_path,
             HealOptions(

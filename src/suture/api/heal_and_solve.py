@@ -84,7 +84,8 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
     ) as models:
         has_model = models.for_role("coder").model.name != NO_MODEL
         if not has_proposer and not has_model and not searches_first:
-            raise model_required_error("the search is off, so only a model could repair this")
+            reason = "this recipe makes no small edits" if settings.repair.enabled else "the search is off"
+            raise model_required_error(f"{reason}, so only a model could repair this")
         if not has_proposer and not has_model and options.bug_report.strip():
             raise model_required_error("only a model can read a bug report")
         ask = options.ask  # A function that answers, `True` to ask `on_review`, or nothing.
