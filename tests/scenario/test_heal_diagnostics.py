@@ -12,6 +12,8 @@ from bare_pytest import BARE_PYTEST
 from project_files import write_files
 from requirements import Require
 from suture.api import HealOptions, heal
+from suture.core.ledger import read_ledger, select_events
+from suture.core.ledger.kinds import CertificateWritten
 from suture.core.records import Result
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, SandboxSettings, Settings
 from suture.judge.runners.diagnostics.lent_programs import find_ruff
@@ -90,6 +92,9 @@ async def test_a_linter_is_healed_by_its_own_fix_although_it_reports_a_test_too(
         ["cart.py", "tests/test_cart.py"],
     )
     assert not result.warnings
+    (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
+    ((_, written),) = select_events(read_ledger(ledger).events, CertificateWritten)
+    assert written.coverage_unmeasured == "no_tests"
 
 
 @pytest.mark.heavy

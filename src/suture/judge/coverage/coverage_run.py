@@ -139,7 +139,8 @@ async def measure_coverage(
         is_python = LANGUAGES[suite.task.language].parsed
         return CoverageResult(unmeasured="no_changed_code" if is_python else "python_only")
     if suite.command is None:
-        return CoverageResult(unmeasured="separate_checks", changed=changed)
+        has_checks = suite.diagnostics is None  # otherwise linters and compilers decide
+        return CoverageResult(unmeasured="separate_checks" if has_checks else "no_tests", changed=changed)
     if suite.command.is_pytest:
         executed = await _record_in_pytest(suite.command, after, statements_by_path, tests)
     else:
