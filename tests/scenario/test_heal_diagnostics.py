@@ -84,7 +84,8 @@ async def test_a_linter_is_healed_by_its_own_fix_although_it_reports_a_test_too(
     tmp_path: Path, run_settings: Settings, require: Require
 ) -> None:
     require("ruff", find_ruff(None) is not None, "ruff is not installed")
-    result = await heal_files(tmp_path, LINTED, "ruff check .", run_settings)
+    files = {**LINTED, "cart.py": CART + "\n\ndef name():\n    return f'cart'\n"}
+    result = await heal_files(tmp_path, files, "ruff check .", run_settings)
     assert (result.outcome, result.evidence) == ("healed", "report"), result.reason
     assert result.candidate is not None
     assert (result.candidate.origin, sorted(result.candidate.files)) == (
