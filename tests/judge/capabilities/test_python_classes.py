@@ -97,6 +97,8 @@ TEST_CHANGES = [
     "class A:\n    def __init_subclass__(cls):\n        setattr(cls, cls.first, None)",
     "class A:\n    def __init_subclass__(cls):\n        type.__dict__['__setattr__'](cls, cls.first, None)",
     "class A:\n    def __init_subclass__(cls):\n        cls.test_a = None",
+    "def wrap(kind):\n    for name in vars(kind):\n        setattr(kind, name, int)\n"
+    "class A:\n    def __init_subclass__(cls):\n        wrap(cls)",
     "class A:\n    def __set_name__(self, owner, name):\n        type(owner).__setattr__(owner, name, None)",
     "class A(type):\n    def __new__(mcs, name, bases, space):\n"
     "        return type.__new__(mcs, name, bases, {k: v for k, v in space.items() if k[:4] != 'test'})",

@@ -166,6 +166,9 @@ REACHING = [
     ("computes_names", "x = lambda n, kind: getattr(n, '__kind__'.replace('kind', kind))"),
     ("computes_names", "x = lambda n, kind: ('{0.__' + kind + '__[a]}').format(n)"),
     ("computes_names", "class A:\n    def g(self, n):\n        setattr(n, f'__{self.kind}__', f)"),
+    ("computes_names", "x = lambda n, kind: getattr(n, 'f_' + kind[:0] + 'locals')"),
+    ("computes_names", "x = lambda n, kind: getattr(n, f'__{kind!s}__')"),
+    ("computes_names", "x = lambda n, kind: getattr(n, '__{kind}__'.format(kind=kind))"),
     ("computes_names", "x = lambda n: f(n).__loader__"),
     (
         "inspects_callers",

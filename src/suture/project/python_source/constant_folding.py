@@ -60,6 +60,8 @@ OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Mult: operator.mul,
 }
+PLAIN = (-1, ord("s"))
+"""Conversions in an f-string that leave a text as it is."""
 LARGE_WIDTH = re.compile(r"\d{4,}|\*")
 """A width in a format that would make the result huge."""
 FAULTS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
@@ -67,9 +69,14 @@ FAULTS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 
 
 class ConstantFolder:
-    """Compute the values of constant expressions of one module."""
+    """Compute the values of constant expressions of one module.
 
-    def __init__(self, resolve: NameResolver, find_value: ValueFinder) -> None:
+    Args:
+        unknown: A text that stands for each part that is not constant. Without it, such an expression has no value.
+    """
+
+    def __init__(self, resolve: NameResolver, find_value: ValueFinder, unknown: str | None = None) -> None:
+        self._unknown = unknown
         self._resolve = resolve
         self._find_value = find_value
         self._results: dict[ast.expr, Any] = {}
@@ -87,18 +94,18 @@ class ConstantFolder:
             depth: How many expressions are around this one.
         """
         if isinstance(node, ast.Constant):
-            return node.value if isinstance(node.value, str | bytes | int) else None
+            return node.value if isinstance(node.value, str | bytes | int) else self._unknown
         if depth > MAX_FOLDED_DEPTH:
             return None
         if not variables and node in self._results:
             return self._results[node]
         if not variables:
-            self._results[node] = None  # the answer for a variable that is defined by itself
+            self._results[node] = self._unknown  # the answer for a variable that is defined by itself
         try:
             value = self._compute(node, variables, depth + 1)
         except FAULTS:
             value = None
-        value = value if _is_small(value) else None
+        value = value if _is_small(value) else self._unknown
         if not variables:
             self._results[node] = value
         return value
@@ -117,10 +124,11 @@ class ConstantFolder:
         if isinstance(node, ast.List | ast.Tuple):
             return self._fold_all(node.elts, variables, depth)
         if isinstance(node, ast.Subscript):
-            return self._fold(node.value, variables, depth)[self._fold_index(node.slice, variables, depth)]
+            owner = self._fold(node.value, variables, depth)
+            return None if owner == self._unknown else owner[self._fold_index(node.slice, variables, depth)]
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self._compute_comprehension(node, variables, depth)
-        if isinstance(node, ast.Call) and not node.keywords:
+        if isinstance(node, ast.Call):
             return self._compute_call(node, variables, depth)
         return None
 
@@ -146,11 +154,10 @@ class ConstantFolder:
     def _join(self, node: ast.JoinedStr, variables: dict[str, Any], depth: int) -> str | None:
         texts: list[str] = []
         for part in node.values:
-            is_plain = (
-                isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1
-            )
             value = self._fold(part.value if isinstance(part, ast.FormattedValue) else part, variables, depth)
-            if value is None or (isinstance(part, ast.FormattedValue) and not is_plain):
+            if isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion not in PLAIN):
+                value = self._unknown
+            if value is None:
                 return None
             texts.append(str(value))
         return "".join(texts)
@@ -181,7 +188,9 @@ class ConstantFolder:
             values = self._fold(node.args[1], variables, depth)
             return [FUNCTIONS[self._resolve(node.args[0])](value) for value in values]
         values = self._fold_all(node.args, variables, depth)
-        if values is None:
+        options = {word.arg or "": self._fold(word.value, variables, depth) for word in node.keywords}
+        is_format = isinstance(node.func, ast.Attribute) and node.func.attr == "format"
+        if values is None or "" in options or None in options.values() or (options and not is_format):
             return None
         if function == "codecs.decode":
             is_known = len(values) == 2 and str(values[1]).lower().replace("-", "") in CODECS
@@ -199,7 +208,7 @@ class ConstantFolder:
             if is_text and (
                 not is_decoding or all(str(v).lower().replace("-", "") in CODECS for v in values[:1])
             ):
-                return getattr(owner, node.func.attr)(*values)
+                return getattr(owner, node.func.attr)(*values, **options)
         return None
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from suture.project.python_source.constant_folding import ConstantFolder
 from suture.project.tuning import MAX_NAME_PARTS
 
+UNKNOWN = "\0"
+"""Stands for a part of a text that only a run determines."""
 IMPORT_CALLS = ("__import__", "importlib.import_module", "importlib.__import__", "importlib.util.find_spec")
 """Functions that import or find the module whose name is their first argument."""
 GETTERS = ("getattr", "object.__getattribute__", "type.__getattribute__", "inspect.getattr_static")
@@ -36,6 +38,7 @@ class ModuleNames:
         self._resolved: dict[ast.expr, str] = {}
         """Results so far. Without them, calls of calls would take exponential time."""
         self._folder = ConstantFolder(self.resolve, lambda name: self.assigned.get(name))
+        self._composer = ConstantFolder(self.resolve, lambda name: self.assigned.get(name), UNKNOWN)
         self.functions: set[str] = set()
         self.star_modules: list[str] = []
         values: dict[str, list[ast.expr | None]] = defaultdict(list)
@@ -99,6 +102,11 @@ class ModuleNames:
         """Return the text of an expression that consists of constants, or `None`."""
         value = self.fold(node)
         return value if isinstance(value, str) else None
+
+    def compose_text(self, node: ast.expr) -> str:
+        """Return the text of an expression, with `UNKNOWN` in place of each part that is not constant."""
+        value = self._composer.fold(node)
+        return value if isinstance(value, str) else UNKNOWN
 
     def is_constant(self, node: ast.expr) -> bool:
         """Return whether an expression consists of constants."""

@@ -16,11 +16,9 @@ from suture.project.python_source.module_names import ModuleNames
 
 KIND_METHODS = frozenset(("__instancecheck__", "__subclasscheck__"))
 """Methods of a metaclass that decide what is an object of its class."""
-USUAL_METACLASSES = ("abc.ABCMeta", "type")
-REGISTRATIONS = ("register", "_abc_register")
+USUAL_METACLASSES = frozenset(("abc.ABCMeta", "type"))
 EXCEPTION_NAME = re.compile(r"\w*(?:Error|Exception)")
 """The name of an exception of another file."""
-MADE_CLASSES = ("type", "types.new_class")
 
 
 class ClassKinds:
@@ -40,42 +38,36 @@ class ClassKinds:
         found: list[str] = []
         if isinstance(node, ast.ClassDef):
             found = [f"{node.name}.{hook}" for hook in self._find_hooks(node)]
-        elif isinstance(node, ast.Attribute) and node.attr in REGISTRATIONS:
-            owner = node.value
-            if isinstance(owner, ast.Call) and owner.args and self._names.resolve(owner.func) == "type":
-                owner = owner.args[0]
-            found = [ast.unparse(node)] if self._is_exception(owner) else []
-        elif isinstance(node, ast.Call) and self._accepts_kinds(node):
+        elif isinstance(node, ast.Attribute) and node.attr == "register":
+            owner = node.value  # or `type(owner)`
+            parts = [owner, *(owner.args if isinstance(owner, ast.Call) else ())]
+            found = [ast.unparse(node)] if any(map(self._is_exception, parts)) else []
+        elif isinstance(node, ast.Call) and self._joins_kinds(node):
             found = [ast.unparse(node)]
         for name in found:
             yield Use(code="loosens_comparison", name=name, line=getattr(node, "lineno", 0), key=name)
 
     def _find_hooks(self, node: ast.ClassDef) -> Iterator[str]:
-        methods = _list_methods(node)
+        methods, is_exception = _list_methods(node), self._is_exception(ast.Name(node.name))
         if "__mro_entries__" in methods:
             yield "__mro_entries__"
-        if self._is_exception(ast.Name(node.name)):
-            if "__subclasshook__" in methods:
-                yield "__subclasshook__"
-            for word in node.keywords:
-                if word.arg == "metaclass" and self._decides(word.value):
-                    yield "metaclass"
+        if is_exception and "__subclasshook__" in methods:
+            yield "__subclasshook__"
+        for word in node.keywords if is_exception else ():
+            bases = self._list_bases(word.value)
+            known = [self._classes[name] for name in bases if name in self._classes]
+            decides = any(KIND_METHODS & _list_methods(kind) for kind in known)
+            if word.arg == "metaclass" and (decides or not (known or bases & USUAL_METACLASSES)):
+                yield "metaclass"
 
-    def _decides(self, metaclass: ast.expr) -> bool:
-        known = [self._classes[name] for name in self._list_bases(metaclass) if name in self._classes]
-        if not known:
-            return self._names.resolve(metaclass) not in USUAL_METACLASSES
-        return any(KIND_METHODS & _list_methods(kind) for kind in known)
-
-    def _accepts_kinds(self, node: ast.Call) -> bool:
-        """Return whether a call makes a class a kind of an exception, or a plain value a kind of an abstract class."""
+    def _joins_kinds(self, node: ast.Call) -> bool:
+        """Return whether a call makes a class a kind of an exception, or a plain value one of an abstract class."""
         name = self._names.resolve(node.func)
-        exceptions = [part for part in node.args if self._is_exception(part)]
-        if name in MADE_CLASSES and len(node.args) > 1:
+        if name == "type" and len(node.args) == 3:
             return sum(map(self._is_exception, getattr(node.args[1], "elts", ()))) > 1
-        if name.endswith(("ABCMeta.register", "_abc_register")):
-            return bool(exceptions)
-        if not isinstance(node.func, ast.Attribute) or node.func.attr not in REGISTRATIONS or not node.args:
+        if name == "abc.ABCMeta.register":
+            return any(map(self._is_exception, node.args))
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "register" or not node.args:
             return False
         is_plain = isinstance(getattr(builtins, self._names.resolve(node.args[0]), None), type)
         bases = self._list_bases(node.func.value)
@@ -83,13 +75,12 @@ class ClassKinds:
 
     def _is_exception(self, node: ast.expr) -> bool:
         bases = self._list_bases(node)
-        kinds = [getattr(builtins, name, None) for name in bases]
+        known = [self._classes[name] for name in bases if name in self._classes]
+        kinds = (getattr(builtins, name, None) for name in bases)
         if any(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
             # A class may have a method of this name that does something else.
-            return not any(
-                {"register"} & _list_methods(self._classes[name]) for name in bases if name in self._classes
-            )
-        is_name = isinstance(node, ast.Name | ast.Attribute) and not bases & self._classes.keys()
+            return not any("register" in _list_methods(kind) for kind in known)
+        is_name = isinstance(node, ast.Name | ast.Attribute) and not known
         return is_name and EXCEPTION_NAME.fullmatch(ast.unparse(node).rpartition(".")[2]) is not None
 
     def _list_bases(self, node: ast.expr) -> set[str]:

@@ -66,6 +66,7 @@ def find_class_uses(
     """
     nodes = (*imported, *ast.walk(tree))
     classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     examined: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
@@ -75,7 +76,7 @@ def find_class_uses(
                 for part in node.body
                 if isinstance(part, ast.Assign | ast.AnnAssign) and part.value
             )
-            yield from _find_uses(node, _find_bases(node, classes, names), classes, names)
+            yield from _find_uses(node, _find_bases(node, classes, names), classes, functions, names)
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -101,7 +102,11 @@ def _find_bases(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], names: 
 
 
 def _find_uses(
-    node: ast.ClassDef, bases: set[str], classes: Mapping[str, ast.ClassDef], names: ModuleNames
+    node: ast.ClassDef,
+    bases: set[str],
+    classes: Mapping[str, ast.ClassDef],
+    functions: Mapping[str, ast.FunctionDef],
+    names: ModuleNames,
 ) -> Iterator[Use]:
     found: list[tuple[str, int]] = [
         *_find_left_out_fields(node, names),
@@ -126,7 +131,7 @@ def _find_uses(
         key = f"{node.name}.{name}"
         yield Use(code="loosens_comparison", name=key, line=line, key=key)
     for function in node.body:
-        if isinstance(function, FUNCTIONS) and _changes_tests(function, bases):
+        if isinstance(function, FUNCTIONS) and _changes_tests(function, bases, functions):
             key = f"{node.name}.{function.name}"
             yield Use(code="patches_code", name=key, line=function.lineno, key=key)
 
@@ -309,14 +314,24 @@ def _makes_object(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     )
 
 
-def _changes_tests(function: ast.FunctionDef | ast.AsyncFunctionDef, bases: set[str]) -> bool:
-    """Return whether a method changes the tests of other classes, or replaces an assert method of `unittest`."""
+def _changes_tests(
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    bases: set[str],
+    functions: Mapping[str, ast.FunctionDef],
+) -> bool:
+    """Return whether a method changes the tests of other classes, or replaces an assert method of `unittest`.
+
+    Args:
+        functions: The functions of the module, which the method may call.
+    """
     name = function.name
     is_assert = name.startswith("assert") and hasattr(unittest.TestCase, name)
     if is_assert and any(base.startswith("unittest.") for base in bases):
         return True
     is_hook = name in CLASS_HOOKS or ("type" in bases and name in ("__new__", "__init__"))
     parts = list(_own_nodes(function.body)) if is_hook else []
+    called = {_get_last_name(part) for part in parts if isinstance(part, ast.Call)} & functions.keys()
+    parts += [part for name in sorted(called) for part in _own_nodes(functions[name].body)]
     harmless = {part.func for part in parts if isinstance(part, ast.Call) and _names_no_test(part)}
     return any(_sets_by_name(part) or _names_tests(part) for part in parts if part not in harmless)
 
