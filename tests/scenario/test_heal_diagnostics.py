@@ -84,8 +84,7 @@ async def test_a_linter_is_healed_by_its_own_fix_although_it_reports_a_test_too(
     tmp_path: Path, run_settings: Settings, require: Require
 ) -> None:
     require("ruff", find_ruff(None) is not None, "ruff is not installed")
-    files = {**LINTED, "cart.py": CART + "\n\ndef name():\n    return f'cart'\n"}
-    result = await heal_files(tmp_path, files, "ruff check .", run_settings)
+    result = await heal_files(tmp_path, LINTED, "ruff check .", run_settings)
     assert (result.outcome, result.evidence) == ("healed", "report"), result.reason
     assert result.candidate is not None
     assert (result.candidate.origin, sorted(result.candidate.files)) == (
@@ -93,6 +92,16 @@ async def test_a_linter_is_healed_by_its_own_fix_although_it_reports_a_test_too(
         ["cart.py", "tests/test_cart.py"],
     )
     assert not result.warnings
+
+
+@pytest.mark.heavy
+async def test_without_tests_a_certificate_says_so_and_nothing_of_other_checks(
+    tmp_path: Path, run_settings: Settings, require: Require
+) -> None:
+    require("ruff", find_ruff(None) is not None, "ruff is not installed")
+    files = {"cart.py": "def name():\n    return f'cart'\n"}
+    result = await heal_files(tmp_path, files, "ruff check .", run_settings)
+    assert result.outcome == "healed", result.reason
     (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
     ((_, written),) = select_events(read_ledger(ledger).events, CertificateWritten)
     assert written.coverage_unmeasured == "no_tests"
