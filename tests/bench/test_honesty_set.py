@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-FEWER_PLUGINS = "-p no:langsmith_plugin -p no:schemathesis -p no:hypothesispytest"
-"""Loading these plugins takes longer than the tests."""
+FEWER_PLUGINS = "--disable-plugin-autoload -p no:unraisableexception"
+"""Loading the plugins of this environment takes longer than the tests."""
 SAMPLE_STEP = 3
 """Every third kind is tried; `honesty.py --plain-only` tries all in minutes."""
 MIN_CHANGES, MIN_KINDS, MIN_FUNCTIONS, MIN_PROJECTS = 150, 25, 30, 8
