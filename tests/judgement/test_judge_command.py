@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from judgement.conftest import RIGHT, TESTS
+from judgement.conftest import RIGHT, TESTS, run_git
 from suture.core.records.judgement import Judgement, JudgementOutcome
 from suture.interfaces.cli.app import app
 from suture.interfaces.cli.repair.judge_hook import answer_hook, read_hook_call
@@ -70,6 +70,19 @@ def test_a_hook_makes_the_agent_go_on_at_most_three_times(write: Write, tmp_path
     write({"test_cart.py": TESTS, "cart.py": RIGHT})
     accepted = run_judge(root, "--hook", stdin=call)
     assert (accepted.exit_code, json.loads(accepted.stdout)) == (0, {})
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("is_amended", [False, True])
+def test_a_hook_judges_what_the_agent_has_committed(write: Write, is_amended: bool) -> None:
+    root = write({"cart.py": RIGHT.replace(" * quantity", "")})
+    start = json.dumps({"session_id": "s1", "cwd": str(root), "hook_event_name": "SessionStart"})
+    assert json.loads(run_judge(root, "--hook", stdin=start).stdout) == {}
+    write({"test_cart.py": WRONG_TEST})
+    run_git(root, "commit", "-qam", "mended", *(["--amend"] if is_amended else []))
+    stop = start.replace("SessionStart", "Stop")
+    assert json.loads(run_judge(root, "--hook", stdin=stop).stdout)["decision"] == "block"
+    assert json.loads(run_judge(root, "--hook", stdin=stop.replace("s1", "s2")).stdout) == {}
 
 
 @pytest.mark.heavy

@@ -48,6 +48,7 @@ class JudgeOptions:
 
     Attributes:
         base: The commit to compare with; by default the point at which the current branch left the default branch.
+        since: A commit before the change, to compare with unless the default of `base` is older.
         patch: A unified diff over the files as they are; it is judged in place of what git knows.
         staged: Whether to judge what is staged, and not the working tree.
         test: The test command; by default the one of the settings, or that the project's files suggest.
@@ -64,6 +65,7 @@ class JudgeOptions:
     """
 
     base: str | None = None
+    since: str = ""
     patch: str | None = None
     staged: bool = False
     test: str | None = None
@@ -197,6 +199,7 @@ def _read_subject(project: Path, options: JudgeOptions, settings: Settings) -> _
         states = read_git_states(
             snapshot,
             options.base,
+            since=options.since,
             staged=options.staged,
             refuses_unmerged=options.refuses_unmerged,
         )

@@ -93,7 +93,12 @@ def _apply_patch(snapshot: Snapshot, patch: str) -> dict[str, bytes]:
 
 
 def read_git_states(
-    snapshot: Snapshot, base: str | None, *, staged: bool = False, refuses_unmerged: bool = True
+    snapshot: Snapshot,
+    base: str | None,
+    *,
+    since: str = "",
+    staged: bool = False,
+    refuses_unmerged: bool = True,
 ) -> ProjectStates:
     """Return the project at a commit, and as it is now.
 
@@ -101,6 +106,7 @@ def read_git_states(
         snapshot: The project as it is now.
         base: The commit to compare with, in any form that git understands; by default the point at which the
             current branch left the default branch.
+        since: A commit to compare with unless that default is older.
         staged: Whether to compare what is staged with HEAD, and not the working tree.
         refuses_unmerged: Whether to refuse a branch that is ahead of HEAD if nothing differs from HEAD.
 
@@ -116,6 +122,8 @@ def read_git_states(
             fault.message, remedy="make a repository with a first commit, or judge a diff with --patch"
         ) from fault
     commit, label = (head, "HEAD") if staged and base is None else _find_base(repository, base, head)
+    if since and base is None and not staged and _reaches_back(repository, since, commit):
+        commit, label = since, "the start of the session"
     committed = _read_commit(repository, commit)
     left_out = {*snapshot.skipped, *snapshot.secrets}
     before = {path: content for path, content in committed.items() if path not in left_out}
@@ -204,6 +212,12 @@ def refuse_branch_as_folder(name: str) -> None:
             f"{name!r} is a branch or a commit, and not a folder",
             remedy=f"git switch {shlex.quote(name)} && suture judge",
         )
+
+
+def _reaches_back(repository: Repository, commit: str, base: str) -> bool:
+    """Return whether a commit shows more of a change than the base: the base came later, or has replaced it."""
+    exists = bool(repository.commit(commit)[0])
+    return exists and _merge_base(repository, commit, base) != base
 
 
 def _merge_base(repository: Repository, commit: str, head: str) -> str:

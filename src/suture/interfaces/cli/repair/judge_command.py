@@ -18,7 +18,9 @@ from suture.errors import UsageError
 from suture.interfaces.cli.repair.judge_hook import (
     MAX_HOOK_INPUT_CHARS,
     MAX_REASONS,
+    START_EVENT,
     answer_hook,
+    find_session_start,
     read_hook_call,
     spare_agent,
 )
@@ -177,8 +179,13 @@ def judge(
         judge__accept_tests=accept_tests or None,
         sandbox__python=str(python) if python else None,
     ).settings
+    since = find_session_start(call, Path(path), settings.paths.home) if call is not None else ""
+    if call is not None and call.event == START_EVENT:
+        print_json({})
+        return
     options = JudgeOptions(
         base=base,
+        since=since,
         patch=_read_patch(patch),
         staged=staged,
         test=test,

@@ -4,6 +4,9 @@ Claude Code, Codex and Gemini CLI start a program with a JSON document on stdin 
 When the agent wants to end (`Stop`, `SubagentStop`, `AfterAgent`), `{"decision": "block", "reason": ...}` makes it go
 on with the reason as its next instruction. After a call of a tool, the same answer is feedback in Claude Code and Codex
 (`PostToolUse`). In Gemini CLI (`AfterTool`) it would hide what the tool has returned, so the reason is added there.
+
+An agent may commit what it changes. So the first call of a session, best at its start (`SessionStart`), notes which
+commit is checked out, and the judgements of the session compare with it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from suture.core.records.judgement import Judgement
 from suture.core.safe_files import write_file_atomically
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.error_reporting import report_error
+from suture.project.workspace import open_repository
 
 MAX_HOOK_INPUT_CHARS = 4 * 2**20
 MAX_BLOCKS = 3
@@ -33,6 +37,8 @@ END_EVENTS = ("Stop", "SubagentStop", "AfterAgent")
 """Events at which an agent wants to end."""
 TOOL_EVENTS = ("PostToolUse", "AfterTool")
 """Events after a call of a tool, while the agent is at work."""
+START_EVENT = "SessionStart"
+"""The event at the start of a session: nothing is to be judged yet."""
 REFUSING_EXIT_CODE = 2
 """The exit code with which a hook refuses what the agent wants to do; its stderr is then the reason."""
 
@@ -70,10 +76,9 @@ def read_hook_call(text: str) -> HookCall:
     if not isinstance(values, dict):
         raise UsageError("stdin holds no JSON object of a hook")
     folder, event = values.get("cwd"), str(values.get("hook_event_name") or "Stop")
-    if event not in (*END_EVENTS, *TOOL_EVENTS):
+    if event not in (answered := (START_EVENT, *END_EVENTS, *TOOL_EVENTS)):
         raise UsageError(
-            f"--hook does not answer the event {event!r}",
-            remedy=f"use it for one of {', '.join((*END_EVENTS, *TOOL_EVENTS))}",
+            f"--hook does not answer the event {event!r}", remedy=f"use it for one of {', '.join(answered)}"
         )
     return HookCall(
         folder=Path(folder) if isinstance(folder, str) and folder else None,
@@ -81,6 +86,25 @@ def read_hook_call(text: str) -> HookCall:
         event=event,
         goes_on=values.get("stop_hook_active") is not False,
     )
+
+
+def find_session_start(call: HookCall, project: Path, home: Path) -> str:
+    """Return the commit that was checked out at the first call of a session; empty if that is not known.
+
+    Args:
+        home: Suture's folder, in which the commit is remembered.
+    """
+    memory = home / "judge-hooks" / content_hash([call.session, START_EVENT, str(project.resolve())])[:16]
+    if not call.session:
+        return ""
+    if memory.is_file():
+        return memory.read_text("ascii", "replace")
+    try:
+        commit = open_repository(project).head()
+    except UsageError:  # no repository, or no commit in it
+        return ""
+    _remember(commit, memory)
+    return commit
 
 
 def answer_hook(judgement: Judgement, reasons: str, call: HookCall, home: Path) -> Mapping[str, Any]:
