@@ -116,3 +116,5 @@ async def test_nobody_is_asked_about_code_without_plain_results(settings: Settin
         "A function that prints a text", WriteOptions(settings=settings, model=model, ask=True)
     )
     assert (result.outcome, result.reason.code) == ("not_healed", "no_shown_result")
+    steps = list(next_step_lines(result, find_run(settings.paths.home, result.run_id)))
+    assert any("such as show(text) == ..." in line for line in steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import random
 
 import pytest
@@ -15,6 +16,7 @@ from suture.judge.differential.proposed_examples import (
     generate_arguments,
     propose_examples,
 )
+from suture.judge.tuning import MAX_PROPOSED_CALLS, MAX_PROPOSED_EXAMPLES
 from suture.sandbox import Sandbox
 
 
@@ -53,6 +55,36 @@ def test_the_main_function_is_the_one_that_no_other_calls() -> None:
     assert asked is not None
     assert asked.name == "is_prime"
     assert find_main_function("def numbers(n):\n    yield n\n", None) is None
+
+
+def test_two_parameters_that_only_their_use_explains_soon_get_the_same_type() -> None:
+    function = ast.parse("def f(thing, other): return thing // other").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    guesses = itertools.islice(generate_arguments(function, random.Random(0)), MAX_PROPOSED_CALLS)
+    assert sum(all(isinstance(value, int) for value in arguments) for arguments in guesses) >= 3
+
+
+def test_texts_have_punctuation_accents_spaces_and_none_at_all() -> None:
+    function = ast.parse("def slugify(title): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    guesses = itertools.islice(generate_arguments(function, random.Random(0)), MAX_PROPOSED_EXAMPLES)
+    texts = [arguments[0] for arguments in guesses]
+    assert "" in texts
+    assert any(not text.isascii() for text in texts)
+    assert any("," in text for text in texts)
+    assert any("  " in text for text in texts)
+
+
+async def test_a_division_is_shown_with_a_remainder(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    suite = await prepare_suite(Task(statement="Split a bill fairly."), sandbox, sandbox_settings)
+    code = "def split_bill(cents, n):\n    return cents // n\n"
+
+    examples = await propose_examples([Candidate(files={"solution.py": code}, origin="sample")], suite)
+
+    assert examples[0].call == "split_bill(10, 4)"
+    assert examples[0].answers == ("2",)
 
 
 async def test_a_parameter_of_unknown_type_is_tried_with_several(

@@ -196,7 +196,7 @@ def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Ite
     elif result.verdict is not None and not result.verdict.outcomes:
         if result.reason.code == "no_trusted_check":
             yield f"Verify it by results that you confirm: suture resume {run}"
-        yield "Add something to check: an example in the task, or a test file with --test."
+        yield f"Add something to check: {_suggest_example(result)}, or a test file with --test."
     elif result.outcome == "not_healed" and used_no_model:
         yield "Use a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."
     elif result.reason.code == "no_answer":
@@ -210,6 +210,18 @@ def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Ite
         return  # the reason names the limit to raise; a larger model would not help
     elif result.outcome in ("stuck", "budget_exhausted", "not_healed"):
         yield f"Try a larger model: suture fork {run} --model PROVIDER:MODEL"
+
+
+def _suggest_example(result: Result) -> str:
+    """Return what to add to a task so that code of it can be verified, with the name of the function if it is known."""
+    from suture.judge.differential.proposed_examples import find_main_function  # slow, and seldom needed
+
+    texts = result.candidate.files.values() if result.candidate else ()
+    function = next(filter(None, (find_main_function(text, None) for text in texts)), None)
+    if function is None:
+        return "an example in the task"
+    parameters = ", ".join(parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args))
+    return f"a call with its result in the task, such as {function.name}({parameters}) == ..."
 
 
 def continuation_hint(run: str) -> str:

@@ -32,8 +32,8 @@ from suture.judge.verdicts import run_programs
 from suture.project.python_source.parsing import parse_module
 
 Values = tuple[Any, ...]
-INTEGERS: Values = (3, 10, 1, 0, -4)
-TEXTS: Values = ("hello world", "level", "Aab", "a", "")
+INTEGERS: Values = (10, 4, 3, 1, 0, -4)
+TEXTS: Values = ("Hello, World!", "level", "Crème brûlée", " two  spaces ", "")
 INTEGER_LISTS: Values = ([1, 2, 3, 4, 5, 6], [-2, 7, 4], [3, 3, 1], [10], [])
 TEXT_LISTS: Values = (["apple", "fig", "kiwi"], ["b", "a", "b"], ["x"], [])
 SAMPLES: Mapping[str, Values] = {
@@ -58,11 +58,15 @@ NAMES: Sequence[tuple[re.Pattern[str], str]] = [
             "list[int]",
         ),
         (r"(.*_)?(dict|dictionary|mapping|counts|d)\d?", "dict[str, int]"),
-        (r"(.*_)?(str|string|text|word|sentence|phrase|name|line|char|letter|s)\d?", "str"),
+        (
+            r"(.*_)?(str|string|text|word|sentence|phrase|name|title|message|email|url|line|char|letter|s)\d?",
+            "str",
+        ),
         (r"(is|has|allow|ignore|reverse).*|flag", "bool"),
         (r"(.*_)?(price|rate|radius|celsius|fahrenheit|temperature|weight|ratio|percent)", "float"),
         (
-            r"[abijkmnxy]\d?|(.*_)?(num|number|count|size|length|limit|index|year|month|day|target|amount|age)\d?",
+            r"[abijkmnxy]\d?|(.*_)?(num|number|count|size|length|limit|index|year|month|day|target|amount|age"
+            r"|cents|total|people|persons|quantity|days|hours|minutes|seconds|width|height)\d?",
             "int",
         ),
     )
@@ -141,8 +145,23 @@ def generate_arguments(function: ast.FunctionDef, draw: random.Random) -> Iterat
     required = required[: len(required) - len(spec.defaults)]
     guesses = [_guess_values(parameter) for parameter in required]
     seeds = [*_combine([values for values, *_ in guesses])]
-    others = itertools.chain.from_iterable(map(_combine, itertools.product(*guesses)))
-    yield from _drop_repetitions([*seeds, *mutate_inputs(seeds, 6, draw), *edge_inputs(seeds, 6), *others])
+    near = [*mutate_inputs(seeds, 6, draw), *edge_inputs(seeds, 6)]
+    # Where neither annotation nor name tells a type, another type is likelier to work than other values of the first.
+    knows_types = all(parameter.annotation or _types_by_name(parameter) for parameter in required)
+    others = _take_turns(guesses)
+    yield from _drop_repetitions([*seeds, *near, *others] if knows_types else [*seeds, *others, *near])
+
+
+def _take_turns(guesses: Sequence[Sequence[Values]]) -> Iterator[Arguments]:
+    """Yield arguments of each combination of types in turn, so that few calls try many combinations.
+
+    Combinations of few different types come first: two parameters often have the same type.
+    """
+    combinations = sorted(
+        itertools.product(*guesses), key=lambda columns: len({id(column) for column in columns})
+    )
+    for row in itertools.zip_longest(*map(_combine, combinations)):
+        yield from (arguments for arguments in row if arguments is not None)
 
 
 def _combine(columns: Sequence[Values]) -> Iterator[Arguments]:
@@ -160,8 +179,12 @@ def _guess_values(parameter: ast.arg) -> list[Values]:
     annotated = _values_of_type(ast.unparse(parameter.annotation)) if parameter.annotation else ()
     if annotated:
         return [annotated]
-    named = [kind for pattern, kind in NAMES if pattern.fullmatch(parameter.arg.lower())]
-    return [SAMPLES[kind] for kind in dict.fromkeys((*named[:1], *FALLBACK_TYPES))]
+    return [SAMPLES[kind] for kind in dict.fromkeys((*_types_by_name(parameter)[:1], *FALLBACK_TYPES))]
+
+
+def _types_by_name(parameter: ast.arg) -> list[str]:
+    """Return the types that parameters of this name usually have."""
+    return [kind for pattern, kind in NAMES if pattern.fullmatch(parameter.arg.lower())]
 
 
 def _values_of_type(annotation: str) -> Values:
