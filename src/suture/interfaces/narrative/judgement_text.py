@@ -9,12 +9,14 @@ from suture.core.records import encode_record
 from suture.core.records.finding_text import render_finding, render_place
 from suture.core.records.judgement import (
     ChangeFinding,
+    FindingCode,
     Judgement,
     JudgementOutcome,
     JudgeStep,
     NotComparableReason,
     ScopeKind,
 )
+from suture.interfaces.narrative.plain_text import format_count
 from suture.judge.unmeasured import render_unmeasured
 
 MAX_SUMMARY_FINDINGS = 8
@@ -45,16 +47,36 @@ STEP_TEXTS: Mapping[JudgeStep, str] = {
     "guards": "measuring which changed lines the tests guard",
     "signs": "looking for signs that the change games its tests",
 }
+DOUBTFUL_PASS_CODES: frozenset[FindingCode] = frozenset(
+    {
+        "memorises_examples",
+        "games_tests",
+        "capability",
+        "test_hook_added",
+        "test_support_changed",
+        "configuration_changed",
+    }
+)
+"""Findings that can themselves be why tests pass, so that a change which they reject fixes and proves nothing."""
 
 
 def render_judgement(judgement: Judgement, *, explain: bool = False) -> str:
     """Return a judgement as text of at most 25 lines; with `explain` with everything that was found."""
+    leads = not explain and _leads_with_finding(judgement)
+    headline = render_headline(judgement)
+    if explain and _leads_with_finding(judgement):  # the list below has the finding, with all its details
+        headline = f"{render_verdict(judgement)}."
+    elif leads:
+        headline = f"{render_verdict(judgement)}: {_render_with_place(judgement.findings[0])}"
     facts = (f"  {label:<10}{text}" for label, text in list_facts(judgement))
-    lines = [render_headline(judgement), *facts]
-    shown = [f for f in judgement.findings if explain or f.severity != "note"]
+    lines = [headline, *facts]
+    if explain:
+        lines += [f"            {test}" for test in _list_proof(judgement)]
+    listed = judgement.findings[1:] if leads else judgement.findings
+    shown = [f for f in listed if explain or f.severity != "note"]
     limit = len(shown) if explain else MAX_SUMMARY_FINDINGS
     lines += [line for finding in shown[:limit] for line in _render_finding_lines(finding, explain)]
-    rest = len(judgement.findings) - len(shown[:limit])
+    rest = len(listed) - len(shown[:limit])
     if rest:
         lines.append(f"  {rest} more with --explain")
     return "\n".join(lines)
@@ -65,13 +87,17 @@ def render_headline(judgement: Judgement) -> str:
     if judgement.outcome == "not_comparable":
         detail = judgement.detail.strip().splitlines()
         return f"Not comparable: {REASON_TEXTS[judgement.reason]}" + (f": {detail[-1]}" if detail else "")
-    text = render_verdict(judgement)
-    gravest = next(iter(judgement.findings), None)
     if judgement.reason == "no_change":
         return "Nothing to judge: nothing has changed."
-    if judgement.outcome == "accepted" or gravest is None:
-        return f"{text}."
-    return f"{text}: {render_finding(gravest)}"
+    text = render_verdict(judgement)
+    return (
+        f"{text}: {render_finding(judgement.findings[0])}" if _leads_with_finding(judgement) else f"{text}."
+    )
+
+
+def _leads_with_finding(judgement: Judgement) -> bool:
+    """Return whether the headline has the gravest finding."""
+    return judgement.outcome in ("rejected", "accepted_with_remarks") and bool(judgement.findings)
 
 
 def render_verdict(judgement: Judgement) -> str:
@@ -96,27 +122,9 @@ def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
         )
     if judgement.evidence is None:
         return
-    tests, guards, scope = judgement.tests, judgement.guards, judgement.scope
-    is_rejected = judgement.outcome == "rejected"
-    counts = [f"{len(tests.passed)} pass"]
-    named = (
-        ("failed before" if is_rejected else "fixed", tests.fixed),
-        ("newly failing", tests.newly_failing),
-        ("still failing", tests.still_failing),
-        ("skipped", tests.skipped),
-        ("removed", tests.removed),
-        ("flaky", tests.flaky),
-    )
-    counts += [f"{len(names)} {label}" for label, names in named if names]
-    yield "Tests", SCOPE_TEXTS[scope.kind].format(scope) + ", ".join(counts)
-    proof = len({*tests.fixed, *tests.proving})
-    proven = (
-        "1 test fails without the change and passes with it"
-        if proof == 1
-        else f"{proof} tests fail without the change and pass with it"
-    )
-    if not is_rejected:  # what a rejected change did to the tests is no proof of anything
-        yield "Proof", proven if proof else "no test fails without the change"
+    guards = judgement.guards
+    yield "Tests", SCOPE_TEXTS[judgement.scope.kind].format(judgement.scope) + _render_counts(judgement)
+    yield "Proof", _render_proof(judgement)
     if guards.unmeasured == "no_changed_code" or (guards.unmeasured is None and not guards.changed):
         guarded = "nothing has changed that tests of the code could notice"
     elif guards.unmeasured is None:
@@ -133,10 +141,76 @@ def _s(count: int) -> str:
     return "" if count == 1 else "s"
 
 
+def _render_counts(judgement: Judgement) -> str:
+    """Return how many tests ended in which way: `7 pass (2 fixed, 1 new), 1 newly failing`."""
+    tests, before = judgement.tests, judgement.runs.get("before", {})
+    passed, settled = {*tests.passed}, {*tests.fixed, *tests.flaky}
+    failed_before = {name for name in passed if before.get(name, "passed") not in ("passed", "skipped")}
+    ways = {
+        "newly passing" if _is_pass_doubtful(judgement) else "fixed": passed & {*tests.fixed},
+        "new": _find_new_tests(judgement) - settled,
+        "only with the changed tests": failed_before - settled,
+    }
+    named = {
+        "newly failing": tests.newly_failing,
+        "still failing": tests.still_failing,
+        "skipped": tests.skipped,
+        "removed": tests.removed,
+        "flaky": tests.flaky,
+    }
+    among = ", ".join(f"{len(names)} {label}" for label, names in ways.items() if names)
+    counts = [f"{len(passed)} pass{f' ({among})' if among else ''}"]
+    return ", ".join(counts + [f"{len(names)} {label}" for label, names in named.items() if names])
+
+
+def _render_proof(judgement: Judgement) -> str:
+    """Return which tests fail without the change and pass with it."""
+    tests, proof = judgement.tests, {*_list_proof(judgement)}
+    if not proof:
+        return "no test fails without the change and passes with it"
+    if _is_pass_doubtful(judgement):
+        return "none: what rejects the change can itself be why tests pass"
+    new = _find_new_tests(judgement) & proof
+    kinds = {
+        "fixed test": {*tests.fixed} - new,
+        "new test": new,
+        "changed test": proof - {*tests.fixed} - new,
+    }
+    *others, last = [format_count(len(names), kind) for kind, names in kinds.items() if names]
+    subject = f"{', '.join(others)} and {last}" if others else last
+    verbs = ("fails", "passes") if len(proof) == 1 else ("fail", "pass")
+    return f"{subject} {verbs[0]} without the change and {verbs[1]} with it"
+
+
+def _list_proof(judgement: Judgement) -> list[str]:
+    """Return the tests that fail without the change and pass with it, sorted."""
+    return sorted({*judgement.tests.fixed, *judgement.tests.proving})
+
+
+def _find_new_tests(judgement: Judgement) -> set[str]:
+    """Return the passing tests that did not run without the change."""
+    before = judgement.runs.get("before", {})
+    # The parameters of a test are unknown while its file cannot be imported.
+    return {
+        name
+        for name in judgement.tests.passed
+        if before and name not in before and name.partition("[")[0] not in before
+    }
+
+
+def _is_pass_doubtful(judgement: Judgement) -> bool:
+    """Return whether a finding that rejects the change can be why tests pass."""
+    return any(one.severity == "reject" and one.code in DOUBTFUL_PASS_CODES for one in judgement.findings)
+
+
+def _render_with_place(finding: ChangeFinding) -> str:
+    return f"{render_place(finding)}{render_finding(finding)}"
+
+
 def _render_finding_lines(finding: ChangeFinding, explain: bool) -> Iterator[str]:
     label = {"reject": "reject", "remark": "remark", "note": "note  "}[finding.severity]
     code = f" [{finding.code}]" if explain else ""
-    yield f"  {label}    {render_place(finding)}{render_finding(finding)}{code}"
+    yield f"  {label}    {_render_with_place(finding)}{code}"
     if explain and finding.before:
         yield f"            - {finding.before}"
     if explain and finding.after:
