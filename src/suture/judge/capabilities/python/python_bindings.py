@@ -75,12 +75,25 @@ class BoundBodies:
 
     def _list_rounds(self, target: ast.expr, values: ast.expr) -> Iterator[dict[str, ast.expr]]:
         """Yield what the variables of a loop over a literal stand for in each round."""
-        values = self._names.assigned.get(values.id, values) if isinstance(values, ast.Name) else values
-        for value in getattr(values, "elts", ())[:MAX_LOOP_VALUES]:
+        for value in self._list_items(values)[:MAX_LOOP_VALUES]:
             targets = target.elts if isinstance(target, ast.Tuple) else [target]
             parts = getattr(value, "elts", ()) if isinstance(target, ast.Tuple) else [value]
-            pairs = zip(targets, parts, strict=False)
-            yield {name.id: part for name, part in pairs if isinstance(name, ast.Name)}
+            bound = zip(targets, parts, strict=False)
+            yield {name.id: part for name, part in bound if isinstance(name, ast.Name)}
+
+    def _list_items(self, values: ast.expr) -> list[ast.expr]:
+        """Return the items of a literal, or of a view of one, such as `{...}.items()`."""
+        view = ""
+        if isinstance(values, ast.Call) and isinstance(values.func, ast.Attribute):
+            view = values.func.attr
+            values = values.func.value
+        values = self._names.assigned.get(values.id, values) if isinstance(values, ast.Name) else values
+        if not isinstance(values, ast.Dict):
+            return list(getattr(values, "elts", ()))
+        pairs = [(key, value) for key, value in zip(values.keys, values.values, strict=True) if key]
+        if view == "items":
+            return [ast.Tuple([key, value]) for key, value in pairs]
+        return [value if view == "values" else key for key, value in pairs]
 
     def _copy(
         self, body: ast.AST, values: Mapping[str, ast.expr], local_names: Collection[str], *, is_copy: bool

@@ -178,12 +178,14 @@ def _find_setter_uses(node: ast.Call, owner: ast.expr, place: Place, names: Modu
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SETTING_CALL = re.compile(
-    r"(?:decimal|locale|random|numpy\.random)\.(?:seed|set\w*)|numpy\.set(?:err|_)\w*|pandas\.set_option"
+    r"(?:decimal|locale|random(?:\._inst)?|numpy\.random)\.(?:seed|set\w*)|numpy\.set(?:err|_)\w*|pandas\.set_option"
     r"|sys\.set(?!recursionlimit)\w+|socket\.setdefaulttimeout|time\.tzset|codecs\.(?:un)?register\w*|copyreg\.\w+"
     r"|logging\.disable|warnings\.(?:simplefilter|filterwarnings|resetwarnings)"
 )
 """The name of a function that changes a setting or a registry of the process."""
-CONTEXT_METHOD = re.compile(r"clear_\w+|(?:traps|flags)\.(?:update|clear|pop\w*|setdefault)")
+CONTEXT_METHOD = re.compile(
+    r"clear_\w+|__(?:init|setstate)__|(?:traps|flags)\.(?:update|clear|pop\w*|setdefault|__\w+__)"
+)
 """A method that changes a decimal context."""
 TEMPORARY = ("warnings.catch_warnings", "decimal.localcontext", "numpy.errstate", "numpy.printoptions")
 """Context managers that restore the settings of their module."""
@@ -242,12 +244,12 @@ def find_setting_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterat
         ):
             name = name or ast.unparse(node.func)
             yield Use(code="hooks_interpreter", name=name, line=node.lineno, key=name)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr == "enter_context":
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in ("enter_context", "__enter__"):
             is_closed = ast.unparse(node.func.value) in place.stacks
             yield from () if is_closed else _find_temporary(node.args, names)
     elif isinstance(node, FUNCTIONS):
         yield from _find_held_settings(node, names)
-    elif isinstance(node, ast.Attribute) and node.attr == "__enter__" and isinstance(node.value, ast.Call):
+    elif isinstance(node, ast.Attribute) and node.attr == "__enter__":
         yield from _find_temporary([node.value], names)
 
 
@@ -260,7 +262,8 @@ def list_stacks(node: ast.AST) -> set[str]:
 def _find_temporary(values: Iterable[ast.expr], names: ModuleNames) -> Iterator[Use]:
     """Yield context managers that change settings until somebody leaves them."""
     for value in values:
-        name = names.resolve(value.func) if isinstance(value, ast.Call) else ""
+        made = names.assigned.get(value.id) if isinstance(value, ast.Name) else value
+        name = names.resolve(made.func) if isinstance(made, ast.Call) else ""
         if name in TEMPORARY:
             yield Use(code="hooks_interpreter", name=name, line=value.lineno, key=name)
 
@@ -294,7 +297,7 @@ def _changes_context(function: ast.expr, place: Place, names: ModuleNames) -> bo
 
 def _is_context(node: ast.expr, names: ModuleNames) -> bool:
     made = names.assigned.get(node.id, node) if isinstance(node, ast.Name) else node
-    return isinstance(made, ast.Call) and names.resolve(made.func) == "decimal.getcontext"
+    return isinstance(made, ast.Call) and names.resolve(made.func).removeprefix("_") == "decimal.getcontext"
 
 
 def _find_assigned_setting(

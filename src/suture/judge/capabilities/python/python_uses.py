@@ -133,6 +133,7 @@ MODULE_ATTRIBUTES: dict[str, tuple[str, CapabilityCode]] = {
 """An attribute of objects of a module -> that module, and what the use means in a file that imports it."""
 STORED_OBJECTS = re.compile(
     r"(?:_?c?[pP]ickle|dill|cloudpickle|jsonpickle)\.(?:_?loads?|_?Unpickler|decode)|shelve\.\w+"
+    r"|multiprocessing\.reduction\.ForkingPickler\.loads"
     r"|yaml\.(?:full_load|unsafe_load|(?:C|C?Full|C?Unsafe)?Loader)\w*|pandas\.read_pickle"
 )
 """The name of a function or class that reads stored data, which may name any function or module."""
