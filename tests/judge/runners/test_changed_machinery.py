@@ -135,7 +135,8 @@ USES = {
     ),
     "the method of a test": (
         "def test_it(): assert total([2, 3]) == 5\n",
-        FIND_PLUGIN_MANAGERS + "session = next(filter(None, found)).get_plugin('session')\nwalk = session.genitems\n"
+        FIND_PLUGIN_MANAGERS
+        + "session = next(filter(None, found)).get_plugin('session')\nwalk = session.genitems\n"
         "def genitems(node):\n    for item in walk(node):\n        item.runtest = int\n        yield item\n"
         "session.genitems = genitems\n",
     ),
