@@ -30,8 +30,8 @@ def test_the_screen_leads_with_the_verdict_and_has_at_most_25_lines(write: Write
     result = run_judge(write({"cart.py": RIGHT}))
     lines = result.stdout.splitlines()
     assert (result.exit_code, lines[0]) == (0, "Accepted.")
-    assert "  Tests     4 pass, 1 fixed" in lines
-    assert "  Proof     1 test fails without the change and passes with it" in lines
+    assert "  Tests     4 pass (1 fixed)" in lines
+    assert "  Proof     1 fixed test fails without the change and passes with it" in lines
     assert len(lines) <= 25
 
 
@@ -39,13 +39,13 @@ def test_the_screen_leads_with_the_verdict_and_has_at_most_25_lines(write: Write
 def test_a_rejected_change_ends_with_1_and_names_the_place(write: Write) -> None:
     result = run_judge(write({"test_cart.py": WRONG_TEST}), "--explain")
     assert result.exit_code == 1
-    assert result.stdout.startswith(
-        "Rejected: test_three_mugs_cost_three_times_as_much expects something else"
-    )
-    assert "test_cart.py:10: " in result.stdout
+    assert result.stdout.startswith("Rejected.\n")
+    place = "test_cart.py:10: "
+    assert f"{place}test_three_mugs_cost_three_times_as_much expects something else" in result.stdout
     assert "+ assert cart_total([('mug', 1200, 3)]) == 1690" in result.stdout
     assert "[expectation_follows_code]" in result.stdout
-    assert "Proof" not in result.stdout
+    assert "  Tests     4 pass (1 only with the changed tests)\n" in result.stdout
+    assert "  Proof     no test fails without the change and passes with it\n" in result.stdout
 
 
 @pytest.mark.heavy

@@ -62,23 +62,21 @@ DOUBTFUL_PASS_CODES: frozenset[FindingCode] = frozenset(
 
 def render_judgement(judgement: Judgement, *, explain: bool = False) -> str:
     """Return a judgement as text of at most 25 lines; with `explain` with everything that was found."""
-    leads = not explain and _leads_with_finding(judgement)
-    headline = render_headline(judgement)
-    if explain and _leads_with_finding(judgement):  # the list below has the finding, with all its details
-        headline = f"{render_verdict(judgement)}."
-    elif leads:
-        headline = f"{render_verdict(judgement)}: {_render_with_place(judgement.findings[0])}"
-    facts = (f"  {label:<10}{text}" for label, text in list_facts(judgement))
-    lines = [headline, *facts]
-    if explain:
-        lines += [f"            {test}" for test in _list_proof(judgement)]
-    listed = judgement.findings[1:] if leads else judgement.findings
+    headline, listed = render_headline(judgement), judgement.findings
+    if _leads_with_finding(judgement):  # each finding is shown once; the list with `explain` has all details
+        rest = "." if explain else f": {_render_with_place(judgement.findings[0])}"
+        headline = f"{render_verdict(judgement)}{rest}"
+        listed = listed if explain else listed[1:]
+    lines = [headline]
+    for label, text in list_facts(judgement):
+        lines.append(f"  {label:<10}{text}")
+        if explain and label == "Proof":
+            lines += [f"            {test}" for test in _list_proof(judgement)]
     shown = [f for f in listed if explain or f.severity != "note"]
     limit = len(shown) if explain else MAX_SUMMARY_FINDINGS
     lines += [line for finding in shown[:limit] for line in _render_finding_lines(finding, explain)]
-    rest = len(listed) - len(shown[:limit])
-    if rest:
-        lines.append(f"  {rest} more with --explain")
+    if more := len(listed) - len(shown[:limit]):
+        lines.append(f"  {more} more with --explain")
     return "\n".join(lines)
 
 
@@ -90,9 +88,9 @@ def render_headline(judgement: Judgement) -> str:
     if judgement.reason == "no_change":
         return "Nothing to judge: nothing has changed."
     text = render_verdict(judgement)
-    return (
-        f"{text}: {render_finding(judgement.findings[0])}" if _leads_with_finding(judgement) else f"{text}."
-    )
+    if not _leads_with_finding(judgement):
+        return f"{text}."
+    return f"{text}: {render_finding(judgement.findings[0])}"
 
 
 def _leads_with_finding(judgement: Judgement) -> bool:
@@ -169,7 +167,7 @@ def _render_proof(judgement: Judgement) -> str:
     if not proof:
         return "no test fails without the change and passes with it"
     if _is_pass_doubtful(judgement):
-        return "none: what rejects the change can itself be why tests pass"
+        return "none: the tests may pass only because of what rejects the change"
     new = _find_new_tests(judgement) & proof
     kinds = {
         "fixed test": {*tests.fixed} - new,

@@ -269,7 +269,7 @@ def _render_tests(judgement: Judgement) -> str:
     if judgement.evidence is None:
         return f"no comparison, as certified ({judgement.reason or 'the tests do not run'})"
     tests = judgement.tests
-    proof = len(tests.fixed) + len(tests.proving)
+    proof = len({*tests.fixed, *tests.proving})
     return f"each ends as certified; {len(tests.passed)} pass with the change, {proof} of them only with it"
 
 

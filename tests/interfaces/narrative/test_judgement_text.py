@@ -1,0 +1,77 @@
+"""The screen of a judgement: counts in which each test is once, what proves the change, and each finding once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from suture.core.records import CheckStatus
+from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, Judgement
+from suture.interfaces.narrative.judgement_text import list_facts, render_judgement
+
+BEFORE: dict[str, CheckStatus] = {
+    "t.py::test_old": "passed",
+    "t.py::test_fixed": "failed",
+    "t.py::test_edited": "failed",
+    "t.py::test_table": "error",
+}
+FIXED = ("t.py::test_fixed", "t.py::test_table[1]")
+NEW = ("t.py::test_new", "t.py::test_spare")
+WEAKENED = ChangeFinding(
+    code="failing_test_weakened", severity="reject", path="t.py", line=9, test="test_edited", before="a == 1"
+)
+HONEST = Judgement(
+    outcome="accepted",
+    tests=ComparedTests(
+        passed=("t.py::test_old", *FIXED, *NEW), fixed=FIXED, proving=(NEW[0], FIXED[0]), unproving=NEW[1:]
+    ),
+    evidence="nonce",
+    runs={"before": BEFORE},
+)
+CHEATING = replace(
+    HONEST,
+    outcome="rejected",
+    findings=(WEAKENED, ChangeFinding(code="no_test_guards_change", severity="remark")),
+    tests=ComparedTests(passed=("t.py::test_edited", *FIXED), fixed=FIXED, removed=("t.py::test_old",)),
+)
+
+
+def test_the_new_tests_of_a_change_are_counted_beside_those_that_it_fixes() -> None:
+    facts = dict(list_facts(HONEST))
+    assert facts["Tests"] == "5 pass (2 fixed, 2 new)"
+    assert facts["Proof"] == "2 fixed tests and 1 new test fail without the change and pass with it"
+    assert "\n            t.py::test_new\n" in render_judgement(HONEST, explain=True)
+
+
+def test_a_rejected_change_is_told_what_it_fixes_and_what_passes_only_by_its_tests() -> None:
+    facts = dict(list_facts(CHEATING))
+    assert facts["Tests"] == "3 pass (2 fixed, 1 only with the changed tests), 1 removed"
+    assert facts["Proof"] == "2 fixed tests fail without the change and pass with it"
+
+
+@pytest.mark.parametrize("code", ["memorises_examples", "capability", "test_hook_added"])
+def test_nothing_is_called_fixed_or_proof_where_the_rejected_code_may_game_the_tests(
+    code: FindingCode,
+) -> None:
+    finding = ChangeFinding(code=code, severity="reject", path="code.py", line=2, names=("total",))
+    facts = dict(list_facts(replace(HONEST, outcome="rejected", findings=(finding,))))
+    assert facts["Tests"] == "5 pass (2 newly passing, 2 new)"
+    assert facts["Proof"].startswith("none: ")
+
+
+def test_a_change_that_no_test_needs_has_no_proof_although_a_test_fails_without_it() -> None:
+    tests = ComparedTests(passed=("t.py::test_old",), still_failing=("t.py::test_fixed",))
+    facts = dict(list_facts(replace(HONEST, tests=tests)))
+    assert facts["Tests"] == "1 pass, 1 still failing"
+    assert facts["Proof"] == "no test fails without the change and passes with it"
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_each_finding_is_on_the_screen_once_and_with_its_place(explain: bool) -> None:
+    screen = render_judgement(CHEATING, explain=explain)
+    sentence = "t.py:9: test_edited is changed, and the old test still fails on the new code"
+    assert screen.count("test_edited is changed") == 1
+    assert screen.count("nothing shows that it is needed") == 1
+    assert screen.startswith("Rejected.\n" if explain else f"Rejected: {sentence}\n")
+    assert ("[failing_test_weakened]\n            - a == 1" in screen) is explain
