@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
 
 CATCHING_CALLS = ("raises", "suppress", "assertRaises")
 """Parts of the names of context managers with which a test catches its own failed asserts."""
@@ -31,18 +33,15 @@ def rewrite_tests(module: ast.Module, lines: Collection[int]) -> tuple[ast.Modul
     Returns:
         The file, and those of the lines.
     """
-    imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom)]
-    aliases = {alias.asname or alias.name for node in imports for alias in node.names}
-    replaced = {"map", "filter"} if "*" in aliases else aliases & {"map", "filter"}
-    rewriter = TestRewriter(STOPPED_CALLS - replaced, lines)
-    return ast.fix_missing_locations(rewriter.visit(module)), rewriter.noted_lines
+    rewriter = TestRewriter(lines)
+    rewriter.visit(module)
+    return module, rewriter.noted_lines
 
 
 class TestRewriter(ast.NodeTransformer):
     """Adds calls of functions in pytest's module to a test file.
 
     Args:
-        stopped_calls: Names of the functions that end early if the function that they get raises `StopIteration`.
         lines: Lines of statements that are noted whenever they hold, if they are assertions.
 
     Attributes:
@@ -51,17 +50,24 @@ class TestRewriter(ast.NodeTransformer):
 
     __test__ = False  # keeps pytest from collecting this class
 
-    def __init__(self, stopped_calls: frozenset[str], lines: Collection[int]) -> None:
-        self._stopped_calls = stopped_calls
+    def __init__(self, lines: Collection[int]) -> None:
+        self._stopped_calls = STOPPED_CALLS
         self._lines = lines
         self.noted_lines = set()  # type: set[int]
         self._count = 0
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        """Leave out functions that a module replaces."""
+        aliases = {alias.asname or alias.name for alias in node.names}
+        replaced = {"map", "filter"} if "*" in aliases else aliases & {"map", "filter"}
+        self._stopped_calls -= replaced
+        return node
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         """Have an `AssertionError` pass through a function that notes it."""
         error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if node.exc is not None and isinstance(error, ast.Name) and error.id == "AssertionError":
-            node.exc = _make_call(NOTE_RAISED, node.exc)
+            node.exc = _make_call(node, NOTE_RAISED, node.exc)
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -69,7 +75,7 @@ class TestRewriter(ast.NodeTransformer):
         if node.args and _get_name(node.func) in self._stopped_calls:
             is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("map", "filter")
             if not is_method and not isinstance(node.args[0], ast.Starred):
-                node.args[0] = _make_call(GUARD, node.args[0])
+                node.args[0] = _make_call(node, GUARD, node.args[0])
         return self.generic_visit(node)
 
     def visit_With(self, node: Any) -> Any:
@@ -83,9 +89,9 @@ class TestRewriter(ast.NodeTransformer):
         name = f"@suture_with_{self._count}"  # a local variable, so that threads and tasks have their own
         node.body.insert(last + 1, _make_assignment(name, value=True, place=node.body[last]))
         check = ast.If(
-            ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load())), [ast.Expr(_make_call(NOTE_SKIPPED))], []
+            ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load())), [ast.Expr(_make_call(node, NOTE_SKIPPED))], []
         )
-        return [_make_assignment(name, value=False, place=node), node, ast.copy_location(check, node)]
+        return [_make_assignment(name, value=False, place=node), node, _place(check, node)]
 
     visit_AsyncWith = visit_With
 
@@ -96,8 +102,8 @@ class TestRewriter(ast.NodeTransformer):
         if not lines or not _holds_assertion(node):
             return node
         self.noted_lines.update(lines)
-        notes = [ast.Expr(_make_call(NOTE_PASSED, ast.Constant(line))) for line in lines]
-        return [node, *(ast.copy_location(note, node) for note in notes)]
+        notes = (ast.Expr(_make_call(node, NOTE_PASSED, ast.Constant(line))) for line in lines)
+        return [node, *(_place(note, node) for note in notes)]
 
     visit_Expr = visit_Assert
 
@@ -121,11 +127,15 @@ def _get_name(node: ast.AST) -> str:
     return str(getattr(node, "attr", None) or getattr(node, "id", ""))
 
 
-def _make_call(function: str, *arguments: ast.expr) -> ast.Call:
+def _make_call(place: ast.AST, function: str, *arguments: ast.expr) -> ast.Call:
     owner = ast.Name("@pytest_ar", ast.Load())
-    call = ast.Call(ast.Attribute(owner, function, ast.Load()), [*arguments], [])
-    return ast.copy_location(call, arguments[0]) if arguments else call
+    return _place(ast.Call(ast.Attribute(owner, function, ast.Load()), [*arguments], []), place)
 
 
 def _make_assignment(name: str, *, value: bool, place: ast.stmt) -> ast.stmt:
-    return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), place)
+    return _place(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), place)
+
+
+def _place(node: Node, place: ast.AST) -> Node:
+    """Return a new node at the lines of another one."""
+    return ast.fix_missing_locations(ast.copy_location(node, place))
