@@ -298,7 +298,7 @@ def _render_search_event(payload: Payload) -> str | None:
         case kinds.RepairChosen():
             return _render_choice(payload)
         case kinds.RepairUndetermined(changes=changes) if len(changes) > 1:
-            return f"the tests do not decide between {len(changes)} changes"
+            return f"the tests do not decide between {payload.count} changes"
         case kinds.RepairUndetermined(noticed=noticed, mistakes=mistakes):
             return f"the tests notice only {noticed} of {mistakes} deliberate mistakes in the changed lines"
         case kinds.HistorySearched(last_good=good_commit, first_bad=bad_commit) if good_commit:
@@ -325,10 +325,12 @@ def _render_choice(chosen: kinds.RepairChosen) -> str:
 
 
 def _search_finished(search: kinds.SearchFinished) -> str:
-    count = search.plausible_count
-    success = f"{count} of them make all tests pass" if count else "none makes all tests pass"
-    if len(search.repairs) < count:
-        success += f"; counting those that behave alike once, {len(search.repairs)}"
+    success = "none makes all tests pass"
+    if search.repairs:
+        verb = "makes" if len(search.repairs) == 1 else "make"
+        success = f"{format_count(len(search.repairs), 'change')} {verb} all tests pass"
+        if (alike := search.plausible_count - len(search.repairs)) > 0:
+            success += f", and {format_count(alike, 'other')} that behave alike or were not compared"
     text = f"tried {format_count(search.candidates_tried, 'edit')} in {search.seconds:.1f} s, {success}"
     if search.ending is not None:
         text += f" ({SEARCH_ENDINGS[search.ending]})"

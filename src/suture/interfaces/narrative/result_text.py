@@ -23,16 +23,15 @@ from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.interfaces.narrative.judgement_text import MAX_SUMMARY_FINDINGS, list_facts
 from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
+from suture.interfaces.narrative.rival_text import rival_lines, undetermined_sentence
 from suture.interfaces.narrative.spend_text import describe_spend
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_capability, render_verdict_note
 from suture.project.python_source.parsing import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
 MAX_COUNTEREXAMPLES = 3
-MAX_RIVAL_CODE_LINES = 3
 MAX_FAILING_TESTS = 5
-"""How many counterexamples, lines of a rival and failing generated tests the end of a run lists. Chosen by
-judgement; not measured."""
+"""How many counterexamples and failing generated tests the end of a run lists. Chosen by judgement; not measured."""
 
 
 def result_output(result: Result, kind: TaskKind) -> str:
@@ -296,61 +295,6 @@ def is_heal_run(folder: RunFolder) -> bool:
     """Return whether the run repairs existing code, as opposed to writing new code."""
     started = find_first_payload(folder.ledger_path, kinds.RunStarted)
     return started is not None and started.kind == "heal"
-
-
-def undetermined_sentence(undetermined: kinds.RepairUndetermined, passing: str) -> str:
-    """Return the first sentence about a repair that passes, if the tests do not decide that it is right.
-
-    Args:
-        passing: What passes, such as `all 2 tests pass`.
-    """
-    count = len(undetermined.changes)
-    if count > 1:
-        doubt = f"{passing} with each of {count} changes, which may behave differently"
-        return f"Healed, but your tests do not decide: {doubt}."
-    noticed = (
-        f"only {undetermined.noticed} of {undetermined.mistakes} deliberate mistakes in the changed lines"
-    )
-    return f"Healed, but your tests do not decide: {passing}, and they notice {noticed}."
-
-
-def rival_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
-    """Yield a result beside its rivals, which are other changes that pass the same tests; or who chose it."""
-    events = read_ledger(folder.ledger_path).events
-    undetermined, chosen = (
-        last_payload(events, kinds.RepairUndetermined),
-        last_payload(events, kinds.RepairChosen),
-    )
-    if undetermined is not None:
-        yield from _comparison_lines(undetermined)
-        hint = ", or let --ask ask you" if suggest_commands and undetermined.calls else ""
-        what = "tells them apart" if len(undetermined.changes) > 1 else "fails where the change is wrong"
-        yield f"Add a test that {what}, or review the diff{hint}."
-    elif result.ok and chosen is not None and chosen.passed:
-        count, verb = len(chosen.labels), "chose" if chosen.choice else "wrote"
-        subject = f"between {count} changes" if count > 1 else "whether a change is right"
-        explanation = f": {chosen.explanation}" if chosen.explanation else "."
-        yield f"Your tests do not decide {subject}; the model {verb} this one{explanation}"
-
-
-def _comparison_lines(undetermined: kinds.RepairUndetermined) -> Iterator[str]:
-    """Yield the changes side by side, then what each of them answers."""
-    if len(undetermined.changes) < 2:
-        return
-    for number, change in enumerate(undetermined.changes, 1):
-        name = "1 (this diff)" if number == 1 else str(number)
-        yield f"  {name}: {_render_change(change)}"
-    for call in undetermined.calls:
-        answers = [f"{call.before} now"] if call.before else []
-        answers += [f"{answer} with {number}" for number, answer in enumerate(call.answers, 1) if answer]
-        yield f"  {call.call} gives {', '.join(answers)}"
-
-
-def _render_change(change: kinds.ComparedChange) -> str:
-    """Return the lines that a change adds, or its description if it only removes lines."""
-    lines = [line[1:].strip() for line in change.diff.splitlines() if line.startswith("+")]
-    added = [line for line in lines if line and not line.startswith("++ ")][:MAX_RIVAL_CODE_LINES]
-    return " / ".join(added) or change.label
 
 
 def objection_lines(result: Result, folder: RunFolder) -> Iterator[str]:

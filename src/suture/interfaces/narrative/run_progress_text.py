@@ -34,10 +34,9 @@ from suture.interfaces.narrative.result_text import (
     judgement_lines,
     next_step_lines,
     render_tools,
-    rival_lines,
-    undetermined_sentence,
 )
 from suture.interfaces.narrative.review_text import render_ending_reason
+from suture.interfaces.narrative.rival_text import rival_lines, undetermined_sentence
 from suture.interfaces.narrative.wording import OUTCOME_TEXTS
 
 UNCHANGED_CODE = Candidate(files={}, origin="user").hash
@@ -239,9 +238,9 @@ def _written_test_lines(written: kinds.TestsWritten) -> Iterator[str]:
 def _search_lines(search: kinds.SearchFinished) -> Iterator[str]:
     edits = f"{search.candidates_tried:,} edits in {search.seconds:.1f} s"
     if search.repairs:
-        more = f", and {len(search.repairs) - 1} more" if len(search.repairs) > 1 else ""
         likeliest = search.repairs[0]
-        yield f"Found among {edits}: {likeliest.file}, {likeliest.label}{more}"
+        several = f"{len(search.repairs)} changes that pass, likeliest first: " if search.repairs[1:] else ""
+        yield f"Found among {edits}: {several}{likeliest.file}, {likeliest.label}"
     else:
         yield f"None of {edits} makes all tests pass."
     if caveats := trial_caveats(search.agreement):

@@ -32,6 +32,7 @@ from suture.core.records import Candidate, Spend, Verdict, VerdictNote, render_r
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import counterexample_lines, render_event
 from suture.interfaces.narrative.plain_text import join_lines, render_label
+from suture.interfaces.narrative.rival_text import comparison_lines
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_note
 from suture.project.workspace import unified_diff
@@ -189,7 +190,7 @@ def _elapsed(seconds: float) -> str:
 def _event_details(
     run: RunFolder, event: Event, original_files: Mapping[str, bytes], shown_notes: set[VerdictNote]
 ) -> list[str]:
-    """Return the lines below an event's line: a candidate's code, or a verdict's counterexamples and notes.
+    """Return the lines below an event's line: a candidate's code, a verdict's counterexamples and notes, or rivals.
 
     Each note appears once per run.
     """
@@ -199,6 +200,8 @@ def _event_details(
                 return list(_candidate_code_lines(run.load_record(Candidate, blob), original_files))
             case kinds.CandidateChecked(verdict=blob):
                 return list(_verdict_lines(run.load_record(Verdict, blob), shown_notes))
+            case kinds.RepairUndetermined() as undetermined:
+                return list(comparison_lines(undetermined))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
         return [f"(unreadable: {fault})"]
     return []

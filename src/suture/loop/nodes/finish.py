@@ -230,7 +230,7 @@ def _apply_settings(
     """Return the outcome of a candidate that passes, and its reason: a setting may turn it into `not_healed`."""
     settings = context.settings.loop
     if doubt is not None and settings.strict:
-        return "not_healed", replace(reason, code="undetermined", count=len(doubt.changes))
+        return "not_healed", replace(reason, code="undetermined", count=doubt.count)
     if confidence < settings.abstain_below:
         return "not_healed", replace(reason, notes=(*reason.notes, "low_confidence"), confidence=confidence)
     if context.candidates.find_choice(candidate) is not None:

@@ -1,0 +1,97 @@
+"""Text about repairs between which the tests do not decide: their lines, and what they answer to the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from suture.core.ledger import RunFolder, kinds, last_payload, read_ledger
+from suture.core.records import Result
+
+MAX_RIVAL_CODE_LINES = 3
+"""How many lines of each change are shown. Chosen by judgement; not measured."""
+
+
+def undetermined_sentence(undetermined: kinds.RepairUndetermined, passing: str) -> str:
+    """Return the first sentence about a repair that passes, if the tests do not decide that it is right.
+
+    Args:
+        passing: What passes, such as `all 2 tests pass`.
+    """
+    if len(undetermined.changes) > 1:
+        doubt = f"{passing} with each of {undetermined.count} changes, which may behave differently"
+        return f"Healed, but your tests do not decide: {doubt}."
+    noticed = (
+        f"only {undetermined.noticed} of {undetermined.mistakes} deliberate mistakes in the changed lines"
+    )
+    return f"Healed, but your tests do not decide: {passing}, and they notice {noticed}."
+
+
+def rival_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
+    """Yield a result beside its rivals, which are other changes that pass the same tests; or who chose it."""
+    events = read_ledger(folder.ledger_path).events
+    undetermined, chosen = (
+        last_payload(events, kinds.RepairUndetermined),
+        last_payload(events, kinds.RepairChosen),
+    )
+    if undetermined is not None:
+        yield from (f"  {line}" for line in comparison_lines(undetermined))
+        was_asked = last_payload(events, kinds.UserAnswered) is not None
+        hint = ", or let --ask ask you" if suggest_commands and undetermined.calls and not was_asked else ""
+        what = "tells them apart" if len(undetermined.changes) > 1 else "fails where the change is wrong"
+        yield f"Add a test that {what}, or review the diff{hint}."
+    elif result.ok and chosen is not None and chosen.passed:
+        count, verb = len(chosen.labels), "chose" if chosen.choice else "wrote"
+        subject = f"between {count} changes" if count > 1 else "whether a change is right"
+        explanation = f": {chosen.explanation}" if chosen.explanation else "."
+        yield f"Your tests do not decide {subject}; the model {verb} this one{explanation}"
+
+
+def comparison_lines(undetermined: kinds.RepairUndetermined) -> Iterator[str]:
+    """Yield the changes one after the other, then what each of them answers; nothing if there is only one.
+
+    A line of code that all of them add is shown once.
+    """
+    if len(undetermined.changes) < 2:
+        return
+    texts = [_added_lines(change) for change in undetermined.changes]
+    shared = [line for line in texts[0] if all(line in lines for lines in texts)]
+    if shared:
+        yield "all of them:"
+        yield from (f"  {line}" for line in shared)
+    for number, (change, lines) in enumerate(zip(undetermined.changes, texts, strict=True), 1):
+        name = "1 (this diff)" if number == 1 else str(number)
+        own = [line for line in lines if line not in shared][:MAX_RIVAL_CODE_LINES] or [change.label]
+        if len(own) == 1:
+            yield f"{name}: {own[0]}"
+        else:
+            yield f"{name}:"
+            yield from (f"  {line}" for line in own)
+    if undetermined.count > len(texts):
+        yield f"and {undetermined.count - len(texts)} more"
+    for call in undetermined.calls:
+        yield from answer_lines(call)
+
+
+def answer_lines(call: kinds.ComparedCall) -> Iterator[str]:
+    """Yield a call, and each of its different answers with the changes that give it."""
+    numbers: dict[str, list[str]] = {}
+    for number, answer in enumerate(call.answers, 1):
+        if answer:
+            numbers.setdefault(answer, []).append(str(number))
+    yield call.call
+    if call.before and call.before not in numbers:
+        yield f"  now: {call.before}"
+    for answer, names in numbers.items():
+        now = "now and " if answer == call.before else ""
+        yield f"  {now}with {_join(names)}: {answer}"
+
+
+def _join(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _added_lines(change: kinds.ComparedChange) -> list[str]:
+    """Return the lines of code that a change adds, without their indentation."""
+    lines = (line[1:].strip() for line in change.diff.splitlines() if line.startswith("+"))
+    return [line for line in lines if line and not line.startswith("++ ")]

@@ -1,0 +1,74 @@
+"""Repairs between which the tests do not decide are listed with their lines, their answers and one count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from project_runs import add_healed_run
+from suture.core.ledger import Event, Ledger, RunFolder, kinds
+from suture.core.ledger.event import encode_payload
+from suture.interfaces.narrative.event_text import render_payload
+from suture.interfaces.narrative.rival_text import answer_lines, comparison_lines, undetermined_sentence
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator
+from suture.interfaces.narrative.run_story import run_as_text
+
+CRASH = "raises IndexError: list index out of range"
+UNDETERMINED = kinds.RepairUndetermined(
+    changes=tuple(
+        kinds.ComparedChange(
+            label=text, diff=f"--- a/m.py\n+++ b/m.py\n-x = 1\n+    x = 2\n+    return {text}\n"
+        )
+        for text in ("(a + b) / 3", "(a + c) / 2")
+    ),
+    calls=(kinds.ComparedCall(call="median([1, 2])", before=CRASH, answers=(CRASH, "1.5")),),
+    total=9,
+)
+
+
+def test_a_line_that_all_changes_add_is_shown_once_and_a_division_is_not_a_separator() -> None:
+    assert list(comparison_lines(UNDETERMINED)) == [
+        "all of them:",
+        "  x = 2",
+        "1 (this diff): return (a + b) / 3",
+        "2: return (a + c) / 2",
+        "and 7 more",
+        "median([1, 2])",
+        f"  now and with 1: {CRASH}",
+        "  with 2: 1.5",
+    ]
+
+
+def test_a_change_of_several_lines_has_a_line_for_each() -> None:
+    changes = tuple(kinds.ComparedChange(label="", diff=f"+x = {n}\n+y = {n} / 2\n") for n in (1, 2))
+    assert list(comparison_lines(kinds.RepairUndetermined(changes=changes))) == [
+        "1 (this diff):",
+        "  x = 1",
+        "  y = 1 / 2",
+        "2:",
+        "  x = 2",
+        "  y = 2 / 2",
+    ]
+
+
+def test_equal_answers_are_one_line_and_a_repair_without_an_answer_is_not_named() -> None:
+    call = kinds.ComparedCall(call="f(0)", before="0", answers=("1", "2", "1", "", "1"))
+    assert list(answer_lines(call)) == ["f(0)", "  now: 0", "  with 1, 3 and 5: 1", "  with 2: 2"]
+
+
+def test_every_sentence_about_one_run_has_the_same_number_of_changes() -> None:
+    repairs = tuple(kinds.FoundRepair(label="2 becomes 3", file="m.py", score=1.0) for _ in range(9))
+    search = kinds.SearchFinished(candidates_tried=40, plausible_count=16, repairs=repairs)
+    event = Event(seq=1, time_s=0.0, kind=search.event_kind, data=encode_payload(search))
+    (progress,) = ProgressNarrator().lines_for(event)
+
+    assert "9 changes that pass" in progress
+    assert "9 changes make all tests pass, and 7 others" in str(render_payload(search))
+    assert "each of 9 changes" in undetermined_sentence(UNDETERMINED, "all 2 tests pass")
+    assert "between 9 changes" in str(render_payload(UNDETERMINED))
+
+
+def test_the_whole_story_of_a_run_lists_the_changes(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append(UNDETERMINED)
+    assert "2: return (a + c) / 2" in run_as_text(run)
