@@ -13,7 +13,7 @@ from prepared_suites import prepare_python_suite
 from suture.api import HealOptions, heal
 from suture.core.ledger import find_run
 from suture.core.settings import CertificationSettings, LoopSettings, PathSettings, Settings
-from suture.interfaces.narrative.result_text import rival_lines
+from suture.interfaces.narrative.rival_text import rival_lines
 from suture.judge.certificates.certificate import CERTIFICATE_FILE
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.evaluation.search_setup import editable_texts
@@ -29,7 +29,7 @@ from suture.mutation.python.edit_locations import (
 from suture.sandbox import BubblewrapSandbox
 from suture.search import Repair, SearchLimits, rank_repairs
 from suture.search.languages.tree_adapter import get_adapter
-from suture.search.ranking.call_outcomes import CallOutcomes, RepairAnswers
+from suture.search.ranking.call_outcomes import CallOutcomes, RepairAnswers, crashes_alone
 from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
 from suture.search.ranking.repair_scoring import (
     find_difference,
@@ -356,6 +356,65 @@ async def test_of_passing_handlers_the_one_that_a_test_reaches_is_preferred(
     repairs = (await rank_repairs(result, make_python_project(command, result.texts, tests=[TESTS]))).repairs
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
     assert repairs[0].rivals or len(repairs) == 1
+
+
+MEDIAN = """\
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle] + ordered[middle + 1]) / 2
+"""
+MEDIAN_TESTS = """\
+from median import median
+
+
+def test_odd():
+    assert median([3, 1, 2]) == 2
+
+
+def test_even():
+    assert median([1, 2, 4, 5]) == 3
+"""
+
+
+async def test_a_repair_that_crashes_where_most_others_return_a_value_is_not_the_first(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    """`/ 3` makes the tests pass too, but still reads beyond the end of two values."""
+    (tmp_path / "median.py").write_text(MEDIAN)
+    (tmp_path / "test_median.py").write_text(MEDIAN_TESTS)
+    suite, command = await prepare_python_suite(tmp_path, sandbox)
+    failing = ["test_median.py::test_even"]
+    result = await search_python(command, editable_texts(suite), failing, SearchLimits(max_seconds=120))
+
+    project = make_python_project(command, result.texts, tests=[MEDIAN_TESTS])
+    first, *others = (await rank_repairs(result, project)).repairs
+
+    assert "/ 3" not in first.text
+    assert any("/ 3" in repair.text for repair in others)
+
+
+CRASH, REFUSAL = "!IndexError: list index out of range", "!ValueError: no values"
+
+
+@pytest.mark.parametrize(
+    ("answers", "crashes"),
+    [
+        ((("1", CRASH), ("1", "2"), ("1", "3")), True),
+        ((("1", CRASH), ("1", "2"), ("3", CRASH)), False),
+        ((("1", CRASH), ("1", "2"), ("3", CRASH), ("3", "4")), True),
+        ((("1", CRASH), ("1", "2"), ("1", "3"), ("0", CRASH), ("0", CRASH)), True),
+        ((("1", REFUSAL), ("1", "2"), ("1", "3")), False),
+        ((("1", CRASH), (), ()), False),
+        (((), ("1", "2")), False),
+    ],
+)
+def test_a_crash_counts_where_most_other_behaviours_return_a_value(
+    answers: tuple[tuple[str, ...], ...], crashes: bool
+) -> None:
+    assert crashes_alone(0, answers) is crashes
 
 
 @pytest.mark.parametrize("abstains", [False, True])

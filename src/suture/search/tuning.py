@@ -190,6 +190,10 @@ IDLE_BLOCK_FACTOR = 0.1
 rivals at the same place."""
 BROKEN_EXAMPLE_FACTOR = 0.2
 """What a broken example of a docstring or comment leaves."""
+CRASH_FACTOR = 0.1
+"""What is left of a repair that ends a call by a mistake, such as an index out of range, where most other behaviours
+return a value. The repairs of `(a[m] + a[m + 1]) / 2` for which one test decides between `/ 3` and `a[m - 1]` are of
+this kind."""
 AGREEMENT_SHARE = 0.4
 """The part of a score that depends on how far other repairs behave alike."""
 MAX_COMPARED_CALLS = 6

@@ -38,6 +38,18 @@ TIMED_OUT = "!timeout"
 """The answer of a call that timed out."""
 NO_VISIBLE_EFFECT = "?"
 """Beginning of the answer of a call that returned nothing and changed no argument."""
+MISTAKES = frozenset(
+    (
+        "IndexError",
+        "TypeError",
+        "AttributeError",
+        "NameError",
+        "UnboundLocalError",
+        "ZeroDivisionError",
+        "RecursionError",
+    )
+)
+"""Exceptions that code seldom raises on purpose, unlike `ValueError` and `KeyError`."""
 OPAQUE = " at ?"
 """Part of an answer with an object whose content is not visible."""
 
@@ -152,6 +164,25 @@ def count_reaching(answers: Sequence[str], reference: Sequence[str]) -> int:
     """
     pairs = zip(answers, reference, strict=False)
     return sum(answer != other and is_conclusive(answer) for answer, other in pairs)
+
+
+def crashes_alone(number: int, answer_lists: Sequence[Sequence[str]]) -> bool:
+    """Return whether a repair ends a call by a mistake, and most of the other behaviours return a value there.
+
+    Repairs with the same answers are one behaviour: there may be many wordings of one wrong repair.
+
+    Args:
+        number: Index of the repair.
+        answer_lists: The answers of all repairs; empty for one that was not run.
+    """
+    own = answer_lists[number]
+    others = {tuple(answers) for answers in answer_lists if answers and answers != own}
+    for index, answer in enumerate(own):
+        if answer.startswith(EXCEPTION) and answer[1:].partition(":")[0] in MISTAKES:
+            given = [answers[index] for answers in others if index < len(answers)]
+            if sum(not text.startswith(EXCEPTION) for text in given) > len(given) / 2:
+                return True
+    return False
 
 
 def is_conclusive(answer: str) -> bool:

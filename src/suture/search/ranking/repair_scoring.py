@@ -1,8 +1,9 @@
 """Scores plausible repairs, and groups those that behave alike.
 
-The score of a repair starts from its prior. Tampering warnings, broken examples and idle blocks lower it. Agreement
-with the other repairs on the same calls, and naturalness of the new text, raise it. An idle block is one that the
-repair guards with a condition or a handler, and that no test runs. `suture.search.tuning` explains the factors.
+The score of a repair starts from its prior. Tampering warnings, broken examples, idle blocks, and calls that end by a
+mistake where others return a value lower it. Agreement with the other repairs on the same calls, and naturalness of
+the new text, raise it. An idle block is one that the repair guards with a condition or a handler, and that no test
+runs. `suture.search.tuning` explains the factors.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.search.languages.language_adapter import LanguageAdapter
 from suture.search.languages.tree_adapter import get_adapter
-from suture.search.ranking.call_outcomes import Call, CallOutcomes, RepairAnswers
+from suture.search.ranking.call_outcomes import Call, CallOutcomes, RepairAnswers, crashes_alone
 from suture.search.search_records import SearchResult, change_key
 from suture.search.tuning import (
     AGREEMENT_SHARE,
     BROKEN_EXAMPLE_FACTOR,
     CLOSE_RIVAL_SHARE,
+    CRASH_FACTOR,
     IDLE_BLOCK_FACTOR,
     MAX_COMPARED_CALLS,
     MAX_COMPARED_REPAIRS,
@@ -131,6 +133,8 @@ async def score_repairs(
         score = proposal.score * WARNING_FACTOR ** len(warnings)
         if answers.broken_examples[number]:  # however many: one is enough to doubt the repair (by judgement)
             score *= BROKEN_EXAMPLE_FACTOR
+        if crashes_alone(number, answer_lists):
+            score *= CRASH_FACTOR
         # Agreement can only lower a score. Naturalness is centred on 1, which an unknown value of 0.5 leaves as
         # it is.
         score *= 1 - AGREEMENT_SHARE + AGREEMENT_SHARE * _agreement(number, answer_lists, proposals)
