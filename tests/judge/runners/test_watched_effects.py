@@ -169,3 +169,33 @@ async def test_a_check_that_fails_in_a_thread_while_fixtures_end_is_reported(
 
     assert {what for what, _ in report.reached} == {LOST_FAILURE}
     assert {file for _, file in report.reached} == set(tests)
+
+
+ASKING = (
+    "import sys\n\ncalls = []\n\nclass Number(int):\n    def __and__(self, other): calls.append('and')\n\n"
+    "class Text(str):\n    def __eq__(self, other): calls.append('eq')\n"
+    "    def __hash__(self):\n        calls.append('hash')\n        return hash('tb_frame')\n"
+    "    def endswith(self, end): calls.append('endswith')\n"
+    "    def startswith(self, start): calls.append('startswith')\n\n"
+    "class Other:\n    @property\n    def __class__(self): calls.append('class')\n\n"
+    "def ask():\n    sys.audit('open', Text('/tmp/a'), 'w', 1)\n    sys.audit('open', 'note.txt', 'w', Number(1))\n"
+    "    sys.audit('open', Other(), 'w', 1)\n    sys.audit('suture.report', Text('failed_assert'))\n"
+    "    sys.audit('suture.report', 'failed_assert', Other())\n"
+    "    sys.audit('object.__getattr__', None, Text('tb_frame'))\n"
+    "    sys.audit('object.__setattr__', None, '__code__', Other())\n    sys.audit('os.rename', Other(), Text('b'))\n"
+    "    return calls\n"
+)
+
+
+async def test_objects_in_audit_events_of_the_code_run_no_methods(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    """The hook sees nothing of what it does itself, so such a method could search memory unseen."""
+    own_files = {
+        "asking.py": "",
+        "test_asking.py": "from asking import ask\n\ndef test_ask():\n    assert ask() == []\n",
+    }
+
+    report = await run_tests(own_files, {"asking.py": ASKING}, sandbox, sandbox_settings)
+
+    assert [phase["outcome"] for phase in report.phases["test_asking.py::test_ask"]] == ["passed", "passed"]
